@@ -1,0 +1,7 @@
+//! What is written down: values, states, intents, records; canonical bytes, digests and proofs.
+//!
+//! Pure: no clock, randomness, I/O or hash order. Everything here is a function of its arguments.
+
+pub mod digest;
+
+pub use digest::Digest;
