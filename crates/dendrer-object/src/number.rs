@@ -1,0 +1,282 @@
+//! Numbers of one kind: a finite IEEE double, or an integer beyond 2^53-1 that keeps its digits.
+//!
+//! A number is identified by its canonical text (RFC 8785 3.2.2.3). A newcomer would break one invariant:
+//! a double whose canonical text is an integer beyond 2^53-1 (`1e20`) *is* that integer, so that text and
+//! value correspond one to one and canonical bytes decode and re-encode to themselves.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// The largest integer a double holds together with all smaller ones: 2^53 - 1 (RFC 7493 2.2).
+pub const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// A number as the format knows it. Made by [`Number::from_f64`], [`Number::from_i64`] or [`Number::parse`].
+#[derive(Clone)]
+pub struct Number(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    /// Finite, not negative zero; its canonical text is not an integer beyond 2^53-1.
+    Double(f64),
+    /// Decimal digits with an optional minus, without leading zeros, beyond +-(2^53-1).
+    Big(Arc<str>),
+}
+
+/// Why a text is not a number of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NumberError {
+    /// The text does not follow the JSON grammar (RFC 8259 6).
+    #[error("not a JSON number")]
+    Syntax,
+    /// The text has a fraction or an exponent and lies beyond the largest double.
+    #[error("the number is outside the range of a double")]
+    Range,
+}
+
+impl Number {
+    /// Takes a double; `None` for NaN and infinities, which have a tagged form instead. `-0` becomes `0`.
+    pub fn from_f64(value: f64) -> Option<Number> {
+        if !value.is_finite() {
+            return None;
+        }
+        if value.abs() <= SAFE_INTEGER_MAX as f64 || value.abs() >= 1e21 {
+            // Adding zero turns -0 into 0 and changes nothing else.
+            return Some(Number(Repr::Double(value + 0.0)));
+        }
+        let mut buffer = ryu_js::Buffer::new();
+        let text = buffer.format_finite(value);
+        // Between 2^53 and 1e21 every double is integral and RFC 8785 prints its digits.
+        Some(Number(Repr::Big(text.into())))
+    }
+
+    /// Takes an integer, whatever its size.
+    pub fn from_i64(value: i64) -> Number {
+        if value.unsigned_abs() <= SAFE_INTEGER_MAX {
+            return Number(Repr::Double(value as f64));
+        }
+        Number(Repr::Big(value.to_string().into()))
+    }
+
+    /// Takes an unsigned integer, whatever its size.
+    pub fn from_u64(value: u64) -> Number {
+        if value <= SAFE_INTEGER_MAX {
+            return Number(Repr::Double(value as f64));
+        }
+        Number(Repr::Big(value.to_string().into()))
+    }
+
+    /// Reads a JSON number token. Integers beyond 2^53-1 keep their digits; anything with a fraction or an
+    /// exponent becomes the nearest double.
+    pub fn parse(text: &str) -> Result<Number, NumberError> {
+        let bytes = text.as_bytes();
+        let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
+        let integral = digits.iter().take_while(|c| c.is_ascii_digit()).count();
+        if integral == 0 || (integral > 1 && digits[0] == b'0') {
+            return Err(NumberError::Syntax);
+        }
+        if integral == digits.len() {
+            return Ok(Number::from_digits(text, digits));
+        }
+        let mut rest = &digits[integral..];
+        if let Some(fraction) = rest.strip_prefix(b".") {
+            let count = fraction.iter().take_while(|c| c.is_ascii_digit()).count();
+            if count == 0 {
+                return Err(NumberError::Syntax);
+            }
+            rest = &fraction[count..];
+        }
+        if let [b'e' | b'E', exponent @ ..] = rest {
+            let exponent = exponent.strip_prefix(b"+").or(exponent.strip_prefix(b"-")).unwrap_or(exponent);
+            if exponent.is_empty() || !exponent.iter().all(u8::is_ascii_digit) {
+                return Err(NumberError::Syntax);
+            }
+            rest = &[];
+        }
+        if !rest.is_empty() {
+            return Err(NumberError::Syntax);
+        }
+        let value: f64 = text.parse().map_err(|_| NumberError::Syntax)?;
+        Number::from_f64(value).ok_or(NumberError::Range)
+    }
+
+    fn from_digits(text: &str, digits: &[u8]) -> Number {
+        // 16 digits may still be safe, 15 always are; the parse decides.
+        if digits.len() <= 16 {
+            let magnitude = digits.iter().fold(0u64, |n, c| n * 10 + u64::from(c - b'0'));
+            if magnitude <= SAFE_INTEGER_MAX {
+                let value = magnitude as f64;
+                return Number(Repr::Double(if text.starts_with('-') && magnitude != 0 { -value } else { value }));
+            }
+        }
+        Number(Repr::Big(text.into()))
+    }
+
+    /// Returns the double, or `None` for an integer beyond 2^53-1, which no arithmetic touches.
+    pub fn as_f64(&self) -> Option<f64> {
+        match &self.0 {
+            Repr::Double(value) => Some(*value),
+            Repr::Big(_) => None,
+        }
+    }
+
+    /// Returns the value as an integer within +-(2^53-1), if it is one.
+    pub fn as_i64(&self) -> Option<i64> {
+        let value = self.as_f64()?;
+        (value.fract() == 0.0 && value.abs() <= SAFE_INTEGER_MAX as f64).then_some(value as i64)
+    }
+
+    /// Returns the value as a non-negative integer within 2^53-1, if it is one.
+    pub fn as_u64(&self) -> Option<u64> {
+        self.as_i64()?.try_into().ok()
+    }
+
+    /// Tells whether this is an integer beyond 2^53-1.
+    pub fn is_big(&self) -> bool {
+        matches!(self.0, Repr::Big(_))
+    }
+
+    /// Appends the canonical text (RFC 8785 3.2.2.3).
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            Repr::Big(digits) => out.extend_from_slice(digits.as_bytes()),
+            Repr::Double(value) => {
+                if value.fract() == 0.0 && value.abs() <= SAFE_INTEGER_MAX as f64 {
+                    out.extend_from_slice(itoa::Buffer::new().format(*value as i64).as_bytes());
+                } else {
+                    out.extend_from_slice(ryu_js::Buffer::new().format_finite(*value).as_bytes());
+                }
+            }
+        }
+    }
+
+    /// Compares by mathematical value, exactly: no integer is rounded to a double on the way.
+    pub fn compare(&self, other: &Number) -> Ordering {
+        match (&self.0, &other.0) {
+            (Repr::Double(a), Repr::Double(b)) => a.partial_cmp(b).expect("no number is NaN"),
+            (Repr::Big(a), Repr::Big(b)) => compare_digits(a, b),
+            (Repr::Double(a), Repr::Big(b)) => compare_digits(&whole_part(*a), b),
+            (Repr::Big(a), Repr::Double(b)) => compare_digits(a, &whole_part(*b)),
+        }
+    }
+}
+
+/// The exact decimal digits of the integral part. A fraction cannot decide against an integer beyond 2^53-1,
+/// because a double that has one is smaller than 2^53 in magnitude.
+fn whole_part(value: f64) -> String {
+    format!("{:.0}", value.trunc())
+}
+
+fn compare_digits(a: &str, b: &str) -> Ordering {
+    let split = |text: &str| match text.strip_prefix('-') {
+        Some(digits) => (true, digits.to_owned()),
+        None => (false, text.to_owned()),
+    };
+    let ((a_negative, a), (b_negative, b)) = (split(a), split(b));
+    match (a_negative, b_negative) {
+        (false, true) => Ordering::Greater,
+        (true, false) => Ordering::Less,
+        (false, false) => a.len().cmp(&b.len()).then_with(|| a.cmp(&b)),
+        (true, true) => b.len().cmp(&a.len()).then_with(|| b.cmp(&a)),
+    }
+}
+
+/// Rounds to `decimals` places on the exact binary value, ties to even, as Python's `round` does
+/// (design, section 3 "Numbers"; dendrer paper 3.3). A value that is not finite comes back as it is.
+pub fn round_half_even(value: f64, decimals: u8) -> f64 {
+    if !value.is_finite() {
+        return value;
+    }
+    // Rust prints the exact binary value correctly rounded, ties to even, for any precision.
+    format!("{:.*}", usize::from(decimals), value).parse::<f64>().expect("a printed double parses") + 0.0
+}
+
+impl PartialEq for Number {
+    /// Equal when the canonical texts are.
+    fn eq(&self, other: &Number) -> bool {
+        match (&self.0, &other.0) {
+            (Repr::Double(a), Repr::Double(b)) => a == b,
+            (Repr::Big(a), Repr::Big(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Number {}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::new();
+        self.write(&mut text);
+        f.write_str(std::str::from_utf8(&text).expect("number text is ASCII"))
+    }
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canon(text: &str) -> String {
+        Number::parse(text).unwrap().to_string()
+    }
+
+    #[test]
+    fn canonical_text_is_that_of_rfc_8785_and_big_integers_keep_their_digits() {
+        for (input, expected) in [
+            ("0", "0"),
+            ("-0", "0"),
+            ("-0.0", "0"),
+            ("1.0", "1"),
+            ("4.50", "4.5"),
+            ("2e-3", "0.002"),
+            ("1E30", "1e+30"),
+            ("1e20", "100000000000000000000"),
+            ("100000000000000000000", "100000000000000000000"),
+            ("9007199254740991", "9007199254740991"),
+            ("9007199254740992", "9007199254740992"),
+            ("9007199254740993", "9007199254740993"),
+            ("-9007199254740993", "-9007199254740993"),
+            ("1208925819614629174706176", "1208925819614629174706176"),
+            ("5e-324", "5e-324"),
+        ] {
+            assert_eq!(canon(input), expected, "{input}");
+            assert_eq!(canon(expected), expected, "{expected} reads back as itself");
+        }
+    }
+
+    #[test]
+    fn what_json_does_not_allow_is_refused() {
+        for text in ["", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1", "1_000", "NaN", "1 ", "--1"] {
+            assert_eq!(Number::parse(text), Err(NumberError::Syntax), "{text}");
+        }
+        assert_eq!(Number::parse("1e400"), Err(NumberError::Range));
+    }
+
+    #[test]
+    fn comparison_is_exact_across_the_two_forms() {
+        let order = |a: &str, b: &str| Number::parse(a).unwrap().compare(&Number::parse(b).unwrap());
+        assert_eq!(order("9007199254740993", "9007199254740992"), Ordering::Greater);
+        assert_eq!(order("9007199254740993", "9007199254740990.5"), Ordering::Greater);
+        assert_eq!(order("1208925819614629174706176", "1.2089258196146292e24"), Ordering::Equal);
+        assert_eq!(order("1208925819614629174706177", "1.2089258196146292e24"), Ordering::Greater);
+        assert_eq!(order("-9007199254740993", "-9007199254740992"), Ordering::Less);
+        assert_eq!(order("1e300", "9007199254740993"), Ordering::Greater);
+        assert_eq!(order("-1e300", "-9007199254740993"), Ordering::Less);
+    }
+
+    #[test]
+    fn rounding_works_on_the_exact_binary_value() {
+        // Each expectation is what Python's round() prints.
+        for (value, decimals, expected) in
+            [(2.675, 2, 2.67), (0.5, 0, 0.0), (1.5, 0, 2.0), (2.5, 0, 2.0), (0.8305, 3, 0.831), (-0.0004, 3, 0.0), (0.1 + 0.2, 3, 0.3), (1e22, 2, 1e22)]
+        {
+            assert_eq!(round_half_even(value, decimals), expected, "round({value}, {decimals})");
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Objects: a sorted slice until the first change, then a trie over the SHA-256 of the names.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::{Cached, LeafSalt, Value, compare_names};
+use crate::digest::Digest;
+
+const EMPTY_TAG: &[u8] = b"dendrer/state/empty-object/v1\n";
+const NODE_TAG: &[u8] = b"dendrer/state/object-node/v1\n";
+const LEAF_TAG: &[u8] = b"dendrer/state/member/v1\n";
+const SALTED_TAG: &[u8] = b"dendrer/state/salted-member/v1\n";
+
+/// A map from distinct names to values. Cloning is cheap; changing one member copies a path, not the map.
+#[derive(Clone)]
+pub struct Object(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    /// Sorted by [`compare_names`], never changed in place.
+    Slice(Arc<Slice>),
+    Trie { len: usize, root: Option<Arc<Node>> },
+}
+
+struct Slice {
+    entries: Box<[Entry]>,
+    digest: Cached,
+}
+
+/// A member of an object.
+#[derive(Clone)]
+pub struct Entry {
+    /// The name.
+    pub key: Arc<str>,
+    /// The value.
+    pub value: Value,
+    /// Present where the path is personal: the leaf then hashes this salt too.
+    pub salt: Option<LeafSalt>,
+}
+
+enum Node {
+    /// `bitmap` has a bit for each of the 16 values of this level's nibble that has a child.
+    Branch { bitmap: u16, children: Box<[Arc<Node>]>, digest: Cached },
+    Leaf { key_digest: Digest, entry: Entry, digest: Cached },
+}
+
+impl Default for Object {
+    fn default() -> Object {
+        Object(Repr::Trie { len: 0, root: None })
+    }
+}
+
+impl Object {
+    /// Returns how many members there are.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Repr::Slice(slice) => slice.entries.len(),
+            Repr::Trie { len, .. } => *len,
+        }
+    }
+
+    /// Tells whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes members that are already in canonical order without repeats. The parser's way in.
+    pub(crate) fn from_sorted(entries: Vec<Entry>) -> Object {
+        debug_assert!(entries.windows(2).all(|pair| compare_names(&pair[0].key, &pair[1].key).is_lt()));
+        Object(Repr::Slice(Arc::new(Slice { entries: entries.into(), digest: Cached::default() })))
+    }
+
+    /// Returns the value of a member.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// Returns a member with its salt.
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.0 {
+            Repr::Slice(slice) => slice.get(key),
+            Repr::Trie { root, .. } => find(root.as_ref()?, &Digest::of(key.as_bytes())),
+        }
+    }
+
+    /// As [`Object::get`], for a caller that looks the same name up often and has its SHA-256.
+    pub fn get_hashed(&self, key: &str, key_digest: &Digest) -> Option<&Value> {
+        match &self.0 {
+            Repr::Slice(slice) => slice.get(key).map(|entry| &entry.value),
+            Repr::Trie { root, .. } => find(root.as_ref()?, key_digest).map(|entry| &entry.value),
+        }
+    }
+
+    /// Tells whether there is a member of this name.
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.entry(key).is_some()
+    }
+
+    /// Walks the members in canonical order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Value)> {
+        self.sorted().into_iter().map(|entry| (&entry.key, &entry.value))
+    }
+
+    /// Walks the members in an order that is fixed but means nothing: use it where order cannot matter.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let mut all = Vec::with_capacity(self.len());
+        self.collect_into(&mut all);
+        all.into_iter()
+    }
+
+    fn sorted(&self) -> Vec<&Entry> {
+        let mut all = Vec::with_capacity(self.len());
+        self.collect_into(&mut all);
+        if matches!(self.0, Repr::Trie { .. }) {
+            all.sort_unstable_by(|a, b| compare_names(&a.key, &b.key));
+        }
+        all
+    }
+
+    fn collect_into<'a>(&'a self, all: &mut Vec<&'a Entry>) {
+        match &self.0 {
+            Repr::Slice(slice) => all.extend(slice.entries.iter()),
+            Repr::Trie { root: Some(root), .. } => collect(root, all),
+            Repr::Trie { root: None, .. } => {}
+        }
+    }
+
+    /// Sets a member, without a salt.
+    pub fn set(&mut self, key: &str, value: Value) {
+        self.set_entry(Entry { key: key.into(), value, salt: None });
+    }
+
+    /// Sets a member whose leaf is salted.
+    pub fn set_salted(&mut self, key: &str, value: Value, salt: LeafSalt) {
+        self.set_entry(Entry { key: key.into(), value, salt: Some(salt) });
+    }
+
+    /// Sets a member as given.
+    pub fn set_entry(&mut self, entry: Entry) {
+        let key_digest = Digest::of(entry.key.as_bytes());
+        let (len, root) = self.trie_mut();
+        match root {
+            Some(node) => *len += usize::from(insert(node, 0, leaf(key_digest, entry))),
+            None => {
+                *root = Some(Arc::new(leaf(key_digest, entry)));
+                *len = 1;
+            }
+        }
+    }
+
+    /// Removes a member and returns its value.
+    pub fn remove(&mut self, key: &str) -> Option<Value> {
+        let removed = self.get(key)?.clone();
+        let key_digest = Digest::of(key.as_bytes());
+        let (len, root) = self.trie_mut();
+        *root = remove(root.as_ref()?, 0, &key_digest);
+        *len -= 1;
+        Some(removed)
+    }
+
+    /// Turns into the form that can be changed, once.
+    fn trie_mut(&mut self) -> (&mut usize, &mut Option<Arc<Node>>) {
+        if let Repr::Slice(slice) = &self.0 {
+            let leaves = slice.hashed();
+            self.0 = Repr::Trie { len: leaves.len(), root: build(&leaves, 0) };
+        }
+        match &mut self.0 {
+            Repr::Trie { len, root } => (len, root),
+            Repr::Slice(_) => unreachable!("just turned into a trie"),
+        }
+    }
+
+    /// Returns the digest of the members: `docs/format.md`, "State root".
+    pub fn digest(&self) -> Digest {
+        match &self.0 {
+            Repr::Slice(slice) => {
+                slice.digest.get(|| build(&slice.hashed(), 0).map_or_else(empty_digest, |root| node_digest(&root)))
+            }
+            Repr::Trie { root, .. } => root.as_deref().map_or_else(empty_digest, node_digest),
+        }
+    }
+
+    /// Tells whether both are the same tree in memory, so that nothing below can differ.
+    pub fn same_tree(&self, other: &Object) -> bool {
+        match (&self.0, &other.0) {
+            (Repr::Slice(a), Repr::Slice(b)) => Arc::ptr_eq(a, b),
+            (Repr::Trie { root: Some(a), .. }, Repr::Trie { root: Some(b), .. }) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl Slice {
+    fn get(&self, key: &str) -> Option<&Entry> {
+        // Most objects have few members, and comparing lengths first settles most comparisons.
+        if self.entries.len() <= 8 {
+            return self.entries.iter().find(|entry| *entry.key == *key);
+        }
+        let at = self.entries.binary_search_by(|entry| compare_names(&entry.key, key)).ok()?;
+        Some(&self.entries[at])
+    }
+
+    fn hashed(&self) -> Vec<Arc<Node>> {
+        let mut leaves: Vec<_> = self
+            .entries
+            .iter()
+            .map(|entry| Arc::new(leaf(Digest::of(entry.key.as_bytes()), entry.clone())))
+            .collect();
+        leaves.sort_unstable_by_key(|node| *key_digest(node));
+        leaves
+    }
+}
+
+fn leaf(key_digest: Digest, entry: Entry) -> Node {
+    Node::Leaf { key_digest, entry, digest: Cached::default() }
+}
+
+fn key_digest(node: &Node) -> &Digest {
+    match node {
+        Node::Leaf { key_digest, .. } => key_digest,
+        Node::Branch { .. } => unreachable!("asked of leaves only"),
+    }
+}
+
+fn nibble(key_digest: &Digest, level: usize) -> u16 {
+    let byte = key_digest.0[level / 2];
+    u16::from(if level % 2 == 0 { byte >> 4 } else { byte & 15 })
+}
+
+/// Makes the node for leaves sorted by key digest that agree in the nibbles above `level`.
+fn build(leaves: &[Arc<Node>], level: usize) -> Option<Arc<Node>> {
+    match leaves {
+        [] => None,
+        [one] => Some(Arc::clone(one)),
+        many => {
+            let mut bitmap = 0u16;
+            let mut children = Vec::new();
+            for group in many.chunk_by(|a, b| nibble(key_digest(a), level) == nibble(key_digest(b), level)) {
+                bitmap |= 1 << nibble(key_digest(&group[0]), level);
+                children.extend(build(group, level + 1));
+            }
+            Some(branch(bitmap, children))
+        }
+    }
+}
+
+fn branch(bitmap: u16, children: Vec<Arc<Node>>) -> Arc<Node> {
+    Arc::new(Node::Branch { bitmap, children: children.into(), digest: Cached::default() })
+}
+
+fn find<'a>(mut node: &'a Arc<Node>, wanted: &Digest) -> Option<&'a Entry> {
+    let mut level = 0;
+    loop {
+        match &**node {
+            Node::Leaf { key_digest, entry, .. } => return (key_digest == wanted).then_some(entry),
+            Node::Branch { bitmap, children, .. } => {
+                let bit = 1u16 << nibble(wanted, level);
+                if bitmap & bit == 0 {
+                    return None;
+                }
+                node = &children[(bitmap & (bit - 1)).count_ones() as usize];
+                level += 1;
+            }
+        }
+    }
+}
+
+/// Puts a leaf below `node` and tells whether the name is new there.
+fn insert(node: &mut Arc<Node>, level: usize, new: Node) -> bool {
+    let wanted = *key_digest(&new);
+    match &**node {
+        Node::Leaf { key_digest, .. } if *key_digest == wanted => {
+            *node = Arc::new(new);
+            false
+        }
+        Node::Leaf { .. } => {
+            let mut both = [Arc::clone(node), Arc::new(new)];
+            both.sort_unstable_by_key(|leaf| *key_digest(leaf));
+            *node = build(&both, level).expect("two leaves make a node");
+            true
+        }
+        Node::Branch { bitmap, children, .. } => {
+            let bit = 1u16 << nibble(&wanted, level);
+            let at = (bitmap & (bit - 1)).count_ones() as usize;
+            let mut children = children.to_vec();
+            let is_new = if bitmap & bit == 0 {
+                children.insert(at, Arc::new(new));
+                true
+            } else {
+                insert(&mut children[at], level + 1, new)
+            };
+            *node = branch(bitmap | bit, children);
+            is_new
+        }
+    }
+}
+
+/// Returns `node` without the name, collapsed so that its shape is that of a fresh build.
+fn remove(node: &Arc<Node>, level: usize, wanted: &Digest) -> Option<Arc<Node>> {
+    let Node::Branch { bitmap, children, .. } = &**node else {
+        return None;
+    };
+    let bit = 1u16 << nibble(wanted, level);
+    let at = (bitmap & (bit - 1)).count_ones() as usize;
+    let mut rest = children.to_vec();
+    let mut bitmap = *bitmap;
+    match remove(&children[at], level + 1, wanted) {
+        Some(child) => rest[at] = child,
+        None => {
+            rest.remove(at);
+            bitmap &= !bit;
+        }
+    }
+    match &rest[..] {
+        [] => None,
+        // A lone leaf moves up; a lone branch stays, since several names share the nibble.
+        [only] if matches!(**only, Node::Leaf { .. }) => Some(Arc::clone(only)),
+        _ => Some(branch(bitmap, rest)),
+    }
+}
+
+fn collect<'a>(node: &'a Node, all: &mut Vec<&'a Entry>) {
+    match node {
+        Node::Leaf { entry, .. } => all.push(entry),
+        Node::Branch { children, .. } => children.iter().for_each(|child| collect(child, all)),
+    }
+}
+
+fn empty_digest() -> Digest {
+    static EMPTY: OnceLock<Digest> = OnceLock::new();
+    *EMPTY.get_or_init(|| Digest::of(EMPTY_TAG))
+}
+
+fn node_digest(node: &Node) -> Digest {
+    match node {
+        Node::Leaf { key_digest, entry, digest } => digest.get(|| {
+            let value = entry.value.digest();
+            match &entry.salt {
+                None => Digest::of_parts(&[LEAF_TAG, &key_digest.0, &value.0]),
+                Some(salt) => Digest::of_parts(&[SALTED_TAG, salt, &key_digest.0, &value.0]),
+            }
+        }),
+        Node::Branch { bitmap, children, digest } => digest.get(|| {
+            let mut preimage = Vec::with_capacity(NODE_TAG.len() + 2 + children.len() * 32);
+            preimage.extend_from_slice(NODE_TAG);
+            preimage.extend_from_slice(&bitmap.to_be_bytes());
+            children.iter().for_each(|child| preimage.extend_from_slice(&node_digest(child).0));
+            Digest::of(&preimage)
+        }),
+    }
+}
+
+impl FromIterator<(Arc<str>, Value)> for Object {
+    fn from_iter<T: IntoIterator<Item = (Arc<str>, Value)>>(pairs: T) -> Object {
+        let mut entries: Vec<Entry> =
+            pairs.into_iter().map(|(key, value)| Entry { key, value, salt: None }).collect();
+        if entries.windows(2).all(|pair| compare_names(&pair[0].key, &pair[1].key).is_lt()) {
+            return Object::from_sorted(entries);
+        }
+        let distinct: BTreeMap<Arc<str>, Value> = entries.drain(..).map(|e| (e.key, e.value)).collect();
+        let mut entries: Vec<Entry> =
+            distinct.into_iter().map(|(key, value)| Entry { key, value, salt: None }).collect();
+        entries.sort_by(|a, b| compare_names(&a.key, &b.key));
+        Object::from_sorted(entries)
+    }
+}
+
+impl PartialEq for Object {
+    /// Equal when names and values are; a salt is not part of the value.
+    fn eq(&self, other: &Object) -> bool {
+        self.same_tree(other)
+            || (self.len() == other.len()
+                && self.sorted().iter().zip(other.sorted()).all(|(a, b)| a.key == b.key && a.value == b.value))
+    }
+}
+
+impl Eq for Object {}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&Value::Object(self.clone()), f)
+    }
+}

@@ -1,0 +1,192 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::digest::Digest;
+
+fn small_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 60, 12, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..40).prop_map(Value::array),
+            prop::collection::btree_map("[a-z]{0,2}", inner, 0..40).prop_map(Value::record),
+        ]
+    })
+}
+
+/// The state root computed from the definition in `docs/format.md`, without trees or caches.
+fn slow_digest(value: &Value) -> Digest {
+    match value {
+        Value::Object(object) => {
+            let mut leaves: Vec<(Digest, Digest)> = object
+                .iter()
+                .map(|(key, value)| {
+                    let key = Digest::of(key.as_bytes());
+                    let preimage = [b"dendrer/state/member/v1\n", &key.0[..], &slow_digest(value).0].concat();
+                    (key, Digest::of(&preimage))
+                })
+                .collect();
+            leaves.sort();
+            slow_trie(&leaves, 0).unwrap_or_else(|| Digest::of(b"dendrer/state/empty-object/v1\n"))
+        }
+        Value::Array(array) => {
+            let mut level: Vec<Digest> = array.iter().map(slow_digest).collect();
+            let node = |chunk: &[Digest]| {
+                let mut preimage = b"dendrer/state/array-node/v1\n".to_vec();
+                chunk.iter().for_each(|d| preimage.extend_from_slice(&d.0));
+                Digest::of(&preimage)
+            };
+            level = if level.is_empty() { vec![node(&[])] } else { level.chunks(16).map(node).collect() };
+            while level.len() > 1 {
+                level = level.chunks(16).map(node).collect();
+            }
+            let len = (array.len() as u64).to_be_bytes();
+            Digest::of(&[b"dendrer/state/array/v1\n", &len[..], &level[0].0].concat())
+        }
+        scalar => {
+            let mut preimage = b"dendrer/state/scalar/v1\n".to_vec();
+            crate::json::write(scalar, &mut preimage);
+            Digest::of(&preimage)
+        }
+    }
+}
+
+fn slow_trie(leaves: &[(Digest, Digest)], level: usize) -> Option<Digest> {
+    if leaves.len() < 2 {
+        return leaves.first().map(|leaf| leaf.1);
+    }
+    let nibble = |d: &Digest| d.hex().as_bytes()[level];
+    let mut bitmap = 0u16;
+    let mut body = Vec::new();
+    for digit in b"0123456789abcdef" {
+        let group: Vec<_> = leaves.iter().filter(|leaf| nibble(&leaf.0) == *digit).copied().collect();
+        if let Some(child) = slow_trie(&group, level + 1) {
+            bitmap |= 1 << (*digit as char).to_digit(16).unwrap();
+            body.extend_from_slice(&child.0);
+        }
+    }
+    Some(Digest::of(&[b"dendrer/state/object-node/v1\n", &bitmap.to_be_bytes()[..], &body].concat()))
+}
+
+proptest! {
+    #[test]
+    fn the_digest_is_the_one_of_the_definition(value in small_value()) {
+        prop_assert_eq!(value.digest(), slow_digest(&value));
+    }
+
+    #[test]
+    fn an_object_is_what_its_members_are_whatever_history_made_it(
+        edits in prop::collection::vec(("[a-f]{1,2}", prop::option::of(any::<i32>())), 0..120),
+    ) {
+        let mut model = BTreeMap::new();
+        let mut object = Object::default();
+        for (key, value) in edits {
+            match value {
+                Some(value) => {
+                    model.insert(key.clone(), value);
+                    object.set(&key, Value::from(i64::from(value)));
+                }
+                None => {
+                    let expected = model.remove(&key).map(|v| Value::from(i64::from(v)));
+                    prop_assert_eq!(object.remove(&key), expected);
+                }
+            }
+            prop_assert_eq!(object.len(), model.len());
+        }
+        let fresh = Value::record(model.iter().map(|(k, v)| (k.as_str(), Value::from(i64::from(*v)))));
+        prop_assert_eq!(&Value::Object(object.clone()), &fresh);
+        prop_assert_eq!(object.digest(), fresh.digest());
+        for (key, value) in &model {
+            prop_assert_eq!(object.get(key), Some(&Value::from(i64::from(*value))));
+        }
+    }
+
+    #[test]
+    fn an_array_is_what_its_items_are_whatever_history_made_it(
+        start in 0usize..300,
+        edits in prop::collection::vec((any::<u8>(), any::<u16>()), 0..60),
+    ) {
+        let mut model: Vec<Value> = (0..start as u64).map(Value::from).collect();
+        let mut array = Array::from(model.clone());
+        for (kind, at) in edits {
+            let value = Value::from(u64::from(at));
+            match kind % 8 {
+                0 if !model.is_empty() => {
+                    let index = usize::from(at) % model.len();
+                    prop_assert_eq!(array.remove(index), model.remove(index));
+                }
+                1..=3 if !model.is_empty() => {
+                    let index = usize::from(at) % model.len();
+                    model[index] = value.clone();
+                    array.set(index, value);
+                }
+                _ => {
+                    model.push(value.clone());
+                    array.push(value);
+                }
+            }
+        }
+        prop_assert_eq!(array.len(), model.len());
+        prop_assert!(array.iter().eq(model.iter()));
+        for (index, value) in model.iter().enumerate() {
+            prop_assert_eq!(array.get(index), Some(value));
+        }
+        prop_assert_eq!(array.get(model.len()), None);
+        prop_assert_eq!(array.digest(), Array::from(model).digest());
+    }
+
+    #[test]
+    fn names_sort_by_utf16(a in "\\PC{0,4}", b in "\\PC{0,4}") {
+        prop_assert_eq!(compare_names(&a, &b), a.encode_utf16().cmp(b.encode_utf16()));
+    }
+}
+
+#[test]
+fn arrays_grow_through_every_height() {
+    let mut array = Array::default();
+    for index in 0..5000u64 {
+        array.push(Value::from(index));
+        if [0, 1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097].contains(&index) {
+            assert_eq!(array.digest(), (0..=index).map(Value::from).collect::<Array>().digest(), "{index}");
+        }
+    }
+    assert_eq!(array.get(4321), Some(&Value::from(4321u64)));
+}
+
+#[test]
+fn a_salt_hides_the_leaf_and_nothing_else() {
+    let plain = Value::record([("name", Value::from("Ada")), ("city", Value::from("Basel"))]);
+    let mut salted = plain.as_object().unwrap().clone();
+    salted.set_salted("name", Value::from("Ada"), [7; 16]);
+    let mut other = plain.as_object().unwrap().clone();
+    other.set_salted("name", Value::from("Ada"), [8; 16]);
+    assert_ne!(plain.digest(), salted.digest());
+    assert_ne!(salted.digest(), other.digest());
+    assert_eq!(Value::Object(salted.clone()), plain, "a salt is not part of the value");
+
+    let key = Digest::of(b"name");
+    let leaf = [b"dendrer/state/salted-member/v1\n", &[7; 16][..], &key.0, &Value::from("Ada").digest().0].concat();
+    let city = Digest::of(b"city");
+    let city_leaf = [b"dendrer/state/member/v1\n", &city.0[..], &Value::from("Basel").digest().0].concat();
+    let mut leaves = [(key, Digest::of(&leaf)), (city, Digest::of(&city_leaf))];
+    leaves.sort();
+    assert_eq!(salted.digest(), slow_trie(&leaves, 0).unwrap());
+}
+
+#[test]
+fn changing_one_member_of_many_rehashes_a_path_and_not_the_object() {
+    let mut object: Object =
+        (0..2000u64).map(|n| (format!("key-{n}").into(), Value::from(n))).collect::<Object>();
+    let before = object.digest();
+    object.set("key-7", Value::from(7u64));
+    assert_eq!(object.digest(), before, "the same content has the same digest");
+    object.set("key-7", Value::from(8u64));
+    assert_ne!(object.digest(), before);
+}
