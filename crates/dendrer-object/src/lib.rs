@@ -2,12 +2,27 @@
 //!
 //! Pure: no clock, randomness, I/O or hash order. Everything here is a function of its arguments.
 
+pub mod delta;
 pub mod digest;
+pub mod intent;
 pub mod json;
+pub mod merkle;
+pub mod name;
+pub mod note;
 pub mod number;
+pub mod pointer;
+pub mod record;
 pub mod tag;
+pub mod text;
+pub mod time;
 pub mod value;
 
+pub use delta::Delta;
 pub use digest::Digest;
+pub use intent::Intent;
+pub use name::{RunName, StoreId, TypeName};
 pub use number::Number;
+pub use pointer::Pointer;
+pub use record::Record;
+pub use time::Timestamp;
 pub use value::{Array, Object, Value};

@@ -15,9 +15,11 @@ use crate::digest::Digest;
 use crate::number::Number;
 
 mod array;
+mod difference;
 mod object;
 
 pub use array::Array;
+pub use difference::{Difference, first_difference};
 pub use object::{Entry, Object};
 
 /// A JSON value. Values that JSON cannot hold are kept in a tagged form, see [`crate::tag`].

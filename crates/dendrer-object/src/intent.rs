@@ -1,0 +1,355 @@
+//! Intents: what an agent, or the program that runs it, asks to commit (dendrer paper 3.2, appendix B).
+//!
+//! An intent is data. Nothing here judges it; that is the kernel's part. A newcomer would break one rule: no
+//! member is ever dropped. What is not known is refused by name.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::delta::{Delta, DeltaError};
+use crate::name::TypeName;
+use crate::number::{Number, round_half_even};
+use crate::record::{Author, Link, Rel};
+use crate::value::{Object, Value};
+
+/// How many decimals of a confidence count (dendrer paper 3.3: `confidence_epsilon = 0.001`).
+pub const CONFIDENCE_DECIMALS: u8 = 3;
+
+/// The longest name of an agent or a goal, in bytes.
+const ID_SIZE_MAX: usize = 256;
+
+/// A proposal for the next transition of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intent {
+    /// The type of the transition that is asked for.
+    pub type_name: TypeName,
+    /// Who asks: a model through its agent, or the program that runs the agents.
+    pub author: Author,
+    /// The agent it is for.
+    pub agent: Arc<str>,
+    /// The goal it serves.
+    pub goal: Option<Arc<str>>,
+    /// Everything else that is committed as it is: `intent`, `action`, `result`, `policy`, `metrics`,
+    /// `anomalies`, `effect`, `fork_type`. Sorted; every value has the type that its name asks for.
+    pub members: Vec<(Arc<str>, Value)>,
+    /// The proposed change of state.
+    pub delta: Option<Delta>,
+    /// Edges to earlier records.
+    pub links: Vec<Link>,
+}
+
+/// Why a value is not an intent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntentError {
+    /// The code under which `dendrer explain` knows this error.
+    pub code: &'static str,
+    /// The member that is wrong, as a JSON pointer.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl fmt::Display for IntentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+    }
+}
+
+impl std::error::Error for IntentError {}
+
+fn error<T>(path: &str, message: impl Into<String>) -> Result<T, IntentError> {
+    Err(IntentError { code: "E0209", path: path.to_owned(), message: message.into() })
+}
+
+/// The members an intent may have: the short names and those of the paper's event (appendix B).
+const KNOWN: &[&str] = &[
+    "type", "transition_type", "agent", "agent_id", "goal", "goal_id", "author", "intent", "confidence",
+    "uncertainty_notes", "action", "result", "policy", "metrics", "anomalies", "delta", "effect", "fork_type",
+    "links",
+];
+
+/// The members of the paper's event that the kernel sets.
+const SET_BY_KERNEL: &[&str] = &[
+    "tick", "ts", "run_id", "run", "state_before", "state_after", "state_root", "seq", "intent_context_hash",
+    "chain_hash", "prev", "pack",
+];
+
+impl Intent {
+    /// Makes an intent of a type, with nothing in it yet.
+    pub fn new(type_name: TypeName, agent: &str) -> Intent {
+        Intent {
+            type_name,
+            author: Author::Agent,
+            agent: agent.into(),
+            goal: None,
+            members: Vec::new(),
+            delta: None,
+            links: Vec::new(),
+        }
+    }
+
+    /// Says that the runtime writes this on the agent's behalf.
+    pub fn by_runtime(mut self) -> Intent {
+        self.author = Author::Runtime;
+        self
+    }
+
+    /// Adds a member that is committed as it is. Panics on a name that is not one of [`Intent::members`].
+    pub fn with(mut self, name: &str, value: Value) -> Intent {
+        let known = ["intent", "action", "result", "policy", "metrics", "anomalies", "effect", "fork_type"];
+        assert!(known.contains(&name), "{name} is not a member of an intent");
+        self.members.retain(|(known, _)| **known != *name);
+        self.members.push((name.into(), value));
+        self.members.sort_by(|a, b| a.0.cmp(&b.0));
+        self
+    }
+
+    /// Sets the proposed change of state.
+    pub fn with_delta(mut self, delta: Delta) -> Intent {
+        self.delta = Some(delta);
+        self
+    }
+
+    /// Returns a member that is committed as it is.
+    pub fn member(&self, name: &str) -> Option<&Value> {
+        self.members.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
+    }
+
+    /// Reads an intent. `agent` is whose it is where the value does not say.
+    pub fn from_value(value: &Value, agent: Option<&str>) -> Result<Intent, IntentError> {
+        let Some(object) = value.as_object() else {
+            return error("", format!("an intent is an object, and this is a {}", value.type_name()));
+        };
+        for (name, _) in object.iter() {
+            check_name(name)?;
+        }
+        let type_name = match one_of(object, "type", "transition_type")? {
+            Some(value) => text(value, "/type", 128)?.parse::<TypeName>(),
+            None => return error("/type", "an intent names its transition type, like \"observation.add\""),
+        };
+        let type_name = type_name.or_else(|error| {
+            Err(IntentError { code: error.code(), path: "/type".into(), message: error.to_string() })
+        })?;
+        let agent = match (one_of(object, "agent", "agent_id")?, agent) {
+            (Some(value), _) => text(value, "/agent", ID_SIZE_MAX)?,
+            (None, Some(agent)) => agent.into(),
+            (None, None) => "agent".into(),
+        };
+        let goal = one_of(object, "goal", "goal_id")?.map(|value| text(value, "/goal", ID_SIZE_MAX)).transpose()?;
+        let author = match object.get("author").map(|value| (value, value.as_str())) {
+            None | Some((_, Some("agent"))) => Author::Agent,
+            Some((_, Some("runtime"))) => Author::Runtime,
+            Some((value, _)) => {
+                return error("/author", format!("an intent is written by \"agent\" or \"runtime\", not {value}"));
+            }
+        };
+        let delta = object.get("delta").map(read_delta).transpose()?;
+        let links = object.get("links").map(read_links).transpose()?.unwrap_or_default();
+        Ok(Intent { type_name, author, agent, goal, members: read_members(object)?, delta, links })
+    }
+}
+
+fn check_name(name: &str) -> Result<(), IntentError> {
+    if KNOWN.contains(&name) {
+        return Ok(());
+    }
+    let path = format!("/{}", crate::json::escape(name));
+    if SET_BY_KERNEL.contains(&name) {
+        return error(&path, "this is set by the kernel and cannot be proposed");
+    }
+    match crate::text::nearest(name, KNOWN.iter().copied()) {
+        Some(near) => error(&path, format!("an intent has no such member; did you mean {near:?}?")),
+        None => error(&path, "an intent has no such member; your own data belongs in intent, action or result"),
+    }
+}
+
+fn one_of<'a>(object: &'a Object, short: &str, long: &str) -> Result<Option<&'a Value>, IntentError> {
+    match (object.get(short), object.get(long)) {
+        (Some(a), Some(b)) if a != b => error(&format!("/{short}"), format!("{short} and {long} differ: {a} and {b}")),
+        (a, b) => Ok(a.or(b)),
+    }
+}
+
+fn text(value: &Value, path: &str, size_max: usize) -> Result<Arc<str>, IntentError> {
+    match value {
+        Value::String(text) if !text.is_empty() && text.len() <= size_max => Ok(Arc::clone(text)),
+        _ => error(path, format!("this is text of 1 to {size_max} bytes")),
+    }
+}
+
+fn read_delta(value: &Value) -> Result<Delta, IntentError> {
+    Delta::from_value(value).map_err(|delta: DeltaError| IntentError {
+        code: delta.code(),
+        path: delta.index.map_or("/delta".into(), |index| format!("/delta/{index}")),
+        message: delta.why.to_string(),
+    })
+}
+
+fn read_links(value: &Value) -> Result<Vec<Link>, IntentError> {
+    let Some(items) = value.as_array() else { return error("/links", "links is a list") };
+    let read = |(index, item): (usize, &Value)| {
+        let rel = item.get("rel").and_then(Value::as_str).and_then(|rel| Rel::from_str(rel).ok());
+        let hash = item.get("hash").and_then(Value::as_str).and_then(|hash| hash.parse().ok());
+        match (rel, hash) {
+            (Some(rel @ (Rel::CausedBy | Rel::Evidence | Rel::Merges)), Some(hash)) => Ok(Link { rel, hash }),
+            _ => error(
+                &format!("/links/{index}"),
+                "a link is {\"rel\":\"caused_by\", \"evidence\" or \"merges\", \"hash\":\"sha256:...\"}",
+            ),
+        }
+    };
+    items.iter().enumerate().map(read).collect()
+}
+
+fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> {
+    let mut members: Vec<(Arc<str>, Value)> = Vec::new();
+    if let Some(intent) = read_intent(object)? {
+        members.push(("intent".into(), intent));
+    }
+    for name in ["action", "result", "policy", "metrics"] {
+        if let Some(value) = object.get(name) {
+            match value {
+                Value::Object(_) => members.push((name.into(), value.clone())),
+                _ => return error(&format!("/{name}"), format!("this is an object, not a {}", value.type_name())),
+            }
+        }
+    }
+    words(object, &mut members, "effect", &["read", "idempotent_write", "effectful"])?;
+    words(object, &mut members, "fork_type", &["natural", "observation", "injection"])?;
+    if let Some(value) = object.get("anomalies") {
+        match value {
+            Value::Array(items) if items.is_empty() => {}
+            Value::Array(_) => members.push(("anomalies".into(), value.clone())),
+            _ => return error("/anomalies", "anomalies is a list"),
+        }
+    }
+    check_words_inside(&members)?;
+    members.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(members)
+}
+
+/// Joins the paper's two spellings: confidence and notes beside the intent (3.1) or inside it (appendix B).
+fn read_intent(object: &Object) -> Result<Option<Value>, IntentError> {
+    let mut intent = match object.get("intent") {
+        None => None,
+        Some(Value::Object(intent)) => Some(intent.clone()),
+        Some(other) => return error("/intent", format!("this is an object, not a {}", other.type_name())),
+    };
+    for name in ["confidence", "uncertainty_notes"] {
+        let Some(outside) = object.get(name) else { continue };
+        let intent = intent.get_or_insert_default();
+        match intent.get(name) {
+            Some(inside) if inside != outside => {
+                return error(&format!("/{name}"), format!("this differs from /intent/{name}"));
+            }
+            _ => intent.set(name, outside.clone()),
+        }
+    }
+    let Some(mut intent) = intent else { return Ok(None) };
+    match intent.get("confidence").cloned() {
+        None | Some(Value::Null) => {}
+        Some(Value::Number(number)) => {
+            let in_range = number.as_f64().filter(|value| (0.0..=1.0).contains(value));
+            let Some(value) = in_range else {
+                return error("/intent/confidence", format!("a confidence lies between 0 and 1, not at {number}"));
+            };
+            // Quantized while it is written, so that later comparisons are comparisons of bytes.
+            let rounded = Number::from_f64(round_half_even(value, CONFIDENCE_DECIMALS));
+            intent.set("confidence", Value::Number(rounded.expect("a rounded number is finite")));
+        }
+        Some(other) => return error("/intent/confidence", format!("a confidence is a number, not {other}")),
+    }
+    Ok(Some(Value::Object(intent)))
+}
+
+fn words(
+    object: &Object,
+    members: &mut Vec<(Arc<str>, Value)>,
+    name: &str,
+    allowed: &[&str],
+) -> Result<(), IntentError> {
+    match object.get(name) {
+        None => Ok(()),
+        Some(value) if value.as_str().is_some_and(|text| allowed.contains(&text)) => {
+            members.push((name.into(), value.clone()));
+            Ok(())
+        }
+        Some(value) => error(&format!("/{name}"), format!("{name} is one of {}, not {value}", allowed.join(", "))),
+    }
+}
+
+fn check_words_inside(members: &[(Arc<str>, Value)]) -> Result<(), IntentError> {
+    for (name, value) in members {
+        match &**name {
+            "action" => match (value.get("tool"), value.get("calls")) {
+                (Some(Value::String(_)) | None, Some(Value::Array(_)) | None) => {}
+                (Some(_), Some(Value::Array(_)) | None) => return error("/action/tool", "a tool is named by text"),
+                (_, Some(_)) => return error("/action/calls", "calls is a list"),
+            },
+            "result" => match value.get("status") {
+                None | Some(Value::String(_)) => {}
+                Some(_) => return error("/result/status", "a status is text, like \"ok\" or \"error\""),
+            },
+            "policy" => match value.get("decision").map(Value::as_str) {
+                None | Some(Some("allow" | "deny" | "escalate")) => {}
+                Some(_) => return error("/policy/decision", "a decision is allow, deny or escalate"),
+            },
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse_door;
+
+    fn read(text: &str) -> Result<Intent, String> {
+        Intent::from_value(&parse_door(text.as_bytes()).unwrap(), Some("someone"))
+            .map_err(|error| format!("{} {error}", error.code))
+    }
+
+    #[test]
+    fn both_spellings_of_the_paper_give_the_same_intent() {
+        let short = read(
+            r#"{"type":"plan.update","agent":"p","goal":"g","confidence":0.64049,"uncertainty_notes":"n","intent":{"description":"d"}}"#,
+        );
+        let long = read(
+            r#"{"transition_type":"plan.update","agent_id":"p","goal_id":"g","intent":{"description":"d","confidence":0.6404,"uncertainty_notes":"n"}}"#,
+        );
+        assert_eq!(short, long);
+        let intent = short.unwrap();
+        assert_eq!(
+            intent.member("intent").unwrap().to_string(),
+            r#"{"confidence":0.64,"description":"d","uncertainty_notes":"n"}"#
+        );
+        assert_eq!(&*read(r#"{"type":"plan.update"}"#).unwrap().agent, "someone");
+    }
+
+    #[test]
+    fn what_is_not_an_intent_is_refused_by_name() {
+        for (text, expected) in [
+            ("[]", "E0209 an intent is an object, and this is a array"),
+            ("{}", "E0209 /type: an intent names its transition type, like \"observation.add\""),
+            (r#"{"type":"Plan"}"#, "E0210 /type: \"Plan\" is not a transition type"),
+            (r#"{"type":"a","intnet":{}}"#, "E0209 /intnet: an intent has no such member; did you mean \"intent\"?"),
+            (r#"{"type":"a","tick":3}"#, "E0209 /tick: this is set by the kernel and cannot be proposed"),
+            (r#"{"type":"a","confidence":2}"#, "E0209 /intent/confidence: a confidence lies between 0 and 1"),
+            (r#"{"type":"a","confidence":NaN}"#, "E0209 /intent/confidence: a confidence is a number"),
+            (r#"{"type":"a","confidence":1,"intent":{"confidence":0}}"#, "E0209 /confidence: this differs"),
+            (r#"{"type":"a","delta":[{"set":"x","value":1}]}"#, "E0209 /delta/0: the path is a JSON pointer"),
+            (r#"{"type":"a","author":"kernel"}"#, "E0209 /author: an intent is written by"),
+            (r#"{"type":"a","effect":"maybe"}"#, "E0209 /effect: effect is one of read, idempotent_write"),
+            (r#"{"type":"a","policy":{"decision":"perhaps"}}"#, "E0209 /policy/decision: a decision is"),
+            (r#"{"type":"a","action":{"tool":1}}"#, "E0209 /action/tool: a tool is named by text"),
+            (r#"{"type":"a","links":[{"rel":"fork_of","hash":"x"}]}"#, "E0209 /links/0: a link is"),
+            (r#"{"type":"a","agent":""}"#, "E0209 /agent: this is text of 1 to 256 bytes"),
+            (r#"{"type":"a","agent":"x","agent_id":"y"}"#, "E0209 /agent: agent and agent_id differ"),
+        ] {
+            let found = read(text).unwrap_err();
+            assert!(found.starts_with(expected), "{text}: {found}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Places in a value: JSON pointers (RFC 6901), the one spelling of a path in everything that is stored.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::json::escape;
+use crate::value::{Value, compare_names};
+
+/// A JSON pointer. The empty pointer is the whole value. Ordered as names in canonical JSON are.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Pointer(Arc<str>);
+
+/// The text is not a JSON pointer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a JSON pointer: it is empty or begins with `/`, and `~` stands as `~0` or `~1`")]
+pub struct PointerError(String);
+
+impl Pointer {
+    /// The whole value.
+    pub fn root() -> Pointer {
+        Pointer("".into())
+    }
+
+    /// Makes the pointer of a path of names, escaping them.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Pointer {
+        let mut text = String::new();
+        for name in names {
+            text.push('/');
+            text.push_str(&escape(name));
+        }
+        Pointer(text.into())
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Walks the reference tokens, unescaped.
+    pub fn tokens(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.0.split('/').skip(1).map(unescape)
+    }
+
+    /// Tells whether `other` lies at or below this place.
+    pub fn contains(&self, other: &Pointer) -> bool {
+        other.0.strip_prefix(&*self.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Tells whether a write at `other` can change what is read here: one lies at or below the other.
+    pub fn overlaps(&self, other: &Pointer) -> bool {
+        self.contains(other) || other.contains(self)
+    }
+
+    /// Returns what stands at this place.
+    pub fn get<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        let mut value = value;
+        for token in self.tokens() {
+            value = match value {
+                Value::Object(object) => object.get(&token)?,
+                Value::Array(array) => array.get(array_index(&token)?)?,
+                _ => return None,
+            };
+        }
+        Some(value)
+    }
+
+    /// Writes the place as people do: `a.b[2]`, with names that are not plain words as `a["x y"]`.
+    pub fn dotted(&self) -> String {
+        let mut text = String::new();
+        for token in self.tokens() {
+            let word = token.bytes().enumerate().all(|(at, c)| {
+                c == b'_' || c.is_ascii_alphabetic() || (at > 0 && (c.is_ascii_digit() || c == b'-'))
+            });
+            if array_index(&token).is_some() {
+                text.push_str(&format!("[{token}]"));
+            } else if word && !token.is_empty() {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                text.push_str(&token);
+            } else {
+                let mut quoted = Vec::new();
+                crate::json::write_string(&token, &mut quoted);
+                text.push_str(&format!("[{}]", String::from_utf8_lossy(&quoted)));
+            }
+        }
+        text
+    }
+}
+
+/// Reads an array index: digits without leading zeros (RFC 6901 4).
+pub fn array_index(token: &str) -> Option<usize> {
+    let canonical = token == "0" || !token.starts_with('0');
+    (canonical && !token.is_empty() && token.bytes().all(|c| c.is_ascii_digit())).then(|| token.parse().ok())?
+}
+
+fn unescape(token: &str) -> Cow<'_, str> {
+    if token.contains('~') { Cow::Owned(token.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(token) }
+}
+
+impl FromStr for Pointer {
+    type Err = PointerError;
+
+    fn from_str(text: &str) -> Result<Pointer, PointerError> {
+        let mut after_tilde = text.split('~').skip(1);
+        if !(text.is_empty() || text.starts_with('/')) || !after_tilde.all(|rest| rest.starts_with(['0', '1'])) {
+            return Err(PointerError(text.chars().take(160).collect()));
+        }
+        Ok(Pointer(text.into()))
+    }
+}
+
+impl PartialOrd for Pointer {
+    fn partial_cmp(&self, other: &Pointer) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pointer {
+    fn cmp(&self, other: &Pointer) -> std::cmp::Ordering {
+        compare_names(&self.0, &other.0)
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_find_what_rfc_6901_says() {
+        let document = br#"{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"k\"l":6," ":7,"m~n":8}"#;
+        let value = crate::json::parse_door(document).unwrap();
+        for (pointer, expected) in [
+            ("/foo", r#"["bar","baz"]"#), ("/foo/0", r#""bar""#), ("/", "0"), ("/a~1b", "1"), ("/c%d", "2"),
+            ("/k\"l", "6"), ("/ ", "7"), ("/m~0n", "8"),
+        ] {
+            let pointer: Pointer = pointer.parse().unwrap();
+            assert_eq!(pointer.get(&value).unwrap().to_string(), expected, "{pointer}");
+        }
+        for missing in ["/foo/2", "/foo/00", "/foo/-", "/nope", "/foo/bar/x"] {
+            assert_eq!(missing.parse::<Pointer>().unwrap().get(&value), None, "{missing}");
+        }
+        for bad in ["a", "/~", "/a~2"] {
+            assert!(bad.parse::<Pointer>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn places_overlap_when_one_holds_the_other() {
+        let p = |text: &str| text.parse::<Pointer>().unwrap();
+        assert!(p("/a").contains(&p("/a/b")) && !p("/a").contains(&p("/ab")) && p("").contains(&p("/x")));
+        assert!(p("/a/b").overlaps(&p("/a")) && !p("/a/b").overlaps(&p("/a/c")));
+    }
+
+    #[test]
+    fn people_read_dots() {
+        let dotted = |text: &str| text.parse::<Pointer>().unwrap().dotted();
+        assert_eq!(dotted("/a/b/2/c-d"), "a.b[2].c-d");
+        assert_eq!(dotted("/a~1b/x y"), "[\"a/b\"][\"x y\"]");
+    }
+}

@@ -1,0 +1,580 @@
+//! Records: a small canonical header that commits to every field of its content; the id is its digest.
+//!
+//! Each field is committed by itself with a salt (SD-JWT disclosures, RFC 9901 4.2), so any value can be erased
+//! or withheld later and the record still verifies. Salts derive from one random seed per record.
+//!
+//! A [`Record`] is always consistent: it is made only by [`Record::seal`], which computes digests and id from the
+//! values, so whoever reads one back seals it again and compares the id. A newcomer would break that by adding a
+//! way to set an id.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use crate::digest::{Digest, decode_base64url, encode_base64url};
+use crate::json::{self, JsonError, VALUE_SIZE_MAX};
+use crate::name::{RunName, StoreId, TypeName};
+use crate::pointer::Pointer;
+use crate::time::Timestamp;
+use crate::value::Value;
+
+mod content;
+mod text;
+
+pub use content::{content_from_fields, cut};
+pub use text::HeaderTextError;
+
+/// The version of the format that this code writes, in every header as `v`.
+pub const FORMAT_VERSION: u64 = 1;
+
+/// How many links a record may have.
+pub const LINKS_MAX: usize = 256;
+
+/// How many fields a record may have.
+pub const FIELDS_MAX: usize = 1024;
+
+const ID_TAG: &[u8] = b"dendrer/record/v1\n";
+const SALT_TAG: &[u8] = b"dendrer/salt/v1\n";
+
+/// 16 random bytes from which the salts of one record derive. Who has the seed and a digest can test guesses of
+/// the value, so the seed goes when a value is erased.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seed(pub [u8; 16]);
+
+/// The salt of one field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Salt(pub [u8; 16]);
+
+impl fmt::Debug for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seed(..)")
+    }
+}
+
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Salt(..)")
+    }
+}
+
+impl Seed {
+    /// Derives the salts of the first `count` fields, in the order of the header (`docs/format.md`, "Fields").
+    /// Each digest gives two salts.
+    pub fn salts(&self, count: usize) -> Vec<Salt> {
+        let pairs = count.div_ceil(2);
+        let preimages: Vec<[u8; 36]> = (0..pairs as u32)
+            .map(|pair| {
+                let mut preimage = [0; 36];
+                preimage[..16].copy_from_slice(SALT_TAG);
+                preimage[16..32].copy_from_slice(&self.0);
+                preimage[32..].copy_from_slice(&pair.to_be_bytes());
+                preimage
+            })
+            .collect();
+        let halves = preimages.iter().flat_map(|preimage| {
+            let digest = Digest::of(preimage).0;
+            let half = |range: Range<usize>| Salt(digest[range].try_into().expect("half of 32 bytes"));
+            [half(0..16), half(16..32)]
+        });
+        halves.take(count).collect()
+    }
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$case_doc:meta])* $case:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$case_doc])* $case,)* }
+
+        impl $name {
+            /// Every case.
+            pub const ALL: &[$name] = &[$($name::$case),*];
+
+            /// Returns the word that stands in the bytes.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$case => $word,)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ();
+
+            fn from_str(text: &str) -> Result<$name, ()> {
+                match text { $($word => Ok($name::$case),)* _ => Err(()) }
+            }
+        }
+    };
+}
+
+words! {
+    /// What a record is.
+    Kind {
+        /// A run begins; tick 0, or in a fork no tick.
+        Run = "run",
+        /// What happened, from tick 1 without gaps.
+        Transition = "transition",
+        /// An intent or import that was turned down, kept beside the run.
+        Refusal = "refusal",
+        /// A pack or predicate was registered.
+        Register = "register",
+        /// A value was erased.
+        Erase = "erase",
+        /// A key of the log begins or ends.
+        Key = "key",
+        /// A run is closed.
+        End = "end",
+    }
+}
+
+words! {
+    /// Who wrote a record. The name of an agent or a person is a field, so that it can be erased.
+    Author {
+        /// A model, through its agent.
+        Agent = "agent",
+        /// The program that runs the agents: tool results, policy decisions.
+        Runtime = "runtime",
+        /// dendrer itself.
+        Kernel = "kernel",
+        /// People, with an approval.
+        Institution = "institution",
+    }
+}
+
+words! {
+    /// What a link says of its target.
+    Rel {
+        /// This was asked for or brought about there.
+        CausedBy = "caused_by",
+        /// This rests on what is there.
+        Evidence = "evidence",
+        /// This run branched off there.
+        ForkOf = "fork_of",
+        /// This takes a concurrent branch in.
+        Merges = "merges",
+        /// This was imported from there.
+        PickedFrom = "picked_from",
+        /// The same agent's record before this one. Left out where that is `prev`.
+        Predecessor = "predecessor",
+    }
+}
+
+/// A typed edge to an earlier record of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Link {
+    /// What the edge says.
+    pub rel: Rel,
+    /// The id of the target.
+    pub hash: Digest,
+}
+
+/// Everything in a header but the digests of the fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// The store that the record belongs to.
+    pub store: StoreId,
+    /// What the record is.
+    pub kind: Kind,
+    /// The run, where it belongs to one.
+    pub run: Option<RunName>,
+    /// The place in the run, where it has one.
+    pub tick: Option<u64>,
+    /// The record before this one in the chain.
+    pub prev: Option<Digest>,
+    /// For a record without a place in the chain: the newest chain record it was made against.
+    pub head: Option<Digest>,
+    /// The type of a transition, or the one a refused intent asked for.
+    pub type_name: Option<TypeName>,
+    /// Who wrote it.
+    pub author: Author,
+    /// When it was committed. Tamper-evident, but no diff, predicate or reducer sees it.
+    pub ts: Timestamp,
+    /// Edges to earlier records, sorted, without repeats.
+    pub links: Vec<Link>,
+    /// The TaskPack in force.
+    pub pack: Option<Digest>,
+}
+
+/// One field: where it stands, its commitment, and its value unless that was erased or withheld.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Where the value stands in the content.
+    pub pointer: Pointer,
+    /// The commitment that stands in the header.
+    pub digest: Digest,
+    salt: Option<Salt>,
+    text: Option<Range<usize>>,
+}
+
+/// The committed content of a record: the part that needs no header and can be computed before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    fields: Vec<Field>,
+    values: Vec<u8>,
+    /// `None` once a value of the record was erased or withheld.
+    seed: Option<Seed>,
+}
+
+/// What is known of one field when a body is put together again.
+pub enum Part<'a> {
+    /// The canonical text of the value, and the salt unless the record's seed gives it.
+    Open(&'a [u8], Option<Salt>),
+    /// Only the commitment.
+    Closed(Digest),
+}
+
+/// A sealed record.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Record {
+    header: Header,
+    body: Body,
+    header_text: Vec<u8>,
+    id: Digest,
+}
+
+/// Why content or a header cannot be sealed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// A value is too large.
+    #[error("the value at {pointer} has {size} bytes; at most {VALUE_SIZE_MAX} are accepted")]
+    ValueTooLarge {
+        /// Where the value stands.
+        pointer: Pointer,
+        /// Its canonical size.
+        size: usize,
+    },
+    /// There are too many fields.
+    #[error("{0} fields are more than the {FIELDS_MAX} a record may have")]
+    TooManyFields(usize),
+    /// Fields out of order, repeated, or one inside another.
+    #[error("the field {0} repeats, is out of order, or lies inside another")]
+    FieldOrder(Pointer),
+    /// The header does not fit its kind.
+    #[error("a {kind} record {rule}")]
+    Shape {
+        /// The kind of the record.
+        kind: Kind,
+        /// The rule that does not hold.
+        rule: &'static str,
+    },
+    /// A value is not canonical text.
+    #[error("the value at {pointer}: {error}")]
+    Value {
+        /// Where the value stands.
+        pointer: Pointer,
+        /// What is wrong with it.
+        error: JsonError,
+    },
+    /// Neither the seed nor the field gives a salt for a value.
+    #[error("the value at {0} has no salt")]
+    NoSalt(Pointer),
+}
+
+impl SealError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SealError::ValueTooLarge { .. } => "E0205",
+            SealError::TooManyFields(_) => "E0211",
+            _ => "E0306",
+        }
+    }
+}
+
+impl Body {
+    /// Commits to content, a sorted list of places and values as [`cut`] gives it.
+    pub fn commit(content: &[(Pointer, Value)], seed: Seed) -> Result<Body, SealError> {
+        let mut values = Vec::new();
+        let mut texts = Vec::with_capacity(content.len());
+        for (pointer, value) in content {
+            let start = values.len();
+            json::write(value, &mut values);
+            if values.len() - start > VALUE_SIZE_MAX {
+                return Err(SealError::ValueTooLarge { pointer: pointer.clone(), size: values.len() - start });
+            }
+            texts.push((pointer.clone(), start..values.len()));
+        }
+        Body::of_texts(texts, values, seed)
+    }
+
+    /// Commits to values given as canonical text, each a range of `values`.
+    /// The texts are taken as canonical: check those that come from outside first.
+    pub fn of_texts(
+        texts: Vec<(Pointer, Range<usize>)>,
+        values: Vec<u8>,
+        seed: Seed,
+    ) -> Result<Body, SealError> {
+        let salts = seed.salts(texts.len());
+        let fields = texts
+            .into_iter()
+            .zip(salts)
+            .map(|((pointer, text), salt)| {
+                let digest = disclosure_digest(&salt, &pointer, &values[text.clone()]);
+                Field { pointer, digest, salt: None, text: Some(text) }
+            })
+            .collect();
+        let body = Body { fields, values, seed: Some(seed) };
+        body.check_order()?;
+        Ok(body)
+    }
+
+    /// Puts a body together from what is left of its fields, checking that open values are canonical.
+    pub fn of_parts(parts: Vec<(Pointer, Part<'_>)>, seed: Option<Seed>) -> Result<Body, SealError> {
+        let salts = seed.map(|seed| seed.salts(parts.len()));
+        let mut values = Vec::new();
+        let mut fields = Vec::with_capacity(parts.len());
+        for (index, (pointer, part)) in parts.into_iter().enumerate() {
+            let field = match part {
+                Part::Closed(digest) => Field { pointer, digest, salt: None, text: None },
+                Part::Open(text, own) => {
+                    let derived = salts.as_ref().map(|salts| salts[index]);
+                    let Some(salt) = own.or(derived) else { return Err(SealError::NoSalt(pointer)) };
+                    if text.len() > VALUE_SIZE_MAX {
+                        return Err(SealError::ValueTooLarge { pointer, size: text.len() });
+                    }
+                    if let Err(error) = json::check_canonical(text) {
+                        return Err(SealError::Value { pointer, error });
+                    }
+                    let digest = disclosure_digest(&salt, &pointer, text);
+                    let start = values.len();
+                    values.extend_from_slice(text);
+                    Field { pointer, digest, salt: own, text: Some(start..values.len()) }
+                }
+            };
+            fields.push(field);
+        }
+        let body = Body { fields, values, seed };
+        body.check_order()?;
+        Ok(body)
+    }
+
+    fn check_order(&self) -> Result<(), SealError> {
+        if self.fields.len() > FIELDS_MAX {
+            return Err(SealError::TooManyFields(self.fields.len()));
+        }
+        for pair in self.fields.windows(2) {
+            let (before, after) = (&pair[0].pointer, &pair[1].pointer);
+            if before >= after || before.contains(after) {
+                return Err(SealError::FieldOrder(after.clone()));
+            }
+        }
+        match self.fields.first() {
+            Some(first) if first.pointer.as_str().is_empty() => Err(SealError::FieldOrder(Pointer::root())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the fields in order.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Returns the seed, unless a value was erased or withheld.
+    pub fn seed(&self) -> Option<Seed> {
+        self.seed
+    }
+
+    /// Returns the canonical text of a field's value, unless it was erased or withheld.
+    pub fn text(&self, field: &Field) -> Option<&[u8]> {
+        Some(&self.values[field.text.clone()?])
+    }
+
+    /// Returns the salt of the field at `index`, given or derived.
+    pub fn salt(&self, index: usize) -> Option<Salt> {
+        self.fields[index].salt.or_else(|| Some(self.seed?.salts(index + 1)[index]))
+    }
+
+    /// Returns the value at a field's pointer: `None` if there is no such field, or its value is gone.
+    pub fn value(&self, pointer: &str) -> Option<Value> {
+        let field = self.fields.iter().find(|field| field.pointer.as_str() == pointer)?;
+        Some(json::parse_canonical(self.text(field)?).expect("texts of a body are canonical"))
+    }
+
+    /// Returns the same body without the values at `withheld`: commitments stay, the seed goes, every other
+    /// field keeps its own salt. What erasure leaves behind, and what an auditor may be given.
+    pub fn without(&self, withheld: &[Pointer]) -> Body {
+        let salts: Vec<_> = (0..self.fields.len()).map(|index| self.salt(index)).collect();
+        let mut values = Vec::new();
+        let fields = self.fields.iter().zip(salts).map(|(field, salt)| {
+            let text = self.text(field).filter(|_| !withheld.iter().any(|place| place.contains(&field.pointer)));
+            let text = text.map(|text| {
+                let start = values.len();
+                values.extend_from_slice(text);
+                start..values.len()
+            });
+            Field { salt: salt.filter(|_| text.is_some()), text, ..field.clone() }
+        });
+        let fields = fields.collect();
+        Body { fields, values, seed: None }
+    }
+}
+
+/// Returns the disclosure of a field, the text whose digest commits to it (RFC 9901 4.2.1).
+pub fn disclosure(salt: &Salt, pointer: &Pointer, text: &[u8]) -> String {
+    let mut array = Vec::with_capacity(text.len() + pointer.as_str().len() + 32);
+    array.extend_from_slice(b"[\"");
+    array.extend_from_slice(encode_base64url(&salt.0).as_bytes());
+    array.extend_from_slice(b"\",");
+    json::write_string(pointer.as_str(), &mut array);
+    array.push(b',');
+    array.extend_from_slice(text);
+    array.push(b']');
+    encode_base64url(&array)
+}
+
+fn disclosure_digest(salt: &Salt, pointer: &Pointer, text: &[u8]) -> Digest {
+    Digest::of(disclosure(salt, pointer, text).as_bytes())
+}
+
+impl Header {
+    fn check_shape(&self) -> Result<(), SealError> {
+        let chained = (self.tick, self.prev);
+        let fits = match self.kind {
+            Kind::Transition => {
+                self.run.is_some()
+                    && matches!(chained, (Some(1..), Some(_)))
+                    && self.head.is_none()
+                    && self.type_name.is_some()
+            }
+            Kind::Run => {
+                self.run.is_some()
+                    && matches!(chained, (Some(0), None) | (None, Some(_)))
+                    && self.head.is_none()
+                    && self.type_name.is_none()
+            }
+            Kind::Refusal => self.run.is_some() && chained == (None, None) && self.head.is_some(),
+            Kind::End => {
+                self.run.is_some() && chained == (None, None) && self.head.is_some() && self.type_name.is_none()
+            }
+            Kind::Register | Kind::Erase | Kind::Key => chained == (None, None) && self.type_name.is_none(),
+        };
+        let rule = match self.kind {
+            Kind::Transition => "has run, type, prev and a tick from 1, and no head",
+            Kind::Run => "has a run and either tick 0 or, in a fork, prev; no head and no type",
+            Kind::Refusal => "has a run and a head, and neither tick nor prev",
+            Kind::End => "has a run and a head, and neither tick, prev nor type",
+            Kind::Register | Kind::Erase | Kind::Key => "has neither tick, prev nor type",
+        };
+        let shape = |rule| Err(SealError::Shape { kind: self.kind, rule });
+        if !fits {
+            return shape(rule);
+        }
+        if self.links.len() > LINKS_MAX {
+            return shape("has at most 256 links");
+        }
+        if !self.links.windows(2).all(|pair| pair[0] < pair[1]) {
+            return shape("has its links sorted and without repeats");
+        }
+        if self.tick.is_some_and(|tick| tick > crate::number::SAFE_INTEGER_MAX) {
+            return shape("has a tick within 2^53-1");
+        }
+        Ok(())
+    }
+}
+
+impl Record {
+    /// Seals a header and a body: from here on the id binds both.
+    pub fn seal(header: Header, body: Body) -> Result<Record, SealError> {
+        header.check_shape()?;
+        let mut header_text = Vec::with_capacity(512 + body.fields.len() * 72);
+        text::write_header(&header, &body, &mut header_text);
+        let id = Digest::of_parts(&[ID_TAG, &header_text]);
+        Ok(Record { header, body, header_text, id })
+    }
+
+    /// Returns the header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Returns the committed content.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Returns the canonical header with the digests of the fields: what the id is the digest of.
+    pub fn header_text(&self) -> &[u8] {
+        &self.header_text
+    }
+
+    /// Returns the id: `SHA-256("dendrer/record/v1\n" || header)`.
+    pub fn id(&self) -> Digest {
+        self.id
+    }
+
+    /// Returns the entry of the store's log: canonical JSON of hash, kind, run and tick.
+    pub fn entry(&self) -> Vec<u8> {
+        Entry { hash: self.id, kind: self.header.kind, run: self.header.run.clone(), tick: self.header.tick }.text()
+    }
+
+    /// Returns the same record with some values withheld. The id stays.
+    pub fn without(&self, withheld: &[Pointer]) -> Record {
+        Record { body: self.body.without(withheld), ..self.clone() }
+    }
+
+    /// Returns the content as one value; what was erased or withheld is missing there.
+    pub fn content(&self) -> Value {
+        content_from_fields(&self.body)
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Record({} {})", self.id.short(), String::from_utf8_lossy(&self.header_text))
+    }
+}
+
+/// A leaf of the store's log: enough for a monitor to see order, gaps and repeats without any payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The id of the record.
+    pub hash: Digest,
+    /// What the record is.
+    pub kind: Kind,
+    /// Its run.
+    pub run: Option<RunName>,
+    /// Its tick.
+    pub tick: Option<u64>,
+}
+
+impl Entry {
+    /// Returns the canonical text.
+    pub fn text(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(160);
+        text::write_entry(self, &mut out);
+        out
+    }
+}
+
+impl Salt {
+    /// Returns the base64url text of the salt.
+    pub fn base64url(&self) -> String {
+        encode_base64url(&self.0)
+    }
+
+    /// Reads what [`Salt::base64url`] writes.
+    pub fn from_base64url(text: &str) -> Option<Salt> {
+        Some(Salt(decode_base64url(text)?.try_into().ok()?))
+    }
+}
+
+impl Seed {
+    /// Returns the base64url text of the seed.
+    pub fn base64url(&self) -> String {
+        encode_base64url(&self.0)
+    }
+
+    /// Reads what [`Seed::base64url`] writes.
+    pub fn from_base64url(text: &str) -> Option<Seed> {
+        Some(Seed(decode_base64url(text)?.try_into().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Cutting content into fields, and putting it together again.
+
+use std::sync::Arc;
+
+use super::Body;
+use crate::pointer::Pointer;
+use crate::value::{Object, Value};
+
+/// The members of content that are cut one level deeper (design, section 3 "Fields").
+const CUT_DEEPER: [&str; 4] = ["action", "intent", "result", "state"];
+
+/// Objects with more members than this are committed whole, so that a header stays small.
+const CUT_MEMBERS_MAX: usize = 64;
+
+/// Cuts content into the fields that are committed one by one: one per top-level member, and one level below
+/// `state`, `intent`, `action` and `result`. Sorted by pointer.
+///
+/// An object is cut only if all its names can stand in a header as they are: 1 to 64 members, names of 1 to 64
+/// printable ASCII characters without `"` and `\`. Otherwise it is one field.
+pub fn cut(content: &Object) -> Vec<(Pointer, Value)> {
+    let mut fields = Vec::with_capacity(16);
+    for (name, value) in content.iter() {
+        match value {
+            Value::Object(members) if CUT_DEEPER.contains(&&**name) && can_be_cut(members) => {
+                for (member, value) in members.iter() {
+                    fields.push((Pointer::of([&**name, &**member]), value.clone()));
+                }
+            }
+            _ => fields.push((Pointer::of([&**name]), value.clone())),
+        }
+    }
+    // Escaping and the slash between two names can change the order that the names alone had.
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    fields
+}
+
+fn can_be_cut(members: &Object) -> bool {
+    let plain = |name: &str| {
+        (1..=64).contains(&name.len()) && name.bytes().all(|c| c.is_ascii_graphic() && c != b'"' && c != b'\\')
+    };
+    (1..=CUT_MEMBERS_MAX).contains(&members.len())
+        && members.entries().all(|entry| plain(&entry.key))
+        // A tagged value is one value, whatever it looks like.
+        && !members.entries().any(|entry| crate::tag::is_tag_name(&entry.key))
+}
+
+/// Puts the content together from its fields. What was erased or withheld is missing.
+pub fn content_from_fields(body: &Body) -> Value {
+    let mut content: Vec<(Arc<str>, Value)> = Vec::new();
+    for field in body.fields() {
+        let Some(text) = body.text(field) else { continue };
+        let value = crate::json::parse_canonical(text).expect("texts of a body are canonical");
+        let names: Vec<String> = field.pointer.tokens().map(|token| token.into_owned()).collect();
+        put(&mut content, &names, value);
+    }
+    Value::record(content)
+}
+
+fn put(members: &mut Vec<(Arc<str>, Value)>, names: &[String], value: Value) {
+    let [name, rest @ ..] = names else { return };
+    if rest.is_empty() {
+        members.push((name.as_str().into(), value));
+        return;
+    }
+    let at = members.iter().position(|(known, _)| **known == **name).unwrap_or_else(|| {
+        members.push((name.as_str().into(), Value::object()));
+        members.len() - 1
+    });
+    let mut below: Vec<(Arc<str>, Value)> = match &members[at].1 {
+        Value::Object(object) => object.iter().map(|(k, v)| (Arc::clone(k), v.clone())).collect(),
+        _ => Vec::new(),
+    };
+    put(&mut below, rest, value);
+    members[at].1 = Value::record(below);
+}

@@ -1,0 +1,126 @@
+//! Time stamps as text: RFC 3339 in UTC with three decimals and `Z` (dendrer paper, appendix B).
+//!
+//! Pure conversions. Nothing here looks at a clock; a newcomer would break that first.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Milliseconds since 1970-01-01T00:00:00Z, up to the end of the year 9999. Leap seconds do not count.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+const MAX_MS: u64 = 253_402_300_799_999;
+
+/// The text is not `YYYY-MM-DDThh:mm:ss.mmmZ`, or no such moment exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a time is `YYYY-MM-DDThh:mm:ss.mmmZ`, from 1970 to 9999")]
+pub struct TimestampError;
+
+impl Timestamp {
+    /// Takes milliseconds since 1970; what lies beyond the year 9999 becomes its last millisecond.
+    pub fn from_ms(ms: u64) -> Timestamp {
+        Timestamp(ms.min(MAX_MS))
+    }
+
+    /// Returns milliseconds since 1970.
+    pub fn ms(self) -> u64 {
+        self.0
+    }
+}
+
+/// Days since 1970-01-01 to year, month, day in the proleptic Gregorian calendar.
+fn civil(days: u64) -> (u64, u64, u64) {
+    // Counted from 0000-03-01, so that the leap day is the last of its year.
+    let days = days + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+fn days(year: u64, month: u64, day: u64) -> u64 {
+    let year = year - u64::from(month <= 2);
+    let (era, year_of_era) = (year / 400, year % 400);
+    let shifted_month = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * shifted_month + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = civil(self.0 / 86_400_000);
+        let ms = self.0 % 86_400_000;
+        let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Timestamp, TimestampError> {
+        let bytes = text.as_bytes();
+        let number = |from: usize, to: usize| {
+            let digits = bytes.get(from..to).filter(|d| d.iter().all(u8::is_ascii_digit))?;
+            Some(digits.iter().fold(0u64, |n, c| n * 10 + u64::from(c - b'0')))
+        };
+        let read = || {
+            let day = days(number(0, 4).filter(|year| *year >= 1970)?, number(5, 7)?, number(8, 10)?);
+            let ms = number(11, 13)? * 3_600_000 + number(14, 16)? * 60_000 + number(17, 19)? * 1000;
+            Some(Timestamp(day * 86_400_000 + ms + number(20, 23)?))
+        };
+        // Writing it back settles separators, lengths and days that no month has.
+        read().filter(|time| time.0 <= MAX_MS && time.to_string() == text).ok_or(TimestampError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_moments() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_771_867_265_000, "2026-02-23T17:21:05.000Z"),
+            (2_147_483_648_000, "2038-01-19T03:14:08.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (MAX_MS, "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(Timestamp(ms).to_string(), text);
+            assert_eq!(text.parse(), Ok(Timestamp(ms)));
+        }
+        assert_eq!(Timestamp::from_ms(u64::MAX), Timestamp(MAX_MS));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "", "2026-02-23T17:21:05Z", "2026-02-30T00:00:00.000Z", "2026-02-23 17:21:05.000Z",
+            "2026-13-01T00:00:00.000Z", "2026-02-23T24:00:00.000Z", "1969-12-31T23:59:59.999Z",
+            "2026-02-23T17:21:60.000Z", "2026-02-23T17:21:05.0000Z", "2026-00-10T00:00:00.000Z",
+        ] {
+            assert_eq!(text.parse::<Timestamp>(), Err(TimestampError), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_day_of_four_centuries_survives_the_round_trip() {
+        for day in 0..146_097 {
+            let time = Timestamp(day * 86_400_000 + 1);
+            assert_eq!(time.to_string().parse(), Ok(time));
+        }
+    }
+}
