@@ -2,6 +2,7 @@
 //!
 //! Pure: no clock, randomness, I/O or hash order. Everything here is a function of its arguments.
 
+pub mod bundle;
 pub mod delta;
 pub mod digest;
 pub mod intent;

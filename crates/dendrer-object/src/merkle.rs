@@ -120,10 +120,16 @@ pub fn cover(leaves: Range<u64>) -> impl Iterator<Item = Node> {
 /// A tree seen from its right edge: its size and the digests of its peaks, which is all that growing it needs.
 ///
 /// The peaks are the complete subtrees that [`cover`] gives for all leaves, largest first; at most 64.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frontier {
     size: u64,
     peaks: Vec<Digest>,
+}
+
+impl Default for Frontier {
+    fn default() -> Frontier {
+        Frontier::new()
+    }
 }
 
 impl Frontier {
@@ -141,7 +147,9 @@ impl Frontier {
         if peaks.len() != expected {
             return Err(TreeError::PeakCount { size, expected, found: peaks.len() });
         }
-        Ok(Frontier { size, peaks })
+        let mut frontier = Frontier::new();
+        frontier.peaks.extend(peaks);
+        Ok(Frontier { size, ..frontier })
     }
 
     /// Returns the number of leaves.

@@ -99,7 +99,9 @@ pub enum NoteError {
     OriginDiffers { expected: String, found: String },
 }
 
-/// The first four bytes of SHA-256 over name, newline, signature type and public key. Names a key, proves nothing.
+/// The first four bytes of SHA-256 over name, newline, signature type and public key.
+///
+/// Names a key and proves nothing: it is short enough to be forged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub [u8; 4]);
 
@@ -258,8 +260,7 @@ impl Signature {
         check_key_name(name).ok()?;
         let bytes = STANDARD.decode(base64).ok()?;
         let (key_id, bytes) = bytes.split_first_chunk::<4>()?;
-        let signature = Signature { name: name.to_owned(), key_id: KeyId(*key_id), bytes: bytes.to_vec() };
-        (!bytes.is_empty()).then_some(signature)
+        Some(Signature { name: name.to_owned(), key_id: KeyId(*key_id), bytes: bytes.to_vec() })
     }
 }
 
@@ -307,6 +308,7 @@ impl SignedNote {
 
     fn push(&mut self, signature: Signature) -> Result<(), NoteError> {
         check_key_name(&signature.name)?;
+        // C2SP signed-note: a signature has at least one byte after the key id.
         if signature.bytes.is_empty() {
             return Err(NoteError::SignatureLine { line: self.signatures.len() + 1 });
         }

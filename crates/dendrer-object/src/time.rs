@@ -75,7 +75,9 @@ impl FromStr for Timestamp {
             Some(digits.iter().fold(0u64, |n, c| n * 10 + u64::from(c - b'0')))
         };
         let read = || {
-            let day = days(number(0, 4).filter(|year| *year >= 1970)?, number(5, 7)?, number(8, 10)?);
+            let year = number(0, 4).filter(|year| *year >= 1970)?;
+            let month = number(5, 7).filter(|month| (1..=12).contains(month))?;
+            let day = days(year, month, number(8, 10).filter(|day| *day >= 1)?);
             let ms = number(11, 13)? * 3_600_000 + number(14, 16)? * 60_000 + number(17, 19)? * 1000;
             Some(Timestamp(day * 86_400_000 + ms + number(20, 23)?))
         };
@@ -111,6 +113,7 @@ mod tests {
             "", "2026-02-23T17:21:05Z", "2026-02-30T00:00:00.000Z", "2026-02-23 17:21:05.000Z",
             "2026-13-01T00:00:00.000Z", "2026-02-23T24:00:00.000Z", "1969-12-31T23:59:59.999Z",
             "2026-02-23T17:21:60.000Z", "2026-02-23T17:21:05.0000Z", "2026-00-10T00:00:00.000Z",
+            "1970-01-00T00:00:00.000Z", "1970-00-01T00:00:00.000Z",
         ] {
             assert_eq!(text.parse::<Timestamp>(), Err(TimestampError), "{text}");
         }

@@ -88,10 +88,10 @@ pub fn verify_subtree_inclusion(
     verify_inclusion(index - subtree.start, subtree.end - subtree.start, leaf, proof, subtree_root)
 }
 
-/// Makes the proof that the tree of `old_size` leaves is the begin of that of `new_size` (PROOF, RFC 6962 2.1.2).
+/// Makes the proof that the tree of `old_size` leaves is the begin of that of `new_size`.
 ///
-/// It is empty if both are the same, and if the older tree is empty; what follows an empty tree is then left
-/// unproven, and [`verify_consistency`] says so.
+/// PROOF in RFC 6962 2.1.2. It is empty if both are the same, and if the older tree is empty; what follows an
+/// empty tree is then left unproven, and [`verify_consistency`] says so.
 pub fn consistency_proof(
     old_size: u64,
     new_size: u64,

@@ -166,7 +166,9 @@ fn hash_level(kind: TileKind) -> Option<u32> {
     }
 }
 
-/// Makes the bytes of a tile of digests from the nodes of the tree. For an entry bundle, gives its leaf digests.
+/// Makes the bytes of a tile of digests from the nodes of the tree.
+///
+/// For the name of an entry bundle it gives the digests of the bundle's leaves.
 pub fn encode_hashes(tile: Tile, mut node: impl FnMut(Node) -> Option<Digest>) -> Result<Vec<u8>, TreeError> {
     let level = hash_level(tile.kind).expect("a tile is only made with a level of the tree") as u8;
     let mut bytes = Vec::with_capacity(usize::from(tile.width) * 32);

@@ -1,0 +1,559 @@
+//! Bundles (`.dnd`): one text file of canonical JSON lines that holds records, the proof that they stand in
+//! their store's log, and a signed checkpoint of that log.
+//!
+//! ```text
+//! {"bundle":1,"key":...,"records":n,"runs":[...],"size":N,"store":...}      one header
+//! {"hash":...,"kind":...,"run":...,"tick":...}                              entries, in the order of the log,
+//! {"hashes":[...],"omitted":k}                                              or subtrees for k that are left out
+//! {"header":{...},"seed":...,"values":{...}}                                one record for each entry
+//! {"blob":"<base64url>"}                                                    pieces of large values
+//! {"checkpoint":"..."}                                                      the signed note
+//! ```
+//!
+//! Reading is in two steps: [`Bundle::parse`] accepts the lines or none of them, and the records in it are
+//! opened one by one, so that damage in one leaves the others readable. A newcomer would break one rule: a byte
+//! that writing would not give is never read.
+
+use std::fmt;
+
+use crate::digest::{Digest, decode_base64url, encode_base64url};
+use crate::json::{self, JsonError};
+use crate::merkle::Frontier;
+use crate::name::{RunName, StoreId};
+use crate::pointer::Pointer;
+use crate::record::{Body, Entry, Header, Part, Record, Salt, SealError, Seed};
+use crate::value::Value;
+
+/// Values longer than this stand in blobs, so that what repeats is written once.
+pub const INLINE_MAX: usize = 1024;
+
+/// A bundle as its lines say it, before any record of it is opened.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// The store whose log this is part of.
+    pub store: StoreId,
+    /// The verifier key that the store names, as text.
+    pub key: String,
+    /// The runs the bundle was made for.
+    pub runs: Vec<RunName>,
+    /// The number of entries in the log that the checkpoint covers.
+    pub size: u64,
+    /// The log: every entry that is here, and what stands for those that are not.
+    pub log: Vec<LogItem>,
+    /// One for each entry that is here, in order.
+    pub records: Vec<Sealed>,
+    /// The signed checkpoint, as text.
+    pub checkpoint: String,
+}
+
+/// A stretch of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogItem {
+    /// An entry whose record is in the bundle.
+    Entry(Entry),
+    /// Entries that are left out, as the digests of the complete subtrees that cover them, from left to right.
+    Omitted {
+        /// How many.
+        count: u64,
+        /// The subtrees.
+        hashes: Vec<Digest>,
+    },
+}
+
+/// A record as a line holds it. [`Sealed::open`] checks it.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    /// The canonical header with the digests it claims.
+    pub header_text: Vec<u8>,
+    seed: Option<Seed>,
+    fields: Vec<SealedField>,
+}
+
+#[derive(Debug, Clone)]
+struct SealedField {
+    pointer: Pointer,
+    digest: Digest,
+    salt: Option<Salt>,
+    text: Option<Vec<u8>>,
+}
+
+/// What is wrong with a record of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordFault {
+    /// A value does not match its commitment in the header.
+    #[error("the value at {} does not match its commitment: the header has {stored}, the value gives {computed}", .pointer.dotted())]
+    Value {
+        /// Which value.
+        pointer: Pointer,
+        /// The commitment in the header.
+        stored: Digest,
+        /// The digest of the value that is there.
+        computed: Digest,
+    },
+    /// The header is not the one the log's entry names.
+    #[error("the header does not match its entry in the log: the entry has {stored}, the header gives {computed}")]
+    Header {
+        /// The id in the log.
+        stored: Digest,
+        /// The digest of the header.
+        computed: Digest,
+    },
+    /// The entry repeats kind, run or tick otherwise than the header.
+    #[error("the log's entry and the header disagree on kind, run or tick")]
+    Entry,
+    /// The record belongs to another store.
+    #[error("the record belongs to another store")]
+    Store,
+    /// The parts do not make a record.
+    #[error("{0}")]
+    Seal(#[from] SealError),
+}
+
+/// Why a text is not a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: String,
+    newer: bool,
+}
+
+impl BundleError {
+    fn new(line: usize, why: impl Into<String>) -> BundleError {
+        BundleError { line, why: why.into(), newer: false }
+    }
+
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        if self.newer { "E0803" } else { "E0306" }
+    }
+}
+
+impl fmt::Display for BundleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} of the bundle: {}", self.line, self.why)
+    }
+}
+
+impl std::error::Error for BundleError {}
+
+impl Sealed {
+    /// Takes a record as it is.
+    pub fn of(record: &Record) -> Sealed {
+        let body = record.body();
+        let own_salts = body.seed().is_none();
+        let fields = body.fields().iter().enumerate().map(|(index, field)| SealedField {
+            pointer: field.pointer.clone(),
+            digest: field.digest,
+            salt: if own_salts && body.text(field).is_some() { body.salt(index) } else { None },
+            text: body.text(field).map(<[u8]>::to_vec),
+        });
+        Sealed { header_text: record.header_text().to_vec(), seed: body.seed(), fields: fields.collect() }
+    }
+
+    /// Opens the record that the log's entry names: digests, id, entry and store must agree.
+    pub fn open(&self, entry: &Entry, store: StoreId) -> Result<Record, RecordFault> {
+        let parts = self.fields.iter().map(|field| {
+            let part = match &field.text {
+                Some(text) => Part::Open(text, field.salt),
+                None => Part::Closed(field.digest),
+            };
+            (field.pointer.clone(), part)
+        });
+        let body = Body::of_parts(parts.collect(), self.seed)?;
+        for (field, opened) in self.fields.iter().zip(body.fields()) {
+            if field.digest != opened.digest {
+                let pointer = field.pointer.clone();
+                return Err(RecordFault::Value { pointer, stored: field.digest, computed: opened.digest });
+            }
+        }
+        let (header, _) = Header::parse_with_digests(&self.header_text).map_err(|_| RecordFault::Entry)?;
+        let record = Record::seal(header, body)?;
+        if record.id() != entry.hash {
+            return Err(RecordFault::Header { stored: entry.hash, computed: record.id() });
+        }
+        let header = record.header();
+        if (header.kind, &header.run, header.tick) != (entry.kind, &entry.run, entry.tick) {
+            return Err(RecordFault::Entry);
+        }
+        if header.store != store {
+            return Err(RecordFault::Store);
+        }
+        Ok(record)
+    }
+}
+
+impl Bundle {
+    /// Returns the positions in the log of the entries that are here.
+    pub fn positions(&self) -> impl Iterator<Item = (u64, &Entry)> {
+        let mut next = 0;
+        self.log.iter().filter_map(move |item| {
+            let at = next;
+            match item {
+                LogItem::Entry(entry) => {
+                    next += 1;
+                    Some((at, entry))
+                }
+                LogItem::Omitted { count, .. } => {
+                    next += count;
+                    None
+                }
+            }
+        })
+    }
+
+    /// Computes the root that entries and subtrees give; `None` where they do not fit the claimed size.
+    pub fn root(&self) -> Option<Digest> {
+        let mut frontier = Frontier::new();
+        for item in &self.log {
+            match item {
+                LogItem::Entry(entry) => {
+                    frontier.push(crate::merkle::leaf_hash(&entry.text()));
+                }
+                LogItem::Omitted { count, hashes } => {
+                    let end = frontier.size().checked_add(*count)?;
+                    let subtrees: Vec<_> = crate::merkle::cover(frontier.size()..end).collect();
+                    let mut hashes = hashes.iter();
+                    for subtree in subtrees {
+                        frontier.push_subtree(subtree.level, *hashes.next()?).ok()?;
+                    }
+                    if hashes.next().is_some() {
+                        return None;
+                    }
+                }
+            }
+        }
+        (frontier.size() == self.size).then(|| frontier.root())
+    }
+
+    /// Writes the bundle. `split` says at which offsets a large text is cut into pieces; equal pieces are
+    /// written once.
+    pub fn write(&self, split: &dyn Fn(&[u8]) -> Vec<usize>) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut line = |value: &Value| {
+            json::write(value, &mut out);
+            out.push(b'\n');
+        };
+        line(&Value::record([
+            ("bundle", Value::from(1u64)),
+            ("key", Value::from(self.key.as_str())),
+            ("records", Value::from(self.records.len() as u64)),
+            ("runs", Value::array(self.runs.iter().map(|run| Value::from(run.as_str())))),
+            ("size", Value::from(self.size)),
+            ("store", Value::from(self.store.to_string())),
+        ]));
+        for item in &self.log {
+            match item {
+                LogItem::Entry(entry) => line(&parse_own(&entry.text())),
+                LogItem::Omitted { count, hashes } => line(&Value::record([
+                    ("hashes", Value::array(hashes.iter().map(|hash| Value::from(hash.base64url())))),
+                    ("omitted", Value::from(*count)),
+                ])),
+            }
+        }
+        let mut blobs = Blobs::default();
+        for record in &self.records {
+            line(&record.to_value(&mut blobs, split));
+        }
+        for blob in &blobs.texts {
+            line(&Value::record([("blob", Value::from(encode_base64url(blob)))]));
+        }
+        line(&Value::record([("checkpoint", Value::from(self.checkpoint.as_str()))]));
+        out
+    }
+
+    /// Reads a bundle. Any byte that [`Bundle::write`] could not have written is an error, but for damage
+    /// inside records and proofs, which [`Sealed::open`] and [`Bundle::root`] find and name.
+    pub fn parse(text: &[u8]) -> Result<Bundle, BundleError> {
+        let mut lines = Lines { rest: text, number: 0 };
+        let head = lines.next()?.ok_or_else(|| BundleError::new(1, "the file is empty"))?;
+        let (mut bundle, count) = read_head(&head)?;
+        let mut covered = 0u64;
+        let mut entries = 0usize;
+        while covered < bundle.size {
+            let value = lines.need("a log entry")?;
+            let item = read_log_item(&value).map_err(|why| lines.error(why))?;
+            let adjacent = matches!((&item, bundle.log.last()), (LogItem::Omitted { .. }, Some(LogItem::Omitted { .. })));
+            if adjacent {
+                return Err(lines.error("two stretches of omitted entries stand side by side"));
+            }
+            let step = if let LogItem::Omitted { count, .. } = &item { *count } else { 1 };
+            entries += usize::from(matches!(item, LogItem::Entry(_)));
+            covered = covered.checked_add(step).ok_or_else(|| lines.error("more entries than a log can have"))?;
+            bundle.log.push(item);
+        }
+        if covered != bundle.size || entries != count {
+            return Err(lines.error("the log has not as many entries as the header says"));
+        }
+        let mut uses = Vec::new();
+        let mut raw = Vec::new();
+        for _ in 0..count {
+            let value = lines.need("a record")?;
+            let record = RawRecord::read(&value).map_err(|why| lines.error(why))?;
+            record.fields.iter().filter_map(|field| field.blobs.as_ref()).for_each(|list| uses.extend(list.iter().copied()));
+            raw.push((record, lines.number));
+        }
+        let blobs = read_blobs(&mut lines, &uses)?;
+        for (record, line) in raw {
+            bundle.records.push(record.resolve(&blobs).map_err(|why| BundleError::new(line, why))?);
+        }
+        let last = lines.need("the checkpoint")?;
+        let note = last.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("checkpoint")?.as_str());
+        bundle.checkpoint = note.ok_or_else(|| lines.error("not a checkpoint line"))?.to_owned();
+        if !lines.rest.is_empty() {
+            return Err(BundleError::new(lines.number + 1, "there is something after the checkpoint"));
+        }
+        Ok(bundle)
+    }
+}
+
+fn parse_own(text: &[u8]) -> Value {
+    json::parse_canonical(text).expect("what this crate writes is canonical")
+}
+
+fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
+    let error = |why: &str| BundleError::new(1, why);
+    match value.get("bundle").and_then(Value::as_u64) {
+        Some(1) => {}
+        Some(version) => {
+            let why = format!("the bundle has format version {version}, and this program reads version 1");
+            return Err(BundleError { line: 1, why, newer: true });
+        }
+        None => return Err(error("not the header of a bundle")),
+    }
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    let number = |name: &str| value.get(name).and_then(Value::as_u64);
+    let runs = value.get("runs").and_then(Value::as_array).and_then(|runs| {
+        runs.iter().map(|run| run.as_str()?.parse().ok()).collect::<Option<Vec<RunName>>>()
+    });
+    let read = || {
+        let bundle = Bundle {
+            store: text("store")?.parse().ok()?,
+            key: text("key")?.to_owned(),
+            runs: runs?,
+            size: number("size")?,
+            log: Vec::new(),
+            records: Vec::new(),
+            checkpoint: String::new(),
+        };
+        Some((bundle, usize::try_from(number("records")?).ok()?))
+    };
+    match value.as_object() {
+        Some(object) if object.len() == 6 => read().ok_or_else(|| error("a member of the header is not what it must be")),
+        _ => Err(error("the header has exactly the members bundle, key, records, runs, size and store")),
+    }
+}
+
+fn read_log_item(value: &Value) -> Result<LogItem, String> {
+    let Some(omitted) = value.get("omitted") else {
+        let entry = Entry::parse(&json::to_vec(value)).map_err(|error| error.to_string())?;
+        return Ok(LogItem::Entry(entry));
+    };
+    let hashes = value.get("hashes").and_then(Value::as_array).and_then(|hashes| {
+        hashes.iter().map(|hash| Digest::from_base64url(hash.as_str()?)).collect::<Option<Vec<_>>>()
+    });
+    match (omitted.as_u64(), hashes, value.as_object()) {
+        (Some(count @ 1..), Some(hashes), Some(object)) if object.len() == 2 => Ok(LogItem::Omitted { count, hashes }),
+        _ => Err("not a stretch of omitted entries".to_owned()),
+    }
+}
+
+struct Lines<'a> {
+    rest: &'a [u8],
+    number: usize,
+}
+
+impl Lines<'_> {
+    fn error(&self, why: impl Into<String>) -> BundleError {
+        BundleError::new(self.number, why)
+    }
+
+    fn next(&mut self) -> Result<Option<Value>, BundleError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        self.number += 1;
+        let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') else {
+            return Err(self.error("the line does not end: the file is cut short"));
+        };
+        let line = &self.rest[..end];
+        self.rest = &self.rest[end + 1..];
+        json::parse_canonical(line).map(Some).map_err(|error: JsonError| self.error(error.to_string()))
+    }
+
+    fn need(&mut self, what: &str) -> Result<Value, BundleError> {
+        let value = self.next()?;
+        value.ok_or_else(|| BundleError::new(self.number + 1, format!("the file ends where {what} is expected")))
+    }
+}
+
+#[derive(Default)]
+struct Blobs {
+    texts: Vec<Vec<u8>>,
+    known: std::collections::BTreeMap<Digest, usize>,
+}
+
+impl Blobs {
+    fn put(&mut self, piece: &[u8]) -> usize {
+        *self.known.entry(Digest::of(piece)).or_insert_with(|| {
+            self.texts.push(piece.to_vec());
+            self.texts.len() - 1
+        })
+    }
+}
+
+impl Sealed {
+    fn to_value(&self, blobs: &mut Blobs, split: &dyn Fn(&[u8]) -> Vec<usize>) -> Value {
+        let mut values = Vec::new();
+        let mut chunked = Vec::new();
+        let mut salts = Vec::new();
+        for field in &self.fields {
+            let name = field.pointer.as_str();
+            let Some(text) = &field.text else { continue };
+            salts.extend(field.salt.map(|salt| (name, Value::from(salt.base64url()))));
+            if text.len() <= INLINE_MAX {
+                values.push((name, parse_own(text)));
+                continue;
+            }
+            let mut start = 0;
+            let mut pieces = Vec::new();
+            for end in split(text).into_iter().chain([text.len()]) {
+                if end > start {
+                    pieces.push(Value::from(blobs.put(&text[start..end]) as u64));
+                    start = end;
+                }
+            }
+            chunked.push((name, Value::array(pieces)));
+        }
+        let mut members = vec![("header", parse_own(&self.header_text)), ("values", Value::record(values))];
+        if !chunked.is_empty() {
+            members.push(("chunked", Value::record(chunked)));
+        }
+        match self.seed {
+            Some(seed) => members.push(("seed", Value::from(seed.base64url()))),
+            None => members.push(("salts", Value::record(salts))),
+        }
+        Value::record(members)
+    }
+}
+
+struct RawRecord {
+    header_text: Vec<u8>,
+    seed: Option<Seed>,
+    fields: Vec<RawField>,
+}
+
+struct RawField {
+    pointer: Pointer,
+    digest: Digest,
+    salt: Option<Salt>,
+    text: Option<Vec<u8>>,
+    blobs: Option<Vec<usize>>,
+}
+
+impl RawRecord {
+    fn read(value: &Value) -> Result<RawRecord, String> {
+        let object = value.as_object().ok_or("a record is an object")?;
+        let member = |name: &str| object.get(name);
+        let header_text = json::to_vec(member("header").ok_or("a record has a header")?);
+        let (_, digests) = Header::parse_with_digests(&header_text).map_err(|error| error.to_string())?;
+        let seed = member("seed").map(|seed| seed.as_str().and_then(Seed::from_base64url).ok_or("the seed is not one"));
+        let salts = member("salts").map(|salts| salts.as_object().ok_or("salts is an object"));
+        let values = member("values").and_then(Value::as_object).ok_or("a record has values")?;
+        let chunked = member("chunked").map(|c| c.as_object().filter(|c| !c.is_empty()).ok_or("chunked is an object"));
+        let (seed, salts, chunked) = (seed.transpose()?, salts.transpose()?, chunked.transpose()?);
+        if seed.is_some() == salts.is_some() {
+            return Err("a record has either a seed or salts".into());
+        }
+        let expected = 3 + usize::from(chunked.is_some());
+        if object.len() != expected {
+            return Err("a record has header, values, seed or salts, and chunked where values are large".into());
+        }
+        let mut open = 0;
+        let mut fields = Vec::with_capacity(digests.len());
+        for (pointer, digest) in digests {
+            let name = pointer.as_str();
+            let text = values.get(name).map(json::to_vec);
+            let blobs = chunked.and_then(|chunked| chunked.get(name)).map(read_indexes).transpose()?;
+            let salt = salts.and_then(|salts| salts.get(name));
+            let salt = salt.map(|salt| salt.as_str().and_then(Salt::from_base64url).ok_or("a salt is not one")).transpose()?;
+            let is_open = text.is_some() || blobs.is_some();
+            if text.is_some() && blobs.is_some() {
+                return Err(format!("{name} stands both in values and in chunked"));
+            }
+            if text.as_ref().is_some_and(|text| text.len() > INLINE_MAX) {
+                return Err(format!("{name} is too large to stand in values"));
+            }
+            if seed.is_some() && !is_open {
+                return Err(format!("the value at {name} is missing, and the seed is there"));
+            }
+            if seed.is_none() && salt.is_some() != is_open {
+                return Err(format!("{name} has a salt without a value, or a value without a salt"));
+            }
+            open += usize::from(is_open);
+            fields.push(RawField { pointer, digest, salt, text, blobs });
+        }
+        if open != values.len() + chunked.map_or(0, |chunked| chunked.len())
+            || salts.is_some_and(|salts| salts.len() != open)
+        {
+            return Err("there is a value or a salt that the header does not commit to".into());
+        }
+        Ok(RawRecord { header_text, seed, fields })
+    }
+
+    fn resolve(self, blobs: &[Vec<u8>]) -> Result<Sealed, String> {
+        let resolve = |field: RawField| {
+            let text = match (field.text, field.blobs) {
+                (None, Some(indexes)) => {
+                    let text: Vec<u8> = indexes.iter().flat_map(|index| blobs[*index].iter().copied()).collect();
+                    if text.len() <= INLINE_MAX {
+                        return Err(format!("{} is too small to stand in blobs", field.pointer));
+                    }
+                    json::check_canonical(&text).map_err(|error| format!("{}: {error}", field.pointer))?;
+                    Some(text)
+                }
+                (text, _) => text,
+            };
+            Ok(SealedField { pointer: field.pointer, digest: field.digest, salt: field.salt, text })
+        };
+        let fields = self.fields.into_iter().map(resolve).collect::<Result<_, String>>()?;
+        Ok(Sealed { header_text: self.header_text, seed: self.seed, fields })
+    }
+}
+
+fn read_indexes(value: &Value) -> Result<Vec<usize>, String> {
+    let indexes = value.as_array().filter(|items| !items.is_empty()).and_then(|items| {
+        items.iter().map(|item| usize::try_from(item.as_u64()?).ok()).collect::<Option<Vec<_>>>()
+    });
+    indexes.ok_or_else(|| "a chunked value is a list of blob numbers".to_owned())
+}
+
+/// Reads as many blobs as the records use, which must use them first in the order in which they stand.
+fn read_blobs(lines: &mut Lines<'_>, uses: &[usize]) -> Result<Vec<Vec<u8>>, BundleError> {
+    let mut count = 0;
+    for index in uses {
+        match index.cmp(&count) {
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Equal => count += 1,
+            std::cmp::Ordering::Greater => return Err(lines.error("blobs are not numbered in the order of their first use")),
+        }
+    }
+    let mut blobs: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..count {
+        let value = lines.need("a blob")?;
+        let blob = value.as_object().filter(|object| object.len() == 1).and_then(|object| decode_base64url(object.get("blob")?.as_str()?));
+        let blob = blob.filter(|blob| !blob.is_empty());
+        blobs.push(blob.ok_or_else(|| lines.error("not a blob"))?);
+    }
+    let mut sorted: Vec<&Vec<u8>> = blobs.iter().collect();
+    sorted.sort();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(lines.error("the same blob stands twice"));
+    }
+    Ok(blobs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use super::*;
+use crate::json::parse_door;
+use crate::merkle::{cover, from_leaves, leaf_hash};
+use crate::name::TypeName;
+use crate::record::{Author, Kind, cut};
+use crate::time::Timestamp;
+
+const STORE: StoreId = StoreId([9; 16]);
+
+fn record(tick: u64, prev: Option<Digest>, content: &str) -> Record {
+    let content = parse_door(content.as_bytes()).unwrap();
+    let header = Header {
+        store: STORE,
+        kind: if tick == 0 { Kind::Run } else { Kind::Transition },
+        run: Some("r".parse().unwrap()),
+        tick: Some(tick),
+        prev,
+        head: None,
+        type_name: (tick > 0).then(|| "plan.update".parse::<TypeName>().unwrap()),
+        author: Author::Agent,
+        ts: Timestamp::from_ms(tick),
+        links: vec![],
+        pack: None,
+    };
+    let fields = cut(content.as_object().unwrap());
+    Record::seal(header, Body::commit(&fields, Seed([tick as u8; 16])).unwrap()).unwrap()
+}
+
+/// A log of eight records, of which the bundle leaves some out.
+fn bundle(keep: &[u64], withhold: &[&str]) -> Bundle {
+    let mut records: Vec<Record> = Vec::new();
+    for tick in 0..8 {
+        let long = "lorem ipsum ".repeat(200 * usize::from(tick >= 6));
+        let content = format!(r#"{{"result":{{"n":{tick},"text":"{long}"}},"agent_id":"a"}}"#);
+        let prev = records.last().map(Record::id);
+        records.push(record(tick, prev, &content));
+    }
+    let leaves: Vec<Digest> = records.iter().map(|record| leaf_hash(&record.entry())).collect();
+    let node = from_leaves(&leaves);
+    let mut log = Vec::new();
+    let mut at = 0u64;
+    while at < 8 {
+        if keep.contains(&at) {
+            log.push(LogItem::Entry(Entry::parse(&records[at as usize].entry()).unwrap()));
+            at += 1;
+            continue;
+        }
+        let end = (at..8).find(|next| keep.contains(next)).unwrap_or(8);
+        let hashes = cover(at..end).map(|subtree| node(subtree).unwrap()).collect();
+        log.push(LogItem::Omitted { count: end - at, hashes });
+        at = end;
+    }
+    let withheld: Vec<Pointer> = withhold.iter().map(|pointer| pointer.parse().unwrap()).collect();
+    let sealed = keep.iter().map(|at| &records[*at as usize]).map(|record| {
+        if withheld.is_empty() { Sealed::of(record) } else { Sealed::of(&record.without(&withheld)) }
+    });
+    Bundle {
+        store: STORE,
+        key: "key".into(),
+        runs: vec!["r".parse().unwrap()],
+        size: 8,
+        log,
+        records: sealed.collect(),
+        checkpoint: "note\n".into(),
+    }
+}
+
+fn split(text: &[u8]) -> Vec<usize> {
+    (0..text.len()).step_by(600).collect()
+}
+
+fn root_of_all() -> Digest {
+    bundle(&[0, 1, 2, 3, 4, 5, 6, 7], &[]).root().unwrap()
+}
+
+#[test]
+fn a_bundle_reads_back_and_its_records_open() {
+    for keep in [&[0, 1, 2, 3, 4, 5, 6, 7][..], &[0, 1, 6, 7], &[3], &[]] {
+        for withhold in [&[][..], &["/result/n"], &["/result"]] {
+            let text = bundle(keep, withhold).write(&split);
+            let read = Bundle::parse(&text).unwrap();
+            assert_eq!(read.write(&split), text);
+            assert_eq!(read.root(), Some(root_of_all()), "left out entries are bound by their subtrees");
+            for ((position, entry), sealed) in read.positions().zip(&read.records) {
+                let opened = sealed.open(entry, STORE).unwrap();
+                assert_eq!(opened.header().tick, Some(position));
+                let withheld = withhold.contains(&"/result/n") || withhold.contains(&"/result");
+                assert_eq!(opened.body().value("/result/n").is_none(), withheld);
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_pieces_are_written_once() {
+    let text = String::from_utf8(bundle(&[6, 7], &[]).write(&split)).unwrap();
+    assert!(text.len() < 2 * 2400, "two records share their long text: {}", text.len());
+}
+
+/// Every change of one byte is refused by the reader, or shown by a record, an entry or the root.
+#[test]
+fn no_byte_can_change_unseen() {
+    let good = bundle(&[0, 1, 6, 7], &[]);
+    let text = good.write(&split);
+    let checkpoint = text.windows(14).position(|window| window == b"{\"checkpoint\":").unwrap();
+    for at in 0..checkpoint {
+        for change in [1u8, 0x10, 0x20, 0x80] {
+            let mut edited = text.clone();
+            edited[at] ^= change;
+            let Ok(read) = Bundle::parse(&edited) else { continue };
+            let same_head = (read.store, &read.key, &read.runs, read.size) == (good.store, &good.key, &good.runs, 8);
+            let opens = read.positions().zip(&read.records).all(|((_, entry), sealed)| sealed.open(entry, STORE).is_ok());
+            assert!(
+                !same_head || !opens || read.root() != Some(root_of_all()),
+                "byte {at} changed unseen: {}",
+                String::from_utf8_lossy(&edited[at.saturating_sub(30)..(at + 30).min(edited.len())])
+            );
+        }
+    }
+}
+
+#[test]
+fn cut_and_extended_files_are_refused() {
+    let text = bundle(&[0, 7], &[]).write(&split);
+    for length in 0..text.len() {
+        assert!(Bundle::parse(&text[..length]).is_err(), "cut at {length}");
+    }
+    assert!(Bundle::parse(&[&text[..], b"\n"].concat()).is_err());
+    assert!(Bundle::parse(&[&text[..], b"{}\n"].concat()).is_err());
+}
+
+#[test]
+fn a_newer_bundle_is_named_as_such() {
+    let text = String::from_utf8(bundle(&[0], &[]).write(&split)).unwrap();
+    let error = Bundle::parse(text.replacen("\"bundle\":1", "\"bundle\":2", 1).as_bytes()).unwrap_err();
+    assert_eq!(error.code(), "E0803");
+}
+
+#[test]
+fn faults_name_what_does_not_fit() {
+    let text = String::from_utf8(bundle(&[0, 1], &[]).write(&split)).unwrap();
+    let fault = |from: &str, to: &str| {
+        let edited = text.replacen(from, to, 1);
+        assert_ne!(edited, text);
+        let read = Bundle::parse(edited.as_bytes()).unwrap();
+        let mut faults = read.positions().zip(&read.records).filter_map(|((_, e), sealed)| sealed.open(e, STORE).err());
+        faults.next().unwrap()
+    };
+    assert!(matches!(fault("\"/result/n\":1", "\"/result/n\":2"), RecordFault::Value { .. }));
+    assert!(matches!(fault("\"author\":\"agent\"", "\"author\":\"runtime\""), RecordFault::Header { .. }));
+    assert!(matches!(fault("\"kind\":\"run\",\"run\":\"r\",\"tick\":0", "\"kind\":\"run\",\"run\":\"x\",\"tick\":0"), RecordFault::Entry));
+}
