@@ -1,1 +1,14 @@
-//! Under construction.
+//! What may happen next: expressions, predicates, reducers, and the one door through which every transition comes.
+//!
+//! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
+
+pub mod counters;
+pub mod expr;
+pub mod ontology;
+pub mod predicate;
+pub mod reduce;
+pub mod replay;
+pub mod step;
+
+pub use predicate::{Predicate, Verdict};
+pub use step::{Head, Inputs, Outcome, Stage, Start, begin, step};

@@ -1,0 +1,138 @@
+//! `state.counters`: what can be counted in any trace before anyone has written a pack (design, section 5).
+//!
+//! Derived from the transitions, outside the state root. Version `counters/1`; a change of meaning is a new
+//! version, never a silent one.
+
+use std::collections::BTreeMap;
+
+use dendrer_object::{Value, value::Object};
+
+/// The names of the counters, for hints.
+pub const NAMES: &[&str] =
+    &["transitions", "tool_calls", "tool_errors", "tokens_used", "cost_usd", "denied_count", "last_tool", "by_agent", "anomalies"];
+
+/// The counters after some transition.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Counters {
+    transitions: u64,
+    tool_calls: u64,
+    tool_errors: u64,
+    tokens_used: f64,
+    cost_usd: f64,
+    denied_count: u64,
+    last_tool: Option<String>,
+    by_agent: BTreeMap<String, u64>,
+    anomalies: BTreeMap<String, u64>,
+}
+
+impl Counters {
+    /// Takes one transition in, given its type and content.
+    pub fn add(&mut self, type_name: &str, content: &Value) {
+        self.transitions += 1;
+        if let Some(agent) = content.get("agent_id").and_then(Value::as_str) {
+            *self.by_agent.entry(agent.to_owned()).or_default() += 1;
+        }
+        let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner)).cloned();
+        match type_name {
+            "action.request" => self.add_request(content),
+            "action.result" => {
+                let status = at("result", "status");
+                let failed = status.as_ref().and_then(Value::as_str).is_some_and(|status| status != "ok");
+                self.tool_errors += u64::from(failed);
+            }
+            "policy.decision" => {
+                let decision = at("policy", "decision");
+                self.denied_count += u64::from(decision.as_ref().and_then(Value::as_str) == Some("deny"));
+            }
+            _ => {}
+        }
+        let metric = |name: &str| at("metrics", name).and_then(|value| value.as_f64()).unwrap_or(0.0);
+        self.tokens_used += metric("tokens_used");
+        self.cost_usd += metric("cost_usd");
+        for anomaly in content.get("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+            let kind = anomaly.get("kind").unwrap_or(anomaly).as_str().unwrap_or("unnamed");
+            *self.anomalies.entry(kind.to_owned()).or_default() += 1;
+        }
+    }
+
+    fn add_request(&mut self, content: &Value) {
+        let Some(action) = content.get("action") else { return };
+        let calls = action.get("calls").and_then(Value::as_array);
+        let tool = |value: &Value| value.get("tool").and_then(Value::as_str).map(str::to_owned);
+        match calls {
+            Some(calls) => {
+                self.tool_calls += calls.len() as u64;
+                let last = calls.len().checked_sub(1).and_then(|last| calls.get(last));
+                self.last_tool = last.and_then(tool).or(self.last_tool.take());
+            }
+            None => {
+                self.tool_calls += 1;
+                self.last_tool = tool(action).or(self.last_tool.take());
+            }
+        }
+    }
+
+    /// Returns the counters as the value that expressions see.
+    pub fn to_value(&self) -> Value {
+        let counts = |map: &BTreeMap<String, u64>| {
+            Value::Object(map.iter().map(|(name, count)| (name.as_str().into(), Value::from(*count))).collect::<Object>())
+        };
+        Value::record([
+            ("anomalies", counts(&self.anomalies)),
+            ("by_agent", counts(&self.by_agent)),
+            ("cost_usd", Value::from(self.cost_usd)),
+            ("denied_count", Value::from(self.denied_count)),
+            ("last_tool", Value::from(self.last_tool.clone())),
+            ("tokens_used", Value::from(self.tokens_used)),
+            ("tool_calls", Value::from(self.tool_calls)),
+            ("tool_errors", Value::from(self.tool_errors)),
+            ("transitions", Value::from(self.transitions)),
+            ("version", Value::from("counters/1")),
+        ])
+    }
+
+    /// Reads what [`Counters::to_value`] writes; `None` for anything else. Snapshots hold counters this way.
+    pub fn from_value(value: &Value) -> Option<Counters> {
+        let count = |name: &str| value.get(name)?.as_u64();
+        let counts = |name: &str| -> Option<BTreeMap<String, u64>> {
+            value.get(name)?.as_object()?.iter().map(|(key, count)| Some((key.to_string(), count.as_u64()?))).collect()
+        };
+        let counters = Counters {
+            transitions: count("transitions")?,
+            tool_calls: count("tool_calls")?,
+            tool_errors: count("tool_errors")?,
+            tokens_used: value.get("tokens_used")?.as_f64()?,
+            cost_usd: value.get("cost_usd")?.as_f64()?,
+            denied_count: count("denied_count")?,
+            last_tool: value.get("last_tool")?.as_str().map(str::to_owned),
+            by_agent: counts("by_agent")?,
+            anomalies: counts("anomalies")?,
+        };
+        (counters.to_value() == *value).then_some(counters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dendrer_object::json::parse_door;
+
+    #[test]
+    fn counters_count_what_their_names_say() {
+        let mut counters = Counters::default();
+        for (type_name, content) in [
+            ("action.request", r#"{"agent_id":"a","action":{"tool":"search"},"metrics":{"tokens_used":10,"cost_usd":0.5}}"#),
+            ("action.result", r#"{"agent_id":"a","result":{"status":"error"}}"#),
+            ("action.request", r#"{"agent_id":"b","action":{"calls":[{"tool":"x"},{"tool":"y"}]}}"#),
+            ("action.result", r#"{"agent_id":"b","result":{"status":"ok"}}"#),
+            ("policy.decision", r#"{"agent_id":"b","policy":{"decision":"deny"},"anomalies":[{"kind":"late"},"odd"]}"#),
+        ] {
+            counters.add(type_name, &parse_door(content.as_bytes()).unwrap());
+        }
+        assert_eq!(
+            counters.to_value().to_string(),
+            r#"{"anomalies":{"late":1,"odd":1},"by_agent":{"a":2,"b":3},"cost_usd":0.5,"denied_count":1,"last_tool":"y","tokens_used":10,"tool_calls":3,"tool_errors":1,"transitions":5,"version":"counters/1"}"#
+        );
+        assert_eq!(Counters::from_value(&counters.to_value()), Some(counters));
+    }
+}

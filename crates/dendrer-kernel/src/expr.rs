@@ -1,0 +1,264 @@
+//! The language of predicates, guards, match rules and reduce rules: what a text means over a state.
+//!
+//! A subset of the Common Expression Language (CEL), with the words `and`, `or` and `not` beside `&&`, `||` and
+//! `!`. [`Expr::parse`] checks a text once; [`Expr::evaluate`] and [`Expr::holds`] then read states in place. Never
+//! does I/O, never looks at a clock, never recurses deeper than [`DEPTH_MAX`] and never takes more steps than its
+//! [`Budget`] allows.
+//!
+//! The invariant a newcomer would break: a text that both CEL and dendrer accept means the same in both. Where
+//! that cannot be had, the text is refused or its value is [`Truth::Uncertain`]; it never means something else.
+//!
+//! # Numbers
+//!
+//! Literals are ints and doubles and do not mix in arithmetic: `1 / 2` is 0, `1 + 0.5` is refused. A number that
+//! comes from data (a state, a constant, an element of a list) has one kind. It acts as an int where it is
+//! integral and as a double where it is not, follows the literal it meets (`state.n * 1.1`, `state.n + 1`), and so does every
+//! result it took part in. Integer results are exact or an error. An integer beyond 2^53-1 in the data compares
+//! exactly and makes arithmetic uncertain, unless `int(...)` or `double(...)` says how to take it. A double step is
+//! one IEEE operation, from left to right; NaN and infinities are errors where CEL would carry them on. Comparison is
+//! by mathematical value across all kinds. `/` takes literals and what `double(...)` gives; `div(a, b)` is the
+//! int division of CEL on integers from data.
+//!
+//! # Steps
+//!
+//! A node of the text costs one step each time it is evaluated: a literal, a list or map of literals, an operator
+//! with all its operands of a chain, a call, and each name of a path. Beyond that text costs one step for every 16
+//! bytes that are compared, joined, searched or counted, and a list or map one step for every member that is
+//! compared or copied.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dendrer_object::{Pointer, Value};
+
+mod ast;
+mod check;
+mod error;
+mod eval;
+mod lex;
+mod names;
+mod number;
+mod parse;
+mod print;
+#[cfg(test)]
+mod tests;
+
+pub use error::{EvalError, ExprError, Span, Uncertain};
+
+/// How many bytes a text may have.
+pub const TEXT_SIZE_MAX: usize = 64 << 10;
+
+/// How deep the tree of an expression, and the parentheses of its text, may be nested.
+pub const DEPTH_MAX: usize = 64;
+
+/// How many nodes the tree of an expression may have.
+pub const NODES_MAX: usize = 10_000;
+
+/// How many steps one evaluation may take where the caller has no other idea.
+pub const STEPS_MAX: u64 = 1_000_000;
+
+/// An expression that was parsed and checked. Immutable; cloning is cheap.
+#[derive(Clone)]
+pub struct Expr(Arc<Inner>);
+
+struct Inner {
+    text: Box<str>,
+    canonical: Box<str>,
+    tree: ast::Node,
+    reads: check::Reads,
+}
+
+impl Expr {
+    /// Parses and checks a text whose value may be of any type.
+    pub fn parse(text: &str, scope: &Scope) -> Result<Expr, ExprError> {
+        let tree = parse::parse(text, scope)?;
+        check::check(&tree)?;
+        Ok(Expr::new(text, tree))
+    }
+
+    /// Parses and checks a text that is to be true or false. Refuses what can never be, such as `"a"`.
+    pub fn parse_condition(text: &str, scope: &Scope) -> Result<Expr, ExprError> {
+        let tree = parse::parse(text, scope)?;
+        check::check_condition(&tree)?;
+        Ok(Expr::new(text, tree))
+    }
+
+    fn new(text: &str, tree: ast::Node) -> Expr {
+        let canonical = print::print(&tree).into();
+        let reads = check::reads(&tree);
+        Expr(Arc::new(Inner { text: text.into(), canonical, tree, reads }))
+    }
+
+    /// Returns the text as it was written.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Returns the text in its one form: symbols for words, no needless blanks and parentheses, `.name` for
+    /// `["name"]`. Equal forms mean the same, given the same constants. The form that digests are made of.
+    pub fn canonical(&self) -> &str {
+        &self.0.canonical
+    }
+
+    /// Returns the places of the state it can look at, sorted, none below another. A write that overlaps none of
+    /// them ([`Pointer::overlaps`]) changes no value of the expression. An index into a list reads the list.
+    pub fn read_set(&self) -> &[Pointer] {
+        &self.0.reads.state
+    }
+
+    /// Tells whether it can look at `state.counters`, which no write of the state shows.
+    pub fn reads_counters(&self) -> bool {
+        self.0.reads.counters
+    }
+
+    /// Walks the names of the roots beside `state` that it can look at.
+    pub fn roots(&self) -> impl Iterator<Item = &str> {
+        self.0.reads.roots.iter().map(|name| &**name)
+    }
+
+    /// Returns the value over an environment.
+    pub fn evaluate(&self, env: &Env<'_>, budget: &mut Budget) -> Result<Value, EvalError> {
+        let mut machine = eval::Machine { env: *env, budget };
+        machine.eval(&self.0.tree).map(eval::Val::into_value)
+    }
+
+    /// Tells whether it is true over an environment.
+    pub fn holds(&self, env: &Env<'_>, budget: &mut Budget) -> Truth {
+        let mut machine = eval::Machine { env: *env, budget };
+        match machine.condition(&self.0.tree) {
+            Ok(true) => Truth::True,
+            Ok(false) => Truth::False,
+            Err(EvalError::Uncertain(why)) => Truth::Uncertain(why),
+            Err(EvalError::Exhausted) => Truth::Exhausted,
+        }
+    }
+}
+
+impl std::fmt::Debug for Expr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Expr({})", self.canonical())
+    }
+}
+
+/// What is known of a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Truth {
+    /// It is true.
+    True,
+    /// It is false.
+    False,
+    /// It met something it cannot judge.
+    Uncertain(Box<Uncertain>),
+    /// The budget ran out, which says nothing about the state and is never a verdict.
+    Exhausted,
+}
+
+/// The names a text may use.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    state: bool,
+    roots: BTreeSet<Arc<str>>,
+    constants: BTreeMap<Arc<str>, Value>,
+    fields: Option<BTreeSet<Arc<str>>>,
+}
+
+impl Default for Scope {
+    fn default() -> Scope {
+        Scope::new()
+    }
+}
+
+impl Scope {
+    /// Knows `state` and nothing else.
+    pub fn new() -> Scope {
+        Scope { state: true, roots: BTreeSet::new(), constants: BTreeMap::new(), fields: None }
+    }
+
+    /// Knows nothing: for rules over other roots alone, such as `source` and `target`.
+    pub fn without_state() -> Scope {
+        Scope { state: false, ..Scope::new() }
+    }
+
+    /// Adds a root, whose value comes with the environment. Wins over a constant of the same name.
+    #[must_use]
+    pub fn root(mut self, name: &str) -> Scope {
+        self.roots.insert(name.into());
+        self
+    }
+
+    /// Adds a constant. Its value becomes part of every expression that is parsed here.
+    #[must_use]
+    pub fn constant(mut self, name: &str, value: Value) -> Scope {
+        self.constants.insert(name.into(), value);
+        self
+    }
+
+    /// Declares the top-level fields of the state. From then on any other is an error, except those that the
+    /// kernel itself writes (`memory`, `policy`, `counters`, ...).
+    #[must_use]
+    pub fn fields<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Scope {
+        self.fields.get_or_insert_default().extend(names.into_iter().map(Arc::from));
+        self
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let state = self.state.then_some("state");
+        state.into_iter().chain(self.roots.iter().chain(self.constants.keys()).map(|name| &**name))
+    }
+}
+
+/// What an expression is evaluated over.
+#[derive(Debug, Clone, Copy)]
+pub struct Env<'a> {
+    /// The state.
+    pub state: &'a Value,
+    /// What `state.counters` gives. A member of that name in the state itself is never seen.
+    pub counters: Option<&'a Value>,
+    /// The values of the other roots of the scope.
+    pub others: &'a [(&'a str, &'a Value)],
+}
+
+impl<'a> Env<'a> {
+    /// A state alone.
+    pub fn of(state: &'a Value) -> Env<'a> {
+        Env { state, counters: None, others: &[] }
+    }
+}
+
+/// How many steps evaluations may still take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    left: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget::new(STEPS_MAX)
+    }
+}
+
+impl Budget {
+    /// Allows so many steps.
+    pub fn new(steps: u64) -> Budget {
+        Budget { left: steps }
+    }
+
+    /// Returns how many steps are left.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Pays before a step is taken. What cannot be paid uses the budget up, so that nothing cheaper slips in after.
+    fn spend(&mut self, steps: u64) -> Result<(), EvalError> {
+        match self.left.checked_sub(steps) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.left = 0;
+                Err(EvalError::Exhausted)
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The tree of an expression after parsing: names are resolved, chains of one kind are flat.
+//!
+//! The invariant a newcomer would break: no tree is ever built that is deeper than [`super::DEPTH_MAX`], so every
+//! recursion over one, dropping it included, fits on any stack. Chains (`a + b - c`, `a && b && c`,
+//! `a ? b : c ? d : e`, `a.b.c[0]`) are one node each and may be as long as the limit on nodes allows.
+
+use std::sync::Arc;
+
+use dendrer_object::{Digest, Value, tag};
+
+use super::error::Span;
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) span: Span,
+    /// 1 for a leaf.
+    pub(super) depth: u8,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// `null`, `true`, `false` or a string.
+    Literal(Value),
+    Int(i64),
+    Double(f64),
+    /// A constant of the scope, with the value it had when the expression was checked.
+    Constant(Arc<str>, Value),
+    Path(Path),
+    Has(Path),
+    Not(Box<Node>),
+    Negate(Box<Node>),
+    /// Two or more operands.
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Compare(Comparison, Box<[Node; 2]>),
+    In(Box<[Node; 2]>),
+    /// `+` and `-`, or `*`, `/` and `%`: one or more steps, taken from left to right.
+    Chain(Box<Node>, Vec<(Operator, Node)>),
+    /// Conditions with what they choose, then what is left.
+    Choose(Vec<(Node, Node)>, Box<Node>),
+    Call(Function, Vec<Node>),
+    /// The second field is the whole list where every part of it is a literal.
+    List(Vec<Node>, Option<Value>),
+    Map(Vec<(Node, Node)>, Option<Value>),
+}
+
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) base: Base,
+    pub(super) steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+pub(super) enum Base {
+    State,
+    /// `state.counters`, which the environment serves.
+    Counters,
+    Root(Arc<str>),
+    Node(Box<Node>),
+}
+
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) kind: StepKind,
+    pub(super) span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum StepKind {
+    Key(Key),
+    Index(u64),
+    /// An index that is computed.
+    Computed(Box<Node>),
+}
+
+/// A name as written, as stored, and hashed for the lookup.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) name: Arc<str>,
+    pub(super) stored: Arc<str>,
+    pub(super) digest: Digest,
+}
+
+impl Key {
+    pub(super) fn new(name: &str) -> Key {
+        let stored = tag::stored_name(name);
+        Key { name: name.into(), digest: Digest::of(stored.as_bytes()), stored }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Function {
+    Size,
+    Double,
+    Int,
+    Div,
+    StartsWith,
+    EndsWith,
+    Contains,
+}
+
+impl Comparison {
+    pub(super) fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "==",
+            Comparison::NotEqual => "!=",
+            Comparison::Less => "<",
+            Comparison::LessEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterEqual => ">=",
+        }
+    }
+}
+
+impl Operator {
+    pub(super) fn symbol(self) -> &'static str {
+        match self {
+            Operator::Add => "+",
+            Operator::Subtract => "-",
+            Operator::Multiply => "*",
+            Operator::Divide => "/",
+            Operator::Remainder => "%",
+        }
+    }
+}
+
+impl Function {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Function::Size => "size",
+            Function::Double => "double",
+            Function::Int => "int",
+            Function::Div => "div",
+            Function::StartsWith => "startsWith",
+            Function::EndsWith => "endsWith",
+            Function::Contains => "contains",
+        }
+    }
+
+    /// How many arguments there are, the receiver of a method included.
+    pub(super) fn arity(self) -> usize {
+        match self {
+            Function::Size | Function::Double | Function::Int => 1,
+            Function::Div | Function::StartsWith | Function::EndsWith | Function::Contains => 2,
+        }
+    }
+
+    /// Tells whether it is written `f(x)`.
+    pub(super) fn is_global(self) -> bool {
+        matches!(self, Function::Size | Function::Double | Function::Int | Function::Div)
+    }
+
+    /// Tells whether it is written `x.f()`.
+    pub(super) fn is_method(self) -> bool {
+        !matches!(self, Function::Double | Function::Int | Function::Div)
+    }
+
+    pub(super) const ALL: [Function; 7] = [
+        Function::Size,
+        Function::Double,
+        Function::Int,
+        Function::Div,
+        Function::StartsWith,
+        Function::EndsWith,
+        Function::Contains,
+    ];
+}
+
+impl Node {
+    /// Calls `visit` with each child.
+    pub(super) fn children<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+        match &self.kind {
+            Kind::Literal(_) | Kind::Int(_) | Kind::Double(_) | Kind::Constant(..) => {}
+            Kind::Path(path) | Kind::Has(path) => path.children(visit),
+            Kind::Not(inner) | Kind::Negate(inner) => visit(inner),
+            Kind::And(parts) | Kind::Or(parts) | Kind::Call(_, parts) | Kind::List(parts, _) => {
+                parts.iter().for_each(visit);
+            }
+            Kind::Compare(_, pair) | Kind::In(pair) => pair.iter().for_each(visit),
+            Kind::Chain(first, rest) => {
+                visit(first);
+                rest.iter().for_each(|(_, node)| visit(node));
+            }
+            Kind::Choose(cases, last) => {
+                cases.iter().for_each(|(condition, chosen)| {
+                    visit(condition);
+                    visit(chosen);
+                });
+                visit(last);
+            }
+            Kind::Map(entries, _) => entries.iter().for_each(|(key, value)| {
+                visit(key);
+                visit(value);
+            }),
+        }
+    }
+}
+
+impl Path {
+    fn children<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
+        if let Base::Node(node) = &self.base {
+            visit(node);
+        }
+        for step in &self.steps {
+            if let StepKind::Computed(node) = &step.kind {
+                visit(node);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What is wrong with an expression, or with a value it met, and how to say so.
+//!
+//! Never decides anything. Every error carries the bytes of the text it is about, so that a caller can draw a
+//! caret, and most carry a hint that names what to write instead.
+
+use std::fmt;
+
+/// A stretch of the text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+impl Span {
+    pub(crate) fn new(start: usize, end: usize) -> Span {
+        // A text beyond the limit is refused before any span is made, so nothing is cut off here.
+        Span { start: start as u32, end: end as u32 }
+    }
+
+    pub(crate) fn to(self, other: Span) -> Span {
+        Span { start: self.start, end: other.end }
+    }
+}
+
+/// Why a text is not an expression of the language. Codes:
+///
+/// | code | is |
+/// | --- | --- |
+/// | `E0501` | the grammar does not allow what stands there |
+/// | `E0502` | types or the number of arguments cannot fit, whatever the state holds |
+/// | `E0505` | a name nobody declared |
+/// | `E0506` | part of CEL, but not in the language |
+/// | `E0507` | `/` where it is not known which of the two divisions is meant |
+/// | `E0508` | too long, too large or nested too deep |
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} at byte {}", span.start)]
+#[non_exhaustive]
+pub struct ExprError {
+    /// The code under which `dendrer explain` knows this error.
+    pub code: &'static str,
+    /// Where in the text.
+    pub span: Span,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead, where that is known.
+    pub hint: Option<String>,
+}
+
+/// Grammar.
+pub(crate) const SYNTAX: &str = "E0501";
+/// Types and numbers of arguments.
+pub(crate) const TYPE: &str = "E0502";
+/// Unknown names.
+pub(crate) const NAME: &str = "E0505";
+/// Parts of CEL that are not in the language.
+pub(crate) const UNSUPPORTED: &str = "E0506";
+/// A division that could mean two things.
+pub(crate) const DIVISION: &str = "E0507";
+/// Limits.
+pub(crate) const LIMIT: &str = "E0508";
+
+impl ExprError {
+    pub(crate) fn new(code: &'static str, span: Span, message: impl Into<String>) -> ExprError {
+        ExprError { code, span, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> ExprError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn unsupported(span: Span, what: impl fmt::Display) -> ExprError {
+        ExprError::new(UNSUPPORTED, span, format!("{what} is not supported"))
+    }
+
+    /// Renders the error with the line of `text` it is about and a caret below.
+    pub fn render(&self, text: &str) -> String {
+        render(&format!("error[{}]: {}", self.code, self.message), text, self.span, self.hint.as_deref())
+    }
+}
+
+/// Why there is no answer: the expression met something it cannot judge.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct Uncertain {
+    /// The path that could not be judged, as one would write it: `state.items[3].price`. Absent where no path is
+    /// involved.
+    pub path: Option<String>,
+    /// What was met.
+    pub message: String,
+    /// What to write instead, where that is known.
+    pub hint: Option<String>,
+    /// Where in the text.
+    pub span: Span,
+}
+
+impl Uncertain {
+    /// Renders the reason with the line of `text` it is about and a caret below.
+    pub fn render(&self, text: &str) -> String {
+        render(&format!("uncertain: {}", self.message), text, self.span, self.hint.as_deref())
+    }
+}
+
+/// Why an evaluation gave no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// The expression met something it cannot judge.
+    #[error(transparent)]
+    Uncertain(Box<Uncertain>),
+    /// The budget ran out. Says nothing about the state.
+    #[error("the step budget is used up")]
+    Exhausted,
+}
+
+fn render(head: &str, text: &str, span: Span, hint: Option<&str>) -> String {
+    let boundary = |at: u32| {
+        let mut at = (at as usize).min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (start, end) = (boundary(span.start), boundary(span.end));
+    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    // A tab and a line of thousands of characters would both push the caret off its place.
+    let printable = |part: &str| part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    let before: String = tail(&text[line_start..start], CONTEXT);
+    let marked = &text[start..end.clamp(start, line_end)];
+    let after: String = text[start..line_end].chars().skip(marked.chars().count()).take(CONTEXT).collect();
+    let marked: String = marked.chars().take(CONTEXT).collect();
+    let carets = "^".repeat(marked.chars().count().max(1));
+    let mut out = format!(
+        "{head}\n  {}{}{}\n  {}{carets}",
+        printable(&before),
+        printable(&marked),
+        printable(&after),
+        " ".repeat(before.chars().count())
+    );
+    if let Some(hint) = hint {
+        out.push_str("\nhelp: ");
+        out.push_str(hint);
+    }
+    out
+}
+
+/// How many characters are shown on either side of the place.
+const CONTEXT: usize = 60;
+
+fn tail(text: &str, count: usize) -> String {
+    let skip = text.chars().count().saturating_sub(count);
+    text.chars().skip(skip).collect()
+}

@@ -1,0 +1,235 @@
+//! Arithmetic on numbers of three descents.
+//!
+//! A literal is an int or a double, and the two do not mix, as in CEL. A number of the data has one kind: where it
+//! is integral it acts as an int, else as a double, and it follows whatever literal it meets. A result that data
+//! took part in is a number of data again, so that it makes no difference whether a sum is stored and read back
+//! or used at once.
+//!
+//! Never rounds an integer and never gives NaN or an infinity: where the exact result is out of reach, there is
+//! none.
+
+use std::cmp::Ordering;
+
+use dendrer_object::Number;
+use dendrer_object::number::SAFE_INTEGER_MAX;
+
+use super::ast::Operator;
+
+/// A number on the way.
+#[derive(Debug, Clone)]
+pub(super) enum Num {
+    Int(i64),
+    Double(f64),
+    Data(Number),
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// An operand is an integer beyond 2^53-1.
+    Big,
+    /// An int result beyond 64 bits.
+    Overflow,
+    /// A double result that is NaN or infinite.
+    NotFinite,
+    DivisionByZero,
+    /// A remainder or `div` of a number with a fraction.
+    Fraction,
+    /// An int and a double of CEL.
+    Mixed,
+}
+
+impl Trouble {
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Trouble::Big => "an integer beyond 2^53-1 can be compared but not calculated with",
+            Trouble::Overflow => "the result is beyond 64 bits",
+            Trouble::NotFinite => "the result is not a finite number",
+            Trouble::DivisionByZero => "division by zero",
+            Trouble::Fraction => "a number with a fraction where an integer is needed",
+            Trouble::Mixed => "an int and a double do not mix",
+        }
+    }
+
+    pub(super) fn hint(self) -> Option<&'static str> {
+        match self {
+            Trouble::Fraction => Some("write double(a) / double(b) for a division that keeps the fraction"),
+            Trouble::Mixed => Some("write double(a) for the int"),
+            Trouble::Big => Some("int(a) and double(a) say how it is to be taken"),
+            Trouble::DivisionByZero => Some("guard it: b != 0 && ..."),
+            Trouble::Overflow | Trouble::NotFinite => None,
+        }
+    }
+}
+
+/// Two numbers as one operation takes them.
+enum Pair {
+    Ints(i64, i64),
+    Doubles(f64, f64),
+}
+
+/// `a operator b`.
+pub(super) fn combine(operator: Operator, a: &Num, b: &Num) -> Result<Num, Trouble> {
+    let from_data = matches!(a, Num::Data(_)) || matches!(b, Num::Data(_));
+    match (pair(a, b)?, from_data) {
+        (Pair::Ints(x, y), false) => Ok(Num::Int(ints(operator, x, y)?)),
+        (Pair::Ints(x, y), true) => Ok(Num::Data(Number::from_i64(ints(operator, x, y)?))),
+        (Pair::Doubles(x, y), _) => {
+            let result = doubles(operator, x, y)?;
+            match Number::from_f64(result) {
+                None => Err(Trouble::NotFinite),
+                Some(number) if from_data => Ok(Num::Data(number)),
+                Some(_) => Ok(Num::Double(result)),
+            }
+        }
+    }
+}
+
+/// The whole part of `a / b`, both integers: the int division of CEL.
+pub(super) fn div(a: &Num, b: &Num) -> Result<Num, Trouble> {
+    match pair(a, b)? {
+        Pair::Ints(..) => combine(Operator::Divide, a, b),
+        Pair::Doubles(..) => Err(Trouble::Fraction),
+    }
+}
+
+/// `-a`.
+pub(super) fn negate(a: &Num) -> Result<Num, Trouble> {
+    Ok(match a {
+        Num::Int(value) => Num::Int(value.checked_neg().ok_or(Trouble::Overflow)?),
+        Num::Double(value) => Num::Double(-value),
+        Num::Data(number) => {
+            let value = number.as_f64().ok_or(Trouble::Big)?;
+            Num::Data(Number::from_f64(-value).ok_or(Trouble::NotFinite)?)
+        }
+    })
+}
+
+/// `double(a)`: the nearest double.
+pub(super) fn to_double(a: &Num) -> Result<f64, Trouble> {
+    match a {
+        Num::Int(value) => Ok(*value as f64),
+        Num::Double(value) => Ok(*value),
+        Num::Data(number) => match number.as_f64() {
+            Some(value) => Ok(value),
+            None => text_to_double(&number.to_string()).ok_or(Trouble::NotFinite),
+        },
+    }
+}
+
+/// `int(a)`: the whole part, if it fits 64 bits.
+pub(super) fn to_int(a: &Num) -> Result<i64, Trouble> {
+    let double = match a {
+        Num::Int(value) => return Ok(*value),
+        Num::Double(value) => *value,
+        Num::Data(number) => match number.as_f64() {
+            Some(value) => value,
+            None => return number.to_string().parse().map_err(|_| Trouble::Overflow),
+        },
+    };
+    // Both ends are left out, as in CEL: a double there may stand for an integer that does not fit.
+    if double.abs() < TWO_TO_63 { Ok(double as i64) } else { Err(Trouble::Overflow) }
+}
+
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
+/// Reads a double as both CEL and JSON write it; names of what is not finite are not numbers here.
+pub(super) fn text_to_double(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'+' | b'-' | b'.' | b'e' | b'E'));
+    text.parse::<f64>().ok().filter(|value| plain && value.is_finite())
+}
+
+/// Compares by mathematical value, exactly.
+pub(super) fn compare(a: &Num, b: &Num) -> Ordering {
+    match (a, b) {
+        (Num::Int(x), Num::Int(y)) => x.cmp(y),
+        (Num::Double(x), Num::Double(y)) => compare_doubles(*x, *y),
+        (Num::Int(x), Num::Double(y)) => compare_int(*x, *y),
+        (Num::Double(x), Num::Int(y)) => compare_int(*y, *x).reverse(),
+        (Num::Data(x), y) => compare_data(x, y),
+        (x, Num::Data(y)) => compare_data(y, x).reverse(),
+    }
+}
+
+fn compare_data(a: &Number, b: &Num) -> Ordering {
+    match (a.as_f64(), b) {
+        (_, Num::Data(number)) => a.compare(number),
+        (Some(x), Num::Double(y)) => compare_doubles(x, *y),
+        (Some(x), Num::Int(y)) => compare_int(*y, x).reverse(),
+        (None, Num::Int(y)) => a.compare(&Number::from_i64(*y)),
+        (None, Num::Double(y)) => Number::from_f64(*y).map_or(Ordering::Equal, |number| a.compare(&number)),
+    }
+}
+
+fn compare_doubles(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).expect("no number on the way is NaN")
+}
+
+fn compare_int(a: i64, b: f64) -> Ordering {
+    if a.unsigned_abs() <= SAFE_INTEGER_MAX {
+        return compare_doubles(a as f64, b);
+    }
+    if b >= TWO_TO_63 {
+        return Ordering::Less;
+    }
+    if b < -TWO_TO_63 {
+        return Ordering::Greater;
+    }
+    // A double of this size next to an integer beyond 2^53-1 decides by its whole part, or it is far away.
+    a.cmp(&(b.trunc() as i64)).then(compare_doubles(0.0, b.fract()))
+}
+
+fn pair(a: &Num, b: &Num) -> Result<Pair, Trouble> {
+    Ok(match (a, b) {
+        (Num::Int(x), Num::Int(y)) => Pair::Ints(*x, *y),
+        (Num::Double(x), Num::Double(y)) => Pair::Doubles(*x, *y),
+        (Num::Int(_), Num::Double(_)) | (Num::Double(_), Num::Int(_)) => return Err(Trouble::Mixed),
+        _ => match (data_int(a), data_int(b)) {
+            (Some(x), Some(y)) => Pair::Ints(x, y),
+            _ => Pair::Doubles(data_double(a)?, data_double(b)?),
+        },
+    })
+}
+
+/// Returns the int that an operand acts as next to data, if it does.
+fn data_int(a: &Num) -> Option<i64> {
+    match a {
+        Num::Int(value) => Some(*value),
+        Num::Double(_) => None,
+        Num::Data(number) => number.as_i64(),
+    }
+}
+
+fn data_double(a: &Num) -> Result<f64, Trouble> {
+    match a {
+        Num::Int(value) if value.unsigned_abs() <= SAFE_INTEGER_MAX => Ok(*value as f64),
+        Num::Int(_) => Err(Trouble::Big),
+        Num::Double(value) => Ok(*value),
+        Num::Data(number) => number.as_f64().ok_or(Trouble::Big),
+    }
+}
+
+fn ints(operator: Operator, x: i64, y: i64) -> Result<i64, Trouble> {
+    if y == 0 && matches!(operator, Operator::Divide | Operator::Remainder) {
+        return Err(Trouble::DivisionByZero);
+    }
+    match operator {
+        Operator::Add => x.checked_add(y),
+        Operator::Subtract => x.checked_sub(y),
+        Operator::Multiply => x.checked_mul(y),
+        Operator::Divide => x.checked_div(y),
+        Operator::Remainder => x.checked_rem(y),
+    }
+    .ok_or(Trouble::Overflow)
+}
+
+fn doubles(operator: Operator, x: f64, y: f64) -> Result<f64, Trouble> {
+    match operator {
+        Operator::Add => Ok(x + y),
+        Operator::Subtract => Ok(x - y),
+        Operator::Multiply => Ok(x * y),
+        Operator::Divide if y == 0.0 => Err(Trouble::DivisionByZero),
+        Operator::Divide => Ok(x / y),
+        Operator::Remainder => Err(Trouble::Fraction),
+    }
+}

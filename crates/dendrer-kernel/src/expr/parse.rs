@@ -1,0 +1,642 @@
+//! Turns tokens into a tree and resolves every name against the scope.
+//!
+//! Never looks at types; [`super::check`] does. Where CEL has something the language leaves out, the error names
+//! it instead of complaining about its punctuation.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dendrer_object::{Object, Value};
+
+use super::ast::{Base, Comparison, Function, Key, Kind, Node, Operator, Path, Step, StepKind};
+use super::error::{ExprError, LIMIT, NAME, SYNTAX, Span, TYPE};
+use super::lex::{self, Kind as Lexeme, Token};
+use super::{DEPTH_MAX, NODES_MAX, Scope, names};
+
+/// Parses a whole text.
+pub(super) fn parse(text: &str, scope: &Scope) -> Result<Node, ExprError> {
+    let mut parser = Parser { tokens: lex::tokens(text)?, at: 0, scope, nodes: 0, nesting: 0, loose_not: None };
+    let node = parser.expression()?;
+    match parser.peek() {
+        Lexeme::End => Ok(node),
+        _ => Err(parser.unexpected("an operator or the end")),
+    }
+}
+
+struct Parser<'t, 's> {
+    tokens: Vec<Token<'t>>,
+    at: usize,
+    scope: &'s Scope,
+    nodes: usize,
+    nesting: usize,
+    /// Where the word `not` stands in front of the operand just read, if it does.
+    loose_not: Option<Span>,
+}
+
+impl<'t> Parser<'t, '_> {
+    fn peek(&self) -> &Lexeme<'t> {
+        &self.tokens[self.at].kind
+    }
+
+    fn span(&self) -> Span {
+        self.tokens[self.at].span
+    }
+
+    fn advance(&mut self) -> Span {
+        let span = self.span();
+        // The last token is the end, and it is never passed.
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        span
+    }
+
+    fn is(&self, symbol: &str) -> bool {
+        matches!(self.peek(), Lexeme::Symbol(found) if *found == symbol)
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Lexeme::Name(found) if *found == word)
+    }
+
+    fn eat(&mut self, symbol: &str) -> bool {
+        let found = self.is(symbol);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    fn expect(&mut self, symbol: &str) -> Result<Span, ExprError> {
+        if self.is(symbol) { Ok(self.advance()) } else { Err(self.unexpected(&format!("`{symbol}`"))) }
+    }
+
+    fn unexpected(&self, wanted: &str) -> ExprError {
+        let found = match self.peek() {
+            Lexeme::Name(name) | Lexeme::Quoted(name) => format!("`{name}`"),
+            Lexeme::Int(_) | Lexeme::Double(_) => "a number".to_owned(),
+            Lexeme::Text(_) => "a string".to_owned(),
+            Lexeme::Symbol(symbol) => format!("`{symbol}`"),
+            Lexeme::End => "the end".to_owned(),
+        };
+        ExprError::new(SYNTAX, self.span(), format!("expected {wanted}, found {found}"))
+    }
+
+    fn build(&mut self, kind: Kind, span: Span) -> Result<Node, ExprError> {
+        let mut node = Node { kind, span, depth: 1 };
+        let mut below = 0;
+        node.children(&mut |child| below = below.max(child.depth));
+        let own = match &node.kind {
+            Kind::Path(path) | Kind::Has(path) => 1 + path.steps.len(),
+            Kind::Chain(_, rest) => rest.len(),
+            _ => 1,
+        };
+        self.nodes += own;
+        if self.nodes > NODES_MAX {
+            return Err(ExprError::new(LIMIT, span, format!("the expression has more than {NODES_MAX} nodes")));
+        }
+        if usize::from(below) >= DEPTH_MAX {
+            return Err(too_deep(span));
+        }
+        node.depth = below + 1;
+        Ok(node)
+    }
+
+    fn expression(&mut self) -> Result<Node, ExprError> {
+        self.nesting += 1;
+        if self.nesting > DEPTH_MAX {
+            return Err(too_deep(self.span()));
+        }
+        let node = self.choice()?;
+        self.nesting -= 1;
+        Ok(node)
+    }
+
+    fn choice(&mut self) -> Result<Node, ExprError> {
+        let mut last = self.or()?;
+        let mut cases = Vec::new();
+        while self.eat("?") {
+            let chosen = self.or()?;
+            self.expect(":")?;
+            cases.push((last, chosen));
+            last = self.or()?;
+        }
+        let Some((first, _)) = cases.first() else { return Ok(last) };
+        let span = first.span.to(last.span);
+        if let Kind::Choose(inner, innermost) = last.kind {
+            cases.extend(inner);
+            last = *innermost;
+        }
+        self.build(Kind::Choose(cases, Box::new(last)), span)
+    }
+
+    fn or(&mut self) -> Result<Node, ExprError> {
+        let mut parts = vec![self.and()?];
+        while self.is("||") || self.is_word("or") {
+            self.advance();
+            parts.push(self.and()?);
+        }
+        self.join(parts, Kind::Or, |kind| if let Kind::Or(parts) = kind { Ok(parts) } else { Err(kind) })
+    }
+
+    fn and(&mut self) -> Result<Node, ExprError> {
+        let mut parts = vec![self.relation()?];
+        while self.is("&&") || self.is_word("and") {
+            self.advance();
+            parts.push(self.relation()?);
+        }
+        self.join(parts, Kind::And, |kind| if let Kind::And(parts) = kind { Ok(parts) } else { Err(kind) })
+    }
+
+    /// Makes one node of operands; those of the same kind that stood in parentheses are taken in, because the
+    /// order of evaluation and the outcome are the same.
+    fn join(
+        &mut self,
+        mut parts: Vec<Node>,
+        make: fn(Vec<Node>) -> Kind,
+        take: fn(Kind) -> Result<Vec<Node>, Kind>,
+    ) -> Result<Node, ExprError> {
+        if parts.len() == 1 {
+            return Ok(parts.remove(0));
+        }
+        let span = parts[0].span.to(parts[parts.len() - 1].span);
+        let mut flat = Vec::with_capacity(parts.len());
+        for Node { kind, span, depth } in parts {
+            match take(kind) {
+                Ok(inner) => flat.extend(inner),
+                Err(kind) => flat.push(Node { kind, span, depth }),
+            }
+        }
+        self.build(make(flat), span)
+    }
+
+    fn relation(&mut self) -> Result<Node, ExprError> {
+        let mut left = self.chain(0)?;
+        loop {
+            let comparison = match self.peek() {
+                Lexeme::Symbol("==") => Some(Comparison::Equal),
+                Lexeme::Symbol("!=") => Some(Comparison::NotEqual),
+                Lexeme::Symbol("<") => Some(Comparison::Less),
+                Lexeme::Symbol("<=") => Some(Comparison::LessEqual),
+                Lexeme::Symbol(">") => Some(Comparison::Greater),
+                Lexeme::Symbol(">=") => Some(Comparison::GreaterEqual),
+                Lexeme::Name("in") => None,
+                Lexeme::Name("not") => {
+                    return Err(self.unexpected("an operator").hint("absence is written !(x in list)"));
+                }
+                _ => return Ok(left),
+            };
+            self.refuse_loose_not()?;
+            self.advance();
+            let right = self.chain(0)?;
+            let span = left.span.to(right.span);
+            let pair = Box::new([left, right]);
+            let kind = match comparison {
+                Some(comparison) => Kind::Compare(comparison, pair),
+                None => Kind::In(pair),
+            };
+            left = self.build(kind, span)?;
+        }
+    }
+
+    /// Reads sums (level 0) or products (level 1).
+    fn chain(&mut self, level: usize) -> Result<Node, ExprError> {
+        let first = if level == 0 { self.chain(1)? } else { self.unary()? };
+        let mut rest = Vec::new();
+        loop {
+            let operator = match (level, self.peek()) {
+                (0, Lexeme::Symbol("+")) => Operator::Add,
+                (0, Lexeme::Symbol("-")) => Operator::Subtract,
+                (1, Lexeme::Symbol("*")) => Operator::Multiply,
+                (1, Lexeme::Symbol("/")) => Operator::Divide,
+                (1, Lexeme::Symbol("%")) => Operator::Remainder,
+                _ => break,
+            };
+            self.refuse_loose_not()?;
+            self.advance();
+            rest.push((operator, if level == 0 { self.chain(1)? } else { self.unary()? }));
+        }
+        let Some((_, last)) = rest.last() else { return Ok(first) };
+        let span = first.span.to(last.span);
+        self.build_chain(level, first, rest, span)
+    }
+
+    /// `(a + b) - c` is `a + b - c`: parentheses on the left say what is so anyway.
+    fn build_chain(
+        &mut self,
+        level: usize,
+        first: Node,
+        rest: Vec<(Operator, Node)>,
+        span: Span,
+    ) -> Result<Node, ExprError> {
+        match first.kind {
+            Kind::Chain(start, mut steps) if is_sum(&steps) == (level == 0) => {
+                steps.extend(rest);
+                self.build(Kind::Chain(start, steps), span)
+            }
+            kind => {
+                let first = Node { kind, span: first.span, depth: first.depth };
+                self.build(Kind::Chain(Box::new(first), rest), span)
+            }
+        }
+    }
+
+    /// `!a == b` is CEL and means `(!a) == b`; `not a == b` is what people write who mean the opposite.
+    fn refuse_loose_not(&self) -> Result<(), ExprError> {
+        match self.loose_not {
+            None => Ok(()),
+            Some(span) => Err(ExprError::new(SYNTAX, span, "`not` in front of this can be read in two ways")
+                .hint("write not (a == b), or (not a) == b")),
+        }
+    }
+
+    fn unary(&mut self) -> Result<Node, ExprError> {
+        let mut signs = Vec::new();
+        let mut word = None;
+        loop {
+            let negates = match self.peek() {
+                Lexeme::Symbol("!") | Lexeme::Name("not") => false,
+                Lexeme::Symbol("-") => true,
+                _ => break,
+            };
+            if self.is_word("not") {
+                word = word.or(Some(self.span()));
+            }
+            signs.push((negates, self.advance()));
+            if signs.len() > DEPTH_MAX {
+                return Err(too_deep(self.span()));
+            }
+        }
+        let sign = match (signs.last(), self.peek()) {
+            // The minus is part of the literal, as in CEL: the smallest int has no positive.
+            (Some((true, span)), Lexeme::Int(_) | Lexeme::Double(_)) => Some(*span),
+            _ => None,
+        };
+        if sign.is_some() {
+            signs.pop();
+        }
+        let mut node = self.member(sign)?;
+        for (negates, sign) in signs.into_iter().rev() {
+            let span = sign.to(node.span);
+            node = if negates { self.negate(node, span)? } else { self.build(Kind::Not(Box::new(node)), span)? };
+        }
+        self.loose_not = word;
+        Ok(node)
+    }
+
+    fn negate(&mut self, node: Node, span: Span) -> Result<Node, ExprError> {
+        match node.kind {
+            Kind::Int(value) if value != i64::MIN => Ok(Node { kind: Kind::Int(-value), span, ..node }),
+            Kind::Double(value) => Ok(Node { kind: Kind::Double(negative(value)), span, ..node }),
+            kind => {
+                let inner = Node { kind, span: node.span, depth: node.depth };
+                self.build(Kind::Negate(Box::new(inner)), span)
+            }
+        }
+    }
+
+    fn member(&mut self, sign: Option<Span>) -> Result<Node, ExprError> {
+        let start = sign.unwrap_or(self.span());
+        let mut node = self.primary(sign)?;
+        let mut steps = Vec::new();
+        loop {
+            let span = self.span();
+            if self.is("{") {
+                return Err(ExprError::unsupported(start.to(span), "building a message"));
+            } else if self.eat("[") {
+                self.refuse_optional()?;
+                let index = self.expression()?;
+                let end = self.expect("]")?;
+                steps.push(Step { kind: step(index), span: span.to(end) });
+            } else if self.eat(".") {
+                self.refuse_optional()?;
+                let name = self.selector()?;
+                let end = self.advance();
+                if self.is("(") {
+                    node = self.finish_path(node, std::mem::take(&mut steps), start.to(span))?;
+                    node = self.method(node, &name, end, start)?;
+                } else {
+                    steps.push(Step { kind: StepKind::Key(Key::new(&name)), span: span.to(end) });
+                }
+            } else {
+                let end = steps.last().map_or(node.span, |step| step.span);
+                return self.finish_path(node, steps, start.to(end));
+            }
+        }
+    }
+
+    fn refuse_optional(&self) -> Result<(), ExprError> {
+        if self.is("?") { Err(ExprError::unsupported(self.span(), "optional selection")) } else { Ok(()) }
+    }
+
+    fn selector(&self) -> Result<Arc<str>, ExprError> {
+        match self.peek() {
+            Lexeme::Name(name) if names::KEYWORDS.contains(name) => {
+                Err(self.unexpected("a name").hint(format!("a member of that name is written [\"{name}\"]")))
+            }
+            Lexeme::Name(name) | Lexeme::Quoted(name) => Ok((*name).into()),
+            _ => Err(self.unexpected("a name")),
+        }
+    }
+
+    /// Puts steps behind what they start from.
+    fn finish_path(&mut self, node: Node, mut steps: Vec<Step>, span: Span) -> Result<Node, ExprError> {
+        if steps.is_empty() {
+            return Ok(node);
+        }
+        let path = match node.kind {
+            Kind::Path(mut path) => {
+                path.steps.append(&mut steps);
+                path
+            }
+            kind => Path { base: Base::Node(Box::new(Node { kind, span: node.span, depth: node.depth })), steps },
+        };
+        let path = self.resolve_field(path)?;
+        self.build(Kind::Path(path), span)
+    }
+
+    /// Sends `state.counters` to the environment and holds a first field against the declared ones.
+    fn resolve_field(&self, mut path: Path) -> Result<Path, ExprError> {
+        if !matches!(path.base, Base::State) {
+            return Ok(path);
+        }
+        let Some(Step { kind: StepKind::Key(key), span }) = path.steps.first() else { return Ok(path) };
+        if &*key.name == "counters" {
+            path.base = Base::Counters;
+            path.steps.remove(0);
+            return Ok(path);
+        }
+        let Some(declared) = &self.scope.fields else { return Ok(path) };
+        if declared.contains(&key.name) || names::BUILT_IN_FIELDS.contains(&&*key.name) {
+            return Ok(path);
+        }
+        let error = ExprError::new(NAME, *span, format!("no field `{}` is declared in state", key.name));
+        if names::COUNTERS.contains(&&*key.name) {
+            return Err(error.hint(format!("did you mean state.counters.{}", key.name)));
+        }
+        let known = declared.iter().map(|name| &**name).chain(names::BUILT_IN_FIELDS);
+        Err(match names::nearest(&key.name, known) {
+            Some(near) => error.hint(format!("did you mean state.{near}")),
+            None => error,
+        })
+    }
+
+    fn method(&mut self, receiver: Node, name: &str, at: Span, start: Span) -> Result<Node, ExprError> {
+        let Some(function) = Function::ALL.into_iter().find(|f| f.is_method() && f.name() == name) else {
+            return Err(unknown_function(name, at, Function::is_method));
+        };
+        let mut arguments = vec![receiver];
+        let end = self.arguments(&mut arguments)?;
+        self.call(function, arguments, start.to(end))
+    }
+
+    fn call(&mut self, function: Function, arguments: Vec<Node>, span: Span) -> Result<Node, ExprError> {
+        if arguments.len() == function.arity() {
+            return self.build(Kind::Call(function, arguments), span);
+        }
+        let form = match (function.is_global(), function.arity()) {
+            (true, 1) => format!("{}(a)", function.name()),
+            (true, _) => format!("{}(a, b)", function.name()),
+            (false, _) => format!("a.{}(b)", function.name()),
+        };
+        Err(ExprError::new(TYPE, span, format!("`{}` has another number of arguments", function.name()))
+            .hint(format!("write {form}")))
+    }
+
+    /// Reads `( ... )`.
+    fn arguments(&mut self, into: &mut Vec<Node>) -> Result<Span, ExprError> {
+        self.expect("(")?;
+        if self.is(")") {
+            return Ok(self.advance());
+        }
+        loop {
+            into.push(self.expression()?);
+            if !self.eat(",") {
+                return self.expect(")");
+            }
+        }
+    }
+
+    fn primary(&mut self, sign: Option<Span>) -> Result<Node, ExprError> {
+        let span = self.span();
+        match self.peek().clone() {
+            Lexeme::Int(magnitude) => {
+                let value = if sign.is_some() { 0i64.checked_sub_unsigned(magnitude) } else { magnitude.try_into().ok() };
+                self.advance();
+                let value = value
+                    .ok_or_else(|| ExprError::new(SYNTAX, span, "the integer is outside the range of 64 bits"))?;
+                self.build(Kind::Int(value), sign.unwrap_or(span).to(span))
+            }
+            Lexeme::Double(value) => {
+                self.advance();
+                let value = if sign.is_some() { negative(value) } else { value };
+                self.build(Kind::Double(value), sign.unwrap_or(span).to(span))
+            }
+            Lexeme::Text(text) => {
+                self.advance();
+                self.build(Kind::Literal(Value::from(text)), span)
+            }
+            Lexeme::Name(name) => {
+                self.advance();
+                self.name(name, span)
+            }
+            Lexeme::Symbol("(") => {
+                self.advance();
+                let inner = self.expression()?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            Lexeme::Symbol("[") => self.list(span),
+            Lexeme::Symbol("{") => self.map(span),
+            Lexeme::Symbol(".") => Err(ExprError::unsupported(span, "a name with a leading dot")),
+            Lexeme::Symbol("?") => Err(ExprError::unsupported(span, "an optional element")),
+            Lexeme::Quoted(_) | Lexeme::Symbol(_) | Lexeme::End => Err(self.unexpected("a value")),
+        }
+    }
+
+    fn name(&mut self, name: &'t str, span: Span) -> Result<Node, ExprError> {
+        match name {
+            "true" | "false" => return self.build(Kind::Literal(Value::Bool(name == "true")), span),
+            "null" => return self.build(Kind::Literal(Value::Null), span),
+            _ => {}
+        }
+        if names::RESERVED.contains(&name) || names::OPERATOR_WORDS.contains(&name) || name == "in" {
+            return Err(ExprError::new(SYNTAX, span, format!("`{name}` is a word of the language, not a name")));
+        }
+        if self.is("(") {
+            return self.global(name, span);
+        }
+        if name == "state" && self.scope.state {
+            return self.build(Kind::Path(Path { base: Base::State, steps: Vec::new() }), span);
+        }
+        if let Some(root) = self.scope.roots.get(name) {
+            return self.build(Kind::Path(Path { base: Base::Root(Arc::clone(root)), steps: Vec::new() }), span);
+        }
+        if let Some((name, value)) = self.scope.constants.get_key_value(name) {
+            return self.build(Kind::Constant(Arc::clone(name), value.clone()), span);
+        }
+        if self.is("{") {
+            return Err(ExprError::unsupported(span, "building a message"));
+        }
+        Err(self.unknown_name(name, span))
+    }
+
+    fn unknown_name(&self, name: &str, span: Span) -> ExprError {
+        if let Some(what) = names::unsupported_name(name) {
+            return ExprError::unsupported(span, what);
+        }
+        let error = ExprError::new(NAME, span, format!("there is no `{name}` here"));
+        let is_field = self.scope.fields.as_ref().is_some_and(|fields| fields.contains(name));
+        if self.scope.state && (is_field || names::BUILT_IN_FIELDS.contains(&name)) {
+            return error.hint(format!("did you mean state.{name}"));
+        }
+        if self.scope.state && names::COUNTERS.contains(&name) {
+            return error.hint(format!("did you mean state.counters.{name}"));
+        }
+        match names::nearest(name, self.scope.names()) {
+            Some(near) => error.hint(format!("did you mean {near}")),
+            None => error.hint(format!("the names here are {}", listed(self.scope.names()))),
+        }
+    }
+
+    fn global(&mut self, name: &str, span: Span) -> Result<Node, ExprError> {
+        if name == "has" {
+            return self.has(span);
+        }
+        let Some(function) = Function::ALL.into_iter().find(|f| f.is_global() && f.name() == name) else {
+            return Err(unknown_function(name, span, Function::is_global));
+        };
+        let mut arguments = Vec::new();
+        let end = self.arguments(&mut arguments)?;
+        self.call(function, arguments, span.to(end))
+    }
+
+    fn has(&mut self, span: Span) -> Result<Node, ExprError> {
+        let mut arguments = Vec::new();
+        let end = self.arguments(&mut arguments)?;
+        let span = span.to(end);
+        let wrong = || {
+            ExprError::new(TYPE, span, "`has` asks whether a member is there").hint("write has(state.a) or has(state.a.b)")
+        };
+        if arguments.len() != 1 {
+            return Err(wrong());
+        }
+        match arguments.remove(0).kind {
+            Kind::Path(path) if !path.steps.is_empty() || matches!(path.base, Base::Counters) => {
+                self.build(Kind::Has(path), span)
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    fn list(&mut self, start: Span) -> Result<Node, ExprError> {
+        self.advance();
+        let mut items = Vec::new();
+        while !self.is("]") {
+            items.push(self.expression()?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        let end = self.expect("]")?;
+        let whole: Option<Vec<Value>> = items.iter().map(literal).collect();
+        self.build(Kind::List(items, whole.map(Value::array)), start.to(end))
+    }
+
+    fn map(&mut self, start: Span) -> Result<Node, ExprError> {
+        self.advance();
+        let mut entries = Vec::new();
+        let mut seen = BTreeSet::new();
+        while !self.is("}") {
+            let key = self.expression()?;
+            self.check_key(&key, &mut seen)?;
+            self.expect(":")?;
+            entries.push((key, self.expression()?));
+            if !self.eat(",") {
+                break;
+            }
+        }
+        let end = self.expect("}")?;
+        let pairs = entries.iter().map(|(key, value)| match &key.kind {
+            Kind::Literal(Value::String(name)) => Some((Key::new(name).stored, literal(value)?)),
+            _ => None,
+        });
+        let whole: Option<Object> = pairs.collect();
+        self.build(Kind::Map(entries, whole.map(Value::Object)), start.to(end))
+    }
+
+    fn check_key(&self, key: &Node, seen: &mut BTreeSet<Arc<str>>) -> Result<(), ExprError> {
+        match &key.kind {
+            Kind::Literal(Value::String(name)) if !seen.insert(Arc::clone(name)) => {
+                Err(ExprError::new(TYPE, key.span, format!("the key {name:?} stands twice in one map")))
+            }
+            Kind::Literal(Value::String(_)) => Ok(()),
+            _ if literal(key).is_some() => {
+                Err(ExprError::unsupported(key.span, "a map key other than a string")
+                    .hint("the names of a JSON object are strings"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_sum(steps: &[(Operator, Node)]) -> bool {
+    matches!(steps.first(), Some((Operator::Add | Operator::Subtract, _)))
+}
+
+/// There is one zero: a value keeps no sign of it.
+fn negative(value: f64) -> f64 {
+    -value + 0.0
+}
+
+fn step(index: Node) -> StepKind {
+    match &index.kind {
+        Kind::Literal(Value::String(name)) => StepKind::Key(Key::new(name)),
+        Kind::Int(at) if *at >= 0 => StepKind::Index(at.unsigned_abs()),
+        _ => StepKind::Computed(Box::new(index)),
+    }
+}
+
+/// Returns the value of a literal, of a list or map of literals included.
+fn literal(node: &Node) -> Option<Value> {
+    match &node.kind {
+        Kind::Literal(value) => Some(value.clone()),
+        Kind::Int(value) => Some(Value::from(*value)),
+        Kind::Double(value) => Some(Value::from(*value)),
+        Kind::List(_, whole) | Kind::Map(_, whole) => whole.clone(),
+        _ => None,
+    }
+}
+
+fn too_deep(span: Span) -> ExprError {
+    ExprError::new(LIMIT, span, format!("nested deeper than {DEPTH_MAX} levels"))
+}
+
+fn unknown_function(name: &str, span: Span, fits: fn(Function) -> bool) -> ExprError {
+    if let Some(what) = names::unsupported_call(name) {
+        return ExprError::unsupported(span, what);
+    }
+    let error = ExprError::new(NAME, span, format!("there is no function `{name}`"));
+    if let Some(function) = Function::ALL.into_iter().find(|f| f.name() == name) {
+        return match function.arity() {
+            _ if function.is_method() => error.hint(format!("write a.{name}(b)")),
+            1 => error.hint(format!("write {name}(a)")),
+            _ => error.hint(format!("write {name}(a, b)")),
+        };
+    }
+    let known = Function::ALL.into_iter().filter(|f| fits(*f)).map(Function::name);
+    match names::nearest(name, known.chain(fits(Function::Div).then_some("has"))) {
+        Some(near) => error.hint(format!("did you mean {near}")),
+        None => error,
+    }
+}
+
+/// Lists some names, for a hint.
+fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    let rest = names.len().saturating_sub(8);
+    names.truncate(8);
+    let mut text = names.join(", ");
+    if rest > 0 {
+        text.push_str(&format!(" and {rest} more"));
+    }
+    text
+}

@@ -1,0 +1,541 @@
+//! Tables: text in, value or complaint out.
+
+use dendrer_object::{Value, json};
+
+use super::*;
+
+fn scope() -> Scope {
+    Scope::new().root("t").root("source").constant("LIMIT", Value::from(100u64)).constant("KINDS", read(r#"["a","b"]"#))
+}
+
+fn read(text: &str) -> Value {
+    json::parse_door(text.as_bytes()).unwrap()
+}
+
+/// As [`read`], where tagged forms mean what they say.
+fn read_tagged(text: &str) -> Value {
+    json::parse_tagged(text.as_bytes()).unwrap()
+}
+
+fn state() -> Value {
+    read_tagged(
+        r#"{"a":1,"b":{"c":"text","d":null,"list":[1,2.5,"x",{"k":true}]},"n":3,"f":0.5,"ok":true,"no":false,
+            "s":"hello","big":9007199254740993,"huge":1208925819614629174706176,"nul":null,"empty":{},
+            "$$own":7,"in":"word","x y":"quoted","nan":{"$float":"NaN"},"inf":{"$float":"Infinity"},
+            "secret":{"$redacted":{"kind":"email"}},"gap":{"$gap":{"path":"","reason":"too large"}},
+            "pair":[1,{"$redacted":{"kind":"email"}}],"max":9007199254740991}"#,
+    )
+}
+
+fn counters() -> Value {
+    read(r#"{"tool_errors":2,"by_agent":{"planner":4}}"#)
+}
+
+/// The value as canonical JSON; `path: message` for what is uncertain; `code: message` for what does not parse.
+fn run(text: &str) -> String {
+    let (state, counters, t) = (state(), counters(), read(r#"{"type":"action.result","args":[1,2]}"#));
+    let env = Env { state: &state, counters: Some(&counters), others: &[("t", &t)] };
+    match Expr::parse(text, &scope()) {
+        Err(error) => format!("{}: {}", error.code, error.message),
+        Ok(expr) => match expr.evaluate(&env, &mut Budget::default()) {
+            Ok(value) => value.to_string(),
+            Err(EvalError::Uncertain(why)) => format!("{}: {}", why.path.as_deref().unwrap_or("-"), why.message),
+            Err(EvalError::Exhausted) => "exhausted".to_owned(),
+        },
+    }
+}
+
+fn check(table: &[(&str, &str)]) {
+    for (text, expected) in table {
+        assert_eq!(run(text), *expected, "{text}");
+    }
+}
+
+#[test]
+fn paths_read_the_state_in_place() {
+    check(&[
+        ("state.a", "1"),
+        ("state[\"a\"]", "1"),
+        ("state.b.c", "\"text\""),
+        ("state.b.list[0]", "1"),
+        ("state.b.list[3].k", "true"),
+        ("state.b.list[state.a]", "2.5"),
+        ("state.b[\"li\" + \"st\"][2]", "\"x\""),
+        ("state.`x y`", "\"quoted\""),
+        ("state[\"x y\"]", "\"quoted\""),
+        ("state[\"in\"]", "\"word\""),
+        ("state[\"$own\"]", "7"),
+        ("\"$own\" in state", "true"),
+        ("\"$float\" in state.nan", "state.nan: state.nan is a number that is not finite, and `in` takes a list or a map"),
+        ("t.args[1]", "2"),
+        ("LIMIT", "100"),
+        ("KINDS[1]", "\"b\""),
+        ("[1, [2, 3]][1][0]", "2"),
+        ("{\"k\": state.b}.k.c", "\"text\""),
+        ("{\"$k\": 1}[\"$k\"]", "1"),
+        ("(state.ok ? state.b : state.empty).c", "\"text\""),
+    ]);
+}
+
+#[test]
+fn what_is_missing_or_of_another_kind_is_named_by_its_path() {
+    check(&[
+        ("state.risk_score > 1", "state.risk_score: state.risk_score is missing"),
+        ("state.b.x.y", "state.b.x: state.b.x is missing"),
+        ("state.b.list[9]", "state.b.list[9]: state.b.list[9] is missing"),
+        ("state.b.list[-1]", "state.b.list[-1]: state.b.list[-1] is missing"),
+        ("state.b.list[state.n].z", "state.b.list[3].z: state.b.list[3].z is missing"),
+        ("state.b[state.s]", "state.b.hello: state.b.hello is missing"),
+        ("state.a.b", "state.a: state.a is a number and has no members"),
+        ("state.nul.b", "state.nul: state.nul is null and has no members"),
+        ("state.b.list.k", "state.b.list: state.b.list is a list, whose members have numbers and no names"),
+        ("state.b[0]", "state.b: state.b is a map, whose members have names and no numbers"),
+        ("state.b.list[state.f]", "state.f: a number with a fraction where an integer is needed"),
+        ("state.s > 1", "state.s: state.s is a string, and `>` takes a number beside a number"),
+        ("1 < state.s", "state.s: state.s is a string, and `<` takes a number beside a number"),
+        ("state.nul > 1", "state.nul: state.nul is null, and `>` takes numbers, strings or booleans"),
+        ("state.a && true", "state.a: state.a is a number, and `&&` takes a boolean"),
+        ("!state.s", "state.s: state.s is a string, and `!` takes a boolean"),
+        ("state.s + 1", "state.s: state.s is a string, and `+` takes two numbers, strings or lists"),
+        ("state.ok + state.a", "state.ok: state.ok is a boolean, and `+` takes two numbers, strings or lists"),
+        ("source.x", "source: source is not given here"),
+        ("state.inf > 1", "state.inf: state.inf is a number that is not finite, and `>` takes numbers, strings or booleans"),
+    ]);
+}
+
+#[test]
+fn has_asks_for_the_last_step_only() {
+    check(&[
+        ("has(state.a)", "true"),
+        ("has(state.nul)", "true"),
+        ("has(state.zzz)", "false"),
+        ("has(state.b.c)", "true"),
+        ("has(state.b.zzz)", "false"),
+        ("has(state.zzz.y)", "state.zzz: state.zzz is missing"),
+        ("has(state.zzz) && has(state.zzz.y)", "false"),
+        ("has(state.a.b)", "state.a: state.a is a number and has no members"),
+        ("has(state.b.list[1])", "true"),
+        ("has(state.b.list[4])", "false"),
+        ("has(state.b[\"c\"])", "true"),
+        ("has({\"k\": null}.k)", "true"),
+        ("has(state.secret)", "true"),
+        ("has(state.counters)", "true"),
+        ("has(state.counters.tool_errors)", "true"),
+        ("has(state.counters.zzz)", "false"),
+        ("has(state)", "E0502: `has` asks whether a member is there"),
+        ("has(1)", "E0502: `has` asks whether a member is there"),
+    ]);
+}
+
+#[test]
+fn counters_are_served_by_the_environment() {
+    check(&[
+        ("state.counters.tool_errors", "2"),
+        ("state[\"counters\"].tool_errors", "2"),
+        ("state[\"coun\" + \"ters\"].tool_errors", "2"),
+        ("state.counters.by_agent[\"planner\"]", "4"),
+        ("\"counters\" in state", "true"),
+        ("state.tool_errors", "state.tool_errors: state.tool_errors is missing"),
+    ]);
+    let hint = |text: &str| {
+        let (state, counters) = (state(), counters());
+        let env = Env { counters: Some(&counters), ..Env::of(&state) };
+        let Truth::Uncertain(why) = Expr::parse(text, &scope()).unwrap().holds(&env, &mut Budget::default()) else {
+            panic!("{text} has an answer");
+        };
+        why.hint.unwrap_or_default()
+    };
+    assert_eq!(hint("state.tool_errors > 1"), "did you mean state.counters.tool_errors");
+    assert_eq!(hint("state.counters.tool_erors > 1"), "did you mean state.counters.tool_errors");
+    assert_eq!(hint("state.b.x > 1"), "guard it: has(state.b.x) && ...");
+    assert_eq!(hint("state.b.list[7] > 1"), "guard it: size(state.b.list) > 7 && ...");
+    let state = read("{\"counters\":{\"tool_errors\":9}}");
+    let expr = Expr::parse("state.counters.tool_errors == 9", &scope()).unwrap();
+    let Truth::Uncertain(why) = expr.holds(&Env::of(&state), &mut Budget::default()) else {
+        panic!("a member of the state was taken for the counters");
+    };
+    assert_eq!(why.message, "state.counters is not given here");
+}
+
+#[test]
+fn logic_absorbs_errors_and_words_are_symbols() {
+    check(&[
+        ("state.zzz && false", "false"),
+        ("false && state.zzz", "false"),
+        ("state.zzz || true", "true"),
+        ("true || state.zzz", "true"),
+        ("state.zzz && true", "state.zzz: state.zzz is missing"),
+        ("state.zzz || false", "state.zzz: state.zzz is missing"),
+        ("state.yyy && state.zzz", "state.yyy: state.yyy is missing"),
+        ("state.yyy && state.zzz && false", "false"),
+        ("state.nul == null or state.nul > 1", "true"),
+        ("state.ok and not state.no", "true"),
+        ("not (state.a == 1)", "false"),
+        ("!state.ok || state.no", "false"),
+        ("state.ok ? \"y\" : state.zzz", "\"y\""),
+        ("state.no ? 1 : state.ok ? 2 : 3", "2"),
+        ("state.zzz ? 1 : 2", "state.zzz: state.zzz is missing"),
+        ("not state.a == 1", "E0501: `not` in front of this can be read in two ways"),
+        ("state.a not in [1]", "E0501: expected an operator, found `not`"),
+    ]);
+}
+
+#[test]
+fn literals_are_typed_as_in_cel_and_data_follows_what_it_meets() {
+    check(&[
+        ("1 / 2", "0"),
+        ("1.0 / 2.0", "0.5"),
+        ("-7 / 2", "-3"),
+        ("-7 % 2", "-1"),
+        ("1 + 0.5", "E0502: `+` does not take an int and a double"),
+        ("size(state.s) * 0.5", "E0502: `*` does not take an int and a double"),
+        ("state.a * 0.5", "0.5"),
+        ("state.f + 1", "1.5"),
+        ("state.a + state.f", "1.5"),
+        ("(state.a + state.n) * 0.25", "1"),
+        ("state.n % 2", "1"),
+        ("state.f % 2", "state.f: a number with a fraction where an integer is needed"),
+        ("state.n / 2", "E0507: `/` on a value from data could drop the fraction or keep it"),
+        ("LIMIT / 3", "E0507: `/` on a value from data could drop the fraction or keep it"),
+        ("size(state.s) / 2", "E0507: `/` on a value from data could drop the fraction or keep it"),
+        ("[3][0] / 2", "E0507: `/` on a value from data could drop the fraction or keep it"),
+        ("1.0 / 2", "E0502: `/` does not take a double and an int"),
+        ("double(state.n) / double(2)", "1.5"),
+        ("div(state.n, 2)", "1"),
+        ("div(-7, 2)", "-3"),
+        ("div(7, 2) / 2", "1"),
+        ("div(state.f, 2)", "state.f: a number with a fraction where an integer is needed"),
+        ("div(state.n, 0)", "state.n: division by zero"),
+        ("-state.n", "-3"),
+        ("0.1 + 0.2", "0.30000000000000004"),
+        ("state.f + 0.1 + 0.2", "0.8"),
+        ("state.f + (0.1 + 0.2)", "0.8"),
+        ("1e308 * 10.0", "-: the result is not a finite number"),
+        ("9223372036854775807 + 1", "-: the result is beyond 64 bits"),
+        ("9223372036854775807 - 1", "9223372036854775806"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        ("-(-9223372036854775808)", "-: the result is beyond 64 bits"),
+        ("9223372036854775808", "E0501: the integer is outside the range of 64 bits"),
+        ("0x10 + 010", "26"),
+        ("int(2.9) + int(-2.9)", "0"),
+        ("int(\"12\") + 1", "13"),
+        ("double(\"1e3\") + 1.0", "1001"),
+        ("double(\"nan\")", "-: the text is not that of a double"),
+        ("int(1e19)", "-: the result is beyond 64 bits"),
+    ]);
+}
+
+#[test]
+fn integers_beyond_the_safe_range_compare_exactly_and_are_not_calculated_with() {
+    check(&[
+        ("state.big == 9007199254740993", "true"),
+        ("state.big == 9007199254740992", "false"),
+        ("state.big > 9007199254740992", "true"),
+        ("state.big < 9007199254740994.0", "true"),
+        ("state.huge > 9223372036854775807", "true"),
+        ("state.huge == 1208925819614629174706176.0", "true"),
+        ("state.big + 1", "state.big: an integer beyond 2^53-1 can be compared but not calculated with"),
+        ("-state.big", "state.big: an integer beyond 2^53-1 can be compared but not calculated with"),
+        ("state.max + 1", "9007199254740992"),
+        ("state.max + 2 == 9007199254740993", "true"),
+        ("state.max + 2 - 2", "state.max: an integer beyond 2^53-1 can be compared but not calculated with"),
+        ("state.max * state.max", "state.max: the result is beyond 64 bits"),
+        ("int(state.big) + 1", "9007199254740994"),
+        ("double(state.big)", "9007199254740992"),
+        ("int(state.huge)", "state.huge: the result is beyond 64 bits"),
+        ("9223372036854775807 < 9223372036854775808.0", "true"),
+        ("9223372036854775807 == 9223372036854775807.0", "false"),
+        ("-9223372036854775808 == -9223372036854775808.0", "true"),
+    ]);
+}
+
+#[test]
+fn equality_is_by_value_and_what_was_withheld_is_not_judged() {
+    check(&[
+        ("state.nul == null", "true"),
+        ("state.a == null", "false"),
+        ("state.a == \"1\"", "false"),
+        ("state.a == 1.0", "true"),
+        ("state.b.list == [1, 2.5, \"x\", {\"k\": true}]", "true"),
+        ("state.b.list != [1, 2.5, \"x\", {\"k\": false}]", "true"),
+        ("{\"a\": 1, \"b\": [2]} == {\"b\": [2.0], \"a\": 1.0}", "true"),
+        ("1 == \"a\"", "E0502: an int and a string are never equal"),
+        ("null != 1", "E0502: null and an int are always unequal"),
+        ("state.nan == state.nan", "false"),
+        ("state.inf == state.inf", "true"),
+        ("state.inf == 1", "false"),
+        ("state.secret == \"x\"", "state.secret: state.secret is redacted"),
+        ("state.gap == null", "state.gap: state.gap is a gap in the record"),
+        ("state.pair == [1, 2]", "-: a value that is compared is redacted"),
+        ("state.pair == [2, 2]", "false"),
+        ("1 in state.pair", "true"),
+        ("2 in state.pair", "-: a value that is compared is redacted"),
+        ("state.secret.kind", "state.secret: state.secret is redacted and has no members"),
+        ("false < true", "true"),
+        ("\"a\" < \"B\"", "false"),
+        ("[1] < [2]", "E0502: `<` does not take a list and a list"),
+    ]);
+}
+
+#[test]
+fn strings_lists_and_maps() {
+    check(&[
+        ("size(\"h\u{e9}llo \u{1f600}\")", "7"),
+        ("state.s.size()", "5"),
+        ("size(state.b.list)", "4"),
+        ("size(state.b)", "3"),
+        ("size(state.a)", "state.a: state.a is a number, and `size` takes a string, a list or a map"),
+        ("state.s.startsWith(\"he\")", "true"),
+        ("state.s.endsWith(\"he\")", "false"),
+        ("state.s.contains(\"ell\")", "true"),
+        ("state.a.contains(\"x\")", "state.a: state.a is a number, and `contains` takes strings"),
+        ("state.s + \" \" + state.b.c", "\"hello text\""),
+        ("[1] + state.b.list + []", "[1,1,2.5,\"x\",{\"k\":true}]"),
+        ("\"x\" in state.b.list", "true"),
+        ("3 in state.b.list", "false"),
+        ("\"c\" in state.b", "true"),
+        ("3 in state.b", "false"),
+        ("state.s in [\"hello\", \"bye\"]", "true"),
+        ("state.s in {\"hello\": 1}", "true"),
+        ("state.s in state.a", "state.a: state.a is a number, and `in` takes a list or a map"),
+        ("\"h\" in \"hello\"", "E0502: `in` does not take a string and a string"),
+        ("{state.s: 1}", "{\"hello\":1}"),
+        ("{state.s: 1, \"hel\" + \"lo\": 2}", "-: the key \"hello\" stands twice in one map"),
+        ("{\"a\": 1, \"a\": 2}", "E0502: the key \"a\" stands twice in one map"),
+        ("[1, 2,]", "[1,2]"),
+        ("{\"a\": 1,}", "{\"a\":1}"),
+        (r#""\x41\u00e9\101\n" + r"\n" + '''it's'''"#, "\"A\u{e9}A\\n\\\\nit's\""),
+    ]);
+}
+
+#[test]
+fn the_grammar_complains_where_it_stops() {
+    check(&[
+        ("", "E0501: expected a value, found the end"),
+        ("state.a >", "E0501: expected a value, found the end"),
+        ("state.a = 1", "E0501: '=' does not belong here"),
+        ("state.a & 1", "E0501: '&' does not belong here"),
+        ("(state.a", "E0501: expected `)`, found the end"),
+        ("state.a state.b", "E0501: expected an operator or the end, found `state`"),
+        ("state.", "E0501: expected a name, found the end"),
+        ("state.in", "E0501: expected a name, found `in`"),
+        ("\"open", "E0501: the string has no end"),
+        ("\"a\nb\"", "E0501: the string does not end on its line"),
+        ("\"\\q\"", "E0501: \\q is not an escape"),
+        ("\"\\ud800\"", "E0501: the escape is not a character of Unicode"),
+        ("12abc", "E0501: not a number"),
+        ("1e999", "E0501: the number is outside the range of a double"),
+        ("\u{e9}", "E0501: '\u{e9}' does not belong here"),
+        ("if", "E0501: `if` is a word of the language, not a name"),
+        ("true ? 1", "E0501: expected `:`, found the end"),
+    ]);
+}
+
+#[test]
+fn what_cel_has_and_the_language_has_not_is_named() {
+    check(&[
+        ("1u", "E0506: an unsigned literal is not supported"),
+        ("b\"x\"", "E0506: a bytes literal is not supported"),
+        ("state.b.list.all(x, x > 0)", "E0506: the macro `all` is not supported"),
+        ("state.b.list.map(x, x)", "E0506: the macro `map` is not supported"),
+        ("state.s.matches(\"h.*\")", "E0506: the function `matches` is not supported"),
+        ("timestamp(\"2020-01-01T00:00:00Z\")", "E0506: the function `timestamp` is not supported"),
+        ("type(1)", "E0506: the function `type` is not supported"),
+        ("int", "E0506: `int` as the name of a type is not supported"),
+        ("math.greatest(1, 2)", "E0506: the library `math` is not supported"),
+        ("state.?a", "E0506: optional selection is not supported"),
+        ("state[?\"a\"]", "E0506: optional selection is not supported"),
+        ("[?state.a]", "E0506: an optional element is not supported"),
+        ("{1: 2}", "E0506: a map key other than a string is not supported"),
+        (".state", "E0506: a name with a leading dot is not supported"),
+        ("Point{x: 1}", "E0506: building a message is not supported"),
+        ("state.Point{x: 1}", "E0506: building a message is not supported"),
+    ]);
+}
+
+#[test]
+fn types_and_numbers_of_arguments_are_checked_before_there_is_a_state() {
+    check(&[
+        ("!1", "E0502: `!` does not take an int"),
+        ("-\"a\"", "E0502: `-` does not take a string"),
+        ("1 + \"a\"", "E0502: `+` does not take an int and a string"),
+        ("[1] - [1]", "E0502: `-` does not take a list and a list"),
+        ("true && 1", "E0502: `&&` does not take an int"),
+        ("\"a\".b", "E0502: a string has no members"),
+        ("[1].b", "E0502: a list does not take a string as its index"),
+        ("[1][0.5]", "E0502: a list takes an int and a map takes a string, not a double"),
+        ("1 ? 2 : 3", "E0502: `? :` does not take an int"),
+        ("size(1)", "E0502: `size` does not take an int"),
+        ("size()", "E0502: `size` has another number of arguments"),
+        ("state.s.startsWith()", "E0502: `startsWith` has another number of arguments"),
+        ("int(true)", "E0502: `int` does not take a boolean"),
+        ("1.5 % 2.0", "E0502: `%` does not take a double and a double"),
+        ("state[0]", "E0502: a map does not take an int as its index"),
+    ]);
+    for (text, expected) in [
+        ("\"a\"", "a condition is true or false, and this is a string"),
+        ("state.a + 1", "a condition is true or false, and this is a number"),
+    ] {
+        assert_eq!(Expr::parse_condition(text, &scope()).unwrap_err().message, expected);
+    }
+    assert!(Expr::parse_condition("state.a", &scope()).is_ok());
+    let expr = Expr::parse_condition("state.a", &scope()).unwrap();
+    let Truth::Uncertain(why) = expr.holds(&Env::of(&state()), &mut Budget::default()) else {
+        panic!("1 is not a truth value");
+    };
+    assert_eq!(why.message, "the condition gives a number, not true or false");
+}
+
+#[test]
+fn unknown_names_come_with_the_nearest_known() {
+    let hint = |text: &str, scope: &Scope| {
+        let error = Expr::parse(text, scope).unwrap_err();
+        assert_eq!(error.code, "E0505", "{text}");
+        error.hint.unwrap_or_default()
+    };
+    assert_eq!(hint("stat.a", &scope()), "did you mean state");
+    assert_eq!(hint("LIMT", &scope()), "did you mean LIMIT");
+    assert_eq!(hint("zzzzzz", &scope()), "the names here are state, source, t, KINDS, LIMIT");
+    assert_eq!(hint("tool_errors > 1", &scope()), "did you mean state.counters.tool_errors");
+    assert_eq!(hint("state.s.startWith(\"a\")", &scope()), "did you mean startsWith");
+    assert_eq!(hint("contains(state.s, \"a\")", &scope()), "write a.contains(b)");
+    assert_eq!(hint("state.s.div(2)", &scope()), "write div(a, b)");
+    let declared = scope().fields(["risk_score", "total"]);
+    assert_eq!(hint("state.risk_scoer > 1", &declared), "did you mean state.risk_score");
+    assert_eq!(hint("risk_score > 1", &declared), "did you mean state.risk_score");
+    assert_eq!(hint("state.tool_errors > 1", &declared), "did you mean state.counters.tool_errors");
+    assert_eq!(hint("has(state.polcy)", &declared), "did you mean state.policy");
+    assert!(Expr::parse("state.counters.x + state.total + state.policy.x", &declared).is_ok());
+    assert!(Expr::parse("state.a", &Scope::without_state()).is_err());
+}
+
+#[test]
+fn the_read_set_covers_every_place_that_can_be_looked_at() {
+    let reads = |text: &str| {
+        let expr = Expr::parse(text, &scope()).unwrap();
+        let mut all: Vec<String> = expr.read_set().iter().map(|place| place.as_str().to_owned()).collect();
+        all.extend(expr.reads_counters().then(|| "counters".to_owned()));
+        all.extend(expr.roots().map(|root| format!("root {root}")));
+        all.join(", ")
+    };
+    for (text, expected) in [
+        ("1 == 1", ""),
+        ("state.a > state.b.c", "/a, /b/c"),
+        ("state.b.c == 1 && state.b == null && state.bc", "/b, /bc"),
+        ("has(state.b.x)", "/b/x"),
+        ("state.list[0].price > state.list[1].price", "/list"),
+        ("state.items[state.at].price > 1", "/at, /items"),
+        ("state[state.key]", ", counters"),
+        ("size(state)", ", counters"),
+        ("\"a\" in state", "/a"),
+        ("\"counters\" in state", "counters"),
+        ("state.s in state", ", counters"),
+        ("state.counters.tool_errors > 1", "counters"),
+        ("state[\"$own\"]", "/$$own"),
+        ("source.x == t.y && state.`a/b`", "/a~1b, root source, root t"),
+        ("(state.ok ? state.a : state.b).c", "/a, /b, /ok"),
+        ("[state.a].size() == {\"k\": state.n}.size()", "/a, /n"),
+    ] {
+        assert_eq!(reads(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_canonical_text_has_one_form() {
+    for (text, expected) in [
+        ("state.a==1 and not(state.b) or  true", "state.a == 1 && !state.b || true"),
+        ("((state[\"a\"]) + (state[\"x y\"]))", "state.a + state[\"x y\"]"),
+        ("state.`x-y`", "state[\"x-y\"]"),
+        ("(a and b) and (c and d)", "a && b && c && d"),
+        ("(a || b) && c", "(a || b) && c"),
+        ("a || (b && c)", "a || b && c"),
+        ("(1 + 2) - 3", "1 + 2 - 3"),
+        ("1 + (2 - 3)", "1 + (2 - 3)"),
+        ("(1 * 2) + 3", "1 * 2 + 3"),
+        ("1 * (2 + 3)", "1 * (2 + 3)"),
+        ("-(a + b)", "-(a + b)"),
+        ("- - a", "--a"),
+        ("-(5)", "-5"),
+        ("-(-9223372036854775808)", "-(-9223372036854775808)"),
+        ("!(!a)", "!!a"),
+        ("a ? b : (c ? d : e)", "a ? b : c ? d : e"),
+        ("(a ? b : c) ? d : e", "(a ? b : c) ? d : e"),
+        ("(a < b) == c", "a < b == c"),
+        ("a < (b == c)", "a < (b == c)"),
+        ("'it''s'", ""),
+        ("'\"' + \"\\x01\\t\\u00e9\"", "\"\\\"\" + \"\\u0001\\t\u{e9}\""),
+        ("1e2 + .5 + 1e300 + 100000000000000000000.0", "100.0 + 0.5 + 1e+300 + 100000000000000000000.0"),
+        ("0x1F", "31"),
+        ("a.size()", "size(a)"),
+        ("(a + b).startsWith('x')", "(a + b).startsWith(\"x\")"),
+        ("{ 'k' : [1,2 , ] }", "{\"k\": [1, 2]}"),
+        ("has( a.b [ 'c' ] )", "has(a.b.c)"),
+        ("state.and.or.not", "state.and.or.not"),
+        ("state['in']", "state[\"in\"]"),
+        ("a // why\n + b", "a + b"),
+    ] {
+        let scope = ["a", "b", "c", "d", "e"].into_iter().fold(Scope::new(), Scope::root);
+        let Ok(expr) = Expr::parse(text, &scope) else {
+            assert_eq!(expected, "", "{text}");
+            continue;
+        };
+        assert_eq!(expr.canonical(), expected, "{text}");
+        assert_eq!(expr.text(), text);
+        assert_eq!(Expr::parse(expected, &scope).unwrap().canonical(), expected, "{expected}");
+    }
+}
+
+#[test]
+fn errors_are_drawn_with_a_caret() {
+    let text = "state.ok &&\n  stat.b > 1";
+    let error = Expr::parse(text, &Scope::new()).unwrap_err();
+    assert_eq!(
+        error.render(text),
+        "error[E0505]: there is no `stat` here\n    stat.b > 1\n    ^^^^\nhelp: did you mean state"
+    );
+    let text = "\u{e9}\u{e9}";
+    let error = Expr::parse(text, &Scope::new()).unwrap_err();
+    assert_eq!(error.render(text), "error[E0501]: '\u{e9}' does not belong here\n  \u{e9}\u{e9}\n  ^");
+    let text = "state.total > 1";
+    let expr = Expr::parse(text, &Scope::new()).unwrap();
+    let Truth::Uncertain(why) = expr.holds(&Env::of(&Value::object()), &mut Budget::default()) else {
+        panic!("nothing is there");
+    };
+    assert_eq!(
+        why.render(text),
+        "uncertain: state.total is missing\n  state.total > 1\n  ^^^^^^^^^^^\nhelp: guard it: has(state.total) && ..."
+    );
+}
+
+#[test]
+fn steps_are_counted_by_text_and_content_alone() {
+    let steps = |text: &str, state: &Value| {
+        let mut budget = Budget::default();
+        let before = budget.left();
+        let _ = Expr::parse(text, &scope()).unwrap().evaluate(&Env::of(state), &mut budget);
+        before - budget.left()
+    };
+    let long = format!("\"{}\" == \"{}\"", "x".repeat(320), "y".repeat(320));
+    for (text, expected) in [
+        ("1", 1),
+        ("state.a", 2),
+        ("state.b.c", 3),
+        ("state.a == 1", 4),
+        ("state.a > 1 && state.n > 2", 5),
+        ("state.a >= 1 && state.n > 2", 9),
+        ("1 + 2 + 3 + 4", 5),
+        ("[1, 2, 3]", 1),
+        ("[1, 2, state.a]", 5),
+        ("3 in [1, 2, 3]", 6),
+        ("1 in [1, 2, 3]", 4),
+        ("state.b.list == [1, 2.5]", 5),
+        (&long, 3 + 20),
+    ] {
+        assert_eq!(steps(text, &state()), expected, "{text}");
+    }
+    // The same content as one slice, as a trie, and shared between both sides.
+    let slice = read(r#"{"x":{"a":1,"b":[1,2]},"y":{"a":1,"b":[1,2]}}"#);
+    let mut trie = slice.as_object().unwrap().clone();
+    trie.set("y", trie.get("x").unwrap().clone());
+    assert_eq!(steps("state.x == state.y", &slice), steps("state.x == state.y", &Value::Object(trie)));
+}

@@ -1,0 +1,135 @@
+//! The locked ontology: which transition types there are and who may author them (dendrer paper, appendix A).
+
+use std::collections::BTreeSet;
+
+use dendrer_object::TypeName;
+use dendrer_object::record::Author;
+use dendrer_object::text::nearest;
+
+/// What a type is for, and so who may author it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Proposed by agents, judged by the kernel.
+    Agent,
+    /// Written by the runtime on an agent's behalf: what a tool answered, what the policy decided. The paper
+    /// lists these as agent types; an agent that decided its own policy would defeat the design.
+    Runtime,
+    /// Written by the kernel alone.
+    System,
+    /// Written by the institution, with an approval.
+    Governance,
+}
+
+/// The types of the ontology, version 0.
+pub const TYPES: &[(&str, Class)] = &[
+    ("observation.add", Class::Agent),
+    ("plan.update", Class::Agent),
+    ("action.request", Class::Agent),
+    ("action.result", Class::Runtime),
+    ("memory.write", Class::Agent),
+    ("policy.decision", Class::Runtime),
+    ("anomaly.flag", Class::Agent),
+    ("goal.complete", Class::Agent),
+    ("kernel.anomaly", Class::System),
+    ("predicate.violation", Class::System),
+    ("run.fork", Class::System),
+    ("run.cherrypick", Class::System),
+    ("bisect.result", Class::System),
+    ("diff.summary", Class::System),
+    ("causal.chain", Class::System),
+    ("policy.contract_extension", Class::Governance),
+];
+
+/// Why a type may not be authored by whoever tried. The codes are those of `dendrer explain`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AuthorshipError {
+    /// The type is neither in the ontology nor registered by the pack.
+    #[error("there is no transition type {type_name}{}", did_you_mean(.near))]
+    Unknown {
+        /// The type.
+        type_name: TypeName,
+        /// A known type that may have been meant.
+        near: Option<String>,
+    },
+    /// An agent tried to write what only its runtime may.
+    #[error("{0} is written by the runtime, not by an agent")]
+    RuntimeOnly(TypeName),
+    /// Someone tried to write what only the kernel or the institution may.
+    #[error("{0} cannot be proposed: only {1} writes it")]
+    Forged(TypeName, &'static str),
+}
+
+fn did_you_mean(near: &Option<String>) -> String {
+    near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default()
+}
+
+impl AuthorshipError {
+    /// The code under which `dendrer explain` knows this refusal.
+    pub fn code(&self) -> &'static str {
+        match self {
+            AuthorshipError::Forged(..) => "E0401",
+            AuthorshipError::Unknown { .. } => "E0402",
+            AuthorshipError::RuntimeOnly(_) => "E0403",
+        }
+    }
+}
+
+/// Returns the class of a type: the ontology's, or [`Class::Agent`] for what a pack registered.
+pub fn class(type_name: &TypeName, registered: &BTreeSet<TypeName>) -> Option<Class> {
+    let known = TYPES.iter().find(|(name, _)| *name == type_name.as_str()).map(|(_, class)| *class);
+    known.or_else(|| registered.contains(type_name).then_some(Class::Agent))
+}
+
+/// Checks that `author` may propose a transition of this type.
+pub fn check_authorship(
+    type_name: &TypeName,
+    author: Author,
+    registered: &BTreeSet<TypeName>,
+) -> Result<(), AuthorshipError> {
+    match class(type_name, registered) {
+        None => {
+            let known = TYPES.iter().map(|(name, _)| *name);
+            let near = nearest(type_name.as_str(), known.chain(registered.iter().map(TypeName::as_str)));
+            Err(AuthorshipError::Unknown { type_name: type_name.clone(), near: near.map(str::to_owned) })
+        }
+        Some(Class::System) => Err(AuthorshipError::Forged(type_name.clone(), "the kernel")),
+        Some(Class::Governance) => Err(AuthorshipError::Forged(type_name.clone(), "the institution")),
+        Some(Class::Runtime) if author != Author::Runtime => Err(AuthorshipError::RuntimeOnly(type_name.clone())),
+        Some(Class::Runtime | Class::Agent) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_table_of_authorship() {
+        let registered = BTreeSet::from(["execute_transaction".parse().unwrap()]);
+        let names = TYPES.iter().map(|(name, class)| (*name, Some(*class)));
+        let names = names.chain([("execute_transaction", Some(Class::Agent)), ("plan.updte", None)]);
+        for (name, class) in names {
+            for author in [Author::Agent, Author::Runtime] {
+                let found = check_authorship(&name.parse().unwrap(), author, &registered);
+                let code = found.as_ref().err().map(AuthorshipError::code);
+                let expected = match (class, author) {
+                    (None, _) => Some("E0402"),
+                    (Some(Class::Agent), _) | (Some(Class::Runtime), Author::Runtime) => None,
+                    (Some(Class::Runtime), _) => Some("E0403"),
+                    (Some(Class::System | Class::Governance), _) => Some("E0401"),
+                };
+                assert_eq!(code, expected, "{name} by {author}");
+            }
+        }
+        let error = check_authorship(&"plan.updte".parse().unwrap(), Author::Agent, &registered).unwrap_err();
+        assert_eq!(error.to_string(), "there is no transition type plan.updte; did you mean plan.update?");
+    }
+
+    #[test]
+    fn the_ontology_has_eight_seven_and_one() {
+        let count = |wanted: &[Class]| TYPES.iter().filter(|(_, class)| wanted.contains(class)).count();
+        assert_eq!(count(&[Class::Agent, Class::Runtime]), 8);
+        assert_eq!(count(&[Class::System]), 7);
+        assert_eq!(count(&[Class::Governance]), 1);
+    }
+}

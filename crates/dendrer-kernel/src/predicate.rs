@@ -1,0 +1,180 @@
+//! Predicates: pure functions of a committed state that say ok, violation or uncertain (dendrer paper 3.3).
+//!
+//! Polarity is explicit. `condition` names the violation, `holds` names what must be true, and every output says
+//! which. A newcomer would break one rule: uncertain is never taken for ok.
+
+use std::fmt;
+
+use dendrer_object::{Digest, Value};
+
+use crate::expr::{Budget, Env, Expr, ExprError, STEPS_MAX, Scope, Truth};
+
+/// Which truth value of the expression is the violation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Polarity {
+    /// The expression names the violation.
+    Condition,
+    /// The expression names what must be true.
+    Holds,
+}
+
+/// Which state of a transition a predicate looks at (dendrer paper 3.3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Window {
+    /// The state before the transition.
+    Before,
+    /// The state after it.
+    #[default]
+    After,
+}
+
+/// How it is known that a predicate, once violated, stays so (dendrer paper 3.3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Monotone {
+    /// What it reads can only grow.
+    ByConstruction,
+    /// Nothing is known: look at the run.
+    Unknown,
+}
+
+/// What a predicate says of a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// All is well.
+    Ok,
+    /// The rule is broken.
+    Violation,
+    /// It cannot be said: a field is missing, a type does not fit, or the budget ran out.
+    Uncertain(String),
+}
+
+/// A named predicate.
+#[derive(Debug, Clone)]
+pub struct Predicate {
+    name: String,
+    version: String,
+    polarity: Polarity,
+    window: Window,
+    monotone: Monotone,
+    expr: Expr,
+}
+
+/// The predicates that are always there.
+pub const BUILT_IN: &[&str] = &["kernel.anomaly_free", "kernel.policy_compliant"];
+
+impl Predicate {
+    /// A predicate that is violated when `text` is true.
+    pub fn condition(name: &str, text: &str) -> Result<Predicate, ExprError> {
+        Predicate::new(name, text, Polarity::Condition)
+    }
+
+    /// A predicate that is violated when `text` is false.
+    pub fn holds(name: &str, text: &str) -> Result<Predicate, ExprError> {
+        Predicate::new(name, text, Polarity::Holds)
+    }
+
+    fn new(name: &str, text: &str, polarity: Polarity) -> Result<Predicate, ExprError> {
+        let expr = Expr::parse_condition(text, &Scope::new())?;
+        Ok(Predicate {
+            name: name.to_owned(),
+            version: "v1".to_owned(),
+            polarity,
+            window: Window::After,
+            monotone: Monotone::Unknown,
+            expr,
+        })
+    }
+
+    /// Returns one of [`BUILT_IN`].
+    pub fn built_in(name: &str) -> Option<Predicate> {
+        let text = match name {
+            "kernel.anomaly_free" => "has(state.kernel_anomalies) && size(state.kernel_anomalies) > 0",
+            "kernel.policy_compliant" => "has(state.policy) && has(state.policy.violated)",
+            _ => return None,
+        };
+        let predicate = Predicate::condition(name, text).expect("a built-in predicate checks");
+        // The kernel appends to the one and sets the other once; nobody else writes there.
+        Some(Predicate { monotone: Monotone::ByConstruction, ..predicate })
+    }
+
+    /// Violated from the first anomaly of a kind on, in a `kernel.anomaly` or noted in a transition.
+    /// `kernel.anomaly` stands for every anomaly that the kernel put on record.
+    pub fn anomaly(kind: &str) -> Predicate {
+        if kind == "kernel.anomaly" {
+            return Predicate::built_in("kernel.anomaly_free").expect("a built-in");
+        }
+        let quoted = Value::from(kind).to_string();
+        let text = format!("{quoted} in state.counters.anomalies");
+        let predicate = Predicate::condition(&format!("anomaly {kind}"), &text).expect("a quoted name checks");
+        Predicate { monotone: Monotone::ByConstruction, ..predicate }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Which truth value is the violation.
+    pub fn polarity(&self) -> Polarity {
+        self.polarity
+    }
+
+    /// Which state is looked at.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// How monotonicity is known.
+    pub fn monotone(&self) -> Monotone {
+        self.monotone
+    }
+
+    /// The expression.
+    pub fn expr(&self) -> &Expr {
+        &self.expr
+    }
+
+    /// Says when it is violated, in words.
+    pub fn words(&self) -> String {
+        match self.polarity {
+            Polarity::Condition => format!("violated when {}", self.expr.text()),
+            Polarity::Holds => format!("must hold {}", self.expr.text()),
+        }
+    }
+
+    /// Returns the digest that identifies the predicate whatever it is called.
+    pub fn digest(&self) -> Digest {
+        let polarity: &[u8] = match self.polarity {
+            Polarity::Condition => b"condition\n",
+            Polarity::Holds => b"holds\n",
+        };
+        Digest::of_parts(&[b"dendrer/predicate/v1\n", polarity, self.expr.canonical().as_bytes()])
+    }
+
+    /// Judges a state. `counters` are the derived counters at that state, for expressions that read them.
+    pub fn verdict(&self, state: &Value, counters: Option<&Value>) -> Verdict {
+        let env = Env { counters, ..Env::of(state) };
+        match self.expr.holds(&env, &mut Budget::default()) {
+            Truth::True if self.polarity == Polarity::Condition => Verdict::Violation,
+            Truth::False if self.polarity == Polarity::Holds => Verdict::Violation,
+            Truth::True | Truth::False => Verdict::Ok,
+            Truth::Uncertain(why) => Verdict::Uncertain(why.to_string()),
+            Truth::Exhausted => Verdict::Uncertain(format!("it takes more than {STEPS_MAX} steps")),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Ok => f.write_str("ok"),
+            Verdict::Violation => f.write_str("violation"),
+            Verdict::Uncertain(why) => write!(f, "uncertain: {why}"),
+        }
+    }
+}

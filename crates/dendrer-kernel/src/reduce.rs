@@ -1,0 +1,95 @@
+//! Reducers: pure functions from a state and a transition to a change of state (dendrer paper 3.3).
+
+use dendrer_object::delta::{Delta, DeltaError};
+use dendrer_object::{Intent, Value};
+
+/// How it is known that a reducer is a function of its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purity {
+    /// It can do nothing else.
+    ByConstruction,
+    /// It ran twice and gave the same; that is evidence, not proof.
+    Tested,
+}
+
+/// Why a reducer gave no change of state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReduceError {
+    /// The proposed delta does not fit the state.
+    #[error("{0}")]
+    Delta(#[from] DeltaError),
+    /// A host function says no.
+    #[error("{0}")]
+    Host(String),
+    /// Two evaluations on the same arguments gave different changes.
+    #[error("the reducer gave two different changes for the same state and transition: {first} and {second}")]
+    NotDeterministic {
+        /// What it gave first.
+        first: Value,
+        /// What it gave second.
+        second: Value,
+    },
+}
+
+/// A reducer. What it returns is applied by the caller, so a reducer cannot change anything itself.
+pub trait Reducer {
+    /// Name and version, as the run records it.
+    fn name(&self) -> &str;
+
+    /// How its purity is known.
+    fn purity(&self) -> Purity;
+
+    /// Returns the change that this transition makes of this state.
+    fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError>;
+}
+
+/// `delta/1`: the change is the one the intent proposes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeltaReducer;
+
+impl Reducer for DeltaReducer {
+    fn name(&self) -> &str {
+        "delta/1"
+    }
+
+    fn purity(&self) -> Purity {
+        Purity::ByConstruction
+    }
+
+    fn reduce(&self, _before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+        Ok(intent.delta.clone().unwrap_or_default())
+    }
+}
+
+/// A function of the host program. Nothing proves it pure, so it runs twice each time and both must agree.
+pub struct HostReducer<F> {
+    name: String,
+    reduce: F,
+}
+
+impl<F: Fn(&Value, &Intent) -> Result<Delta, ReduceError>> HostReducer<F> {
+    /// Names a host function.
+    pub fn new(name: impl Into<String>, reduce: F) -> HostReducer<F> {
+        HostReducer { name: name.into(), reduce }
+    }
+}
+
+impl<F: Fn(&Value, &Intent) -> Result<Delta, ReduceError>> Reducer for HostReducer<F> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn purity(&self) -> Purity {
+        Purity::Tested
+    }
+
+    fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+        let first = (self.reduce)(before, intent)?;
+        let second = (self.reduce)(before, intent)?;
+        if first != second {
+            return Err(ReduceError::NotDeterministic { first: first.to_value(), second: second.to_value() });
+        }
+        Ok(first)
+    }
+}

@@ -1,0 +1,269 @@
+//! Replay: making a recorded run again from what it recorded, and saying where it comes out differently.
+//!
+//! Never calls a model or a tool: what they said is in the record. Whatever the kernel did is done again through
+//! the same function and compared by id, so equal means equal in every byte.
+
+use std::fmt;
+
+use dendrer_object::delta::{Delta, DeltaError};
+use dendrer_object::record::{Kind, Record, SealError};
+use dendrer_object::value::first_difference;
+use dendrer_object::{Digest, Pointer, Value};
+
+use crate::reduce::{Purity, Reducer};
+use crate::step::{self, Cause, Head};
+
+/// Replay came out differently from the record. Both sides are here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Divergence {
+    /// Where.
+    pub tick: u64,
+    /// What was compared.
+    pub what: Compared,
+    /// The first place that differs: in the state, or in the content of the transition.
+    pub path: Pointer,
+    /// What the record has there.
+    pub expected: Option<Value>,
+    /// What replay made there.
+    pub found: Option<Value>,
+    /// The reducer that made it.
+    pub reducer: String,
+    /// How the reducer's purity is known, which decides what the usual causes are.
+    pub purity: Purity,
+}
+
+/// What a divergence is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// The state after the transition.
+    State,
+    /// The recorded state root against the recorded delta: the record does not agree with itself.
+    StateRoot,
+    /// Some other part of the transition.
+    Content,
+    /// Two evaluations of the reducer.
+    Evaluations,
+}
+
+/// Why a transition could not be replayed.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// It came out differently.
+    Divergence(Box<Divergence>),
+    /// A value it needs was erased or withheld.
+    Erased {
+        /// Where.
+        tick: u64,
+        /// Which value, if one can be named.
+        pointer: Option<Pointer>,
+    },
+    /// The recorded delta does not fit the recorded state.
+    Delta {
+        /// Where.
+        tick: u64,
+        /// Why.
+        error: DeltaError,
+    },
+    /// The record cannot be made again at all.
+    Seal {
+        /// Where.
+        tick: u64,
+        /// Why.
+        error: SealError,
+    },
+}
+
+impl ReplayError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ReplayError::Divergence(_) => "E0701",
+            ReplayError::Erased { .. } => "E0309",
+            ReplayError::Delta { .. } | ReplayError::Seal { .. } => "E0703",
+        }
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::Divergence(divergence) => divergence.fmt(f),
+            ReplayError::Erased { tick, pointer: Some(pointer) } => {
+                write!(f, "tick {tick} cannot be replayed: its {} was erased or withheld", pointer.dotted())
+            }
+            ReplayError::Erased { tick, pointer: None } => {
+                write!(f, "tick {tick} cannot be replayed: a value of it was erased or withheld")
+            }
+            ReplayError::Delta { tick, error } => write!(f, "tick {tick}: the recorded {error}"),
+            ReplayError::Seal { tick, error } => write!(f, "tick {tick} cannot be made again: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.path.as_str().is_empty() { "the whole".to_owned() } else { self.path.dotted() };
+        let (expected, found) = (side(&self.expected), side(&self.found));
+        match self.what {
+            Compared::State => write!(
+                f,
+                "at tick {} the state differs in {place}: recorded {expected}, {} computed {found}",
+                self.tick, self.reducer
+            ),
+            Compared::StateRoot => write!(
+                f,
+                "tick {} does not agree with itself: its delta gives the state root {found}, and it recorded {expected}",
+                self.tick
+            ),
+            Compared::Content => write!(
+                f,
+                "at tick {} the transition differs in {place}: recorded {expected}, made again {found}",
+                self.tick
+            ),
+            Compared::Evaluations => write!(
+                f,
+                "at tick {} two evaluations of {} differ in {place}: first {expected}, then {found}",
+                self.tick, self.reducer
+            ),
+        }
+    }
+}
+
+fn side(value: &Option<Value>) -> String {
+    let Some(value) = value else { return "nothing".to_owned() };
+    let text = value.to_string();
+    match text.char_indices().nth(200) {
+        Some((at, _)) => format!("{}... ({} bytes)", &text[..at], text.len()),
+        None => text,
+    }
+}
+
+impl Divergence {
+    /// Names what usually causes this.
+    pub fn usual_causes(&self) -> &'static str {
+        match (self.what, self.purity) {
+            (Compared::StateRoot, _) => "a writer that sealed a root it had not computed",
+            (_, Purity::Tested) => "a clock, chance, an unordered set, or a reducer that changed since the recording",
+            (_, Purity::ByConstruction) => "a record made by another version of the kernel, or edited and sealed again",
+        }
+    }
+}
+
+/// Applies the recorded delta of a transition: the recorded state after it, checked against the recorded root.
+/// Needs no reducer, no pack and no engine (design, section 4).
+pub fn recorded_state(before: &Value, record: &Record) -> Result<Value, ReplayError> {
+    let tick = record.header().tick.unwrap_or(0);
+    let field = |name: &str| {
+        record.body().value(name).ok_or_else(|| ReplayError::Erased { tick, pointer: name.parse().ok() })
+    };
+    let delta = Delta::from_value(&field("/delta")?).map_err(|error| ReplayError::Delta { tick, error })?;
+    let after = delta.apply(before).map_err(|error| ReplayError::Delta { tick, error })?;
+    let root = field("/state_root")?;
+    let computed = Value::from(after.digest());
+    if root != computed {
+        return Err(diverged(tick, Compared::StateRoot, None, Some(root), Some(computed), "delta/1", Purity::ByConstruction));
+    }
+    Ok(after)
+}
+
+/// Takes one recorded transition and moves the head past it, making it again on the way.
+///
+/// With `twice`, the reducer is also evaluated a second time, so that chance shows even where the first
+/// evaluation happened to agree with the record.
+pub fn replay_step(head: &mut Head, record: &Record, reducer: &dyn Reducer, twice: bool) -> Result<(), ReplayError> {
+    let tick = record.header().tick.unwrap_or(0);
+    let recorded = recorded_state(head.state(), record)?;
+    let missing = record.body().fields().iter().find(|field| record.body().text(field).is_none());
+    let (cause, inputs) = match (missing, step::cause(record)) {
+        (None, Some(cause)) => cause,
+        (missing, _) => {
+            return Err(ReplayError::Erased { tick, pointer: missing.map(|field| field.pointer.clone()) });
+        }
+    };
+    if let (true, Cause::Proposed(intent)) = (twice, &cause) {
+        compare_evaluations(head.state(), intent, reducer, tick)?;
+    }
+    let mut after = head.clone();
+    let made = step::again(&mut after, &cause, inputs, reducer).map_err(|error| ReplayError::Seal { tick, error })?;
+    if made.id() == record.id() {
+        *head = after;
+        return Ok(());
+    }
+    let fail = |what, difference: Option<dendrer_object::value::Difference>| {
+        let (path, left, right) = difference.map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
+        Err(diverged(tick, what, path, left, right, reducer.name(), reducer.purity()))
+    };
+    if made.header().kind == Kind::Transition && *after.state() != recorded {
+        return fail(Compared::State, first_difference(&recorded, after.state()));
+    }
+    fail(Compared::Content, first_difference(&record.content(), &made.content()))
+}
+
+/// Judges a recorded refusal again on the head it was judged against: it must come out the same.
+pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
+    let tick = head.tick();
+    let Some((cause, inputs)) = step::cause(record) else {
+        return Err(ReplayError::Erased { tick, pointer: None });
+    };
+    let made = step::again(&mut head.clone(), &cause, inputs, reducer)
+        .map_err(|error| ReplayError::Seal { tick, error })?;
+    if made.id() == record.id() {
+        return Ok(());
+    }
+    let difference = first_difference(&record.content(), &made.content());
+    let (path, left, right) = difference.map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
+    Err(diverged(tick, Compared::Content, path, left, right, reducer.name(), reducer.purity()))
+}
+
+fn compare_evaluations(
+    before: &Value,
+    intent: &dendrer_object::Intent,
+    reducer: &dyn Reducer,
+    tick: u64,
+) -> Result<(), ReplayError> {
+    let evaluate = || match reducer.reduce(before, intent) {
+        Ok(delta) => delta.to_value(),
+        Err(error) => Value::from(error.to_string()),
+    };
+    let (first, second) = (evaluate(), evaluate());
+    match first_difference(&first, &second) {
+        None => Ok(()),
+        Some(difference) => Err(diverged(
+            tick,
+            Compared::Evaluations,
+            Some(difference.path),
+            difference.left,
+            difference.right,
+            reducer.name(),
+            reducer.purity(),
+        )),
+    }
+}
+
+fn diverged(
+    tick: u64,
+    what: Compared,
+    path: Option<Pointer>,
+    expected: Option<Value>,
+    found: Option<Value>,
+    reducer: &str,
+    purity: Purity,
+) -> ReplayError {
+    ReplayError::Divergence(Box::new(Divergence {
+        tick,
+        what,
+        path: path.unwrap_or_else(Pointer::root),
+        expected,
+        found,
+        reducer: reducer.to_owned(),
+        purity,
+    }))
+}
+
+/// The root that a record committed for the state after it.
+pub fn state_root(record: &Record) -> Option<Digest> {
+    record.body().value("/state_root")?.as_str()?.parse().ok()
+}

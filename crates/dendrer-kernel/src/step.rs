@@ -1,0 +1,691 @@
+//! The one door: every transition is made here, and replay comes through here again.
+//!
+//! ```text
+//! intent -> authorship -> kernel paths -> reduce -> policy -> seal
+//! ```
+//!
+//! Nothing here reads a store, a clock or a die: the caller brings the head, the time and the seed. So replaying a
+//! record is calling the same function on what the record holds and comparing ids.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::record::{self, Author, Body, Header, Kind, Link, Record, Rel, SealError, Seed};
+use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
+
+use crate::counters::Counters;
+use crate::ontology::{AuthorshipError, check_authorship};
+use crate::predicate::{Predicate, Verdict};
+use crate::reduce::{DeltaReducer, ReduceError, Reducer};
+
+/// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
+/// rules of its time.
+pub const KERNEL_VERSION: u64 = 1;
+
+/// The members of the state that only the kernel writes (design, section 5).
+pub const KERNEL_PATHS: [&str; 3] = ["kernel_anomalies", "policy", "progress"];
+
+/// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
+const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
+const CLOCK_WENT_BACK: &str = "clock_went_back";
+const REDUCER_ERROR: &str = "reducer_error";
+
+/// How much of the paper's regime a run was recorded under (dendrer paper 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Captured only.
+    Observe = 0,
+    /// Replay, with divergence diagnostics.
+    Replay = 1,
+    /// Contracts where they are declared.
+    Contracts = 2,
+    /// Everything enforced.
+    Full = 3,
+}
+
+impl Stage {
+    /// Reads a stage number.
+    pub fn from_number(number: u64) -> Option<Stage> {
+        [Stage::Observe, Stage::Replay, Stage::Contracts, Stage::Full].get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", *self as u8)
+    }
+}
+
+/// What a run begins with.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The run's id.
+    pub run: RunName,
+    /// What it is to achieve.
+    pub goal: Option<Arc<str>>,
+    /// How it is recorded.
+    pub stage: Stage,
+    /// Name and version of the reducer.
+    pub reducer: Arc<str>,
+    /// The state before the first transition; an object.
+    pub state: Value,
+    /// Rules of the form `{"id": ..., "holds": ...}` that every state must keep.
+    pub policy: Vec<Value>,
+    /// Whatever else belongs to the run and not to any tick.
+    pub meta: Option<Value>,
+    /// Digests of inputs, by name.
+    pub inputs: Option<Value>,
+}
+
+impl Start {
+    /// A run of stage 1 with an empty state.
+    pub fn new(run: RunName) -> Start {
+        Start {
+            run,
+            goal: None,
+            stage: Stage::Replay,
+            reducer: "delta/1".into(),
+            state: Value::object(),
+            policy: Vec::new(),
+            meta: None,
+            inputs: None,
+        }
+    }
+}
+
+/// The newest place of a run: all that the next step depends on.
+#[derive(Clone)]
+pub struct Head {
+    store: StoreId,
+    run: RunName,
+    stage: Stage,
+    pack: Option<Digest>,
+    registered: Arc<BTreeSet<TypeName>>,
+    policy: Arc<[Predicate]>,
+    tick: u64,
+    id: Digest,
+    ts: Timestamp,
+    state: Value,
+    counters: Counters,
+    agents: BTreeMap<Arc<str>, AgentHead>,
+}
+
+/// The newest record of one agent's branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentHead {
+    /// Its place in the branch, from 1.
+    pub seq: u64,
+    /// Its id.
+    pub id: Digest,
+}
+
+/// The time and the chance that a step is given from outside.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs {
+    /// What the clock says. A head that is later holds it back.
+    pub clock: Timestamp,
+    /// The seed of the record's salts. A second record of the same step derives its own from it.
+    pub seed: Seed,
+}
+
+/// What became of an intent.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// It is a transition now.
+    Committed(Record),
+    /// It was turned down; the refusal is kept beside the run.
+    Refused(Refused),
+}
+
+/// An intent that was turned down.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// Why.
+    pub reason: Reason,
+    /// The record of it.
+    pub refusal: Record,
+    /// For a forged type, the `kernel.anomaly` that names it: the next transition of the run.
+    pub anomaly: Option<Record>,
+}
+
+/// Why an intent was turned down.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Its author may not write such a transition.
+    #[error("{0}")]
+    Authorship(#[from] AuthorshipError),
+    /// Its delta writes where only the kernel writes.
+    #[error("{} is written by the kernel; a delta cannot change it", .0.dotted())]
+    KernelPath(Pointer),
+    /// It carries an anomaly of a kind that only the kernel notes.
+    #[error("an anomaly of kind {0} is noted by the kernel alone")]
+    KernelNote(String),
+    /// Its change of state could not be computed, at a stage where that matters.
+    #[error("{0}")]
+    Reduce(ReduceError),
+}
+
+impl Reason {
+    /// The code under which `dendrer explain` knows this refusal.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Reason::Authorship(error) => error.code(),
+            Reason::KernelPath(_) | Reason::KernelNote(_) => "E0405",
+            Reason::Reduce(_) => "E0404",
+        }
+    }
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The state is not an object.
+    #[error("a state is an object, not a {0}")]
+    StateKind(&'static str),
+    /// The state already holds what only the kernel writes.
+    #[error("{0} in the initial state is written by the kernel alone")]
+    KernelPath(&'static str),
+    /// A policy rule is not `{"id": ..., "holds": ...}` with an expression that checks.
+    #[error("policy rule {index}: {why}")]
+    Policy {
+        /// Which rule, from 0.
+        index: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A value does not fit a record.
+    #[error("{0}")]
+    Seal(#[from] SealError),
+}
+
+impl StartError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StartError::StateKind(_) => "E0209",
+            StartError::KernelPath(_) => "E0405",
+            StartError::Policy { .. } => "E0501",
+            StartError::Seal(error) => error.code(),
+        }
+    }
+}
+
+/// Something that the runtime saw and must not pass over (dendrer paper 3.3.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Anomaly {
+    /// A word for what it is, like `replay_divergence` or `tool_failure`.
+    pub kind: Arc<str>,
+    /// One sentence.
+    pub message: Arc<str>,
+    /// The agent it concerns.
+    pub agent: Option<Arc<str>>,
+}
+
+/// Begins a run: its `run` record and the head from which the first step goes on.
+pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, Head), StartError> {
+    let Some(state) = start.state.as_object() else {
+        return Err(StartError::StateKind(start.state.type_name()));
+    };
+    if let Some(name) = KERNEL_PATHS.into_iter().find(|name| state.contains_key(name)) {
+        return Err(StartError::KernelPath(name));
+    }
+    let policy = read_policy(&start.policy)?;
+    let mut content: Vec<(&str, Value)> = vec![
+        ("kernel", Value::from(KERNEL_VERSION)),
+        ("reducer", Value::from(&*start.reducer)),
+        ("stage", Value::from(start.stage as u64)),
+        ("state", start.state.clone()),
+        ("state_root", Value::from(start.state.digest())),
+    ];
+    let optional = [("goal", start.goal.as_deref().map(Value::from)), ("meta", start.meta.clone()), ("inputs", start.inputs.clone())];
+    content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    if !start.policy.is_empty() {
+        content.push(("policy", Value::array(start.policy.iter().cloned())));
+    }
+    let header = Header {
+        store,
+        kind: Kind::Run,
+        run: Some(start.run.clone()),
+        tick: Some(0),
+        prev: None,
+        head: None,
+        type_name: None,
+        author: Author::Kernel,
+        ts: inputs.clock,
+        links: Vec::new(),
+        pack: None,
+    };
+    let record = seal(header, content, inputs.seed)?;
+    let head = Head {
+        store,
+        run: start.run.clone(),
+        stage: start.stage,
+        pack: None,
+        registered: Arc::default(),
+        policy: policy.into(),
+        tick: 0,
+        id: record.id(),
+        ts: inputs.clock,
+        state: start.state.clone(),
+        counters: Counters::default(),
+        agents: BTreeMap::new(),
+    };
+    Ok((record, head))
+}
+
+fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
+    let read = |(index, rule): (usize, &Value)| {
+        let fail = |why: String| StartError::Policy { index, why };
+        let (Some(id), Some(holds)) = (rule.get("id").and_then(Value::as_str), rule.get("holds").and_then(Value::as_str)) else {
+            return Err(fail("a rule has a text `id` and a text `holds`".to_owned()));
+        };
+        Predicate::holds(id, holds).map_err(|error| fail(error.to_string()))
+    };
+    rules.iter().enumerate().map(read).collect()
+}
+
+impl Head {
+    /// Takes the head up again at a `run` record, as replay does.
+    pub fn at_start(record: &Record) -> Result<Head, StartError> {
+        let content = record.content();
+        let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
+        let start = Start {
+            run: record.header().run.clone().expect("a run record has a run"),
+            goal: text("goal"),
+            stage: content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number).unwrap_or(Stage::Observe),
+            reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
+            state: content.get("state").cloned().unwrap_or_else(Value::object),
+            policy: content.get("policy").and_then(Value::as_array).map(|rules| rules.iter().cloned().collect()).unwrap_or_default(),
+            meta: content.get("meta").cloned(),
+            inputs: content.get("inputs").cloned(),
+        };
+        let seed = record.body().seed().unwrap_or(Seed([0; 16]));
+        let (again, mut head) = begin(record.header().store, &start, Inputs { clock: record.header().ts, seed })?;
+        head.id = record.id();
+        // A record with a closed field cannot be made again, but its id still stands.
+        debug_assert!(record.body().seed().is_none() || again.id() == record.id());
+        Ok(head)
+    }
+
+    /// The run.
+    pub fn run(&self) -> &RunName {
+        &self.run
+    }
+
+    /// The tick of the newest transition; 0 before the first.
+    pub fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// The id of the newest chain record.
+    pub fn id(&self) -> Digest {
+        self.id
+    }
+
+    /// The stage the run is recorded at.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// The state after the newest transition.
+    pub fn state(&self) -> &Value {
+        &self.state
+    }
+
+    /// The counters after the newest transition.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The newest record of each agent's branch.
+    pub fn agents(&self) -> &BTreeMap<Arc<str>, AgentHead> {
+        &self.agents
+    }
+
+    /// When the newest record was committed.
+    pub fn ts(&self) -> Timestamp {
+        self.ts
+    }
+}
+
+/// Judges an intent and makes the transition, or the refusal. The head moves on with what is committed.
+pub fn step(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Outcome, SealError> {
+    step_with(head, intent, inputs, &DeltaReducer)
+}
+
+/// As [`step`], with the run's own reducer.
+pub fn step_with(
+    head: &mut Head,
+    intent: &Intent,
+    inputs: Inputs,
+    reducer: &dyn Reducer,
+) -> Result<Outcome, SealError> {
+    if let Err(reason) = judge(head, intent) {
+        return refuse(head, intent, reason, inputs);
+    }
+    let reduced = reducer.reduce(&head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
+    let (state, delta, note) = match reduced {
+        Ok((state, delta)) => (state, delta, None),
+        Err(error) if head.stage >= Stage::Contracts => {
+            return refuse(head, intent, Reason::Reduce(error), inputs);
+        }
+        // A recorder below stage 2 keeps what happened; the state just does not follow (design, section 5).
+        Err(error) => (head.state.clone(), Delta::default(), Some(reducer_note(&error, intent))),
+    };
+    let change = Change { state, delta, notes: note.into_iter().collect() };
+    commit(head, Transition::of(intent), change, inputs).map(Outcome::Committed)
+}
+
+fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
+    let delta = intent.delta.as_ref().map(Delta::to_value);
+    Value::record([
+        ("delta", Value::from(delta)),
+        ("kind", Value::from(REDUCER_ERROR)),
+        ("message", Value::from(error.to_string())),
+    ])
+}
+
+/// Puts an anomaly that the runtime saw on record: a `kernel.anomaly`, which no agent can author.
+pub fn note_anomaly(head: &mut Head, anomaly: &Anomaly, inputs: Inputs) -> Result<Record, SealError> {
+    let mut entry = vec![("kind", Value::from(&*anomaly.kind)), ("message", Value::from(&*anomaly.message))];
+    entry.extend(anomaly.agent.as_deref().map(|agent| ("agent_id", Value::from(agent))));
+    make_anomaly(head, Value::record(entry), inputs)
+}
+
+fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record, SealError> {
+    let mut in_state = entry.as_object().cloned().unwrap_or_default();
+    in_state.set("tick", Value::from(head.tick + 1));
+    let path = Pointer::of(["kernel_anomalies"]);
+    let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
+    let state = delta.apply(&head.state).expect("kernel_anomalies is an array that only the kernel writes");
+    let transition = Transition {
+        type_name: "kernel.anomaly".parse().expect("a type of the ontology"),
+        author: Author::Kernel,
+        agent: "kernel".into(),
+        goal: None,
+        members: vec![("anomalies".into(), Value::array([entry]))],
+        links: Vec::new(),
+    };
+    commit(head, transition, Change { state, delta, notes: Vec::new() }, inputs)
+}
+
+fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
+    check_authorship(&intent.type_name, intent.author, &head.registered)?;
+    for path in intent.delta.iter().flat_map(Delta::paths) {
+        if is_kernel_path(path) {
+            return Err(Reason::KernelPath(path.clone()));
+        }
+    }
+    for anomaly in intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+        if let Some(kind) = kernel_note(anomaly) {
+            return Err(Reason::KernelNote(kind.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn is_kernel_path(path: &Pointer) -> bool {
+    path.tokens().next().is_some_and(|first| KERNEL_PATHS.contains(&&*first))
+}
+
+fn kernel_note(anomaly: &Value) -> Option<&str> {
+    anomaly.get("kind").and_then(Value::as_str).filter(|kind| KERNEL_NOTES.contains(kind))
+}
+
+/// What a transition says, before the kernel adds its part.
+struct Transition {
+    type_name: TypeName,
+    author: Author,
+    agent: Arc<str>,
+    goal: Option<Arc<str>>,
+    members: Vec<(Arc<str>, Value)>,
+    links: Vec<Link>,
+}
+
+impl Transition {
+    fn of(intent: &Intent) -> Transition {
+        Transition {
+            type_name: intent.type_name.clone(),
+            author: intent.author,
+            agent: Arc::clone(&intent.agent),
+            goal: intent.goal.clone(),
+            members: intent.members.clone(),
+            links: intent.links.clone(),
+        }
+    }
+}
+
+/// What a transition does.
+struct Change {
+    state: Value,
+    delta: Delta,
+    notes: Vec<Value>,
+}
+
+/// Seals a transition onto the head. The only place where one comes into being.
+fn commit(head: &mut Head, mut what: Transition, mut change: Change, inputs: Inputs) -> Result<Record, SealError> {
+    enforce_policy(head, &mut change);
+    let ts = clamp_clock(head, inputs.clock, &mut change.notes);
+    let (seq, links) = branch(head, &what.agent, std::mem::take(&mut what.links));
+    let mut content = what.members;
+    if !change.notes.is_empty() {
+        let listed = content.iter().position(|(name, _)| &**name == "anomalies").map(|at| content.remove(at).1);
+        let listed = listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect::<Vec<_>>();
+        content.push(("anomalies".into(), Value::array(listed.into_iter().chain(change.notes))));
+    }
+    content.push(("agent_id".into(), Value::String(Arc::clone(&what.agent))));
+    content.push(("delta".into(), change.delta.to_value()));
+    content.push(("seq".into(), Value::from(seq)));
+    content.push(("state_root".into(), Value::from(change.state.digest())));
+    content.extend(what.goal.map(|goal| ("goal_id".into(), Value::String(goal))));
+    let header = Header {
+        store: head.store,
+        kind: Kind::Transition,
+        run: Some(head.run.clone()),
+        tick: Some(head.tick + 1),
+        prev: Some(head.id),
+        head: None,
+        type_name: Some(what.type_name.clone()),
+        author: what.author,
+        ts,
+        links,
+        pack: head.pack,
+    };
+    let content = Value::record(content);
+    let record = seal_value(header, &content, inputs.seed)?;
+    head.counters.add(what.type_name.as_str(), &content);
+    head.agents.insert(what.agent, AgentHead { seq, id: record.id() });
+    head.tick += 1;
+    head.id = record.id();
+    head.ts = ts;
+    head.state = change.state;
+    Ok(record)
+}
+
+/// Latches the first policy rule that does not hold in the state after (design, section 7).
+fn enforce_policy(head: &Head, change: &mut Change) {
+    let latched = |state: &Value| state.get("policy").is_some_and(|policy| policy.get("violated").is_some());
+    if head.policy.is_empty() || latched(&change.state) {
+        return;
+    }
+    let broken = head.policy.iter().find(|rule| rule.verdict(&change.state, None) == Verdict::Violation);
+    let Some(rule) = broken else { return };
+    let violated = Value::record([("rule", Value::from(rule.name())), ("tick", Value::from(head.tick + 1))]);
+    let op = Op::set(Pointer::of(["policy", "violated"]), violated);
+    let delta = Delta(vec![op]);
+    change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
+    change.delta.0.extend(delta.0);
+}
+
+/// Never lets time run backwards in a run, and says so where it would have.
+fn clamp_clock(head: &Head, clock: Timestamp, notes: &mut Vec<Value>) -> Timestamp {
+    if clock >= head.ts {
+        return clock;
+    }
+    let by_ms = head.ts.ms() - clock.ms();
+    notes.push(Value::record([("by_ms", Value::from(by_ms)), ("kind", Value::from(CLOCK_WENT_BACK))]));
+    head.ts
+}
+
+/// Continues the agent's own branch: its next seq, and a link to its last record where that is not `prev`.
+fn branch(head: &Head, agent: &Arc<str>, mut links: Vec<Link>) -> (u64, Vec<Link>) {
+    let last = head.agents.get(agent);
+    if let Some(last) = last.filter(|last| last.id != head.id) {
+        links.push(Link { rel: Rel::Predecessor, hash: last.id });
+    }
+    links.sort_unstable();
+    links.dedup();
+    (last.map_or(1, |last| last.seq + 1), links)
+}
+
+fn refuse(head: &mut Head, intent: &Intent, reason: Reason, inputs: Inputs) -> Result<Outcome, SealError> {
+    let refusal = make_refusal(head, intent, &reason, inputs)?;
+    let anomaly = match &reason {
+        Reason::Authorship(AuthorshipError::Forged(type_name, _)) => {
+            let entry = Value::record([
+                ("agent_id", Value::String(Arc::clone(&intent.agent))),
+                ("kind", Value::from("forged_type")),
+                ("message", Value::from(reason.to_string())),
+                ("refusal", Value::from(refusal.id())),
+                ("type", Value::from(type_name.as_str())),
+            ]);
+            Some(make_anomaly(head, entry, Inputs { seed: second_seed(inputs.seed), ..inputs })?)
+        }
+        _ => None,
+    };
+    Ok(Outcome::Refused(Refused { reason, refusal, anomaly }))
+}
+
+/// One step may make two records. Their salts must not be related to each other by anyone who has only one.
+fn second_seed(seed: Seed) -> Seed {
+    let digest = Digest::of_parts(&[b"dendrer/second-seed/v1\n", &seed.0]);
+    Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
+}
+
+fn make_refusal(head: &Head, intent: &Intent, reason: &Reason, inputs: Inputs) -> Result<Record, SealError> {
+    let mut content = intent.members.clone();
+    content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
+    content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
+    content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
+    let reason = Value::record([("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))]);
+    content.push(("reason".into(), reason));
+    let mut links = intent.links.clone();
+    links.sort_unstable();
+    links.dedup();
+    let header = Header {
+        store: head.store,
+        kind: Kind::Refusal,
+        run: Some(head.run.clone()),
+        tick: None,
+        prev: None,
+        head: Some(head.id),
+        type_name: Some(intent.type_name.clone()),
+        author: intent.author,
+        ts: inputs.clock.max(head.ts),
+        links,
+        pack: head.pack,
+    };
+    seal_value(header, &Value::record(content), inputs.seed)
+}
+
+fn seal(header: Header, content: Vec<(&str, Value)>, seed: Seed) -> Result<Record, SealError> {
+    seal_value(header, &Value::record(content), seed)
+}
+
+fn seal_value(header: Header, content: &Value, seed: Seed) -> Result<Record, SealError> {
+    let fields = record::cut(content.as_object().expect("content is an object"));
+    Record::seal(header, Body::commit(&fields, seed)?)
+}
+
+/// What a recorded transition was made of: enough to make it again.
+pub(crate) enum Cause {
+    Proposed(Box<Intent>),
+    Anomaly(Value),
+}
+
+/// Takes a recorded transition or refusal apart into what the kernel was given.
+pub(crate) fn cause(record: &Record) -> Option<(Cause, Inputs)> {
+    let header = record.header();
+    let content = record.content();
+    let seed = record.body().seed()?;
+    let mut clock = header.ts;
+    let mut intent = Intent::new(header.type_name.clone()?, content.get("agent_id")?.as_str()?);
+    intent.author = header.author;
+    intent.goal = content.get("goal_id").and_then(Value::as_str).map(Arc::from);
+    intent.links = header.links.iter().copied().filter(|link| link.rel != Rel::Predecessor).collect();
+    let mut delta = Delta::from_value(content.get("delta").unwrap_or(&Value::array([]))).ok()?;
+    let mut has_delta = content.get("delta").is_some();
+    if header.kind == Kind::Transition {
+        delta.0.retain(|op| !is_kernel_path(&op.path));
+        has_delta = !delta.is_empty();
+    }
+    for (name, value) in content.as_object()?.iter() {
+        match &**name {
+            "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
+            "anomalies" if header.author == Author::Kernel => {
+                let entry = value.as_array()?.get(0)?.clone();
+                if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {
+                    clock = earlier(clock, note);
+                }
+                return Some((Cause::Anomaly(entry), Inputs { clock, seed }));
+            }
+            "anomalies" if header.kind == Kind::Transition => {
+                let mut own = Vec::new();
+                for entry in value.as_array()?.iter() {
+                    match kernel_note(entry) {
+                        Some(CLOCK_WENT_BACK) => clock = earlier(clock, entry),
+                        Some(_) if !matches!(entry.get("delta"), None | Some(Value::Null)) => {
+                            delta = Delta::from_value(entry.get("delta")?).ok()?;
+                            has_delta = true;
+                        }
+                        Some(_) => {}
+                        None => own.push(entry.clone()),
+                    }
+                }
+                if !own.is_empty() {
+                    intent.members.push((Arc::clone(name), Value::array(own)));
+                }
+            }
+            _ => intent.members.push((Arc::clone(name), value.clone())),
+        }
+    }
+    intent.delta = has_delta.then_some(delta);
+    Some((Cause::Proposed(Box::new(intent)), Inputs { clock, seed }))
+}
+
+fn earlier(ts: Timestamp, note: &Value) -> Timestamp {
+    let by_ms = note.get("by_ms").and_then(Value::as_u64).unwrap_or(0);
+    Timestamp::from_ms(ts.ms().saturating_sub(by_ms))
+}
+
+/// Makes a recorded transition again on the head before it.
+pub(crate) fn again(head: &mut Head, cause: &Cause, inputs: Inputs, reducer: &dyn Reducer) -> Result<Record, SealError> {
+    match cause {
+        Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
+        Cause::Proposed(intent) => match step_with(head, intent, inputs, reducer)? {
+            Outcome::Committed(record) => Ok(record),
+            Outcome::Refused(refused) => Ok(refused.refusal),
+        },
+    }
+}
+
+/// Takes a recorded transition as it is, without judging it: the head moves to the recorded state.
+pub fn follow(head: &mut Head, record: &Record, content: &Value, state: Value) {
+    let header = record.header();
+    let type_name = header.type_name.as_ref().map_or("", TypeName::as_str);
+    head.counters.add(type_name, content);
+    if let (Some(agent), Some(seq)) = (content.get("agent_id").and_then(Value::as_str), content.get("seq").and_then(Value::as_u64)) {
+        head.agents.insert(agent.into(), AgentHead { seq, id: record.id() });
+    }
+    head.tick = header.tick.unwrap_or(head.tick);
+    head.id = record.id();
+    head.ts = header.ts;
+    head.state = state;
+}
+
+#[cfg(test)]
+mod tests;

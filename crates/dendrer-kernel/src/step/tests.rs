@@ -1,0 +1,283 @@
+use super::*;
+use crate::reduce::HostReducer;
+use crate::replay::{Compared, ReplayError, replay_refusal, replay_step};
+use dendrer_object::json::parse_door;
+
+fn inputs(n: u64) -> Inputs {
+    Inputs { clock: Timestamp::from_ms(1_000_000 + n), seed: Seed([n as u8; 16]) }
+}
+
+fn value(text: &str) -> Value {
+    parse_door(text.as_bytes()).unwrap()
+}
+
+fn intent(text: &str) -> Intent {
+    Intent::from_value(&value(text), None).unwrap()
+}
+
+fn start(state: &str, policy: &str, stage: Stage) -> (Record, Head) {
+    let policy = value(policy).as_array().unwrap().iter().cloned().collect();
+    let start = Start { state: value(state), policy, stage, ..Start::new("r".parse().unwrap()) };
+    begin(StoreId([5; 16]), &start, inputs(0)).unwrap()
+}
+
+fn committed(head: &mut Head, n: u64, text: &str) -> Record {
+    match step(head, &intent(text), inputs(n)).unwrap() {
+        Outcome::Committed(record) => record,
+        Outcome::Refused(refused) => panic!("{text} was refused: {}", refused.reason),
+    }
+}
+
+fn refused(head: &mut Head, n: u64, text: &str) -> Refused {
+    match step(head, &intent(text), inputs(n)).unwrap() {
+        Outcome::Refused(refused) => *Box::new(refused),
+        Outcome::Committed(record) => panic!("{text} was committed as {record:?}"),
+    }
+}
+
+#[test]
+fn a_transition_says_who_what_and_which_state_follows() {
+    let (_, mut head) = start(r#"{"n":1}"#, "[]", Stage::Replay);
+    let before = head.id();
+    let record = committed(
+        &mut head,
+        1,
+        r#"{"type":"observation.add","agent":"a","goal":"g","intent":{"description":"d","confidence":0.91},"delta":[{"add":"/n","value":2}],"metrics":{"tokens_used":7}}"#,
+    );
+    let root = value(r#"{"n":3}"#).digest();
+    assert_eq!(
+        record.content().to_string(),
+        format!(
+            r#"{{"agent_id":"a","delta":[{{"add":"/n","value":2}}],"goal_id":"g","intent":{{"confidence":0.91,"description":"d"}},"metrics":{{"tokens_used":7}},"seq":1,"state_root":"{root}"}}"#
+        )
+    );
+    assert_eq!((record.header().tick, record.header().prev), (Some(1), Some(before)));
+    assert_eq!((head.tick(), head.id(), head.state().to_string()), (1, record.id(), r#"{"n":3}"#.into()));
+    assert_eq!(head.counters().to_value().get("tokens_used"), Some(&Value::from(7u64)));
+}
+
+#[test]
+fn each_agent_has_its_own_branch_inside_the_run() {
+    let (_, mut head) = start("{}", "[]", Stage::Replay);
+    let text = |agent: &str| format!(r#"{{"type":"plan.update","agent":"{agent}"}}"#);
+    let a1 = committed(&mut head, 1, &text("a"));
+    let a2 = committed(&mut head, 2, &text("a"));
+    let b1 = committed(&mut head, 3, &text("b"));
+    let a3 = committed(&mut head, 4, &text("a"));
+    let seq = |record: &Record| record.body().value("/seq").unwrap().as_u64().unwrap();
+    assert_eq!([&a1, &a2, &b1, &a3].map(seq), [1, 2, 1, 3]);
+    assert_eq!(a2.header().links, [], "prev is the predecessor already");
+    assert_eq!(a3.header().links, [Link { rel: Rel::Predecessor, hash: a2.id() }]);
+}
+
+#[test]
+fn a_forged_type_is_refused_and_put_on_record() {
+    let (_, mut head) = start("{}", "[]", Stage::Replay);
+    committed(&mut head, 1, r#"{"type":"plan.update","agent":"a"}"#);
+    let judged_against = head.id();
+    for (n, name) in ["kernel.anomaly", "run.fork", "bisect.result", "policy.contract_extension"].iter().enumerate() {
+        let refused = refused(&mut head, 10 + n as u64, &format!(r#"{{"type":"{name}","agent":"mallory","intent":{{"description":"x"}}}}"#));
+        assert_eq!(refused.reason.code(), "E0401");
+        if n == 0 {
+            assert_eq!(refused.refusal.header().head, Some(judged_against));
+        }
+        assert_eq!(refused.refusal.body().value("/intent/description"), Some("x".into()));
+        let anomaly = refused.anomaly.unwrap();
+        assert_eq!(anomaly.header().author, Author::Kernel);
+        assert_eq!(anomaly.header().tick, Some(2 + n as u64));
+        assert_eq!(head.id(), anomaly.id());
+        let last = head.state().get("kernel_anomalies").unwrap().as_array().unwrap().get(n).unwrap().clone();
+        assert_eq!(last.get("type"), Some(&Value::from(*name)));
+        assert_eq!(last.get("agent_id"), Some(&Value::from("mallory")));
+        assert_ne!(refused.refusal.body().seed(), anomaly.body().seed());
+    }
+}
+
+#[test]
+fn every_other_refusal_is_a_refusal_alone_and_moves_nothing() {
+    for (text, code) in [
+        (r#"{"type":"no.such.type"}"#, "E0402"),
+        (r#"{"type":"policy.decision","policy":{"decision":"allow"}}"#, "E0403"),
+        (r#"{"type":"action.result","result":{"status":"ok"}}"#, "E0403"),
+        (r#"{"type":"plan.update","delta":[{"set":"/policy/violated","value":null}]}"#, "E0405"),
+        (r#"{"type":"plan.update","delta":[{"remove":"/kernel_anomalies"}]}"#, "E0405"),
+        (r#"{"type":"plan.update","delta":[{"set":"/progress","value":1}]}"#, "E0405"),
+        (r#"{"type":"plan.update","anomalies":[{"kind":"clock_went_back","by_ms":5}]}"#, "E0405"),
+        (r#"{"type":"plan.update","delta":[{"add":"/missing","value":1}]}"#, "E0404"),
+    ] {
+        let (_, mut head) = start("{}", "[]", Stage::Contracts);
+        let before = head.id();
+        let refused = refused(&mut head, 1, text);
+        assert_eq!(refused.reason.code(), code, "{text}");
+        assert!(refused.anomaly.is_none());
+        assert_eq!((head.id(), head.tick()), (before, 0));
+        assert_eq!(refused.refusal.body().value("/reason").unwrap().get("code"), Some(&Value::from(code)));
+        assert_eq!(replay_refusal(&head, &refused.refusal, &DeltaReducer), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn the_runtime_writes_results_and_decisions_on_the_agents_behalf() {
+    let (_, mut head) = start("{}", "[]", Stage::Replay);
+    let record = committed(&mut head, 1, r#"{"type":"policy.decision","author":"runtime","agent":"a","policy":{"decision":"deny"}}"#);
+    assert_eq!(record.header().author, Author::Runtime);
+    assert_eq!(record.body().value("/agent_id"), Some("a".into()));
+}
+
+#[test]
+fn below_stage_2_a_change_that_does_not_fit_is_noted_and_the_state_stays() {
+    let (_, mut head) = start(r#"{"n":"text"}"#, "[]", Stage::Replay);
+    let record = committed(&mut head, 1, r#"{"type":"plan.update","anomalies":["mine"],"delta":[{"add":"/n","value":1}]}"#);
+    assert_eq!(head.state(), &value(r#"{"n":"text"}"#));
+    let anomalies = record.body().value("/anomalies").unwrap().to_string();
+    assert_eq!(
+        anomalies,
+        r#"["mine",{"delta":[{"add":"/n","value":1}],"kind":"reducer_error","message":"delta operation 0 at n: add needs two numbers within 2^53-1, and there is a string"}]"#
+    );
+}
+
+#[test]
+fn time_never_runs_backwards_and_says_so() {
+    let (_, mut head) = start("{}", "[]", Stage::Replay);
+    let first = committed(&mut head, 50, r#"{"type":"plan.update"}"#);
+    let second = committed(&mut head, 20, r#"{"type":"plan.update"}"#);
+    assert_eq!(second.header().ts, first.header().ts);
+    assert_eq!(second.body().value("/anomalies").unwrap().to_string(), r#"[{"by_ms":30,"kind":"clock_went_back"}]"#);
+}
+
+#[test]
+fn the_first_broken_policy_rule_is_latched() {
+    let policy = r#"[{"id":"risk","holds":"state.risk <= 0.75"},{"id":"missing","holds":"state.nope == 1"}]"#;
+    let (_, mut head) = start(r#"{"risk":0.1}"#, policy, Stage::Replay);
+    let set = |risk: f64| format!(r#"{{"type":"observation.add","delta":[{{"set":"/risk","value":{risk}}}]}}"#);
+    for (n, risk) in [0.7, 0.8, 0.2, 0.9].into_iter().enumerate() {
+        committed(&mut head, n as u64 + 1, &set(risk));
+    }
+    assert_eq!(head.state().get("policy").unwrap().to_string(), r#"{"violated":{"rule":"risk","tick":2}}"#);
+    let compliant = Predicate::built_in("kernel.policy_compliant").unwrap();
+    assert_eq!(compliant.verdict(head.state(), None), Verdict::Violation);
+}
+
+#[test]
+fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
+    let begin = |state: &str, policy: &str| {
+        let policy = value(policy).as_array().unwrap().iter().cloned().collect();
+        let start = Start { state: value(state), policy, ..Start::new("r".parse().unwrap()) };
+        begin(StoreId([5; 16]), &start, inputs(0)).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(begin(r#"{"policy":{}}"#, "[]").code(), "E0405");
+    assert_eq!(begin("[]", "[]").code(), "E0209");
+    assert_eq!(begin("{}", r#"[{"id":"x"}]"#).code(), "E0501");
+    assert!(begin("{}", r#"[{"id":"x","holds":"state.a >"}]"#).to_string().starts_with("policy rule 0: "));
+}
+
+/// A run with everything in it that a step can do.
+fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, Head) {
+    let (first, mut head) = start(r#"{"n":1,"list":[]}"#, r#"[{"id":"small","holds":"state.n < 5"}]"#, Stage::Replay);
+    let (mut chain, mut beside) = (Vec::new(), Vec::new());
+    for (n, text) in [
+        r#"{"type":"observation.add","agent":"a","confidence":0.12345,"delta":[{"add":"/n","value":3}]}"#,
+        r#"{"type":"run.fork","agent":"b","delta":[{"set":"/x","value":1}]}"#,
+        r#"{"type":"action.request","agent":"a","action":{"tool":"t","params":{"deep":[{"x":NaN}]}},"effect":"read"}"#,
+        r#"{"type":"action.result","author":"runtime","agent":"a","result":{"status":"error","output":{"$k":"\ud800"}},"delta":[{"append":"/list","value":{"$float":1}}]}"#,
+        r#"{"type":"nope"}"#,
+        r#"{"type":"plan.update","agent":"b","delta":[{"remove":"/missing"}]}"#,
+        r#"{"type":"memory.write","agent":"b","delta":[{"add":"/n","value":30},{"set":"/m","value":"12345678901234567890123"}]}"#,
+        r#"{"type":"plan.update","agent":"a","delta":[]}"#,
+        r#"{"type":"goal.complete","agent":"a"}"#,
+    ]
+    .iter()
+    .enumerate()
+    {
+        // The clock goes back once on the way.
+        let when = if n == 6 { 2 } else { 10 + n as u64 };
+        match step(&mut head, &intent(text), inputs(when)).unwrap() {
+            Outcome::Committed(record) => chain.push(record),
+            Outcome::Refused(refused) => {
+                beside.push((head.tick() - u64::from(refused.anomaly.is_some()), refused.refusal));
+                chain.extend(refused.anomaly);
+            }
+        }
+    }
+    let seen = Anomaly { kind: "tool_failure".into(), message: "timeout".into(), agent: Some("a".into()) };
+    chain.push(note_anomaly(&mut head, &seen, inputs(3)).unwrap());
+    (first, chain, beside, head)
+}
+
+#[test]
+fn replay_makes_every_record_again() {
+    let (first, chain, beside, end) = eventful();
+    let mut head = Head::at_start(&first).unwrap();
+    for (tick, record) in (1..).zip(&chain) {
+        for (_, refusal) in beside.iter().filter(|(judged_at, _)| *judged_at == tick - 1) {
+            assert_eq!(replay_refusal(&head, refusal, &DeltaReducer), Ok(()));
+        }
+        replay_step(&mut head, record, &DeltaReducer, true).unwrap();
+        assert_eq!(head.tick(), tick);
+    }
+    assert_eq!((head.id(), head.state(), head.counters()), (end.id(), end.state(), end.counters()));
+    assert_eq!(beside.len(), 2);
+}
+
+/// D-23 of the requirements: an impure reducer makes onsets meaningless, and is caught.
+#[test]
+fn a_reducer_that_is_not_a_function_is_caught() {
+    let calls = std::cell::Cell::new(0u64);
+    let moody = HostReducer::new("host/moody", |_: &Value, _: &Intent| {
+        calls.set(calls.get() + 1);
+        Ok(Delta(vec![Op::set("/n".parse().unwrap(), Value::from(calls.get()))]))
+    });
+    let (_, mut head) = start(r#"{"n":0}"#, "[]", Stage::Replay);
+    let outcome = step_with(&mut head, &intent(r#"{"type":"plan.update"}"#), inputs(1), &moody).unwrap();
+    let Outcome::Committed(record) = outcome else { panic!("stage 1 flags and keeps") };
+    let anomalies = record.body().value("/anomalies").unwrap().to_string();
+    assert!(anomalies.contains("two different changes for the same state"), "{anomalies}");
+
+    let (first, chain, ..) = eventful();
+    let mut head = Head::at_start(&first).unwrap();
+    let error = replay_step(&mut head, &chain[0], &moody, true).unwrap_err();
+    let ReplayError::Divergence(divergence) = error else { panic!("{error}") };
+    assert_eq!(divergence.what, Compared::Evaluations);
+    assert_eq!(head.tick(), 0, "a head does not move past what could not be replayed");
+}
+
+#[test]
+fn a_divergence_says_where_and_holds_both_sides() {
+    let (first, chain, ..) = eventful();
+    let other = HostReducer::new("host/off-by-one", |_: &Value, intent: &Intent| {
+        let mut delta = intent.delta.clone().unwrap_or_default();
+        for op in &mut delta.0 {
+            if let Some(number) = op.value.as_ref().and_then(Value::as_f64) {
+                op.value = Some(Value::from(number + 1.0));
+            }
+        }
+        Ok(delta)
+    });
+    let mut head = Head::at_start(&first).unwrap();
+    let error = replay_step(&mut head, &chain[0], &other, false).unwrap_err();
+    assert_eq!(error.code(), "E0701");
+    assert_eq!(error.to_string(), "at tick 1 the state differs in n: recorded 4, host/off-by-one computed 5");
+    let ReplayError::Divergence(divergence) = error else { panic!("not a divergence") };
+    assert!(divergence.usual_causes().starts_with("a clock, chance"));
+}
+
+#[test]
+fn what_was_erased_cannot_be_replayed_and_is_named() {
+    let (first, chain, ..) = eventful();
+    let mut head = Head::at_start(&first).unwrap();
+    let withheld = chain[0].without(&["/intent/confidence".parse().unwrap()]);
+    let error = replay_step(&mut head, &withheld, &DeltaReducer, false).unwrap_err();
+    assert_eq!(error.to_string(), "tick 1 cannot be replayed: its intent.confidence was erased or withheld");
+}
+
+#[test]
+fn a_record_that_does_not_agree_with_itself_diverges_on_its_root() {
+    let (first, chain, ..) = eventful();
+    let record = &chain[0];
+    let mut content = record.content().as_object().unwrap().clone();
+    content.set("state_root", Value::from(Digest::of(b"another state")));
+    let lying = seal_value(record.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
+    let error = replay_step(&mut Head::at_start(&first).unwrap(), &lying, &DeltaReducer, false).unwrap_err();
+    let ReplayError::Divergence(divergence) = error else { panic!("{error}") };
+    assert_eq!(divergence.what, Compared::StateRoot);
+}
