@@ -16,7 +16,7 @@
 //! result it took part in. Integer results are exact or an error. An integer beyond 2^53-1 in the data compares
 //! exactly and makes arithmetic uncertain, unless `int(...)` or `double(...)` says how to take it. A double step is
 //! one IEEE operation, from left to right; NaN and infinities are errors where CEL would carry them on. Comparison is
-//! by mathematical value across all kinds. `/` takes literals and what `double(...)` gives; `div(a, b)` is the
+//! by value across all kinds: exact between integers, between doubles where one side is a double of CEL. `/` takes literals and what `double(...)` gives; `div(a, b)` is the
 //! int division of CEL on integers from data.
 //!
 //! # Steps

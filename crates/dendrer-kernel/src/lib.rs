@@ -9,6 +9,7 @@ pub mod predicate;
 pub mod reduce;
 pub mod replay;
 pub mod step;
+pub mod verify;
 
 pub use predicate::{Predicate, Verdict};
 pub use step::{Head, Inputs, Outcome, Stage, Start, begin, step};

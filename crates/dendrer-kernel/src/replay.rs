@@ -79,7 +79,7 @@ impl ReplayError {
     pub fn code(&self) -> &'static str {
         match self {
             ReplayError::Divergence(_) => "E0701",
-            ReplayError::Erased { .. } => "E0309",
+            ReplayError::Erased { .. } => "E0311",
             ReplayError::Delta { .. } | ReplayError::Seal { .. } => "E0703",
         }
     }

@@ -311,6 +311,21 @@ impl Head {
         Ok(head)
     }
 
+    /// Takes the head up again at a later place, given what reading the run to there found.
+    #[expect(clippy::too_many_arguments, reason = "a head is its parts, and only reading a run knows them")]
+    pub fn at_moment(
+        start: &Record,
+        run: RunName,
+        tick: u64,
+        id: Digest,
+        ts: Timestamp,
+        state: Value,
+        counters: Counters,
+        agents: BTreeMap<Arc<str>, AgentHead>,
+    ) -> Result<Head, StartError> {
+        Ok(Head { run, tick, id, ts, state, counters, agents, ..Head::at_start(start)? })
+    }
+
     /// The run.
     pub fn run(&self) -> &RunName {
         &self.run
@@ -671,20 +686,6 @@ pub(crate) fn again(head: &mut Head, cause: &Cause, inputs: Inputs, reducer: &dy
             Outcome::Refused(refused) => Ok(refused.refusal),
         },
     }
-}
-
-/// Takes a recorded transition as it is, without judging it: the head moves to the recorded state.
-pub fn follow(head: &mut Head, record: &Record, content: &Value, state: Value) {
-    let header = record.header();
-    let type_name = header.type_name.as_ref().map_or("", TypeName::as_str);
-    head.counters.add(type_name, content);
-    if let (Some(agent), Some(seq)) = (content.get("agent_id").and_then(Value::as_str), content.get("seq").and_then(Value::as_u64)) {
-        head.agents.insert(agent.into(), AgentHead { seq, id: record.id() });
-    }
-    head.tick = header.tick.unwrap_or(head.tick);
-    head.id = record.id();
-    head.ts = header.ts;
-    head.state = state;
 }
 
 #[cfg(test)]

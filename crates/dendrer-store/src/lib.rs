@@ -1,1 +1,17 @@
-//! Under construction.
+//! Where records are kept: the store contract, a store in memory, and the embedded store on disk.
+//!
+//! A store knows records, runs and one log. It does not know what a state, a contract or a reducer is, and never
+//! decides whether a transition should happen; it decides whether it still fits behind the head it was made for.
+//!
+//! The invariant a newcomer would break: what a store hands out was sealed again from what was read, and its id
+//! compared. There is no way to get a record that differs from the one that was committed.
+
+pub mod contract;
+pub mod error;
+mod fence;
+pub mod memory;
+
+
+pub use contract::{Head, RunSummary, Store, StoreInfo, SyncTicket, TreeHead};
+pub use error::{Damage, DamageKind, Place, StoreError};
+pub use memory::Memory;

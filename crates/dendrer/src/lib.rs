@@ -1,1 +1,16 @@
-//! Under construction.
+//! The repository: record a run, read it, replay it, verify it, find where it first went wrong, hand it over.
+//!
+//! Everything here works on any [`Store`](dendrer_store::Store), a bundle included. Nothing here judges an
+//! intent: that is the kernel's part, and there is one door to it.
+
+pub mod bisect;
+pub mod bundle;
+pub mod error;
+pub mod recorder;
+pub mod tools;
+pub mod trace;
+pub mod verify;
+
+pub use error::Error;
+pub use recorder::Recorder;
+pub use trace::Trace;

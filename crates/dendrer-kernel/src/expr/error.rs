@@ -3,6 +3,7 @@
 //! Never decides anything. Every error carries the bytes of the text it is about, so that a caller can draw a
 //! caret, and most carry a hint that names what to write instead.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A stretch of the text, in bytes.
@@ -116,6 +117,14 @@ pub enum EvalError {
     Exhausted,
 }
 
+/// Cuts a name down to what a message can hold.
+pub(crate) fn shown(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(CONTEXT) {
+        None => Cow::Borrowed(name),
+        Some((at, _)) => Cow::Owned(format!("{}...", &name[..at])),
+    }
+}
+
 fn render(head: &str, text: &str, span: Span, hint: Option<&str>) -> String {
     let boundary = |at: u32| {
         let mut at = (at as usize).min(text.len());
@@ -148,7 +157,7 @@ fn render(head: &str, text: &str, span: Span, hint: Option<&str>) -> String {
     out
 }
 
-/// How many characters are shown on either side of the place.
+/// How many characters of a name, or on either side of a place, are shown.
 const CONTEXT: usize = 60;
 
 fn tail(text: &str, count: usize) -> String {

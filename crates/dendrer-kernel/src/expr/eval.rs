@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use dendrer_object::{Array, Digest, Object, Value, tag};
 
 use super::ast::{Base, Comparison, Function, Kind, Node, Operator, Path, Step, StepKind};
-use super::error::{EvalError, Span, Uncertain};
+use super::error::{EvalError, Span, Uncertain, shown};
 use super::number::{self, Num, Trouble};
 use super::{Budget, Env, names, print};
 
@@ -433,7 +433,7 @@ impl<'a> Machine<'a, '_> {
             };
             let stored = stored(name);
             if object.contains_key(&stored) {
-                let message = format!("the key {name:?} stands twice in one map");
+                let message = format!("the key {:?} stands twice in one map", shown(name));
                 return Err(uncertain(key.span, None, message, None));
             }
             object.set(&stored, self.eval(value)?.into_value());
@@ -619,7 +619,7 @@ fn place(path: &Path, count: usize, computed: &[Val<'_>]) -> String {
             StepKind::Key(key) => print::push_name(&key.name, &mut text),
             StepKind::Index(at) => text.push_str(&format!("[{at}]")),
             StepKind::Computed(node) => match computed.next().map(Val::view) {
-                Some(View::Text(name)) => print::push_name(name, &mut text),
+                Some(View::Text(name)) => print::push_name(&shown(name), &mut text),
                 Some(View::Num(num)) => text.push_str(&format!("[{}]", Val::Num(num).into_value())),
                 _ => text.push_str(&format!("[{}]", print::print(node))),
             },

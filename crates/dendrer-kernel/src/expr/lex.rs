@@ -3,7 +3,7 @@
 //! Never looks at names or meaning. Tokens of CEL that the language leaves out (unsigned and bytes literals) are
 //! refused here by name, so that nobody reads `1u` as a misspelt `1`.
 
-use super::error::{ExprError, LIMIT, SYNTAX, Span};
+use super::error::{ExprError, LIMIT, SYNTAX, Span, shown};
 
 /// A token and where it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,7 +128,7 @@ impl<'t> Lexer<'t> {
             "b" | "B" | "rb" | "rB" | "Rb" | "RB" | "br" | "bR" | "Br" | "BR" => {
                 Err(ExprError::unsupported(Span::new(start, self.at + 1), "a bytes literal"))
             }
-            _ => Err(self.error(start, format!("`{word}` is not a prefix of a string"))),
+            _ => Err(self.error(start, format!("`{}` is not a prefix of a string", shown(word)))),
         }
     }
 

@@ -139,25 +139,23 @@ pub(super) fn text_to_double(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| plain && value.is_finite())
 }
 
-/// Compares by mathematical value, exactly.
+/// Compares by value. Integers compare exactly with each other whatever their size; next to a double of CEL an
+/// integer is taken as the nearest double, as the conformance cases of CEL have it. That only matters beyond 2^53.
 pub(super) fn compare(a: &Num, b: &Num) -> Ordering {
     match (a, b) {
         (Num::Int(x), Num::Int(y)) => x.cmp(y),
-        (Num::Double(x), Num::Double(y)) => compare_doubles(*x, *y),
-        (Num::Int(x), Num::Double(y)) => compare_int(*x, *y),
-        (Num::Double(x), Num::Int(y)) => compare_int(*y, *x).reverse(),
-        (Num::Data(x), y) => compare_data(x, y),
-        (x, Num::Data(y)) => compare_data(y, x).reverse(),
+        (Num::Data(x), Num::Data(y)) => x.compare(y),
+        (Num::Data(x), Num::Int(y)) => compare_with_int(x, *y),
+        (Num::Int(x), Num::Data(y)) => compare_with_int(y, *x).reverse(),
+        (Num::Double(x), y) => compare_doubles(*x, nearest_double(y)),
+        (x, Num::Double(y)) => compare_doubles(nearest_double(x), *y),
     }
 }
 
-fn compare_data(a: &Number, b: &Num) -> Ordering {
-    match (a.as_f64(), b) {
-        (_, Num::Data(number)) => a.compare(number),
-        (Some(x), Num::Double(y)) => compare_doubles(x, *y),
-        (Some(x), Num::Int(y)) => compare_int(*y, x).reverse(),
-        (None, Num::Int(y)) => a.compare(&Number::from_i64(*y)),
-        (None, Num::Double(y)) => Number::from_f64(*y).map_or(Ordering::Equal, |number| a.compare(&number)),
+fn compare_with_int(a: &Number, b: i64) -> Ordering {
+    match a.as_f64() {
+        Some(x) if b.unsigned_abs() <= SAFE_INTEGER_MAX => compare_doubles(x, b as f64),
+        _ => a.compare(&Number::from_i64(b)),
     }
 }
 
@@ -165,18 +163,16 @@ fn compare_doubles(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).expect("no number on the way is NaN")
 }
 
-fn compare_int(a: i64, b: f64) -> Ordering {
-    if a.unsigned_abs() <= SAFE_INTEGER_MAX {
-        return compare_doubles(a as f64, b);
+/// As [`to_double`], with an infinity for integers beyond all doubles, which are beyond all that is compared.
+fn nearest_double(a: &Num) -> f64 {
+    match a {
+        Num::Int(value) => *value as f64,
+        Num::Double(value) => *value,
+        Num::Data(number) => match number.as_f64() {
+            Some(value) => value,
+            None => number.to_string().parse().unwrap_or(f64::INFINITY),
+        },
     }
-    if b >= TWO_TO_63 {
-        return Ordering::Less;
-    }
-    if b < -TWO_TO_63 {
-        return Ordering::Greater;
-    }
-    // A double of this size next to an integer beyond 2^53-1 decides by its whole part, or it is far away.
-    a.cmp(&(b.trunc() as i64)).then(compare_doubles(0.0, b.fract()))
 }
 
 fn pair(a: &Num, b: &Num) -> Result<Pair, Trouble> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dendrer_object::{Object, Value};
 
 use super::ast::{Base, Comparison, Function, Key, Kind, Node, Operator, Path, Step, StepKind};
-use super::error::{ExprError, LIMIT, NAME, SYNTAX, Span, TYPE};
+use super::error::{ExprError, LIMIT, NAME, SYNTAX, Span, TYPE, shown};
 use super::lex::{self, Kind as Lexeme, Token};
 use super::{DEPTH_MAX, NODES_MAX, Scope, names};
 
@@ -71,7 +71,7 @@ impl<'t> Parser<'t, '_> {
 
     fn unexpected(&self, wanted: &str) -> ExprError {
         let found = match self.peek() {
-            Lexeme::Name(name) | Lexeme::Quoted(name) => format!("`{name}`"),
+            Lexeme::Name(name) | Lexeme::Quoted(name) => format!("`{}`", shown(name)),
             Lexeme::Int(_) | Lexeme::Double(_) => "a number".to_owned(),
             Lexeme::Text(_) => "a string".to_owned(),
             Lexeme::Symbol(symbol) => format!("`{symbol}`"),
@@ -368,7 +368,7 @@ impl<'t> Parser<'t, '_> {
         if declared.contains(&key.name) || names::BUILT_IN_FIELDS.contains(&&*key.name) {
             return Ok(path);
         }
-        let error = ExprError::new(NAME, *span, format!("no field `{}` is declared in state", key.name));
+        let error = ExprError::new(NAME, *span, format!("no field `{}` is declared in state", shown(&key.name)));
         if names::COUNTERS.contains(&&*key.name) {
             return Err(error.hint(format!("did you mean state.counters.{}", key.name)));
         }
@@ -483,7 +483,7 @@ impl<'t> Parser<'t, '_> {
         if let Some(what) = names::unsupported_name(name) {
             return ExprError::unsupported(span, what);
         }
-        let error = ExprError::new(NAME, span, format!("there is no `{name}` here"));
+        let error = ExprError::new(NAME, span, format!("there is no `{}` here", shown(name)));
         let is_field = self.scope.fields.as_ref().is_some_and(|fields| fields.contains(name));
         if self.scope.state && (is_field || names::BUILT_IN_FIELDS.contains(&name)) {
             return error.hint(format!("did you mean state.{name}"));
@@ -566,7 +566,7 @@ impl<'t> Parser<'t, '_> {
     fn check_key(&self, key: &Node, seen: &mut BTreeSet<Arc<str>>) -> Result<(), ExprError> {
         match &key.kind {
             Kind::Literal(Value::String(name)) if !seen.insert(Arc::clone(name)) => {
-                Err(ExprError::new(TYPE, key.span, format!("the key {name:?} stands twice in one map")))
+                Err(ExprError::new(TYPE, key.span, format!("the key {:?} stands twice in one map", shown(name))))
             }
             Kind::Literal(Value::String(_)) => Ok(()),
             _ if literal(key).is_some() => {
@@ -614,7 +614,7 @@ fn unknown_function(name: &str, span: Span, fits: fn(Function) -> bool) -> ExprE
     if let Some(what) = names::unsupported_call(name) {
         return ExprError::unsupported(span, what);
     }
-    let error = ExprError::new(NAME, span, format!("there is no function `{name}`"));
+    let error = ExprError::new(NAME, span, format!("there is no function `{}`", shown(name)));
     if let Some(function) = Function::ALL.into_iter().find(|f| f.name() == name) {
         return match function.arity() {
             _ if function.is_method() => error.hint(format!("write a.{name}(b)")),
@@ -631,7 +631,7 @@ fn unknown_function(name: &str, span: Span, fits: fn(Function) -> bool) -> ExprE
 
 /// Lists some names, for a hint.
 fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let mut names: Vec<&str> = names.collect();
+    let mut names: Vec<_> = names.map(shown).collect();
     let rest = names.len().saturating_sub(8);
     names.truncate(8);
     let mut text = names.join(", ");

@@ -1,0 +1,210 @@
+//! The rules of the chain: what must hold between the records of a log, whoever wrote them.
+//!
+//! Knows entries and headers, not stores. A newcomer would break one rule: a fault is reported where it is, and
+//! what follows is still checked, so that a reader learns how much is sound.
+
+use std::collections::BTreeMap;
+
+use dendrer_object::record::{Entry, Kind, Record};
+use dendrer_object::{Digest, RunName};
+
+/// A rule of the chain that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChainFault {
+    /// A tick is missing, repeated or out of order.
+    #[error("tick {found} stands where tick {expected} must")]
+    Tick {
+        /// The tick that must come.
+        expected: u64,
+        /// The one that does.
+        found: u64,
+    },
+    /// A record names another predecessor than the one it follows.
+    #[error("it names {found} as the record before it, and that is {expected}")]
+    Prev {
+        /// The record before it.
+        expected: Digest,
+        /// The one it names.
+        found: Digest,
+    },
+    /// A transition or refusal of a run that has not begun.
+    #[error("its run has not begun")]
+    NotBegun,
+    /// A run begins a second time.
+    #[error("its run begins a second time")]
+    BegunTwice,
+    /// Something on the chain of a run that was closed.
+    #[error("its run had ended")]
+    Ended,
+    /// The record a fork branched off at is not among those before it.
+    #[error("it was forked from {0}, which is not here")]
+    MissingPrefix(Digest),
+}
+
+/// The state of one run's chain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The record with which it begins.
+    pub genesis: Option<Digest>,
+    /// The newest record of the chain.
+    pub tip: Option<Digest>,
+    /// The tick of the tip.
+    pub tick: u64,
+    /// How many transitions were seen.
+    pub transitions: u64,
+    /// How many refusals were seen.
+    pub refusals: u64,
+    /// Whether it was closed.
+    pub ended: bool,
+    /// The last tick up to which everything held.
+    pub last_good: Option<u64>,
+    /// Whether something did not hold.
+    pub broken: bool,
+    /// The tick is not known: the beginning of the fork is missing.
+    open_start: bool,
+}
+
+/// Checks the records of a log in order.
+#[derive(Debug, Default)]
+pub struct Chains {
+    lines: BTreeMap<RunName, Line>,
+}
+
+impl Chains {
+    /// Takes the next entry of the log, with its record if that could be opened. `tick_of` finds the tick of an
+    /// earlier chain record by id, for forks.
+    pub fn take(
+        &mut self,
+        entry: &Entry,
+        record: Option<&Record>,
+        tick_of: &dyn Fn(&Digest) -> Option<u64>,
+    ) -> Result<(), ChainFault> {
+        let Some(run) = &entry.run else { return Ok(()) };
+        let known = self.lines.contains_key(run);
+        let line = self.lines.entry(run.clone()).or_default();
+        let result = match entry.kind {
+            Kind::Run if known && line.genesis.is_some() => Err(ChainFault::BegunTwice),
+            Kind::Run => line.begin(entry, record, tick_of),
+            _ if line.genesis.is_none() => Err(ChainFault::NotBegun),
+            Kind::Transition => line.follow(entry, record),
+            Kind::Refusal => {
+                line.refusals += 1;
+                Ok(())
+            }
+            Kind::End if line.ended => Err(ChainFault::Ended),
+            Kind::End => {
+                line.ended = true;
+                Ok(())
+            }
+            Kind::Register | Kind::Erase | Kind::Key => Ok(()),
+        };
+        if result.is_err() || record.is_none() {
+            line.broken = true;
+        } else if !line.broken {
+            line.last_good = Some(line.tick);
+        }
+        result
+    }
+
+    /// Returns what was found of each run.
+    pub fn lines(&self) -> &BTreeMap<RunName, Line> {
+        &self.lines
+    }
+}
+
+impl Line {
+    fn begin(
+        &mut self,
+        entry: &Entry,
+        record: Option<&Record>,
+        tick_of: &dyn Fn(&Digest) -> Option<u64>,
+    ) -> Result<(), ChainFault> {
+        self.genesis = Some(entry.hash);
+        self.tip = Some(entry.hash);
+        let Some(parent) = record.and_then(|record| record.header().prev) else { return Ok(()) };
+        match tick_of(&parent) {
+            Some(tick) => {
+                self.tick = tick;
+                Ok(())
+            }
+            None => {
+                self.open_start = true;
+                Err(ChainFault::MissingPrefix(parent))
+            }
+        }
+    }
+
+    fn follow(&mut self, entry: &Entry, record: Option<&Record>) -> Result<(), ChainFault> {
+        let found = entry.tick.unwrap_or(0);
+        let expected = if std::mem::take(&mut self.open_start) { found } else { self.tick + 1 };
+        let before = self.tip.replace(entry.hash);
+        self.tick = found;
+        self.transitions += 1;
+        if self.ended {
+            return Err(ChainFault::Ended);
+        }
+        if found != expected {
+            return Err(ChainFault::Tick { expected, found });
+        }
+        match (before, record.and_then(|record| record.header().prev)) {
+            (Some(expected), Some(found)) if expected != found => Err(ChainFault::Prev { expected, found }),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::{Inputs, Outcome, Start, begin, step};
+    use dendrer_object::record::Seed;
+    use dendrer_object::{Intent, StoreId, Timestamp};
+
+    fn run() -> Vec<Record> {
+        let inputs = |n: u8| Inputs { clock: Timestamp::from_ms(u64::from(n)), seed: Seed([n; 16]) };
+        let (first, mut head) = begin(StoreId([1; 16]), &Start::new("r".parse().unwrap()), inputs(0)).unwrap();
+        let mut records = vec![first];
+        for n in 1..6 {
+            let intent = Intent::new("plan.update".parse().unwrap(), "a");
+            let Outcome::Committed(record) = step(&mut head, &intent, inputs(n)).unwrap() else { panic!() };
+            records.push(record);
+        }
+        records
+    }
+
+    fn check(records: &[&Record]) -> (Vec<(usize, String)>, Line) {
+        let mut chains = Chains::default();
+        let faults = records.iter().enumerate().filter_map(|(at, record)| {
+            let entry = Entry::parse(&record.entry()).unwrap();
+            chains.take(&entry, Some(record), &|_| None).err().map(|fault| (at, fault.to_string()))
+        });
+        let faults = faults.collect();
+        (faults, chains.lines().values().next().unwrap().clone())
+    }
+
+    #[test]
+    fn faults_are_named_where_they_are_and_the_rest_is_still_checked() {
+        let run = run();
+        let all: Vec<&Record> = run.iter().collect();
+        let (faults, line) = check(&all);
+        assert_eq!((faults.len(), line.tick, line.last_good, line.transitions), (0, 5, Some(5), 5));
+
+        let gap: Vec<&Record> = [0, 1, 2, 4, 5].iter().map(|at| &run[*at]).collect();
+        let (faults, line) = check(&gap);
+        assert_eq!(faults, [(3, "tick 4 stands where tick 3 must".to_owned())]);
+        assert_eq!(line.last_good, Some(2));
+
+        let swap: Vec<&Record> = [0, 1, 3, 2, 4, 5].iter().map(|at| &run[*at]).collect();
+        assert_eq!(check(&swap).0[0], (2, "tick 3 stands where tick 2 must".to_owned()));
+
+        let repeat: Vec<&Record> = [0, 1, 1, 2].iter().map(|at| &run[*at]).collect();
+        assert_eq!(check(&repeat).0[0], (2, "tick 1 stands where tick 2 must".to_owned()));
+
+        let headless: Vec<&Record> = run[1..].iter().collect();
+        assert_eq!(check(&headless).0[0], (0, "its run has not begun".to_owned()));
+
+        let twice: Vec<&Record> = [0, 1, 0].iter().map(|at| &run[*at]).collect();
+        assert_eq!(check(&twice).0[0], (2, "its run begins a second time".to_owned()));
+    }
+}

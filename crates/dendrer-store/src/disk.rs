@@ -1,0 +1,242 @@
+//! The few things a store asks of a file system.
+//!
+//! [`Real`] is the file system; tests bring one that fails and forgets (`faulty`). Nothing else in this crate opens a
+//! file, except SQLite for the derived index.
+//!
+//! The invariant a newcomer would break: reads and writes may be short or interrupted, so all code goes through
+//! [`read_exact`], [`write_all`] and their like.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// It exists and is only read.
+    Read,
+    /// It exists and is written.
+    Write,
+    /// It is made if it does not exist, and written.
+    Create,
+}
+
+/// A file system.
+pub trait Disk: fmt::Debug + Send + Sync {
+    /// Opens a file.
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>>;
+    /// Makes a directory and its parents; one that exists is fine.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Puts a file in the place of another.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Lists the names in a directory.
+    fn list(&self, path: &Path) -> io::Result<Vec<String>>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+}
+
+/// An open file. Offsets are given with each call, so that handles can be shared.
+pub trait DiskFile: fmt::Debug + Send + Sync {
+    /// Reads some bytes; 0 at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes some of the bytes.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    /// Makes content and length durable.
+    fn sync(&self) -> io::Result<()>;
+    /// Cuts or extends the file.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Returns the length.
+    fn len(&self) -> io::Result<u64>;
+    /// Tells whether the file is empty.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Takes the advisory lock; `false` if another handle has it.
+    fn try_lock(&self) -> io::Result<bool>;
+    /// Gives the lock back.
+    fn unlock(&self) -> io::Result<()>;
+}
+
+/// Fills the buffer; [`io::ErrorKind::UnexpectedEof`] if the file ends before.
+pub fn read_exact(file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    match read_up_to(file, buffer, offset)? {
+        read if read == buffer.len() => Ok(()),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// Fills the buffer as far as the file goes, and returns how far.
+pub fn read_up_to(file: &dyn DiskFile, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// Writes all bytes.
+pub fn write_all(file: &dyn DiskFile, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.write_at(&bytes[done..], offset + done as u64) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => done += written,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a small file; `None` if it does not exist. Refuses files beyond `max` bytes.
+pub fn read_file(disk: &dyn Disk, path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
+    let file = match disk.open(path, Open::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let len = file.len()?;
+    if len > max {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{len} bytes are more than {max}")));
+    }
+    let mut bytes = vec![0; len as usize];
+    let read = read_up_to(&*file, &mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(Some(bytes))
+}
+
+/// Replaces a file so that after a crash it has the old bytes or the new ones: write beside, sync, rename, sync the
+/// directory.
+pub fn replace_file(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let beside = path.with_extension("tmp");
+    let file = disk.open(&beside, Open::Create)?;
+    file.set_len(0)?;
+    write_all(&*file, bytes, 0)?;
+    file.sync()?;
+    drop(file);
+    disk.rename(&beside, path)?;
+    disk.sync_dir(dir)
+}
+
+/// Takes the lock, waiting at most as long as given. `false` if another handle kept it.
+pub fn lock_within(file: &dyn DiskFile, wait: Duration) -> io::Result<bool> {
+    let begin = Instant::now();
+    let mut pause = Duration::from_micros(50);
+    loop {
+        match file.try_lock() {
+            Ok(true) => return Ok(true),
+            Ok(false) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        let left = wait.saturating_sub(begin.elapsed());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        std::thread::sleep(pause.min(left));
+        // Appends hold the lock for about as long as a write takes; longer pauses would only add delay.
+        pause = (pause * 2).min(Duration::from_millis(2));
+    }
+}
+
+/// The file system of the machine.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Real;
+
+impl Disk for Real {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match how {
+            Open::Read => {}
+            Open::Write => {
+                options.write(true);
+            }
+            Open::Create => {
+                options.write(true).create(true);
+            }
+        }
+        Ok(Arc::new(RealFile(options.open(path)?)))
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        // Windows has no such call; its file systems make names durable with the file.
+        if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+    }
+}
+
+#[derive(Debug)]
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    #[cfg(unix)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(&self.0, buffer, offset)
+    }
+
+    #[cfg(unix)]
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::write_at(&self.0, bytes, offset)
+    }
+
+    #[cfg(windows)]
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_write(&self.0, bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match self.0.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.0.unlock()
+    }
+}

@@ -1,0 +1,294 @@
+//! Why a store did not do what it was asked, and what it found damaged.
+//!
+//! Never says what to do about it: exit codes and hints are for whoever talks to a person.
+//!
+//! Whoever reports damage hands over both sides: what should stand there and what does. A newcomer would break
+//! that by turning a mismatch into a plain I/O error.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dendrer_object::{Digest, RunName, StoreId};
+
+use crate::contract::Head;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No run of this name.
+    #[error("no run {0} in this store")]
+    NoRun(RunName),
+    /// A record is named that the log does not hold.
+    #[error("no record {0} in this store")]
+    NoRecord(Digest),
+    /// No record at this place of the log.
+    #[error("the log has no record at position {0}")]
+    NoPosition(u64),
+    /// What was read is not what was committed.
+    #[error("{0}")]
+    Damaged(Box<Damage>),
+    /// The index or a signed checkpoint knows more than the log: records were lost or rolled back.
+    #[error("{0}")]
+    Lost(Box<Damage>),
+    /// Someone else moved the run on after the caller read it. Read again, then decide.
+    #[error("run {run} has moved: decided on {expected}, its head is {found}")]
+    Stale {
+        /// The run.
+        run: RunName,
+        /// The head that the record was made for.
+        expected: Head,
+        /// The head that the run has.
+        found: Head,
+    },
+    /// A run of this name was begun before.
+    #[error("run {0} exists")]
+    RunExists(RunName),
+    /// The run is closed.
+    #[error("run {0} has ended")]
+    RunEnded(RunName),
+    /// A record belongs to another store.
+    #[error("the record belongs to store {found}, this is {expected}")]
+    OtherStore {
+        /// This store.
+        expected: StoreId,
+        /// The one that the record names.
+        found: StoreId,
+    },
+    /// A group or a part of it is larger than the format allows.
+    #[error("{what} of {size} bytes is too large, the most is {max}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// How large it is.
+        size: u64,
+        /// How large it may be.
+        max: u64,
+    },
+    /// This handle does not write.
+    #[error("this handle only reads: {why}")]
+    ReadOnly {
+        /// Why it does not.
+        why: String,
+    },
+    /// The handle was made by another process, before a fork.
+    #[error("this handle belongs to process {owner}; open the store again after a fork")]
+    Forked {
+        /// The process that may use it.
+        owner: u32,
+    },
+    /// Another process holds the write lock, longer than the caller wanted to wait.
+    #[error("another process is writing to {}", .path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The store was written by a newer version.
+    #[error("{what} of {} has format {found}, this version knows {known}", .path.display())]
+    NewerFormat {
+        /// Where it says so.
+        path: PathBuf,
+        /// What has the format.
+        what: &'static str,
+        /// The format that is needed.
+        found: u64,
+        /// The newest format known here.
+        known: u64,
+    },
+    /// No store is there.
+    #[error("{} is not a store: {why}", .path.display())]
+    NotAStore {
+        /// Where none is.
+        path: PathBuf,
+        /// What is missing or wrong.
+        why: String,
+    },
+    /// A store is there already.
+    #[error("{} is a store already", .path.display())]
+    AlreadyAStore {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// The disk or the quota is full. The store is as it was before the call.
+    #[error("no space left for {}", .path.display())]
+    DiskFull {
+        /// What was being written.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The system refused to read or write.
+    #[error("cannot {action} {}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The system could not say that data is on disk. What was appended since the last sync may be lost at a
+    /// power cut, and asking again would not tell (a failed fsync is forgotten by the kernel).
+    #[error("the disk did not confirm what was written: {why}")]
+    SyncFailed {
+        /// What the system said.
+        why: String,
+    },
+    /// The derived index could not be used. Nothing is lost: it can be deleted.
+    #[error("the index: {0}")]
+    Index(String),
+    /// A key, note or checkpoint was refused.
+    #[error(transparent)]
+    Note(#[from] dendrer_object::note::NoteError),
+    /// This store cannot do that.
+    #[error("{0}")]
+    Unsupported(&'static str),
+}
+
+impl StoreError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StoreError::NoRun(_) => "E0101",
+            StoreError::NoRecord(_) | StoreError::NoPosition(_) => "E0102",
+            StoreError::NotAStore { .. } => "E0103",
+            StoreError::AlreadyAStore { .. } => "E0110",
+            StoreError::RunExists(_) => "E0111",
+            StoreError::TooLarge { .. } => "E0205",
+            StoreError::Damaged(damage) | StoreError::Lost(damage) => damage.code(),
+            StoreError::OtherStore { .. } => "E0306",
+            StoreError::RunEnded(_) => "E0406",
+            StoreError::Stale { .. } => "E0407",
+            StoreError::DiskFull { .. } | StoreError::Io { .. } | StoreError::Index(_) => "E0801",
+            StoreError::Locked { .. } => "E0802",
+            StoreError::NewerFormat { .. } => "E0803",
+            StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => "E0805",
+            StoreError::Note(_) => "E0308",
+            StoreError::Unsupported(_) => "E0601",
+        }
+    }
+
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> StoreError {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                StoreError::DiskFull { path, source }
+            }
+            _ => StoreError::Io { action, path, source },
+        }
+    }
+}
+
+/// What kind of damage it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum DamageKind {
+    /// The content of a record does not match its id.
+    Content,
+    /// The chain of a run has a gap, a repeat or another predecessor.
+    Chain,
+    /// The tree of the log has another root.
+    Root,
+    /// Bytes of the log are not what was written.
+    Frame,
+    /// A file beside the log is not what it must be.
+    File,
+    /// The index or a checkpoint knows more than the log, or something else.
+    Loss,
+    /// The derived index says something else than the log.
+    Index,
+    /// A signature does not verify, or its key is not known.
+    Signature,
+}
+
+impl DamageKind {
+    /// The code under which `dendrer explain` knows this damage.
+    pub fn code(self) -> &'static str {
+        match self {
+            DamageKind::Content => "E0301",
+            DamageKind::Chain => "E0302",
+            DamageKind::Root => "E0303",
+            DamageKind::Frame | DamageKind::File => "E0305",
+            DamageKind::Loss => "E0307",
+            DamageKind::Signature => "E0308",
+            DamageKind::Index => "E0309",
+        }
+    }
+}
+
+/// Where damage is, as closely as it is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The file, below the store's directory.
+    pub file: String,
+    /// The byte offset in the file.
+    pub offset: Option<u64>,
+    /// The position in the log.
+    pub position: Option<u64>,
+    /// The id under which the record was filed.
+    pub record: Option<Digest>,
+    /// The run.
+    pub run: Option<RunName>,
+    /// The tick.
+    pub tick: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        match (&self.run, self.tick) {
+            (Some(run), Some(tick)) => parts.push(format!("run {run} tick {tick}")),
+            (Some(run), None) => parts.push(format!("run {run}")),
+            _ => {}
+        }
+        parts.extend(self.position.map(|position| format!("position {position}")));
+        parts.extend(self.record.map(|record| format!("record {}", record.short())));
+        match self.offset {
+            Some(offset) => parts.push(format!("{} at byte {offset}", self.file)),
+            None if !self.file.is_empty() => parts.push(self.file.clone()),
+            None => {}
+        }
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// One thing that is not what it must be: where, what should stand there, what does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// What kind of damage it is.
+    pub kind: DamageKind,
+    /// Where.
+    pub place: Place,
+    /// What was checked.
+    pub what: &'static str,
+    /// What should stand there.
+    pub expected: String,
+    /// What does.
+    pub found: String,
+}
+
+impl Damage {
+    /// The code under which `dendrer explain` knows this damage.
+    pub fn code(&self) -> &'static str {
+        self.kind.code()
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Damage { place, what, expected, found, .. } = self;
+        write!(f, "{place}: {what}: expected {expected}, found {found}")
+    }
+}
+
+impl From<Damage> for StoreError {
+    fn from(damage: Damage) -> StoreError {
+        match damage.kind {
+            DamageKind::Loss => StoreError::Lost(Box::new(damage)),
+            _ => StoreError::Damaged(Box::new(damage)),
+        }
+    }
+}

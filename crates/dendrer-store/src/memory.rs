@@ -1,0 +1,288 @@
+//! A store in memory: the same contract, no disk.
+//!
+//! For tests and for records that came from elsewhere: [`Memory::of_parts`] holds some records of a foreign log at
+//! the positions they have there. Never persists anything.
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
+use dendrer_object::record::{Entry, Kind};
+use dendrer_object::{Digest, Pointer, Record, RunName};
+
+use crate::contract::{RunSummary, Store, StoreInfo, SyncOutcome, SyncTicket, TreeHead};
+use crate::error::StoreError;
+use crate::fence::{self, Known, Log};
+
+type Snapshots = BTreeMap<RunName, BTreeMap<u64, Vec<u8>>>;
+
+/// A store in memory.
+#[derive(Debug)]
+pub struct Memory {
+    info: StoreInfo,
+    /// Records by position; a foreign log may have gaps.
+    records: BTreeMap<u64, Record>,
+    ids: BTreeMap<Digest, u64>,
+    runs: BTreeMap<RunName, Run>,
+    begins: BTreeMap<u64, RunName>,
+    tree: TreeHead,
+    /// `None` where positions may have gaps: nothing can be appended there.
+    frontier: Option<Frontier>,
+    checkpoint: Option<SignedNote>,
+    snapshots: Mutex<Snapshots>,
+}
+
+#[derive(Debug)]
+struct Run {
+    summary: RunSummary,
+    chain: BTreeMap<u64, u64>,
+    beside: BTreeMap<u64, Kind>,
+}
+
+impl Memory {
+    /// Makes an empty store.
+    pub fn new(info: StoreInfo) -> Memory {
+        let frontier = Frontier::new();
+        let tree = TreeHead { size: 0, root: frontier.root() };
+        Memory {
+            info,
+            records: BTreeMap::new(),
+            ids: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            begins: BTreeMap::new(),
+            tree,
+            frontier: Some(frontier),
+            checkpoint: None,
+            snapshots: Mutex::default(),
+        }
+    }
+
+    /// Holds some records of a log, to be read only. `tree` is what the caller verified them against, or what
+    /// stands in for it; positions need not be complete.
+    ///
+    /// A run whose `run` record is not among them is shown from the first record that is, with the ticks before it
+    /// missing.
+    pub fn of_parts(info: StoreInfo, tree: TreeHead, records: Vec<(u64, Record)>) -> Memory {
+        let mut store = Memory { frontier: None, tree, ..Memory::new(info) };
+        let records: BTreeMap<u64, Record> = records.into_iter().collect();
+        for (position, record) in records {
+            store.put(position, record);
+        }
+        store
+    }
+
+    fn put(&mut self, position: u64, record: Record) {
+        let (id, header) = (record.id(), record.header());
+        if let Some(name) = &header.run {
+            let parent_tick = header.prev.and_then(|prev| self.record(&prev)?.header().tick);
+            if header.kind == Kind::Run && !self.runs.contains_key(name) {
+                self.begins.insert(position, name.clone());
+            }
+            let run = self.runs.entry(name.clone()).or_insert_with(|| Run {
+                summary: RunSummary::begin(name.clone(), position, id, header, parent_tick),
+                chain: BTreeMap::new(),
+                beside: BTreeMap::new(),
+            });
+            if header.kind != Kind::Run {
+                run.summary.add(position, id, header);
+            }
+            match (header.tick, header.kind) {
+                (Some(tick), _) => {
+                    run.chain.entry(tick).or_insert(position);
+                }
+                (None, Kind::Run) => {}
+                (None, kind) => {
+                    run.beside.insert(position, kind);
+                }
+            }
+        }
+        self.ids.entry(id).or_insert(position);
+        self.records.insert(position, record);
+    }
+
+    fn record(&self, id: &Digest) -> Option<&Record> {
+        self.records.get(self.ids.get(id)?)
+    }
+
+    fn writable(&self) -> Result<&Frontier, StoreError> {
+        self.frontier.as_ref().ok_or_else(|| StoreError::ReadOnly { why: "it holds a part of a foreign log".into() })
+    }
+}
+
+impl Log for Memory {
+    fn summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        Ok(self.runs.get(run).map(|run| run.summary.clone()))
+    }
+
+    fn known(&self, id: &Digest) -> Result<Option<Known>, StoreError> {
+        Ok(self.record(id).map(|record| Known { kind: record.header().kind, tick: record.header().tick }))
+    }
+}
+
+impl Store for Memory {
+    fn info(&self) -> &StoreInfo {
+        &self.info
+    }
+
+    fn tree(&self) -> TreeHead {
+        self.tree
+    }
+
+    fn trouble(&self) -> Option<Arc<StoreError>> {
+        None
+    }
+
+    fn refresh(&mut self) -> Result<u64, StoreError> {
+        Ok(self.tree.size)
+    }
+
+    fn get(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        Ok(self.records.get(&position).cloned())
+    }
+
+    fn scan(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        if range.start < range.end {
+            let mut records = self.records.range(range).map(|(position, record)| (*position, record.clone()));
+            let _ = records.try_for_each(|(position, record)| f(position, record));
+        }
+        Ok(())
+    }
+
+    fn entries(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.scan(range, &mut |position, record| {
+            let header = record.header();
+            f(position, Entry { hash: record.id(), kind: header.kind, run: header.run.clone(), tick: header.tick })
+        })
+    }
+
+    fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
+        Ok(self.ids.get(id).copied())
+    }
+
+    fn find_prefix(&self, hex: &str, limit: usize) -> Result<Vec<(Digest, u64)>, StoreError> {
+        let Some(first) = prefix_start(hex) else { return Ok(Vec::new()) };
+        let from = self.ids.range(first..).map(|(id, position)| (*id, *position));
+        Ok(from.take_while(|(id, _)| id.hex().starts_with(hex)).take(limit).collect())
+    }
+
+    fn at(&self, run: &RunName, tick: u64) -> Result<Option<u64>, StoreError> {
+        Ok(self.runs.get(run).and_then(|run| run.chain.get(&tick).copied()))
+    }
+
+    fn run(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        self.summary(run)
+    }
+
+    fn runs(&self, from: u64, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        let names = self.begins.range(from..).map(|(_, name)| name);
+        Ok(names.filter_map(|name| self.runs.get(name)).map(|run| run.summary.clone()).take(limit).collect())
+    }
+
+    fn positions(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        limit: usize,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
+        let run = self.runs.get(run).filter(|_| ticks.start() <= ticks.end());
+        let chain = run.into_iter().flat_map(|run| run.chain.range(ticks.clone()));
+        Ok(chain.map(|(tick, position)| (*tick, *position)).take(limit).collect())
+    }
+
+    fn beside(&self, run: &RunName, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        let beside = self.runs.get(run).into_iter().flat_map(|run| run.beside.range(from..));
+        Ok(beside.map(|(position, kind)| (*position, *kind)).take(limit).collect())
+    }
+
+    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshots.entry(run.clone()).or_default().insert(tick, bytes.to_vec());
+        Ok(())
+    }
+
+    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        let snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = snapshots.get(run).and_then(|of_run| of_run.range(..=tick).next_back());
+        Ok(newest.map(|(tick, bytes)| (*tick, bytes.clone())))
+    }
+
+    fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        let mut frontier = self.writable()?.clone();
+        let begin = self.tree.size;
+        fence::check(self, self.info.id, begin, records)?;
+        for (record, position) in records.iter().zip(begin..) {
+            frontier.push(leaf_hash(&record.entry()));
+            self.put(position, record.clone());
+        }
+        self.tree = TreeHead { size: frontier.size(), root: frontier.root() };
+        self.frontier = Some(frontier);
+        Ok(begin..self.tree.size)
+    }
+
+    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
+        Ok(SyncTicket { size: self.tree.size, outcome: SyncOutcome::done(Ok(())) })
+    }
+
+    fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
+        Ok(ticket.size)
+    }
+
+    fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
+        check_erase(record)?;
+        if let Some((position, _)) = targets.iter().find(|(position, _)| !self.records.contains_key(position)) {
+            return Err(StoreError::NoPosition(*position));
+        }
+        let at = self.append(std::slice::from_ref(record))?.start;
+        for (position, places) in targets {
+            let target = self.records.get_mut(position).expect("checked above");
+            *target = target.without(places);
+        }
+        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshots.clear();
+        Ok(at)
+    }
+
+    fn sign_checkpoint(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
+        self.writable()?;
+        let checkpoint = Checkpoint::new(&self.info.id.origin(), self.tree.size, self.tree.root)?;
+        let note = checkpoint.sign(key)?;
+        self.checkpoint = Some(note.clone());
+        Ok(note)
+    }
+
+    fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
+        Ok(self.checkpoint.clone())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// Refuses anything but an `erase` record to announce an erasure.
+pub(crate) fn check_erase(record: &Record) -> Result<(), StoreError> {
+    if record.header().kind == Kind::Erase {
+        return Ok(());
+    }
+    Err(StoreError::Unsupported("values are erased by a record of kind erase"))
+}
+
+/// Returns the lowest digest that begins with these lower-case hex digits; `None` if they are none.
+pub(crate) fn prefix_start(hex: &str) -> Option<Digest> {
+    let digits = hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
+    if !digits || hex.len() > 64 {
+        return None;
+    }
+    let padded = format!("{hex:0<64}");
+    Some(Digest(dendrer_object::digest::unhex(&padded)?.try_into().ok()?))
+}

@@ -1,0 +1,297 @@
+//! Reads groups of frames in order, checks that they are whole, and says what an unwhole one means.
+//!
+//! Never writes and never decides to cut: it tells an unfinished group from damage, the lock holder acts on it.
+//!
+//! The invariant a newcomer would break: an acknowledged group is never taken for an unfinished one. What a crash can
+//! leave is an end that is missing or sectors that read as zeros; any other fault is damage, and so is one of these
+//! in a group that a later commit says was on disk.
+
+use std::io;
+use std::ops::Range;
+
+use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::record::Entry;
+use dendrer_object::{Digest, StoreId};
+
+use crate::disk::{self, DiskFile};
+use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::frame::{self, At, COMMIT_SIZE, Commit, Fault, HEAD, Step};
+use crate::layout::RecordFrame;
+use crate::segments::{Segments, place_name};
+
+/// The unit in which disks lose what was not synced.
+const SECTOR: u64 = 512;
+
+/// How much is read at once.
+const WINDOW: usize = 256 << 10;
+
+/// A frame of a group.
+pub(crate) enum Item<'a> {
+    Values { payload: &'a [u8] },
+    Opened { at: At, payload: &'a [u8] },
+    Shared { at: At, payload: &'a [u8], kind: u8 },
+    Void,
+    Record(Found<'a>),
+    /// A frame with a bad checksum, skipped.
+    Broken(Box<Damage>),
+}
+
+/// A record and where it was found.
+pub(crate) struct Found<'a> {
+    pub(crate) position: u64,
+    /// The frame with its values, just before it.
+    pub(crate) values: At,
+    pub(crate) at: At,
+    pub(crate) frame: RecordFrame<'a>,
+}
+
+/// How reading a group ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The group is whole.
+    Commit { at: At, commit: Commit, end: u64 },
+    /// There is no further group in this segment.
+    Clean,
+    /// A frame that cannot be read, so the group has no end; `group` is where it begins.
+    Fault { group: u64, offset: u64, fault: Fault },
+    /// Frames that can be read and do not fit.
+    Damage(Box<Damage>),
+}
+
+/// Reads the groups of one segment.
+pub(crate) struct Scanner {
+    store: StoreId,
+    segment: u32,
+    reader: frame::Reader,
+    /// The position of the next record.
+    pub(crate) position: u64,
+    /// The tree before the next group; `None` after damage that hides a leaf.
+    pub(crate) frontier: Option<Frontier>,
+    /// Whether frames with a bad checksum are skipped where their length may be right.
+    pub(crate) tolerant: bool,
+}
+
+impl Scanner {
+    /// Begins at a place between two groups. `None` if there is no such segment.
+    pub(crate) fn new(
+        segments: &Segments,
+        store: StoreId,
+        at: At,
+        position: u64,
+        frontier: Option<Frontier>,
+    ) -> Result<Option<Scanner>, StoreError> {
+        let reader = segments.reader(at, WINDOW)?;
+        let scanner =
+            |reader| Scanner { store, segment: at.segment, reader, position, frontier, tolerant: false };
+        Ok(reader.map(scanner))
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+
+    /// Goes on behind a commit frame, where what is before it cannot be read.
+    pub(crate) fn resume(&mut self, offset: u64, commit: &Commit) {
+        self.reader.seek(offset + COMMIT_SIZE);
+        self.position = commit.size;
+        self.frontier = None;
+    }
+
+    fn place(&self, offset: u64) -> Place {
+        Place { file: place_name(self.segment), offset: Some(offset), ..Place::default() }
+    }
+
+    fn damage(&self, kind: DamageKind, offset: u64, what: &'static str, sides: [String; 2]) -> Box<Damage> {
+        let [expected, found] = sides;
+        Box::new(Damage { kind, place: self.place(offset), what, expected, found })
+    }
+
+    /// Reads one group. Nothing of it counts before [`End::Commit`].
+    pub(crate) fn group(&mut self, visit: &mut dyn FnMut(Item<'_>)) -> Result<End, StoreError> {
+        let group = self.reader.offset();
+        let mut frontier = self.frontier.clone();
+        let mut position = self.position;
+        let mut before: Option<At> = None;
+        loop {
+            let segment = self.segment;
+            let step = self.reader.next().map_err(|error| {
+                StoreError::io("read", std::path::Path::new(&place_name(segment)), error)
+            })?;
+            let (offset, kind, payload) = match step {
+                Step::Frame { offset, kind, payload } => (offset, kind, payload),
+                Step::End { offset } if offset == group => return Ok(End::Clean),
+                Step::End { offset } => {
+                    let fault = Fault::Short { kind: None, needed: HEAD as u64, found: 0 };
+                    return Ok(End::Fault { group, offset, fault });
+                }
+                Step::Fault { offset, fault } => {
+                    let Some(skipped) = self.skip(offset, fault) else {
+                        return Ok(End::Fault { group, offset, fault });
+                    };
+                    if let Fault::Checksum { head, .. } = fault {
+                        before = Some(At::new(segment, offset));
+                        if head.kind == frame::RECORD {
+                            (frontier, before) = (None, None);
+                            position += 1;
+                        }
+                    }
+                    visit(Item::Broken(skipped));
+                    continue;
+                }
+            };
+            let at = At::new(segment, offset);
+            match kind {
+                frame::VALUES => visit(Item::Values { payload }),
+                frame::OPENED => visit(Item::Opened { at, payload }),
+                frame::CHUNK | frame::LIST => visit(Item::Shared { at, payload, kind }),
+                frame::VOID => visit(Item::Void),
+                frame::RECORD => {
+                    let parsed = RecordFrame::parse(payload, self.store);
+                    let (Some(parsed), Some(values)) = (parsed, before) else {
+                        let sides = ["a record behind its values".into(), "something else".into()];
+                        return Ok(End::Damage(self.damage(DamageKind::Frame, offset, "record frame", sides)));
+                    };
+                    if let Some(frontier) = &mut frontier {
+                        frontier.push(leaf_of(&parsed));
+                    }
+                    visit(Item::Record(Found { position, values, at, frame: parsed }));
+                    position += 1;
+                }
+                frame::COMMIT => {
+                    let commit = Commit::parse(payload);
+                    let end = self.reader.offset();
+                    return self.commit(group, at, commit, end, position, frontier);
+                }
+                other => {
+                    let sides = ["a kind of format 1".into(), format!("kind {other:#04x}")];
+                    return Ok(End::Damage(self.damage(DamageKind::Frame, offset, "frame kind", sides)));
+                }
+            }
+            before = matches!(kind, frame::VALUES | frame::OPENED | frame::VOID).then_some(at);
+        }
+    }
+
+    /// Skips a frame with a bad checksum if that is asked for and its length may be right.
+    fn skip(&mut self, offset: u64, fault: Fault) -> Option<Box<Damage>> {
+        let Fault::Checksum { head, .. } = fault else { return None };
+        if !self.tolerant || head.kind == frame::COMMIT {
+            return None;
+        }
+        self.reader.seek(offset + head.size());
+        Some(self.damage(DamageKind::Frame, offset, "checksum of the frame", [fault.expected(), fault.found()]))
+    }
+
+    fn commit(
+        &mut self,
+        group: u64,
+        at: At,
+        commit: Option<Commit>,
+        end: u64,
+        position: u64,
+        frontier: Option<Frontier>,
+    ) -> Result<End, StoreError> {
+        let offset = u64::from(at.offset);
+        let damage = |this: &Scanner, kind, what, expected: String, found: String| {
+            Ok(End::Damage(this.damage(kind, offset, what, [expected, found])))
+        };
+        let Some(commit) = commit else {
+            return damage(self, DamageKind::Frame, "commit frame", "its magic".into(), "something else".into());
+        };
+        let count = position - self.position;
+        if u64::from(commit.count) != count {
+            let (expected, found) = (commit.count.to_string(), count.to_string());
+            return damage(self, DamageKind::Frame, "records of the group", expected, found);
+        }
+        if commit.size != position {
+            let (expected, found) = (commit.size.to_string(), position.to_string());
+            return damage(self, DamageKind::Frame, "size of the tree", expected, found);
+        }
+        if commit.length != offset - group || commit.synced > self.position {
+            let (expected, found) = (commit.length.to_string(), (offset - group).to_string());
+            return damage(self, DamageKind::Frame, "length of the group", expected, found);
+        }
+        if let Some(frontier) = &frontier
+            && frontier.root() != commit.root
+        {
+            let (expected, found) = (commit.root.to_string(), frontier.root().to_string());
+            return damage(self, DamageKind::Root, "root of the tree", expected, found);
+        }
+        self.position = position;
+        self.frontier = frontier;
+        Ok(End::Commit { at, commit, end })
+    }
+
+    /// The damage that a fault is, where it is no unfinished group.
+    pub(crate) fn fault_damage(&self, offset: u64, fault: Fault) -> Damage {
+        let what = match fault {
+            Fault::Short { .. } => "length of the frame",
+            Fault::Checksum { .. } => "checksum of the frame",
+        };
+        let mut place = self.place(offset);
+        place.position = Some(self.position);
+        Damage { kind: DamageKind::Frame, place, what, expected: fault.expected(), found: fault.found() }
+    }
+}
+
+/// Returns the leaf of a record in the tree.
+pub(crate) fn leaf_of(frame: &RecordFrame<'_>) -> Digest {
+    leaf_hash(&entry_of(frame).text())
+}
+
+pub(crate) fn entry_of(frame: &RecordFrame<'_>) -> Entry {
+    Entry {
+        hash: frame.id,
+        kind: frame.header.kind,
+        run: frame.header.run.clone(),
+        tick: frame.header.tick,
+    }
+}
+
+/// Tells whether a fault in the last segment is what a crash leaves of groups that were never acknowledged.
+///
+/// `size` is the size of the tree before the group that begins at `group`.
+pub(crate) fn is_unfinished(
+    file: &dyn DiskFile,
+    group: u64,
+    offset: u64,
+    fault: &Fault,
+    size: u64,
+) -> io::Result<bool> {
+    let len = file.len()?;
+    let mut later = false;
+    let mut from = offset;
+    while let Some((at, commit)) = frame::find_commit(file, from, size)? {
+        if commit.synced > size {
+            return Ok(false);
+        }
+        later = true;
+        from = at + 1;
+    }
+    let frame = match fault {
+        Fault::Short { kind: Some(frame::COMMIT), needed, .. } if *needed != COMMIT_SIZE => return Ok(false),
+        Fault::Short { .. } if !later => return Ok(true),
+        Fault::Short { .. } => offset..len,
+        Fault::Checksum { head, .. } => offset..offset + head.size(),
+    };
+    has_lost_sector(file, group..len, frame)
+}
+
+/// Tells whether a sector that is part of a frame reads as zeros, as far as it belongs to the unsynced part of the
+/// file. Less than eight bytes of a sector say nothing: a frame may well have that many zeros.
+fn has_lost_sector(file: &dyn DiskFile, unsynced: Range<u64>, frame: Range<u64>) -> io::Result<bool> {
+    const LEAST: u64 = 8;
+    let mut sector = frame.start / SECTOR * SECTOR;
+    let mut bytes = [0; SECTOR as usize];
+    while sector < frame.end {
+        let (start, end) = (sector.max(unsynced.start), (sector + SECTOR).min(unsynced.end));
+        if end >= start + LEAST {
+            let part = &mut bytes[..(end - start) as usize];
+            disk::read_exact(file, part, start)?;
+            if part.iter().all(|byte| *byte == 0) {
+                return Ok(true);
+            }
+        }
+        sector += SECTOR;
+    }
+    Ok(false)
+}

@@ -1,0 +1,148 @@
+//! What a handle keeps in memory of the part of the log that the index does not cover yet.
+//!
+//! Never the only copy of anything: it is read out of the segments again whenever a store is opened.
+
+use std::collections::HashMap;
+
+use dendrer_object::record::{Header, Kind};
+use dendrer_object::{Digest, RunName};
+
+use crate::contract::RunSummary;
+use crate::frame::At;
+
+/// One record of the tail.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// The frame with its values.
+    pub(crate) values: At,
+    pub(crate) id: Digest,
+    pub(crate) kind: Kind,
+    pub(crate) run: Option<RunName>,
+    pub(crate) tick: Option<u64>,
+}
+
+impl Row {
+    pub(crate) fn new(values: At, id: Digest, header: &Header) -> Row {
+        Row { values, id, kind: header.kind, run: header.run.clone(), tick: header.tick }
+    }
+}
+
+/// The rows of one run in the tail.
+#[derive(Debug, Default)]
+pub(crate) struct RunRows {
+    /// Positions of the chain, one per tick, from `first_tick` on.
+    pub(crate) chain: Vec<u64>,
+    pub(crate) first_tick: u64,
+    /// Positions and kinds of what stands beside the chain.
+    pub(crate) beside: Vec<(u64, Kind)>,
+}
+
+/// The records from `base` on.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    pub(crate) base: u64,
+    rows: Vec<Row>,
+    ids: HashMap<Digest, u64>,
+    runs: HashMap<RunName, RunRows>,
+    /// Runs that begin in the tail, in order.
+    begins: Vec<(u64, RunName)>,
+    /// The newest opened frame of a record of which a value was erased.
+    opened: HashMap<Digest, At>,
+    /// Runs as they are at the end of the log, of the tail or asked for.
+    pub(crate) summaries: HashMap<RunName, RunSummary>,
+}
+
+/// How many summaries are kept beyond those of the tail.
+const SUMMARIES_MAX: usize = 50_000;
+
+impl Tail {
+    pub(crate) fn new(base: u64) -> Tail {
+        Tail { base, ..Tail::default() }
+    }
+
+    /// Returns the size of the log.
+    pub(crate) fn size(&self) -> u64 {
+        self.base + self.rows.len() as u64
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn push(&mut self, row: Row) {
+        let position = self.size();
+        self.place(position, &row);
+        self.rows.push(row);
+    }
+
+    fn place(&mut self, position: u64, row: &Row) {
+        self.ids.entry(row.id).or_insert(position);
+        let Some(name) = &row.run else { return };
+        let rows = match self.runs.get_mut(name) {
+            Some(rows) => rows,
+            None => self.runs.entry(name.clone()).or_default(),
+        };
+        if row.kind == Kind::Run {
+            self.begins.push((position, name.clone()));
+        }
+        match (row.tick, row.kind) {
+            (Some(tick), _) => {
+                if rows.chain.is_empty() {
+                    rows.first_tick = tick;
+                }
+                rows.chain.push(position);
+            }
+            (None, Kind::Run) => {}
+            (None, kind) => rows.beside.push((position, kind)),
+        }
+    }
+
+    pub(crate) fn open(&mut self, record: Digest, at: At) {
+        self.opened.insert(record, at);
+    }
+
+    pub(crate) fn opened(&self, record: &Digest) -> Option<At> {
+        self.opened.get(record).copied()
+    }
+
+    pub(crate) fn has_opened(&self) -> bool {
+        !self.opened.is_empty()
+    }
+
+    pub(crate) fn row(&self, position: u64) -> Option<&Row> {
+        self.rows.get(usize::try_from(position.checked_sub(self.base)?).ok()?)
+    }
+
+    pub(crate) fn find(&self, id: &Digest) -> Option<u64> {
+        self.ids.get(id).copied()
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, &Row)> {
+        (self.base..).zip(&self.rows)
+    }
+
+    pub(crate) fn run(&self, run: &RunName) -> Option<&RunRows> {
+        self.runs.get(run)
+    }
+
+    pub(crate) fn begins(&self) -> &[(u64, RunName)] {
+        &self.begins
+    }
+
+    /// Drops what the index covers now.
+    pub(crate) fn trim(&mut self, base: u64) {
+        if base <= self.base {
+            return;
+        }
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.drain(..rows.len().min((base - self.base) as usize));
+        let mut summaries = std::mem::take(&mut self.summaries);
+        if summaries.len() > SUMMARIES_MAX {
+            summaries.clear();
+        }
+        *self = Tail { base, summaries, ..Tail::default() };
+        for row in rows {
+            self.push(row);
+        }
+    }
+}

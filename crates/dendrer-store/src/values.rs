@@ -1,0 +1,269 @@
+//! Large values: cut into chunks where their content says, stored once, put together again.
+//!
+//! A chunk that is known is named by its position instead of being written again. What is known is only ever a
+//! saving: a handle that knows nothing writes more and is as right as one that knows all.
+//!
+//! The invariant a newcomer would break: a position may be reused only while its frame cannot have been erased. Every
+//! erasure therefore makes all knowledge void ([`Chunks::clear`]), here and in the index.
+
+use std::collections::HashMap;
+
+use dendrer_object::Digest;
+use dendrer_object::json::VALUE_SIZE_MAX;
+use fastcdc::v2020::FastCDC;
+
+use crate::error::StoreError;
+use crate::frame::{self, At};
+use crate::layout::{self, Slot};
+use crate::segments::Segments;
+
+/// Values up to this size stand in the slot itself.
+pub(crate) const INLINE_MAX: usize = 1024;
+
+/// How deep lists may be nested.
+const DEPTH_MAX: usize = 8;
+
+/// A group of positions becomes a list of its own at a chunk whose key ends in that many zero bits, so that an edit
+/// in the middle of a value changes few lists.
+const GROUP_MASK: u8 = 15;
+const GROUP_MIN: usize = 4;
+const GROUP_MAX: usize = 32;
+
+/// How many chunks a handle remembers at least.
+const KNOWN_MAX: usize = 100_000;
+
+/// What a chunk or list is known by: the first half of a digest that nobody can compute without the store's chunk
+/// key, so that the index says nothing about values to those who only read it in part.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct ChunkKey(pub(crate) [u8; 16]);
+
+/// The key of the chunk digests of one index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyOfChunks(pub(crate) [u8; 32]);
+
+impl KeyOfChunks {
+    pub(crate) fn random() -> KeyOfChunks {
+        use ring::rand::SecureRandom as _;
+        let mut key = [0; 32];
+        ring::rand::SystemRandom::new().fill(&mut key).expect("the system gives random bytes");
+        KeyOfChunks(key)
+    }
+
+    pub(crate) fn of(&self, kind: u8, payload: &[u8]) -> ChunkKey {
+        let digest = Digest::of_parts(&[b"dendrer/chunk/v1\n", &self.0, &[kind], payload]);
+        ChunkKey(digest.0[..16].try_into().expect("half of 32 bytes"))
+    }
+}
+
+impl std::fmt::Debug for KeyOfChunks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyOfChunks(..)")
+    }
+}
+
+/// Which chunks and lists this handle knows, and where they stand.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    pub(crate) key: KeyOfChunks,
+    young: HashMap<ChunkKey, u64>,
+    old: HashMap<ChunkKey, u64>,
+    /// Frames seen while the log was scanned; hashed only if a large value is ever appended.
+    seen: Vec<u64>,
+}
+
+impl Chunks {
+    pub(crate) fn new(key: KeyOfChunks) -> Chunks {
+        Chunks { key, young: HashMap::new(), old: HashMap::new(), seen: Vec::new() }
+    }
+
+    pub(crate) fn see(&mut self, positions: impl IntoIterator<Item = u64>) {
+        self.seen.extend(positions);
+        if self.seen.len() > KNOWN_MAX {
+            // The newest are those that a growing value needs.
+            self.seen.drain(..KNOWN_MAX / 2);
+        }
+    }
+
+    pub(crate) fn learn(&mut self, fresh: HashMap<ChunkKey, u64>) {
+        self.young.extend(fresh);
+        if self.young.len() > KNOWN_MAX {
+            self.old = std::mem::take(&mut self.young);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Chunks::new(self.key);
+    }
+
+    pub(crate) fn get(&self, key: &ChunkKey) -> Option<u64> {
+        self.young.get(key).or_else(|| self.old.get(key)).copied()
+    }
+
+    /// Hashes what was only seen so far.
+    pub(crate) fn hash_seen(&mut self, segments: &Segments) -> Result<(), StoreError> {
+        for at in std::mem::take(&mut self.seen) {
+            if let Some(found) = segments.read_shared(at)? {
+                self.young.insert(self.key.of(found.0, &found.1), at);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the chunks and lists of large values into the buffer of a group.
+pub(crate) struct Writer<'a> {
+    /// Where the buffer will stand.
+    pub(crate) origin: At,
+    pub(crate) chunks: &'a Chunks,
+    /// Asks the index.
+    pub(crate) lookup: &'a dyn Fn(&ChunkKey) -> Option<u64>,
+    /// What this group adds.
+    pub(crate) fresh: HashMap<ChunkKey, u64>,
+}
+
+impl Writer<'_> {
+    /// Writes what is not known yet, and returns the positions whose contents make up the value.
+    pub(crate) fn write(&mut self, text: &[u8], out: &mut Vec<u8>) -> Vec<u64> {
+        let (min, average, max) = sizes(text.len());
+        let chunks = FastCDC::new(text, min, average, max);
+        let items = chunks.map(|chunk| {
+            self.put(frame::CHUNK, &text[chunk.offset..chunk.offset + chunk.length], out)
+        });
+        let mut level: Vec<(u64, ChunkKey)> = items.collect();
+        // What is left of each level stands after the lists of the level above it.
+        let mut tails: Vec<Vec<u64>> = Vec::new();
+        while level.len() > GROUP_MIN {
+            let (above, tail) = self.group(&level, out);
+            if above.is_empty() {
+                break;
+            }
+            tails.push(tail);
+            level = above;
+        }
+        let mut positions: Vec<u64> = level.into_iter().map(|(position, _)| position).collect();
+        positions.extend(tails.into_iter().rev().flatten());
+        positions
+    }
+
+    /// Makes lists of the groups of one level; returns them, and the positions that are in no group.
+    fn group(&mut self, level: &[(u64, ChunkKey)], out: &mut Vec<u8>) -> (Vec<(u64, ChunkKey)>, Vec<u64>) {
+        let mut above = Vec::new();
+        let mut group: Vec<u64> = Vec::new();
+        for (position, key) in level {
+            group.push(*position);
+            let ends = group.len() >= GROUP_MIN && key.0[15] & GROUP_MASK == 0;
+            if ends || group.len() == GROUP_MAX {
+                let list: Vec<u8> = group.drain(..).flat_map(u64::to_le_bytes).collect();
+                above.push(self.put(frame::LIST, &list, out));
+            }
+        }
+        (above, group)
+    }
+
+    fn put(&mut self, kind: u8, payload: &[u8], out: &mut Vec<u8>) -> (u64, ChunkKey) {
+        let key = self.chunks.key.of(kind, payload);
+        let known = self.fresh.get(&key).copied().or_else(|| self.chunks.get(&key));
+        if let Some(position) = known.or_else(|| (self.lookup)(&key)) {
+            return (position, key);
+        }
+        let start = frame::begin(out, kind);
+        out.extend_from_slice(payload);
+        frame::end(out, start);
+        let position = self.position(start);
+        self.fresh.insert(key, position);
+        (position, key)
+    }
+
+    /// Returns the position of what begins at an offset of the buffer.
+    pub(crate) fn position(&self, start: usize) -> u64 {
+        At::new(self.origin.segment, u64::from(self.origin.offset) + start as u64).to_u64()
+    }
+}
+
+/// Small chunks find more that repeats, large ones cost less each; long values are seldom edited.
+fn sizes(len: usize) -> (usize, usize, usize) {
+    let average = match len {
+        0..0x10_0000 => 512,
+        0x10_0000..0x100_0000 => 16 << 10,
+        _ => 64 << 10,
+    };
+    (average / 2, average, average * 8)
+}
+
+/// Appends the text of a slot to `out`. `Err` names the frame that is not what it must be.
+pub(crate) fn read(
+    segments: &Segments,
+    slot: &Slot<'_>,
+    before: u64,
+    out: &mut Vec<u8>,
+) -> Result<Result<(), u64>, StoreError> {
+    match slot {
+        Slot::Inline(text) => {
+            out.extend_from_slice(text);
+            Ok(Ok(()))
+        }
+        Slot::List(list) => {
+            let limit = out.len() + VALUE_SIZE_MAX;
+            read_list(segments, list, before, DEPTH_MAX, limit, out)
+        }
+    }
+}
+
+fn read_list(
+    segments: &Segments,
+    list: &[u8],
+    before: u64,
+    depth: usize,
+    limit: usize,
+    out: &mut Vec<u8>,
+) -> Result<Result<(), u64>, StoreError> {
+    let (Some(positions), Some(depth)) = (layout::parse_list(list), depth.checked_sub(1)) else {
+        return Ok(Err(before));
+    };
+    for position in positions {
+        // A list names only what was written before it, so there are no cycles.
+        let found = if position < before { segments.read_shared(position)? } else { None };
+        let Some(found) = found else { return Ok(Err(position)) };
+        match found.0 {
+            frame::CHUNK if out.len() + found.1.len() <= limit => out.extend_from_slice(&found.1),
+            frame::LIST => {
+                if let Err(at) = read_list(segments, &found.1, position, depth, limit, out)? {
+                    return Ok(Err(at));
+                }
+            }
+            _ => return Ok(Err(position)),
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Hands over the positions that a slot names, those inside lists included, in order. `f` says whether to look into
+/// a list.
+pub(crate) fn visit(
+    segments: &Segments,
+    slot: &Slot<'_>,
+    f: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), StoreError> {
+    match slot {
+        Slot::Inline(_) => Ok(()),
+        Slot::List(list) => visit_list(segments, list, DEPTH_MAX, f),
+    }
+}
+
+fn visit_list(
+    segments: &Segments,
+    list: &[u8],
+    depth: usize,
+    f: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), StoreError> {
+    let (Some(positions), Some(depth)) = (layout::parse_list(list), depth.checked_sub(1)) else { return Ok(()) };
+    for position in positions {
+        if f(position)
+            && let Some(found) = segments.read_shared(position)?
+            && found.0 == frame::LIST
+        {
+            visit_list(segments, &found.1, depth, f)?;
+        }
+    }
+    Ok(())
+}

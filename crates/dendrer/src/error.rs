@@ -1,0 +1,92 @@
+//! What can go wrong for a caller of the repository.
+
+use dendrer_kernel::expr::ExprError;
+use dendrer_kernel::replay::ReplayError;
+use dendrer_kernel::step::StartError;
+use dendrer_object::bundle::BundleError;
+use dendrer_object::note::NoteError;
+use dendrer_object::record::SealError;
+use dendrer_object::{Digest, RunName};
+use dendrer_store::StoreError;
+
+/// Why the repository did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store says no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A run cannot begin like this.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A value does not fit a record.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// The record cannot be replayed, or came out differently.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// An expression does not check.
+    #[error(transparent)]
+    Expr(#[from] ExprError),
+    /// A text is not a bundle.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// A key or a checkpoint was refused.
+    #[error(transparent)]
+    Note(#[from] NoteError),
+    /// There is no such run.
+    #[error("no run named \"{run}\"")]
+    NoRun {
+        /// The name that was given.
+        run: String,
+        /// A run that may have been meant.
+        near: Option<RunName>,
+    },
+    /// The run has no such tick.
+    #[error("{run} has ticks 1..{tip}, there is no tick {tick}")]
+    NoTick {
+        /// The run.
+        run: RunName,
+        /// The tick that was given.
+        tick: u64,
+        /// The last one there is.
+        tip: u64,
+    },
+    /// The beginning of a fork is not here.
+    #[error("{run} was forked from record {parent}, which is not here")]
+    MissingPrefix {
+        /// The fork.
+        run: RunName,
+        /// The record it branched off at.
+        parent: Digest,
+    },
+    /// A record of a bundle did not open; what rests on it cannot be shown.
+    #[error("tick {tick} of {run} is damaged: {why}")]
+    DamagedRecord {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Error {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Store(error) => error.code(),
+            Error::Start(error) => error.code(),
+            Error::Seal(error) => error.code(),
+            Error::Replay(error) => error.code(),
+            Error::Expr(error) => error.code,
+            Error::Bundle(error) => error.code(),
+            Error::Note(_) => "E0308",
+            Error::NoRun { .. } => "E0101",
+            Error::NoTick { .. } => "E0102",
+            Error::MissingPrefix { .. } => "E0310",
+            Error::DamagedRecord { .. } => "E0301",
+        }
+    }
+}

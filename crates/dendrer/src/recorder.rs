@@ -1,0 +1,203 @@
+//! Recording: intents in, through the kernel, onto the end of a run.
+//!
+//! Intents are gathered into groups: [`Recorder::propose`] judges and seals, [`Recorder::commit`] makes what was
+//! gathered durable. Nothing is acknowledged before that. If a group cannot be appended, the recorder stands
+//! again where the store stands, and nothing retries by itself.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Start};
+use dendrer_object::record::{Record, Seed};
+use dendrer_object::{Digest, Intent, RunName, Timestamp};
+use dendrer_store::{Store, SyncTicket};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::error::Error;
+use crate::trace::Trace;
+
+/// The time and the chance that the kernel is given: the world's, or fixed ones.
+pub trait Surroundings: Send {
+    /// What the clock says.
+    fn now(&mut self) -> Timestamp;
+
+    /// A fresh seed, never the same twice.
+    fn seed(&mut self) -> Seed;
+}
+
+/// The clock and the randomness of the system.
+#[derive(Debug)]
+pub struct World {
+    random: SystemRandom,
+    // Asking the system for each seed would cost more than sealing a record.
+    seeds: Vec<u8>,
+}
+
+impl Default for World {
+    fn default() -> World {
+        World { random: SystemRandom::new(), seeds: Vec::new() }
+    }
+}
+
+impl Surroundings for World {
+    fn now(&mut self) -> Timestamp {
+        // A clock before 1970 is a clock that went back; the kernel clamps and notes it.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn seed(&mut self) -> Seed {
+        if self.seeds.len() < 16 {
+            self.seeds = vec![0; 4096];
+            self.random.fill(&mut self.seeds).expect("the system has randomness");
+        }
+        let at = self.seeds.len() - 16;
+        let seed = Seed(self.seeds[at..].try_into().expect("16 bytes"));
+        self.seeds.truncate(at);
+        seed
+    }
+}
+
+/// Time and seeds that follow from a number: the same recording gives the same bytes on every machine.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    key: [u8; 16],
+    next: u64,
+    now_ms: u64,
+    step_ms: u64,
+}
+
+impl Fixed {
+    /// Starts at a time and moves on by `step_ms` with each look at the clock.
+    pub fn new(name: &str, now_ms: u64, step_ms: u64) -> Fixed {
+        let key = Digest::of_parts(&[b"dendrer/fixed-seed/v1\n", name.as_bytes()]);
+        Fixed { key: key.0[..16].try_into().expect("16 of 32 bytes"), next: 0, now_ms, step_ms }
+    }
+}
+
+impl Surroundings for Fixed {
+    fn now(&mut self) -> Timestamp {
+        self.now_ms += self.step_ms;
+        Timestamp::from_ms(self.now_ms)
+    }
+
+    fn seed(&mut self) -> Seed {
+        self.next += 1;
+        let digest = Digest::of_parts(&[&self.key, &self.next.to_be_bytes()]);
+        Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
+    }
+}
+
+/// Writes one run.
+pub struct Recorder<'s> {
+    store: &'s mut dyn Store,
+    surroundings: Box<dyn Surroundings>,
+    head: Head,
+    /// Where the store stands: the head after the newest group that was appended.
+    appended: Head,
+    pending: Vec<Record>,
+}
+
+/// A group that was appended and is on its way to the disk.
+#[derive(Debug)]
+#[must_use = "nothing is acknowledged before the group was settled"]
+pub struct Submitted {
+    records: Vec<Record>,
+    ticket: SyncTicket,
+}
+
+impl<'s> Recorder<'s> {
+    /// Begins a new run. Its `run` record is part of the first group.
+    pub fn begin(
+        store: &'s mut dyn Store,
+        start: &Start,
+        mut surroundings: Box<dyn Surroundings>,
+    ) -> Result<Recorder<'s>, Error> {
+        let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
+        let (record, head) = step::begin(store.info().id, start, inputs)?;
+        Ok(Recorder { store, surroundings, appended: head.clone(), head, pending: vec![record] })
+    }
+
+    /// Goes on with a run from where it stands.
+    pub fn resume(
+        store: &'s mut dyn Store,
+        run: &RunName,
+        surroundings: Box<dyn Surroundings>,
+    ) -> Result<Recorder<'s>, Error> {
+        store.refresh()?;
+        let trace = Trace::open(&*store, run)?;
+        let head = trace.at(trace.tip())?.head(trace.start(), run)?;
+        drop(trace);
+        Ok(Recorder { store, surroundings, appended: head.clone(), head, pending: Vec::new() })
+    }
+
+    /// Where the run stands, with what is gathered.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// How many records are gathered and not yet appended.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Judges an intent. What comes out is gathered; it is on record once the group is committed.
+    pub fn propose(&mut self, intent: &Intent) -> Result<Outcome, Error> {
+        let inputs = self.inputs();
+        let outcome = step::step(&mut self.head, intent, inputs)?;
+        match &outcome {
+            Outcome::Committed(record) => self.pending.push(record.clone()),
+            Outcome::Refused(refused) => {
+                self.pending.push(refused.refusal.clone());
+                self.pending.extend(refused.anomaly.clone());
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Puts an anomaly that the runtime saw on record.
+    pub fn note_anomaly(&mut self, anomaly: &Anomaly) -> Result<Record, Error> {
+        let inputs = self.inputs();
+        let record = step::note_anomaly(&mut self.head, anomaly, inputs)?;
+        self.pending.push(record.clone());
+        Ok(record)
+    }
+
+    fn inputs(&mut self) -> Inputs {
+        Inputs { clock: self.surroundings.now(), seed: self.surroundings.seed() }
+    }
+
+    /// Appends the group and starts to make it durable; the next group can be gathered meanwhile.
+    pub fn submit(&mut self) -> Result<Submitted, Error> {
+        let records = std::mem::take(&mut self.pending);
+        if let Err(error) = self.store.append(&records) {
+            // Nothing of the group is on record, so nothing of it may be built upon.
+            self.head = self.appended.clone();
+            return Err(error.into());
+        }
+        self.appended = self.head.clone();
+        Ok(Submitted { records, ticket: self.store.start_sync()? })
+    }
+
+    /// Appends the group without waiting for the disk. Survives the end of the process, not of the machine.
+    pub fn append(&mut self) -> Result<Vec<Record>, Error> {
+        let records = std::mem::take(&mut self.pending);
+        if let Err(error) = self.store.append(&records) {
+            self.head = self.appended.clone();
+            return Err(error.into());
+        }
+        self.appended = self.head.clone();
+        Ok(records)
+    }
+
+    /// Waits until a group is durable and returns its records: now they may be acknowledged.
+    pub fn settle(&mut self, submitted: Submitted) -> Result<Vec<Record>, Error> {
+        self.store.finish_sync(submitted.ticket)?;
+        Ok(submitted.records)
+    }
+
+    /// Makes the group durable and returns its records.
+    pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
+        let submitted = self.submit()?;
+        self.settle(submitted)
+    }
+}

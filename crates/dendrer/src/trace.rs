@@ -1,0 +1,335 @@
+//! A run as a reader sees it: transitions by tick, whoever's records they are, and the state after each.
+//!
+//! A fork's early ticks are its parent's records; a trace follows them there. What is read is read from the
+//! records themselves: snapshots only say where folding may begin, and their root is compared first.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::counters::Counters;
+use dendrer_kernel::replay;
+use dendrer_kernel::step::{AgentHead, Head};
+use dendrer_object::json;
+use dendrer_object::record::Record;
+use dendrer_object::text::nearest;
+use dendrer_object::{Digest, RunName, Timestamp, Value};
+use dendrer_store::{RunSummary, Store, StoreError};
+
+use crate::error::Error;
+
+/// How many records are taken from the store at a time.
+const BATCH: usize = 256;
+
+/// How many states one trace remembers, so that neighbouring questions need not fold twice.
+const STATES_KEPT: usize = 64;
+
+/// A run in a store.
+pub struct Trace<'s> {
+    store: &'s dyn Store,
+    summary: RunSummary,
+    /// The runs that own the ticks, oldest first, each with the last tick it contributes.
+    lineage: Vec<(RunName, u64)>,
+    start: Record,
+    states: RefCell<BTreeMap<u64, Moment>>,
+}
+
+/// A run right after some tick.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    /// The tick.
+    pub tick: u64,
+    /// The id of the record at that tick.
+    pub id: Digest,
+    /// When it was committed.
+    pub ts: Timestamp,
+    /// The state after it.
+    pub state: Value,
+    /// The derived counters after it.
+    pub counters: Counters,
+    /// The newest record of each agent's branch.
+    pub agents: BTreeMap<Arc<str>, AgentHead>,
+}
+
+impl<'s> Trace<'s> {
+    /// Opens a run.
+    pub fn open(store: &'s dyn Store, run: &RunName) -> Result<Trace<'s>, Error> {
+        let Some(summary) = store.run(run)? else { return Err(no_run(store, run)) };
+        let mut lineage = Vec::new();
+        let mut owner = summary.clone();
+        let mut end = summary.head.tick;
+        loop {
+            let begin = read(store, owner.begin)?;
+            let missing = |parent: Digest| Error::MissingPrefix { run: run.clone(), parent };
+            let Some(parent) = begin.header().prev else {
+                let end = end.expect("only a fork can have an unknown tick");
+                lineage.push((owner.name.clone(), end));
+                lineage.reverse();
+                let states = RefCell::default();
+                return Ok(Trace { store, summary, lineage, start: begin, states });
+            };
+            let position = store.find(&parent)?.ok_or_else(|| missing(parent))?;
+            let at = read(store, position)?;
+            let (Some(parent_run), Some(tick)) = (at.header().run.clone(), at.header().tick) else {
+                return Err(missing(parent));
+            };
+            lineage.push((owner.name.clone(), end.unwrap_or(tick)));
+            owner = store.run(&parent_run)?.ok_or_else(|| missing(parent))?;
+            end = Some(tick);
+        }
+    }
+
+    /// The run's name.
+    pub fn name(&self) -> &RunName {
+        &self.summary.name
+    }
+
+    /// What the store knows of the run.
+    pub fn summary(&self) -> &RunSummary {
+        &self.summary
+    }
+
+    /// The runs that own the ticks, oldest first, each with the last tick it contributes.
+    pub fn lineage(&self) -> &[(RunName, u64)] {
+        &self.lineage
+    }
+
+    /// The store it was read from.
+    pub fn store(&self) -> &'s dyn Store {
+        self.store
+    }
+
+    /// The last tick; 0 for a run without transitions.
+    pub fn tip(&self) -> u64 {
+        self.lineage.last().map_or(0, |(_, end)| *end)
+    }
+
+    /// The record with which the lineage begins: goal, stage, reducer and initial state.
+    pub fn start(&self) -> &Record {
+        &self.start
+    }
+
+    /// Returns the transition at a tick; for tick 0 the record with which the run begins.
+    pub fn record(&self, tick: u64) -> Result<Record, Error> {
+        if tick == 0 {
+            return Ok(self.start.clone());
+        }
+        let owner = self.owner(tick)?;
+        match self.store.at(owner, tick)? {
+            Some(position) => read(self.store, position),
+            None => Err(self.damaged(tick)),
+        }
+    }
+
+    fn owner(&self, tick: u64) -> Result<&RunName, Error> {
+        let owner = self.lineage.iter().find(|(_, end)| tick <= *end).map(|(run, _)| run);
+        owner.ok_or_else(|| Error::NoTick { run: self.name().clone(), tick, tip: self.tip() })
+    }
+
+    fn damaged(&self, tick: u64) -> Error {
+        Error::DamagedRecord { run: self.name().clone(), tick, why: "its record did not open".to_owned() }
+    }
+
+    /// Hands over the transitions of a range of ticks in order, until `f` breaks.
+    pub fn for_each(
+        &self,
+        from: u64,
+        to: u64,
+        f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let mut next = from.max(1);
+        while next <= to.min(self.tip()) {
+            let owner = self.owner(next)?;
+            let end = self.lineage.iter().find(|(run, _)| run == owner).map_or(0, |(_, end)| *end).min(to);
+            let batch = self.store.positions(owner, next..=end, BATCH)?;
+            if batch.first().map(|(tick, _)| *tick) != Some(next) {
+                return Err(self.damaged(next));
+            }
+            for (tick, position) in batch {
+                if tick != next {
+                    return Err(self.damaged(next));
+                }
+                if f(tick, read(self.store, position)?).is_break() {
+                    return Ok(());
+                }
+                next += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the run before its first transition.
+    pub fn genesis(&self) -> Result<Moment, Error> {
+        let state = match self.start.content().get("state") {
+            Some(state) => state.clone(),
+            None => Value::object(),
+        };
+        let header = self.start.header();
+        Ok(Moment {
+            tick: 0,
+            id: self.start.id(),
+            ts: header.ts,
+            state,
+            counters: Counters::default(),
+            agents: BTreeMap::new(),
+        })
+    }
+
+    /// Returns the run right after a tick, by the recorded deltas. Needs no reducer and no pack.
+    pub fn at(&self, tick: u64) -> Result<Moment, Error> {
+        if tick > self.tip() {
+            return Err(Error::NoTick { run: self.name().clone(), tick, tip: self.tip() });
+        }
+        let mut moment = self.nearest(tick)?;
+        let mut failed = None;
+        self.for_each(moment.tick + 1, tick, &mut |_, record| match moment.advance(&record) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        match failed {
+            Some(error) => Err(error),
+            None => {
+                self.remember(&moment);
+                Ok(moment)
+            }
+        }
+    }
+
+    /// Hands over the moments of a range of ticks in order, tick `from` first, until `f` breaks.
+    pub fn moments(
+        &self,
+        from: u64,
+        to: u64,
+        f: &mut dyn FnMut(&Moment, Option<&Record>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let mut moment = self.at(from)?;
+        let first = if from == 0 { None } else { Some(self.record(from)?) };
+        if f(&moment, first.as_ref()).is_break() {
+            return Ok(());
+        }
+        let mut failed = None;
+        self.for_each(from + 1, to, &mut |_, record| match moment.advance(&record) {
+            Ok(()) => f(&moment, Some(&record)),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Finds the newest known moment at or before a tick.
+    fn nearest(&self, tick: u64) -> Result<Moment, Error> {
+        let kept = self.states.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone());
+        let owner = self.owner(tick.max(1)).or_else(|_| self.owner(self.tip()))?;
+        let snapshot = match self.store.snapshot(owner, tick) {
+            // A snapshot is derived: one that cannot be read, or does not fit, is as good as none.
+            Ok(Some((at, bytes))) if kept.as_ref().is_none_or(|kept| kept.tick < at) => self.check_snapshot(at, &bytes)?,
+            _ => None,
+        };
+        match snapshot.or(kept) {
+            Some(moment) => Ok(moment),
+            None => self.genesis(),
+        }
+    }
+
+    fn check_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<Option<Moment>, Error> {
+        let record = self.record(tick)?;
+        let moment = Moment::from_snapshot(bytes, &record);
+        Ok(moment.filter(|moment| Some(moment.state.digest()) == replay::state_root(&record)))
+    }
+
+    fn remember(&self, moment: &Moment) {
+        let mut states = self.states.borrow_mut();
+        states.insert(moment.tick, moment.clone());
+        if states.len() > STATES_KEPT {
+            states.pop_first();
+        }
+    }
+
+    /// Lists the refusals and other records beside the chain, in order of commit.
+    pub fn beside(&self) -> Result<Vec<Record>, Error> {
+        let mut found = Vec::new();
+        let mut from = 0;
+        loop {
+            let batch = self.store.beside(self.name(), from, BATCH)?;
+            let Some((last, _)) = batch.last() else { return Ok(found) };
+            from = last + 1;
+            for (position, _) in batch {
+                found.push(read(self.store, position)?);
+            }
+        }
+    }
+}
+
+impl Moment {
+    /// Takes the next transition in, by its recorded delta.
+    pub fn advance(&mut self, record: &Record) -> Result<(), Error> {
+        let state = replay::recorded_state(&self.state, record)?;
+        let content = record.content();
+        let header = record.header();
+        self.counters.add(header.type_name.as_ref().map_or("", |name| name.as_str()), &content);
+        let agent = content.get("agent_id").and_then(Value::as_str);
+        if let (Some(agent), Some(seq)) = (agent, content.get("seq").and_then(Value::as_u64)) {
+            self.agents.insert(agent.into(), AgentHead { seq, id: record.id() });
+        }
+        self.tick = header.tick.unwrap_or(self.tick);
+        self.id = record.id();
+        self.ts = header.ts;
+        self.state = state;
+        Ok(())
+    }
+
+    /// Writes the moment as a snapshot: canonical JSON, derived, checked against the record when it is used.
+    pub fn to_snapshot(&self) -> Vec<u8> {
+        let agents = self.agents.iter().map(|(name, head)| {
+            let head = Value::record([("id", Value::from(head.id)), ("seq", Value::from(head.seq))]);
+            (Arc::clone(name), head)
+        });
+        let value = Value::record([
+            ("agents", Value::array(agents.map(|(name, head)| Value::array([Value::String(name), head])))),
+            ("counters", self.counters.to_value()),
+            ("state", self.state.clone()),
+        ]);
+        json::to_vec(&value)
+    }
+
+    fn from_snapshot(bytes: &[u8], record: &Record) -> Option<Moment> {
+        let value = json::parse_canonical(bytes).ok()?;
+        let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
+            let pair = pair.as_array()?;
+            let head = pair.get(1)?;
+            let head = AgentHead { seq: head.get("seq")?.as_u64()?, id: head.get("id")?.as_str()?.parse().ok()? };
+            Some((Arc::from(pair.get(0)?.as_str()?), head))
+        });
+        Some(Moment {
+            tick: record.header().tick?,
+            id: record.id(),
+            ts: record.header().ts,
+            state: value.get("state")?.clone(),
+            counters: Counters::from_value(value.get("counters")?)?,
+            agents: agents.collect::<Option<_>>()?,
+        })
+    }
+
+    /// Takes the run up again for writing, from here.
+    pub fn head(&self, start: &Record, run: &RunName) -> Result<Head, Error> {
+        Ok(Head::at_moment(start, run.clone(), self.tick, self.id, self.ts, self.state.clone(), self.counters.clone(), self.agents.clone())?)
+    }
+}
+
+/// Reads the record at a position that the store itself named.
+pub(crate) fn read(store: &dyn Store, position: u64) -> Result<Record, Error> {
+    Ok(store.get(position)?.ok_or(StoreError::NoPosition(position))?)
+}
+
+/// Says that there is no such run, and which one may have been meant.
+pub(crate) fn no_run(store: &dyn Store, run: &RunName) -> Error {
+    let names: Vec<RunName> = store.runs(0, 10_000).unwrap_or_default().into_iter().map(|run| run.name).collect();
+    let near = nearest(run.as_str(), names.iter().map(RunName::as_str));
+    Error::NoRun { run: run.to_string(), near: near.and_then(|near| near.parse().ok()) }
+}

@@ -1,0 +1,503 @@
+//! Verification: is the record what was committed, and does replay reproduce it.
+//!
+//! Two facts, never mixed: whether every byte checks out against itself and the signed log (INTACT), and whether
+//! anyone outside the key holder's reach agrees (VERIFIED). What was not checked is part of the answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use dendrer_kernel::reduce::{DeltaReducer, Reducer};
+use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_step};
+use dendrer_kernel::step::Head;
+use dendrer_kernel::verify::{ChainFault, Chains, Line};
+use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
+use dendrer_object::record::{Entry, Record};
+use dendrer_object::{Digest, Pointer, RunName};
+use dendrer_store::{Store, StoreError};
+
+use crate::bundle::Opened;
+use crate::error::Error;
+use crate::trace::Trace;
+
+/// How many findings of one run are listed before they are only counted.
+const FINDINGS_MAX: usize = 20;
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The runs; `None` for all of them.
+    pub runs: Option<Vec<RunName>>,
+    /// Whether to make every transition again, too.
+    pub replay: bool,
+    /// A tip kept elsewhere, which a run must have.
+    pub tip: Option<Digest>,
+    /// A key kept elsewhere, under which the checkpoint must be signed.
+    pub key: Option<VerifierKey>,
+    /// A size and root of the log kept elsewhere, which the log must extend.
+    pub pinned: Option<(u64, Digest)>,
+}
+
+/// One thing that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The code under which `dendrer explain` knows it.
+    pub code: &'static str,
+    /// The run it concerns.
+    pub run: Option<RunName>,
+    /// The tick it concerns.
+    pub tick: Option<u64>,
+    /// The position in the log.
+    pub position: Option<u64>,
+    /// One sentence.
+    pub message: String,
+    /// What is on record.
+    pub stored: Option<String>,
+    /// What was computed from it.
+    pub computed: Option<String>,
+}
+
+/// What was found of one run.
+#[derive(Debug, Clone)]
+pub struct RunReport {
+    /// The run.
+    pub run: RunName,
+    /// Its chain.
+    pub line: Line,
+    /// Replay: how many transitions were made again, or why not all.
+    pub replay: Option<Result<u64, ReplayError>>,
+}
+
+/// The answer in one word; the worst of what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Intact, and something kept elsewhere agrees.
+    Verified,
+    /// Every byte that is here checks out.
+    Intact,
+    /// Something that would be needed is not here.
+    Unverifiable,
+    /// Replay came out differently.
+    Diverged,
+    /// Something is not what was committed.
+    Tampered,
+}
+
+/// Everything that was found.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The answer.
+    pub verdict: Verdict,
+    /// Each run that was asked for.
+    pub runs: Vec<RunReport>,
+    /// What is not as it must be, in the order of the log.
+    pub findings: Vec<Finding>,
+    /// How many more findings there are.
+    pub findings_left_out: usize,
+    /// How many records were opened and compared.
+    pub records: u64,
+    /// The log: its size, and the root computed from the entries.
+    pub log: (u64, Option<Digest>),
+    /// The size of the log that the newest signed checkpoint covers; `None` if there is none.
+    pub signed: Option<u64>,
+    /// What agreed from outside, in words.
+    pub witnesses: Vec<String>,
+    /// What was not checked, in words.
+    pub not_checked: Vec<String>,
+}
+
+/// Verifies a store.
+pub fn store(store: &dyn Store, options: &Options) -> Result<Report, Error> {
+    let mut checker = Checker::new(store, options);
+    let note = match store.checkpoint() {
+        Ok(note) => note,
+        Err(error) => {
+            checker.found(error.code(), None, None, format!("the checkpoint: {error}"));
+            None
+        }
+    };
+    checker.sizes.extend(note.as_ref().and_then(signed_size));
+    checker.walk()?;
+    checker.checkpoint(note.as_ref());
+    checker.finish()
+}
+
+/// Verifies a bundle that was opened.
+pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
+    let options = &Options { runs: Some(opened.bundle.runs.clone()), ..options.clone() };
+    let mut checker = Checker::new(&opened.store, options);
+    checker.walk_bundle(opened);
+    match SignedNote::parse(opened.bundle.checkpoint.as_bytes()) {
+        Ok(note) => checker.bundle_checkpoint(opened, &note),
+        Err(error) => checker.found("E0308", None, None, format!("the checkpoint: {error}")),
+    }
+    let here = opened.bundle.records.len() as u64;
+    if here < opened.bundle.size {
+        let left_out = opened.bundle.size - here;
+        checker.not_checked.push(format!("{left_out} other records of the same log, which the bundle leaves out"));
+    }
+    checker.finish()
+}
+
+struct Checker<'a> {
+    store: &'a dyn Store,
+    options: &'a Options,
+    chains: Chains,
+    findings: Vec<Finding>,
+    left_out: usize,
+    faulty: BTreeMap<Option<RunName>, usize>,
+    records: u64,
+    closed: u64,
+    missing_prefix: bool,
+    frontier: Frontier,
+    /// The sizes of the log that something outside speaks of.
+    sizes: BTreeSet<u64>,
+    roots: BTreeMap<u64, Digest>,
+    signed: Option<u64>,
+    not_checked: Vec<String>,
+    key_checked: bool,
+}
+
+impl<'a> Checker<'a> {
+    fn new(store: &'a dyn Store, options: &'a Options) -> Checker<'a> {
+        Checker {
+            store,
+            options,
+            chains: Chains::default(),
+            findings: Vec::new(),
+            left_out: 0,
+            faulty: BTreeMap::new(),
+            records: 0,
+            closed: 0,
+            missing_prefix: false,
+            frontier: Frontier::new(),
+            sizes: options.pinned.iter().map(|(size, _)| *size).collect(),
+            roots: BTreeMap::new(),
+            signed: None,
+            not_checked: Vec::new(),
+            key_checked: false,
+        }
+    }
+
+    fn found(&mut self, code: &'static str, entry: Option<(u64, &Entry)>, sides: Option<(String, String)>, message: String) {
+        let run = entry.and_then(|(_, entry)| entry.run.clone());
+        let count = self.faulty.entry(run.clone()).or_default();
+        *count += 1;
+        if *count > FINDINGS_MAX {
+            self.left_out += 1;
+            return;
+        }
+        let (stored, computed) = sides.unzip();
+        self.findings.push(Finding {
+            code,
+            tick: entry.and_then(|(_, entry)| entry.tick),
+            position: entry.map(|(position, _)| position),
+            run,
+            message,
+            stored,
+            computed,
+        });
+    }
+
+    fn wanted(&self, run: Option<&RunName>) -> bool {
+        match (&self.options.runs, run) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(wanted), Some(run)) => wanted.contains(run) || self.is_ancestor(run),
+        }
+    }
+
+    /// A fork rests on the beginning of its parent, so that is checked with it.
+    fn is_ancestor(&self, run: &RunName) -> bool {
+        let wanted = self.options.runs.iter().flatten();
+        wanted.filter_map(|name| Trace::open(self.store, name).ok()).any(|trace| {
+            trace.lineage().iter().any(|(owner, _)| owner == run)
+        })
+    }
+
+    /// Opens every record that was asked for, in the order of the log, and folds every entry into the tree.
+    fn walk(&mut self) -> Result<(), Error> {
+        let size = self.store.tree().size;
+        let mut entries = Vec::new();
+        self.store.entries(0..size, &mut |position, entry| {
+            entries.push((position, entry));
+            ControlFlow::Continue(())
+        })?;
+        let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
+        for (position, entry) in &entries {
+            self.frontier.push(leaf_hash(&entry.text()));
+            if self.sizes.contains(&self.frontier.size()) {
+                self.roots.insert(self.frontier.size(), self.frontier.root());
+            }
+            let known = wanted.get(&entry.run).copied();
+            let is_wanted = known.unwrap_or_else(|| self.wanted(entry.run.as_ref()));
+            wanted.entry(entry.run.clone()).or_insert(is_wanted);
+            if !is_wanted {
+                continue;
+            }
+            match self.store.get(*position) {
+                Ok(Some(record)) => self.take(*position, entry, Some(&record)),
+                Ok(None) => self.damaged(*position, entry, &StoreError::NoPosition(*position)),
+                Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => self.damaged(*position, entry, &error),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let tree = self.store.tree();
+        if (self.frontier.size(), self.frontier.root()) != (tree.size, tree.root) {
+            let sides = Some((tree.root.to_string(), self.frontier.root().to_string()));
+            self.found("E0303", None, sides, "the entries of the log do not give its root".to_owned());
+        }
+        if let Some(trouble) = self.store.trouble() {
+            self.found(trouble.code(), None, None, trouble.to_string());
+        }
+        Ok(())
+    }
+
+    fn damaged(&mut self, position: u64, entry: &Entry, error: &StoreError) {
+        let sides = match error {
+            StoreError::Damaged(damage) | StoreError::Lost(damage) => Some((damage.expected.clone(), damage.found.clone())),
+            _ => None,
+        };
+        self.found(error.code(), Some((position, entry)), sides, error.to_string());
+        self.take(position, entry, None);
+    }
+
+    fn walk_bundle(&mut self, opened: &Opened) {
+        let faults: BTreeMap<u64, _> = opened.faults.iter().map(|fault| (fault.position, fault)).collect();
+        for (position, entry) in opened.bundle.positions() {
+            if let Some(fault) = faults.get(&position) {
+                let sides = match &fault.why {
+                    dendrer_object::bundle::RecordFault::Value { stored, computed, .. }
+                    | dendrer_object::bundle::RecordFault::Header { stored, computed } => {
+                        Some((stored.short(), computed.short()))
+                    }
+                    _ => None,
+                };
+                self.found("E0301", Some((position, entry)), sides, fault.why.to_string());
+                self.take(position, entry, None);
+                continue;
+            }
+            let record = self.store.get(position).ok().flatten();
+            self.take(position, entry, record.as_ref());
+        }
+        if opened.root.is_none() {
+            self.found("E0303", None, None, "entries and subtrees do not make a log of the claimed size".to_owned());
+        }
+    }
+
+    fn take(&mut self, position: u64, entry: &Entry, record: Option<&Record>) {
+        self.records += u64::from(record.is_some());
+        if let Some(record) = record {
+            let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
+            let names: Vec<String> = closed.map(|field| field.pointer.dotted()).collect();
+            if !names.is_empty() {
+                self.closed += names.len() as u64;
+                let place = place(entry);
+                self.not_checked.push(format!("{place}: {} (erased or withheld)", names.join(", ")));
+            }
+        }
+        let store = self.store;
+        let tick_of = |id: &Digest| {
+            let position = store.find(id).ok().flatten()?;
+            store.get(position).ok().flatten()?.header().tick
+        };
+        match self.chains.take(entry, record, &tick_of) {
+            Ok(()) => {}
+            Err(fault @ ChainFault::MissingPrefix(_)) => {
+                self.missing_prefix = true;
+                self.not_checked.push(format!("{}: {fault}", place(entry)));
+            }
+            Err(fault) => {
+                let sides = match &fault {
+                    ChainFault::Prev { expected, found } => Some((found.short(), expected.short())),
+                    _ => None,
+                };
+                self.found("E0302", Some((position, entry)), sides, fault.to_string());
+            }
+        }
+    }
+
+    fn checkpoint(&mut self, note: Option<&SignedNote>) {
+        let Some(note) = note else {
+            self.not_checked.push("a signature: no checkpoint was signed yet".to_owned());
+            return;
+        };
+        let Some(checkpoint) = self.open_note(note) else { return };
+        let size = self.store.tree().size;
+        if checkpoint.size() > size {
+            let message = format!("a checkpoint was signed for {} records, and the log has {size}", checkpoint.size());
+            self.found("E0307", None, None, message);
+            return;
+        }
+        let root = if checkpoint.size() == 0 { Some(Frontier::new().root()) } else { self.roots.get(&checkpoint.size()).copied() };
+        if root != Some(checkpoint.root()) {
+            let sides = root.map(|root| (checkpoint.root().short(), root.short()));
+            self.found("E0303", None, sides, "the log is not the one that was signed".to_owned());
+        }
+        if checkpoint.size() < size {
+            self.not_checked.push(format!("a signature over the last {} records", size - checkpoint.size()));
+        }
+        self.signed = Some(checkpoint.size());
+    }
+
+    fn bundle_checkpoint(&mut self, opened: &Opened, note: &SignedNote) {
+        let Some(checkpoint) = self.open_note(note) else { return };
+        if checkpoint.size() != opened.bundle.size || Some(checkpoint.root()) != opened.root {
+            let sides = opened.root.map(|root| (checkpoint.root().short(), root.short()));
+            self.found("E0303", None, sides, "the log of the bundle is not the one that was signed".to_owned());
+        }
+        self.signed = Some(checkpoint.size());
+        self.roots.extend(opened.root.map(|root| (opened.bundle.size, root)));
+    }
+
+    fn open_note(&mut self, note: &SignedNote) -> Option<Checkpoint> {
+        let info = self.store.info();
+        if let Some(key) = self.options.key.as_ref().filter(|key| **key != info.key) {
+            let sides = Some((info.key.to_string(), key.to_string()));
+            self.found("E0308", None, sides, "the log names another key than the one that was given".to_owned());
+        }
+        self.key_checked = self.options.key.is_some();
+        match Checkpoint::open(note, &info.id.origin(), &info.key) {
+            Ok(checkpoint) => Some(checkpoint),
+            Err(error) => {
+                self.found("E0308", None, None, format!("the checkpoint: {error}"));
+                None
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Report, Error> {
+        let names: Vec<RunName> = match &self.options.runs {
+            Some(runs) => runs.clone(),
+            None => self.chains.lines().keys().cloned().collect(),
+        };
+        let mut runs = Vec::new();
+        for run in names {
+            let Some(line) = self.chains.lines().get(&run).cloned() else {
+                return Err(crate::trace::no_run(self.store, &run));
+            };
+            let replay = (self.options.replay && !line.broken).then(|| replay(self.store, &run)).transpose()?;
+            runs.push(RunReport { run, line, replay });
+        }
+        let witnesses = self.witnesses(&runs);
+        let verdict = self.verdict(&runs, !witnesses.is_empty());
+        let size = self.store.tree().size;
+        let root = if self.frontier.size() == size { Some(self.frontier.root()) } else { self.roots.get(&size).copied() };
+        Ok(Report {
+            verdict,
+            runs,
+            findings: self.findings,
+            findings_left_out: self.left_out,
+            records: self.records,
+            log: (size, root),
+            signed: self.signed,
+            witnesses,
+            not_checked: self.not_checked,
+        })
+    }
+
+    /// Compares what was kept elsewhere; what agrees is a witness.
+    fn witnesses(&mut self, runs: &[RunReport]) -> Vec<String> {
+        let mut agreed = Vec::new();
+        if let Some(tip) = self.options.tip {
+            match runs.iter().find(|report| report.line.tip == Some(tip)) {
+                Some(report) => agreed.push(format!("the tip given for {}", report.run)),
+                None => {
+                    let found = runs.first().and_then(|report| report.line.tip);
+                    let sides = found.map(|found| (found.to_string(), tip.to_string()));
+                    let message = "the record is consistent with itself, but its tip is not the one that was given";
+                    self.found("E0304", None, sides, message.to_owned());
+                }
+            }
+        }
+        if let Some((size, root)) = self.options.pinned {
+            match self.roots.get(&size) {
+                Some(found) if *found == root => agreed.push(format!("the log of {size} records pinned here")),
+                Some(found) => {
+                    let sides = Some((root.short(), found.short()));
+                    let message = format!("the log was pinned here at {size} records with another root: there are two histories");
+                    self.found("E0307", None, sides, message);
+                }
+                None => {
+                    let now = self.store.tree().size;
+                    self.found("E0307", None, None, format!("the log was pinned here at {size} records, and has {now}"));
+                }
+            }
+        }
+        agreed
+    }
+
+    fn verdict(&self, runs: &[RunReport], witnessed: bool) -> Verdict {
+        let failed = |wanted: fn(&ReplayError) -> bool| {
+            runs.iter().any(|report| matches!(&report.replay, Some(Err(error)) if wanted(error)))
+        };
+        if !self.findings.is_empty() {
+            return Verdict::Tampered;
+        }
+        if failed(|error| !matches!(error, ReplayError::Erased { .. })) {
+            return Verdict::Diverged;
+        }
+        if self.closed > 0 || self.missing_prefix || failed(|_| true) {
+            return Verdict::Unverifiable;
+        }
+        if witnessed { Verdict::Verified } else { Verdict::Intact }
+    }
+}
+
+fn signed_size(note: &SignedNote) -> Option<u64> {
+    Checkpoint::parse(note.text()).ok().map(|checkpoint| checkpoint.size())
+}
+
+fn place(entry: &Entry) -> String {
+    match (&entry.run, entry.tick) {
+        (Some(run), Some(tick)) => format!("{run}@{tick}"),
+        (Some(run), None) => format!("{run}, {} {}", entry.kind, entry.hash.short()),
+        _ => format!("{} {}", entry.kind, entry.hash.short()),
+    }
+}
+
+/// Makes every transition and every refusal of a run again, and returns how many transitions there were.
+pub fn replay(store: &dyn Store, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
+    let trace = Trace::open(store, run)?;
+    replay_with(&trace, trace.tip(), &DeltaReducer, false, &mut |_, _| ControlFlow::Continue(()))
+}
+
+/// As [`replay`], up to a tick, with a reducer, and handing over the head after each transition.
+pub fn replay_with(
+    trace: &Trace<'_>,
+    to: u64,
+    reducer: &dyn Reducer,
+    twice: bool,
+    f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
+) -> Result<Result<u64, ReplayError>, Error> {
+    let closed = |record: &Record| {
+        record.body().fields().iter().find(|field| record.body().text(field).is_none()).map(|field| field.pointer.clone())
+    };
+    let erased = |tick: u64, pointer: Option<Pointer>| Ok(Err(ReplayError::Erased { tick, pointer }));
+    if let Some(pointer) = closed(trace.start()) {
+        return erased(0, Some(pointer));
+    }
+    let mut refusals: BTreeMap<Digest, Vec<Record>> = BTreeMap::new();
+    for record in trace.beside()? {
+        if let (dendrer_object::record::Kind::Refusal, Some(head)) = (record.header().kind, record.header().head) {
+            refusals.entry(head).or_default().push(record);
+        }
+    }
+    let mut head = Head::at_start(trace.start())?;
+    let mut result = Ok(0);
+    let mut judge = |head: &Head| -> Result<(), ReplayError> {
+        refusals.remove(&head.id()).into_iter().flatten().try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
+    };
+    if let Err(error) = judge(&head) {
+        return Ok(Err(error));
+    }
+    trace.for_each(1, to, &mut |tick, record| {
+        if let Err(error) = replay_step(&mut head, &record, reducer, twice).and_then(|()| judge(&head)) {
+            result = Err(error);
+            return ControlFlow::Break(());
+        }
+        result = Ok(tick);
+        f(&head, &record)
+    })?;
+    Ok(result)
+}
