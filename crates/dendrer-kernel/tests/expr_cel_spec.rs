@@ -1,6 +1,8 @@
 //! The conformance cases of cel-spec as an oracle: what the language accepts means what CEL says, and what it
 //! leaves out is listed by name and reason in `cel-spec-refused.txt`.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -16,7 +18,12 @@ enum Outcome {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, clippy::disallowed_macros, clippy::print_stderr, reason = "reads the published cases")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    clippy::print_stderr,
+    reason = "reads the published cases"
+)]
 fn accepted_cases_mean_what_cel_says_and_the_rest_is_listed() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let vectors = here.join("../../../shared/vectors/cel-spec-simple.jsonl");
@@ -53,7 +60,12 @@ fn accepted_cases_mean_what_cel_says_and_the_rest_is_listed() {
 
 /// `dyn(x)` only tells the checker of CEL to let a mixture of types pass, which the language lets pass anyway.
 #[test]
-#[expect(clippy::disallowed_methods, clippy::disallowed_macros, clippy::print_stderr, reason = "reads the published cases")]
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    clippy::print_stderr,
+    reason = "reads the published cases"
+)]
 fn mixtures_that_cel_accepts_behind_dyn_mean_the_same_without_it() {
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors/cel-spec-simple.jsonl");
     let Ok(cases) = std::fs::read_to_string(&vectors) else {

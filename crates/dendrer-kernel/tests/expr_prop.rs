@@ -2,6 +2,8 @@
 //! tree the generator made, evaluates every branch, keeps integers in 128 bits and never shares a line with
 //! the first.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -247,7 +249,8 @@ fn slow(tree: &Tree, state: &Slow) -> Result<Slow, Fails> {
             if bool_of(condition)? { yes? } else { no? }
         }
         Tree::Call(name, arguments) => {
-            let arguments: Vec<Slow> = arguments.iter().map(|tree| slow(tree, state)).collect::<Result<_, _>>()?;
+            let arguments: Vec<Slow> =
+                arguments.iter().map(|tree| slow(tree, state)).collect::<Result<_, _>>()?;
             call(name, &arguments)?
         }
     })
@@ -357,9 +360,8 @@ fn binary(symbol: &str, left: Slow, right: Slow) -> Result<Slow, Fails> {
         (_, Slow::Int(a), Slow::Int(b)) => int_step(symbol, a, b).map(Slow::Int),
         (_, a, b) => match (acts_as_int(&a), acts_as_int(&b)) {
             (Some(a), Some(b)) => int_step(symbol, a, b).map(Slow::Whole),
-            _ => {
-                double_step(symbol, acts_as_double(&a).ok_or(Fails)?, acts_as_double(&b).ok_or(Fails)?).map(as_data)
-            }
+            _ => double_step(symbol, acts_as_double(&a).ok_or(Fails)?, acts_as_double(&b).ok_or(Fails)?)
+                .map(as_data),
         },
     }
 }
@@ -425,10 +427,10 @@ fn exact(value: &Slow) -> Option<(i128, i128)> {
 }
 
 const NAMES: [&str; 7] = ["a", "n", "b", "c", "l", "m", "zzz"];
-const TEXTS: [&str; 7] = ["", "a", "ab", "b", "text of more than sixteen bytes", "\u{e9}\u{1f600}", "a\"\\\n"];
+const TEXTS: [&str; 7] =
+    ["", "a", "ab", "b", "text of more than sixteen bytes", "\u{e9}\u{1f600}", "a\"\\\n"];
 const DOUBLES: [f64; 10] = [0.0, 1.0, -1.5, 0.1, 0.25, 3.0, 9007199254740993.0, 1e19, -1e300, 1e-300];
-const INTS: [i64; 12] =
-    [0, 1, -1, 2, 3, 7, 2, 1, 9007199254740991, 9007199254740993, i64::MAX, i64::MIN];
+const INTS: [i64; 12] = [0, 1, -1, 2, 3, 7, 2, 1, 9007199254740991, 9007199254740993, i64::MAX, i64::MIN];
 
 /// Draws a tree from random bytes. Most trees are well-typed, or nearly all would be refused by the check; every
 /// now and then a part is of any type.
@@ -463,7 +465,8 @@ impl Draw<'_> {
             2 => Tree::Field(vec!["m", self.of(&NAMES)]),
             3 => Tree::Map(vec![("a", self.any(depth.saturating_sub(1))), ("m", Tree::Int(1))]),
             _ => {
-                let want = self.of(&[Want::Bool, Want::Int, Want::Double, Want::Data, Want::Text, Want::List]);
+                let want =
+                    self.of(&[Want::Bool, Want::Int, Want::Double, Want::Data, Want::Text, Want::List]);
                 self.tree(want, depth)
             }
         }
@@ -483,12 +486,12 @@ impl Draw<'_> {
         }
         let depth = depth - 1;
         match self.pick(40) {
-            0 => return self.any(depth),
+            39 => return self.any(depth),
             1..=3 => {
                 let (yes, no) = (self.boxed(want, depth), self.boxed(want, depth));
                 return Tree::Choose(self.boxed(Want::Bool, depth), yes, no);
             }
-            4..=8 => return self.leaf(want),
+            0 | 4..=8 => return self.leaf(want),
             _ => {}
         }
         match want {
@@ -507,7 +510,11 @@ impl Draw<'_> {
                 }
                 3 => Tree::Minus(self.boxed(want, depth)),
                 4 => Tree::Call("div", vec![self.tree(want, depth), self.tree(want, depth)]),
-                _ => Tree::Binary(self.of(&["+", "-", "*", "%"]), self.boxed(want, depth), self.boxed(want, depth)),
+                _ => Tree::Binary(
+                    self.of(&["+", "-", "*", "%"]),
+                    self.boxed(want, depth),
+                    self.boxed(want, depth),
+                ),
             },
             Want::Double => match self.pick(4) {
                 0 => {
@@ -515,7 +522,11 @@ impl Draw<'_> {
                     Tree::Call("double", vec![self.tree(number, depth)])
                 }
                 1 => Tree::Minus(self.boxed(want, depth)),
-                _ => Tree::Binary(self.of(&["+", "-", "*", "/"]), self.boxed(want, depth), self.boxed(want, depth)),
+                _ => Tree::Binary(
+                    self.of(&["+", "-", "*", "/"]),
+                    self.boxed(want, depth),
+                    self.boxed(want, depth),
+                ),
             },
             Want::Data => match self.pick(8) {
                 0 => Tree::Index(self.boxed(Want::List, depth), self.boxed(Want::Int, depth)),
@@ -525,7 +536,11 @@ impl Draw<'_> {
                     let other = self.number();
                     let symbol = self.of(&["+", "-", "*", "+", "%"]);
                     let pair = (self.boxed(want, depth), self.boxed(other, depth));
-                    if self.pick(2) == 0 { Tree::Binary(symbol, pair.0, pair.1) } else { Tree::Binary(symbol, pair.1, pair.0) }
+                    if self.pick(2) == 0 {
+                        Tree::Binary(symbol, pair.0, pair.1)
+                    } else {
+                        Tree::Binary(symbol, pair.1, pair.0)
+                    }
                 }
             },
         }
@@ -545,7 +560,8 @@ impl Draw<'_> {
             ),
             6 => {
                 let want = self.of(&[Want::Bool, Want::Text, Want::List]);
-                let symbol = if want == Want::List { "==" } else { self.of(&["==", "!=", "<", "<=", ">", ">="]) };
+                let symbol =
+                    if want == Want::List { "==" } else { self.of(&["==", "!=", "<", "<=", ">", ">="]) };
                 Tree::Binary(symbol, self.boxed(want, depth), self.boxed(want, depth))
             }
             7 => {
@@ -581,7 +597,8 @@ impl Draw<'_> {
 fn tree() -> impl Strategy<Value = Tree> {
     prop::collection::vec(any::<u8>(), 1..160).prop_map(|bytes| {
         let mut draw = Draw { bytes: bytes.iter() };
-        let want = draw.of(&[Want::Bool, Want::Data, Want::Bool, Want::Int, Want::Double, Want::List, Want::Text]);
+        let want =
+            draw.of(&[Want::Bool, Want::Data, Want::Bool, Want::Int, Want::Double, Want::List, Want::Text]);
         draw.tree(want, 5)
     })
 }
@@ -606,7 +623,8 @@ fn scalar() -> impl Strategy<Value = Value> {
 /// A state whose members mostly have the types that the trees want.
 fn state() -> impl Strategy<Value = Value> {
     let text = || prop::sample::select(&TEXTS[..]).prop_map(Value::from);
-    let map = prop::collection::vec((prop::sample::select(&NAMES[..5]), number()), 0..5).prop_map(Value::record);
+    let map =
+        prop::collection::vec((prop::sample::select(&NAMES[..5]), number()), 0..5).prop_map(Value::record);
     let list = prop::collection::vec(scalar(), 0..4).prop_map(Value::array);
     let odd = prop::option::weighted(0.2, (prop::sample::select(&NAMES[..]), prop::option::of(scalar())));
     (number(), number(), text(), any::<bool>(), list, map, odd).prop_map(|(a, n, b, c, l, m, odd)| {
@@ -635,7 +653,7 @@ fn churned(value: &Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn both_evaluators_agree(tree in tree(), state in state(), words in any::<bool>()) {
@@ -644,7 +662,6 @@ proptest! {
         let expr = match Expr::parse(&text, &Scope::new()) {
             Ok(expr) => expr,
             Err(error) => {
-                if REF.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 10000 == 0 { eprintln!("{error} {text}"); }
                 prop_assert!(["E0502", "E0507"].contains(&error.code), "{text}: {error}");
                 return Ok(());
             }
@@ -652,8 +669,6 @@ proptest! {
         let expected = slow(&tree, &slow_of(&state)).map(|value| value_of(&value));
         let mut budget = Budget::default();
         let found = expr.evaluate(&Env::of(&state), &mut budget);
-        if found.is_ok() { OKS.fetch_add(1, std::sync::atomic::Ordering::Relaxed); } else { ERR.fetch_add(1, std::sync::atomic::Ordering::Relaxed); }
-        if (OKS.load(std::sync::atomic::Ordering::Relaxed)+ERR.load(std::sync::atomic::Ordering::Relaxed)) % 20000 == 0 { eprintln!("{REF:?} {OKS:?} {ERR:?} {text}"); }
         match (&found, &expected) {
             (Ok(found), Ok(expected)) => prop_assert_eq!(found, expected, "{}", text),
             (Err(EvalError::Uncertain(_)), Err(Fails)) => {}
@@ -721,7 +736,3 @@ fn the_state_of_a_file_is_read_as_the_second_evaluator_reads_it() {
     assert_eq!(map["b"], Slow::Broken(0.5));
     assert_eq!(map["c"], Slow::Whole(1 << 80));
 }
-
-static REF: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-static OKS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-static ERR: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);

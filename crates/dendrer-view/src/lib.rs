@@ -1,1 +1,46 @@
-//! Under construction.
+//! Answers as rows, text and documents; no terminal, no HTML, no files.
+//!
+//! Whatever comes out of a trace was written by someone who may be hostile: it reaches text only through
+//! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
+
+pub mod bisect;
+pub mod log;
+pub mod quote;
+pub mod runs;
+pub mod schemas;
+pub mod show;
+pub mod table;
+pub mod verify;
+
+use dendrer_object::Value;
+
+/// How sure an answer is (one of the words of the JSON contract).
+pub const EXACT: &str = "exact";
+/// As [`EXACT`], for what is an aid to thought.
+pub const HEURISTIC: &str = "heuristic";
+/// As [`EXACT`], for what is simply on record.
+pub const RECORDED: &str = "recorded";
+
+/// Begins a document: `schema` first in meaning, wherever canonical order puts it.
+pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
+    let schema = ("schema", Value::from(format!("dendrer.{schema}/1")));
+    Value::record(members.into_iter().chain([schema]))
+}
+
+/// Returns "1 tick", "2 ticks".
+pub fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(n), if n == 1 { one } else { many })
+}
+
+/// Writes an integer with commas between thousands.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -14,3 +14,6 @@ pub mod verify;
 pub use error::Error;
 pub use recorder::Recorder;
 pub use trace::Trace;
+
+pub use dendrer_kernel as kernel;
+pub use dendrer_store as store;

@@ -7,8 +7,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Start};
-use dendrer_object::record::{Record, Seed};
-use dendrer_object::{Digest, Intent, RunName, Timestamp};
+use dendrer_object::record::{Author, Body, Header, Kind, Record, Seed, cut};
+use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
 use dendrer_store::{Store, SyncTicket};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -166,6 +166,12 @@ impl<'s> Recorder<'s> {
         Inputs { clock: self.surroundings.now(), seed: self.surroundings.seed() }
     }
 
+    /// Takes the gathered group back: what would have been committed. The head stands where the store stands.
+    pub fn discard(&mut self) -> Vec<Record> {
+        self.head = self.appended.clone();
+        std::mem::take(&mut self.pending)
+    }
+
     /// Appends the group and starts to make it durable; the next group can be gathered meanwhile.
     pub fn submit(&mut self) -> Result<Submitted, Error> {
         let records = std::mem::take(&mut self.pending);
@@ -200,4 +206,32 @@ impl<'s> Recorder<'s> {
         let submitted = self.submit()?;
         self.settle(submitted)
     }
+}
+
+/// Writes the first record of a store's log: the key under which its checkpoints are signed. Binds key and log, so
+/// that neither can be exchanged alone.
+pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Surroundings) -> Result<Record, Error> {
+    let info = store.info();
+    let content = Value::record([
+        ("format", Value::from(info.format)),
+        ("purpose", Value::from("log")),
+        ("verifier", Value::from(info.key.to_string())),
+    ]);
+    let header = Header {
+        store: info.id,
+        kind: Kind::Key,
+        run: None,
+        tick: None,
+        prev: None,
+        head: None,
+        type_name: None,
+        author: Author::Kernel,
+        ts: surroundings.now(),
+        links: Vec::new(),
+        pack: None,
+    };
+    let fields = cut(content.as_object().expect("content is an object"));
+    let record = Record::seal(header, Body::commit(&fields, surroundings.seed())?)?;
+    store.commit(std::slice::from_ref(&record))?;
+    Ok(record)
 }

@@ -4,6 +4,7 @@
 //! recursion over one, dropping it included, fits on any stack. Chains (`a + b - c`, `a && b && c`,
 //! `a ? b : c ? d : e`, `a.b.c[0]`) are one node each and may be as long as the limit on nodes allows.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use dendrer_object::{Digest, Value, tag};
@@ -130,9 +131,25 @@ impl Comparison {
             Comparison::GreaterEqual => ">=",
         }
     }
+
+    /// Tells whether two values in this order compare so.
+    pub(super) fn accepts(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::LessEqual => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::GreaterEqual => order.is_ge(),
+        }
+    }
 }
 
 impl Operator {
+    pub(super) fn is_sum(self) -> bool {
+        matches!(self, Operator::Add | Operator::Subtract)
+    }
+
     pub(super) fn symbol(self) -> &'static str {
         match self {
             Operator::Add => "+",

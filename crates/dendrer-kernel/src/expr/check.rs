@@ -118,7 +118,9 @@ pub(super) fn check(node: &Node) -> Result<Type, ExprError> {
 pub(super) fn check_condition(node: &Node) -> Result<(), ExprError> {
     match check(node)? {
         Type::Bool | Type::Any => Ok(()),
-        other => Err(ExprError::new(TYPE, node.span, format!("a condition is true or false, and this is {other}"))),
+        other => {
+            Err(ExprError::new(TYPE, node.span, format!("a condition is true or false, and this is {other}")))
+        }
     }
 }
 
@@ -152,7 +154,9 @@ fn check_path(path: &Path) -> Result<Type, ExprError> {
             StepKind::Computed(node) => match check(node)? {
                 Type::String => (Type::String, Type::Map),
                 number @ (Type::Int | Type::Number) => (number, Type::List),
-                Type::Any if matches!(container, Type::List | Type::Map | Type::Any) => (Type::Any, container),
+                Type::Any if matches!(container, Type::List | Type::Map | Type::Any) => {
+                    (Type::Any, container)
+                }
                 other => (other, Type::Any),
             },
         };
@@ -179,7 +183,10 @@ fn check_comparison(comparison: Comparison, pair: &[Node; 2], span: Span) -> Res
             return Ok(Type::Bool);
         }
         let always = if comparison == Comparison::Equal { "never" } else { "always" };
-        let message = format!("{left} and {right} are {always} {}", if always == "never" { "equal" } else { "unequal" });
+        let message = format!(
+            "{left} and {right} are {always} {}",
+            if always == "never" { "equal" } else { "unequal" }
+        );
         return Err(ExprError::new(TYPE, span, message));
     }
     let ordered = |found: Type| found.is_number() || found.may_be(&[Type::String, Type::Bool]);
@@ -196,7 +203,9 @@ fn check_in(pair: &[Node; 2], span: Span) -> Result<Type, ExprError> {
         Type::Map if item.may_be(&[Type::String]) => Ok(Type::Bool),
         // Nothing is in an empty map, whatever its keys would be.
         Type::Map if matches!(&pair[1].kind, Kind::Map(entries, _) if entries.is_empty()) => Ok(Type::Bool),
-        Type::Map => Err(ExprError::new(TYPE, span, format!("the keys of a map are strings, and this is {item}"))),
+        Type::Map => {
+            Err(ExprError::new(TYPE, span, format!("the keys of a map are strings, and this is {item}")))
+        }
         Type::String => {
             Err(mismatch(span, "in", &[item, container]).hint("a part of a string is found by a.contains(b)"))
         }
@@ -216,15 +225,13 @@ fn check_choice(cases: &[(Node, Node)], last: &Node) -> Result<Type, ExprError> 
 fn check_chain(first: &Node, rest: &[(Operator, Node)]) -> Result<Type, ExprError> {
     let mut left = check(first)?;
     let mut span = first.span;
+    let mut has_data = reads_data(first);
     for (operator, node) in rest {
         let right = check(node)?;
         span = span.to(node.span);
+        has_data |= reads_data(node);
         left = match operator {
-            Operator::Divide => {
-                // Divided at check time means: the text alone says whether 1 / 2 is 0 or 0.5.
-                let has_data = reads_data(first) || rest.iter().any(|(_, node)| reads_data(node));
-                check_division(left, right, has_data, span)?
-            }
+            Operator::Divide => check_division(left, right, has_data, span)?,
             _ => combine(*operator, left, right).ok_or_else(|| no_overload(*operator, left, right, span))?,
         };
     }
@@ -263,7 +270,9 @@ fn check_division(left: Type, right: Type, has_data: bool, span: Span) -> Result
     match (left, right) {
         (Type::Double, Type::Double) => Ok(Type::Double),
         (Type::Int, Type::Int) if !has_data => Ok(Type::Int),
-        (Type::Int, Type::Double) | (Type::Double, Type::Int) => Err(no_overload(Operator::Divide, left, right, span)),
+        (Type::Int, Type::Double) | (Type::Double, Type::Int) => {
+            Err(no_overload(Operator::Divide, left, right, span))
+        }
         (a, b) if a.may_match(Type::Number) && b.may_match(Type::Number) => {
             let message = "`/` on a value from data could drop the fraction or keep it";
             Err(ExprError::new(DIVISION, span, message)

@@ -137,7 +137,8 @@ fn render(head: &str, text: &str, span: Span, hint: Option<&str>) -> String {
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
     // A tab and a line of thousands of characters would both push the caret off its place.
-    let printable = |part: &str| part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    let printable =
+        |part: &str| part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
     let before: String = tail(&text[line_start..start], CONTEXT);
     let marked = &text[start..end.clamp(start, line_end)];
     let after: String = text[start..line_end].chars().skip(marked.chars().count()).take(CONTEXT).collect();

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use dendrer_object::number::SAFE_INTEGER_MAX;
 use dendrer_object::{Array, Digest, Object, Value, tag};
 
 use super::ast::{Base, Comparison, Function, Kind, Node, Operator, Path, Step, StepKind};
@@ -53,6 +54,16 @@ impl<'a> Val<'a> {
             Val::Owned(value) => View::of(value),
             Val::Bool(value) => View::Bool(*value),
             Val::Num(num) => View::Num(num.clone()),
+        }
+    }
+
+    /// Returns the double that stands for a number exactly, if one does. Comparing these is comparing the numbers.
+    fn as_double(&self) -> Option<f64> {
+        match self {
+            Val::Ref(Value::Number(number)) | Val::Num(Num::Data(number)) => number.as_f64(),
+            Val::Num(Num::Double(value)) => Some(*value),
+            Val::Num(Num::Int(value)) if value.unsigned_abs() <= SAFE_INTEGER_MAX => Some(*value as f64),
+            _ => None,
         }
     }
 
@@ -158,19 +169,16 @@ impl<'a> Machine<'a, '_> {
         if let Kind::Path(path) = &node.kind {
             return self.path(path, node.span);
         }
+        if let Some(found) = self.decide(node) {
+            return found.map(Val::Bool);
+        }
         self.budget.spend(1)?;
         Ok(match &node.kind {
             Kind::Literal(value) | Kind::Constant(_, value) => Val::Ref(value),
             Kind::Int(value) => Val::Num(Num::Int(*value)),
             Kind::Double(value) => Val::Num(Num::Double(*value)),
             Kind::Path(path) => self.path(path, node.span)?,
-            Kind::Has(path) => Val::Bool(self.has(path, node.span)?),
-            Kind::Not(inner) => Val::Bool(!self.truth(inner, "!")?),
             Kind::Negate(inner) => self.negate(inner)?,
-            Kind::And(parts) => Val::Bool(self.all_equal(parts, true)?),
-            Kind::Or(parts) => Val::Bool(!self.all_equal(parts, false)?),
-            Kind::Compare(comparison, pair) => Val::Bool(self.compare(*comparison, pair)?),
-            Kind::In(pair) => Val::Bool(self.contains(pair)?),
             Kind::Chain(first, rest) => self.chain(first, rest)?,
             Kind::Choose(cases, last) => return self.choose(cases, last),
             Kind::Call(function, arguments) => self.call(*function, arguments)?,
@@ -181,7 +189,30 @@ impl<'a> Machine<'a, '_> {
                 Val::Owned(Value::array(items?))
             }
             Kind::Map(entries, None) => self.map(entries)?,
+            Kind::Has(_) | Kind::Not(_) | Kind::And(_) | Kind::Or(_) | Kind::Compare(..) | Kind::In(_) => {
+                unreachable!("decided just above")
+            }
         })
+    }
+
+    /// Evaluates a node that can only be true or false, without a detour over values; `None` for any other.
+    fn decide(&mut self, node: &'a Node) -> Option<Result<bool, EvalError>> {
+        let decided = match &node.kind {
+            Kind::Has(path) => self.budget.spend(1).and_then(|()| self.has(path, node.span)),
+            Kind::Not(inner) => {
+                self.budget.spend(1).and_then(|()| self.truth(inner, "!")).map(|found| !found)
+            }
+            Kind::And(parts) => self.budget.spend(1).and_then(|()| self.all_equal(parts, true)),
+            Kind::Or(parts) => {
+                self.budget.spend(1).and_then(|()| self.all_equal(parts, false)).map(|found| !found)
+            }
+            Kind::Compare(comparison, pair) => {
+                self.budget.spend(1).and_then(|()| self.compare(*comparison, pair))
+            }
+            Kind::In(pair) => self.budget.spend(1).and_then(|()| self.contains(pair)),
+            _ => return None,
+        };
+        Some(decided)
     }
 
     /// Evaluates a whole text as a condition.
@@ -196,6 +227,9 @@ impl<'a> Machine<'a, '_> {
 
     /// Evaluates an operand that is true or false.
     fn truth(&mut self, node: &'a Node, symbol: &str) -> Result<bool, EvalError> {
+        if let Some(found) = self.decide(node) {
+            return found;
+        }
         let value = self.eval(node)?;
         value.as_bool().ok_or_else(|| wrong(node, &value.view(), symbol, "a boolean"))
     }
@@ -235,6 +269,11 @@ impl<'a> Machine<'a, '_> {
 
     fn compare(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
         let (left, right) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
+        if let (Some(a), Some(b)) = (left.as_double(), right.as_double())
+            && let Some(order) = a.partial_cmp(&b)
+        {
+            return Ok(comparison.accepts(order));
+        }
         let (left, right) = (left.view(), right.view());
         if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
             let span = pair[0].span.to(pair[1].span);
@@ -249,12 +288,7 @@ impl<'a> Machine<'a, '_> {
             }
             _ => return Err(wrong_order(comparison, pair, &left, &right)),
         };
-        Ok(match comparison {
-            Comparison::Less => order == Ordering::Less,
-            Comparison::LessEqual => order != Ordering::Greater,
-            Comparison::Greater => order == Ordering::Greater,
-            _ => order != Ordering::Less,
-        })
+        Ok(comparison.accepts(order))
     }
 
     /// Compares whole values. Different types are different; what was withheld is neither.
@@ -326,7 +360,9 @@ impl<'a> Machine<'a, '_> {
                 }
                 first_error.map_or(Ok(false), Err)
             }
-            (View::Text("counters"), View::Map(_)) if is_whole_state(&pair[1]) => Ok(self.env.counters.is_some()),
+            (View::Text("counters"), View::Map(_)) if is_whole_state(&pair[1]) => {
+                Ok(self.env.counters.is_some())
+            }
             (View::Text(name), View::Map(map)) => {
                 self.budget.spend(price(name.len()))?;
                 Ok(map.contains_key(&stored(name)))
@@ -341,10 +377,12 @@ impl<'a> Machine<'a, '_> {
         for (index, (operator, node)) in rest.iter().enumerate() {
             let right = self.eval(node)?;
             left = match (left.view(), right.view()) {
-                (View::Num(a), View::Num(b)) => number::combine(*operator, &a, &b).map(Val::Num).map_err(|why| {
-                    let operands: Vec<&Node> = operands(first, &rest[..=index]).collect();
-                    trouble(why, &operands)
-                })?,
+                (View::Num(a), View::Num(b)) => {
+                    number::combine(*operator, &a, &b).map(Val::Num).map_err(|why| {
+                        let operands: Vec<&Node> = operands(first, &rest[..=index]).collect();
+                        trouble(why, &operands)
+                    })?
+                }
                 (View::Text(a), View::Text(b)) if *operator == Operator::Add => {
                     self.budget.spend(price(a.len() + b.len()))?;
                     Val::Owned(Value::from([a, b].concat()))
@@ -382,9 +420,9 @@ impl<'a> Machine<'a, '_> {
             }
             (Function::Double | Function::Int, _) => self.convert(function, view, &arguments[0]),
             (Function::Div, Some(second)) => match (view, second.view()) {
-                (View::Num(a), View::Num(b)) => {
-                    number::div(&a, &b).map(Val::Num).map_err(|why| trouble(why, &[&arguments[0], &arguments[1]]))
-                }
+                (View::Num(a), View::Num(b)) => number::div(&a, &b)
+                    .map(Val::Num)
+                    .map_err(|why| trouble(why, &[&arguments[0], &arguments[1]])),
                 (View::Num(_), other) => Err(wrong(&arguments[1], &other, "div", "numbers")),
                 (other, _) => Err(wrong(&arguments[0], &other, "div", "numbers")),
             },
@@ -415,7 +453,10 @@ impl<'a> Machine<'a, '_> {
                     _ => text.parse().ok().map(Num::Int),
                 };
                 return num.map(Val::Num).ok_or_else(|| {
-                    let message = format!("the text is not that of {}", if function == Function::Double { "a double" } else { "an int" });
+                    let message = format!(
+                        "the text is not that of {}",
+                        if function == Function::Double { "a double" } else { "an int" }
+                    );
                     uncertain(node.span, path_of(node), message, None)
                 });
             }
@@ -448,7 +489,10 @@ impl<'a> Machine<'a, '_> {
             _ => Val::Ref(self.root(path, span)?),
         };
         let found = match &base {
-            Val::Ref(value) => Val::Ref(self.walk(value, path, span)?),
+            Val::Ref(value) => Val::Ref(match named(value, path) {
+                Some(found) => found,
+                None => self.walk(value, path, span)?,
+            }),
             Val::Owned(value) => Val::Owned(self.walk(value, path, span)?.clone()),
             Val::Bool(_) | Val::Num(_) => return Err(no_members(path, 0, &base.view())),
         };
@@ -467,7 +511,9 @@ impl<'a> Machine<'a, '_> {
         let found = match &path.base {
             Base::State => Some(self.env.state),
             Base::Counters => self.env.counters,
-            Base::Root(name) => self.env.others.iter().find(|(known, _)| **known == **name).map(|(_, value)| *value),
+            Base::Root(name) => {
+                self.env.others.iter().find(|(known, _)| **known == **name).map(|(_, value)| *value)
+            }
             Base::Node(_) => unreachable!("asked of names only"),
         };
         found.ok_or_else(|| {
@@ -528,8 +574,12 @@ impl<'a> Machine<'a, '_> {
         'a: 'v,
     {
         match (&path.steps[index].kind, container) {
-            (StepKind::Key(key), Value::Object(object)) => member(object, &key.stored, &key.digest, path, index),
-            (StepKind::Index(at), Value::Array(array)) => Ok(usize::try_from(*at).ok().and_then(|at| array.get(at))),
+            (StepKind::Key(key), Value::Object(object)) => {
+                member(object, &key.stored, &key.digest, path, index)
+            }
+            (StepKind::Index(at), Value::Array(array)) => {
+                Ok(usize::try_from(*at).ok().and_then(|at| array.get(at)))
+            }
             (StepKind::Computed(node), _) => {
                 computed.push(self.eval(node)?);
                 let at = computed[computed.len() - 1].view();
@@ -568,6 +618,14 @@ impl<'a> Machine<'a, '_> {
             (other, _) => Err(no_members(path, index, &View::of(other))),
         }
     }
+}
+
+/// Follows a path that has names alone and misses nothing, which nearly all do.
+fn named<'v>(base: &'v Value, path: &Path) -> Option<&'v Value> {
+    path.steps.iter().try_fold(base, |value, step| match (&step.kind, value) {
+        (StepKind::Key(key), Value::Object(object)) => object.get_hashed(&key.stored, &key.digest),
+        _ => None,
+    })
 }
 
 fn member<'v>(
@@ -674,7 +732,8 @@ fn blamed(nodes: [&Node; 2]) -> usize {
 fn wrong_order(comparison: Comparison, pair: &[Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {
     let symbol = comparison.symbol();
     let views = [left, right];
-    let unordered = views.iter().position(|view| !matches!(view, View::Num(_) | View::Text(_) | View::Bool(_)));
+    let unordered =
+        views.iter().position(|view| !matches!(view, View::Num(_) | View::Text(_) | View::Bool(_)));
     if let Some(at) = unordered {
         return wrong(&pair[at], views[at], symbol, "numbers, strings or booleans");
     }

@@ -28,14 +28,15 @@ pub(super) enum Kind<'t> {
 
 /// Longer symbols come before those they begin with.
 const SYMBOLS: [&str; 24] = [
-    "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")", "[",
-    "]", "{", "}",
+    "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")",
+    "[", "]", "{", "}",
 ];
 
 /// Cuts the whole text.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ExprError> {
     if text.len() > super::TEXT_SIZE_MAX {
-        let message = format!("{} bytes are more than the {} an expression may have", text.len(), super::TEXT_SIZE_MAX);
+        let message =
+            format!("{} bytes are more than the {} an expression may have", text.len(), super::TEXT_SIZE_MAX);
         return Err(ExprError::new(LIMIT, Span::new(0, 0), message));
     }
     let mut lexer = Lexer { text, at: 0 };
@@ -137,7 +138,8 @@ impl<'t> Lexer<'t> {
         self.skip_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b'-' | b'/' | b' '));
         let name = &self.text[start + 1..self.at];
         if name.is_empty() || self.peek(0) != Some(b'`') {
-            let error = self.error(start, "a quoted name holds letters, digits, blanks and _ . - / up to the next `");
+            let error =
+                self.error(start, "a quoted name holds letters, digits, blanks and _ . - / up to the next `");
             return Err(error.hint("any other name is written as an index: state[\"name\"]"));
         }
         self.at += 1;
@@ -216,7 +218,9 @@ impl<'t> Lexer<'t> {
             match self.rest().chars().next() {
                 None => return Err(self.error(start, "the string has no end")),
                 Some('\n' | '\r') if quote.len() == 1 => {
-                    return Err(self.error(start, "the string does not end on its line").hint("write \\n for a line feed"));
+                    return Err(self
+                        .error(start, "the string does not end on its line")
+                        .hint("write \\n for a line feed"));
                 }
                 Some('\\') if !raw => text.push(self.escape()?),
                 Some(c) => {

@@ -14,21 +14,28 @@ pub(super) const COUNTERS: [&str; 8] = [
 ];
 
 /// Top-level fields of a state that exist without a declaration (design, section 5).
-pub(super) const BUILT_IN_FIELDS: [&str; 8] = [
-    "beliefs",
-    "context_stack",
-    "counters",
-    "goals",
-    "kernel_anomalies",
-    "memory",
-    "policy",
-    "progress",
-];
+pub(super) const BUILT_IN_FIELDS: [&str; 8] =
+    ["beliefs", "context_stack", "counters", "goals", "kernel_anomalies", "memory", "policy", "progress"];
 
 /// Words that CEL keeps for itself; after a dot they are names like any other.
 pub(super) const RESERVED: [&str; 17] = [
-    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "namespace",
-    "package", "return", "var", "void", "while",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "namespace",
+    "package",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// Words of the grammar, which are no names even after a dot.
@@ -187,9 +194,13 @@ mod tests {
 
     #[test]
     fn distances_count_single_slips() {
-        for (a, b, expected) in
-            [("", "abc", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("state", "stat", 1), ("kitten", "sitting", 3)]
-        {
+        for (a, b, expected) in [
+            ("", "abc", 3),
+            ("abc", "abc", 0),
+            ("abc", "acb", 1),
+            ("state", "stat", 1),
+            ("kitten", "sitting", 3),
+        ] {
             assert_eq!(distance(a, b), expected, "{a} {b}");
             assert_eq!(distance(b, a), expected, "{b} {a}");
         }

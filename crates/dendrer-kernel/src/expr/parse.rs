@@ -15,7 +15,8 @@ use super::{DEPTH_MAX, NODES_MAX, Scope, names};
 
 /// Parses a whole text.
 pub(super) fn parse(text: &str, scope: &Scope) -> Result<Node, ExprError> {
-    let mut parser = Parser { tokens: lex::tokens(text)?, at: 0, scope, nodes: 0, nesting: 0, loose_not: None };
+    let mut parser =
+        Parser { tokens: lex::tokens(text)?, at: 0, scope, nodes: 0, nesting: 0, loose_not: None };
     let node = parser.expression()?;
     match parser.peek() {
         Lexeme::End => Ok(node),
@@ -81,23 +82,27 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn build(&mut self, kind: Kind, span: Span) -> Result<Node, ExprError> {
-        let mut node = Node { kind, span, depth: 1 };
+        let node = Node { kind, span, depth: 1 };
         let mut below = 0;
         node.children(&mut |child| below = below.max(child.depth));
         let own = match &node.kind {
             Kind::Path(path) | Kind::Has(path) => 1 + path.steps.len(),
-            Kind::Chain(_, rest) => rest.len(),
             _ => 1,
         };
+        self.count(node.kind, span, below, own)
+    }
+
+    /// Makes a node of a kind whose children are at most `below` deep and that adds `own` to the number of nodes.
+    fn count(&mut self, kind: Kind, span: Span, below: u8, own: usize) -> Result<Node, ExprError> {
         self.nodes += own;
         if self.nodes > NODES_MAX {
-            return Err(ExprError::new(LIMIT, span, format!("the expression has more than {NODES_MAX} nodes")));
+            let message = format!("the expression has more than {NODES_MAX} nodes");
+            return Err(ExprError::new(LIMIT, span, message));
         }
         if usize::from(below) >= DEPTH_MAX {
             return Err(too_deep(span));
         }
-        node.depth = below + 1;
-        Ok(node)
+        Ok(Node { kind, span, depth: below + 1 })
     }
 
     fn expression(&mut self) -> Result<Node, ExprError> {
@@ -111,13 +116,17 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn choice(&mut self) -> Result<Node, ExprError> {
-        let mut last = self.or()?;
+        let first = self.binary(Level::Or)?;
+        if self.is("?") { self.choose(first) } else { Ok(first) }
+    }
+
+    fn choose(&mut self, mut last: Node) -> Result<Node, ExprError> {
         let mut cases = Vec::new();
         while self.eat("?") {
-            let chosen = self.or()?;
+            let chosen = self.binary(Level::Or)?;
             self.expect(":")?;
             cases.push((last, chosen));
-            last = self.or()?;
+            last = self.binary(Level::Or)?;
         }
         let Some((first, _)) = cases.first() else { return Ok(last) };
         let span = first.span.to(last.span);
@@ -128,113 +137,82 @@ impl<'t> Parser<'t, '_> {
         self.build(Kind::Choose(cases, Box::new(last)), span)
     }
 
-    fn or(&mut self) -> Result<Node, ExprError> {
-        let mut parts = vec![self.and()?];
-        while self.is("||") || self.is_word("or") {
-            self.advance();
-            parts.push(self.and()?);
-        }
-        self.join(parts, Kind::Or, |kind| if let Kind::Or(parts) = kind { Ok(parts) } else { Err(kind) })
+    // Nested parentheses pay for every function between two of them with stack. So there is one function for all
+    // levels of operators, and what comes behind an operand is read in a function of its own.
+
+    /// Reads operands joined by operators that bind at least as tightly as `level`.
+    fn binary(&mut self, level: Level) -> Result<Node, ExprError> {
+        let left = self.unary()?;
+        self.joined(left, level)
     }
 
-    fn and(&mut self) -> Result<Node, ExprError> {
-        let mut parts = vec![self.relation()?];
-        while self.is("&&") || self.is_word("and") {
-            self.advance();
-            parts.push(self.relation()?);
-        }
-        self.join(parts, Kind::And, |kind| if let Kind::And(parts) = kind { Ok(parts) } else { Err(kind) })
-    }
-
-    /// Makes one node of operands; those of the same kind that stood in parentheses are taken in, because the
-    /// order of evaluation and the outcome are the same.
-    fn join(
-        &mut self,
-        mut parts: Vec<Node>,
-        make: fn(Vec<Node>) -> Kind,
-        take: fn(Kind) -> Result<Vec<Node>, Kind>,
-    ) -> Result<Node, ExprError> {
-        if parts.len() == 1 {
-            return Ok(parts.remove(0));
-        }
-        let span = parts[0].span.to(parts[parts.len() - 1].span);
-        let mut flat = Vec::with_capacity(parts.len());
-        for Node { kind, span, depth } in parts {
-            match take(kind) {
-                Ok(inner) => flat.extend(inner),
-                Err(kind) => flat.push(Node { kind, span, depth }),
+    fn joined(&mut self, mut left: Node, level: Level) -> Result<Node, ExprError> {
+        while let Some(infix) = self.infix()? {
+            let found = infix.level();
+            if found < level {
+                break;
             }
-        }
-        self.build(make(flat), span)
-    }
-
-    fn relation(&mut self) -> Result<Node, ExprError> {
-        let mut left = self.chain(0)?;
-        loop {
-            let comparison = match self.peek() {
-                Lexeme::Symbol("==") => Some(Comparison::Equal),
-                Lexeme::Symbol("!=") => Some(Comparison::NotEqual),
-                Lexeme::Symbol("<") => Some(Comparison::Less),
-                Lexeme::Symbol("<=") => Some(Comparison::LessEqual),
-                Lexeme::Symbol(">") => Some(Comparison::Greater),
-                Lexeme::Symbol(">=") => Some(Comparison::GreaterEqual),
-                Lexeme::Name("in") => None,
-                Lexeme::Name("not") => {
-                    return Err(self.unexpected("an operator").hint("absence is written !(x in list)"));
-                }
-                _ => return Ok(left),
-            };
-            self.refuse_loose_not()?;
-            self.advance();
-            let right = self.chain(0)?;
-            let span = left.span.to(right.span);
-            let pair = Box::new([left, right]);
-            let kind = match comparison {
-                Some(comparison) => Kind::Compare(comparison, pair),
-                None => Kind::In(pair),
-            };
-            left = self.build(kind, span)?;
-        }
-    }
-
-    /// Reads sums (level 0) or products (level 1).
-    fn chain(&mut self, level: usize) -> Result<Node, ExprError> {
-        let first = if level == 0 { self.chain(1)? } else { self.unary()? };
-        let mut rest = Vec::new();
-        loop {
-            let operator = match (level, self.peek()) {
-                (0, Lexeme::Symbol("+")) => Operator::Add,
-                (0, Lexeme::Symbol("-")) => Operator::Subtract,
-                (1, Lexeme::Symbol("*")) => Operator::Multiply,
-                (1, Lexeme::Symbol("/")) => Operator::Divide,
-                (1, Lexeme::Symbol("%")) => Operator::Remainder,
-                _ => break,
-            };
-            self.refuse_loose_not()?;
-            self.advance();
-            rest.push((operator, if level == 0 { self.chain(1)? } else { self.unary()? }));
-        }
-        let Some((_, last)) = rest.last() else { return Ok(first) };
-        let span = first.span.to(last.span);
-        self.build_chain(level, first, rest, span)
-    }
-
-    /// `(a + b) - c` is `a + b - c`: parentheses on the left say what is so anyway.
-    fn build_chain(
-        &mut self,
-        level: usize,
-        first: Node,
-        rest: Vec<(Operator, Node)>,
-        span: Span,
-    ) -> Result<Node, ExprError> {
-        match first.kind {
-            Kind::Chain(start, mut steps) if is_sum(&steps) == (level == 0) => {
-                steps.extend(rest);
-                self.build(Kind::Chain(start, steps), span)
+            if found >= Level::Relation {
+                self.refuse_loose_not()?;
             }
-            kind => {
-                let first = Node { kind, span: first.span, depth: first.depth };
-                self.build(Kind::Chain(Box::new(first), rest), span)
+            self.advance();
+            let right = self.binary(found.next())?;
+            left = self.join(infix, left, right)?;
+        }
+        Ok(left)
+    }
+
+    fn infix(&self) -> Result<Option<Infix>, ExprError> {
+        Ok(Some(match self.peek() {
+            Lexeme::Symbol("||") | Lexeme::Name("or") => Infix::Or,
+            Lexeme::Symbol("&&") | Lexeme::Name("and") => Infix::And,
+            Lexeme::Symbol("==") => Infix::Compare(Comparison::Equal),
+            Lexeme::Symbol("!=") => Infix::Compare(Comparison::NotEqual),
+            Lexeme::Symbol("<") => Infix::Compare(Comparison::Less),
+            Lexeme::Symbol("<=") => Infix::Compare(Comparison::LessEqual),
+            Lexeme::Symbol(">") => Infix::Compare(Comparison::Greater),
+            Lexeme::Symbol(">=") => Infix::Compare(Comparison::GreaterEqual),
+            Lexeme::Name("in") => Infix::In,
+            Lexeme::Symbol("+") => Infix::Chain(Operator::Add),
+            Lexeme::Symbol("-") => Infix::Chain(Operator::Subtract),
+            Lexeme::Symbol("*") => Infix::Chain(Operator::Multiply),
+            Lexeme::Symbol("/") => Infix::Chain(Operator::Divide),
+            Lexeme::Symbol("%") => Infix::Chain(Operator::Remainder),
+            Lexeme::Name("not") => {
+                return Err(self.unexpected("an operator").hint("absence is written !(x in list)"));
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Makes one node of two operands. A chain on the left takes the right one in, whether it stood in parentheses
+    /// or not: the order of evaluation and the outcome are the same.
+    fn join(&mut self, infix: Infix, left: Node, right: Node) -> Result<Node, ExprError> {
+        let span = left.span.to(right.span);
+        let below = right.depth.max(left.depth - 1);
+        match (infix, left.kind) {
+            (Infix::And, Kind::And(mut parts)) => {
+                parts.extend(parts_of(right, infix));
+                self.count(Kind::And(parts), span, below, 0)
+            }
+            (Infix::Or, Kind::Or(mut parts)) => {
+                parts.extend(parts_of(right, infix));
+                self.count(Kind::Or(parts), span, below, 0)
+            }
+            (Infix::Chain(operator), Kind::Chain(first, mut rest)) if is_sum(&rest) == operator.is_sum() => {
+                rest.push((operator, right));
+                self.count(Kind::Chain(first, rest), span, below, 1)
+            }
+            (infix, kind) => {
+                let left = Node { kind, span: left.span, depth: left.depth };
+                let kind = match infix {
+                    Infix::And => Kind::And(std::iter::once(left).chain(parts_of(right, infix)).collect()),
+                    Infix::Or => Kind::Or(std::iter::once(left).chain(parts_of(right, infix)).collect()),
+                    Infix::Compare(comparison) => Kind::Compare(comparison, Box::new([left, right])),
+                    Infix::In => Kind::In(Box::new([left, right])),
+                    Infix::Chain(operator) => Kind::Chain(Box::new(left), vec![(operator, right)]),
+                };
+                self.build(kind, span)
             }
         }
     }
@@ -249,6 +227,15 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn unary(&mut self) -> Result<Node, ExprError> {
+        if self.is("!") || self.is("-") || self.is_word("not") {
+            return self.signed();
+        }
+        let node = self.member(None)?;
+        self.loose_not = None;
+        Ok(node)
+    }
+
+    fn signed(&mut self) -> Result<Node, ExprError> {
         let mut signs = Vec::new();
         let mut word = None;
         loop {
@@ -273,12 +260,17 @@ impl<'t> Parser<'t, '_> {
         if sign.is_some() {
             signs.pop();
         }
-        let mut node = self.member(sign)?;
+        let node = self.member(sign)?;
+        self.loose_not = word;
+        self.apply(signs, node)
+    }
+
+    fn apply(&mut self, signs: Vec<(bool, Span)>, mut node: Node) -> Result<Node, ExprError> {
         for (negates, sign) in signs.into_iter().rev() {
             let span = sign.to(node.span);
-            node = if negates { self.negate(node, span)? } else { self.build(Kind::Not(Box::new(node)), span)? };
+            node =
+                if negates { self.negate(node, span)? } else { self.build(Kind::Not(Box::new(node)), span)? };
         }
-        self.loose_not = word;
         Ok(node)
     }
 
@@ -295,7 +287,12 @@ impl<'t> Parser<'t, '_> {
 
     fn member(&mut self, sign: Option<Span>) -> Result<Node, ExprError> {
         let start = sign.unwrap_or(self.span());
-        let mut node = self.primary(sign)?;
+        let node = self.primary(sign)?;
+        self.suffixes(node, start)
+    }
+
+    /// Reads the steps and calls behind a value.
+    fn suffixes(&mut self, mut node: Node, start: Span) -> Result<Node, ExprError> {
         let mut steps = Vec::new();
         loop {
             let span = self.span();
@@ -347,7 +344,9 @@ impl<'t> Parser<'t, '_> {
                 path.steps.append(&mut steps);
                 path
             }
-            kind => Path { base: Base::Node(Box::new(Node { kind, span: node.span, depth: node.depth })), steps },
+            kind => {
+                Path { base: Base::Node(Box::new(Node { kind, span: node.span, depth: node.depth })), steps }
+            }
         };
         let path = self.resolve_field(path)?;
         self.build(Kind::Path(path), span)
@@ -368,7 +367,8 @@ impl<'t> Parser<'t, '_> {
         if declared.contains(&key.name) || names::BUILT_IN_FIELDS.contains(&&*key.name) {
             return Ok(path);
         }
-        let error = ExprError::new(NAME, *span, format!("no field `{}` is declared in state", shown(&key.name)));
+        let error =
+            ExprError::new(NAME, *span, format!("no field `{}` is declared in state", shown(&key.name)));
         if names::COUNTERS.contains(&&*key.name) {
             return Err(error.hint(format!("did you mean state.counters.{}", key.name)));
         }
@@ -416,13 +416,27 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn primary(&mut self, sign: Option<Span>) -> Result<Node, ExprError> {
+        if !self.eat("(") {
+            return self.value(sign);
+        }
+        let inner = self.expression()?;
+        self.expect(")")?;
+        Ok(inner)
+    }
+
+    fn value(&mut self, sign: Option<Span>) -> Result<Node, ExprError> {
         let span = self.span();
         match self.peek().clone() {
             Lexeme::Int(magnitude) => {
-                let value = if sign.is_some() { 0i64.checked_sub_unsigned(magnitude) } else { magnitude.try_into().ok() };
+                let value = if sign.is_some() {
+                    0i64.checked_sub_unsigned(magnitude)
+                } else {
+                    magnitude.try_into().ok()
+                };
                 self.advance();
-                let value = value
-                    .ok_or_else(|| ExprError::new(SYNTAX, span, "the integer is outside the range of 64 bits"))?;
+                let value = value.ok_or_else(|| {
+                    ExprError::new(SYNTAX, span, "the integer is outside the range of 64 bits")
+                })?;
                 self.build(Kind::Int(value), sign.unwrap_or(span).to(span))
             }
             Lexeme::Double(value) => {
@@ -437,12 +451,6 @@ impl<'t> Parser<'t, '_> {
             Lexeme::Name(name) => {
                 self.advance();
                 self.name(name, span)
-            }
-            Lexeme::Symbol("(") => {
-                self.advance();
-                let inner = self.expression()?;
-                self.expect(")")?;
-                Ok(inner)
             }
             Lexeme::Symbol("[") => self.list(span),
             Lexeme::Symbol("{") => self.map(span),
@@ -459,7 +467,11 @@ impl<'t> Parser<'t, '_> {
             _ => {}
         }
         if names::RESERVED.contains(&name) || names::OPERATOR_WORDS.contains(&name) || name == "in" {
-            return Err(ExprError::new(SYNTAX, span, format!("`{name}` is a word of the language, not a name")));
+            return Err(ExprError::new(
+                SYNTAX,
+                span,
+                format!("`{name}` is a word of the language, not a name"),
+            ));
         }
         if self.is("(") {
             return self.global(name, span);
@@ -468,7 +480,8 @@ impl<'t> Parser<'t, '_> {
             return self.build(Kind::Path(Path { base: Base::State, steps: Vec::new() }), span);
         }
         if let Some(root) = self.scope.roots.get(name) {
-            return self.build(Kind::Path(Path { base: Base::Root(Arc::clone(root)), steps: Vec::new() }), span);
+            return self
+                .build(Kind::Path(Path { base: Base::Root(Arc::clone(root)), steps: Vec::new() }), span);
         }
         if let Some((name, value)) = self.scope.constants.get_key_value(name) {
             return self.build(Kind::Constant(Arc::clone(name), value.clone()), span);
@@ -514,7 +527,8 @@ impl<'t> Parser<'t, '_> {
         let end = self.arguments(&mut arguments)?;
         let span = span.to(end);
         let wrong = || {
-            ExprError::new(TYPE, span, "`has` asks whether a member is there").hint("write has(state.a) or has(state.a.b)")
+            ExprError::new(TYPE, span, "`has` asks whether a member is there")
+                .hint("write has(state.a) or has(state.a.b)")
         };
         if arguments.len() != 1 {
             return Err(wrong());
@@ -565,9 +579,11 @@ impl<'t> Parser<'t, '_> {
 
     fn check_key(&self, key: &Node, seen: &mut BTreeSet<Arc<str>>) -> Result<(), ExprError> {
         match &key.kind {
-            Kind::Literal(Value::String(name)) if !seen.insert(Arc::clone(name)) => {
-                Err(ExprError::new(TYPE, key.span, format!("the key {:?} stands twice in one map", shown(name))))
-            }
+            Kind::Literal(Value::String(name)) if !seen.insert(Arc::clone(name)) => Err(ExprError::new(
+                TYPE,
+                key.span,
+                format!("the key {:?} stands twice in one map", shown(name)),
+            )),
             Kind::Literal(Value::String(_)) => Ok(()),
             _ if literal(key).is_some() => {
                 Err(ExprError::unsupported(key.span, "a map key other than a string")
@@ -578,8 +594,62 @@ impl<'t> Parser<'t, '_> {
     }
 }
 
+/// What stands between two operands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Infix {
+    Or,
+    And,
+    Compare(Comparison),
+    In,
+    Chain(Operator),
+}
+
+/// How tightly it binds them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Or,
+    And,
+    Relation,
+    Sum,
+    Product,
+    Unary,
+}
+
+impl Infix {
+    fn level(self) -> Level {
+        match self {
+            Infix::Or => Level::Or,
+            Infix::And => Level::And,
+            Infix::Compare(_) | Infix::In => Level::Relation,
+            Infix::Chain(operator) if operator.is_sum() => Level::Sum,
+            Infix::Chain(_) => Level::Product,
+        }
+    }
+}
+
+impl Level {
+    /// What the right operand must bind with, since all operators group from the left.
+    fn next(self) -> Level {
+        match self {
+            Level::Or => Level::And,
+            Level::And => Level::Relation,
+            Level::Relation => Level::Sum,
+            Level::Sum => Level::Product,
+            Level::Product | Level::Unary => Level::Unary,
+        }
+    }
+}
+
 fn is_sum(steps: &[(Operator, Node)]) -> bool {
-    matches!(steps.first(), Some((Operator::Add | Operator::Subtract, _)))
+    steps.first().is_some_and(|(operator, _)| operator.is_sum())
+}
+
+/// Takes the operands out of a node of the same kind; any other is an operand itself.
+fn parts_of(node: Node, infix: Infix) -> Vec<Node> {
+    match (infix, node.kind) {
+        (Infix::And, Kind::And(parts)) | (Infix::Or, Kind::Or(parts)) => parts,
+        (_, kind) => vec![Node { kind, span: node.span, depth: node.depth }],
+    }
 }
 
 /// There is one zero: a value keeps no sign of it.

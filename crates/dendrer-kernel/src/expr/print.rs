@@ -47,7 +47,7 @@ fn level(node: &Node) -> Level {
         Kind::And(_) => Level::And,
         Kind::Compare(..) | Kind::In(_) => Level::Relation,
         Kind::Chain(_, rest) => match rest.first() {
-            Some((Operator::Add | Operator::Subtract, _)) => Level::Sum,
+            Some((operator, _)) if operator.is_sum() => Level::Sum,
             _ => Level::Product,
         },
         Kind::Not(_) | Kind::Negate(_) => Level::Unary,
@@ -83,7 +83,11 @@ fn write(node: &Node, wanted: Level, out: &mut String) {
         Kind::Negate(inner) => {
             out.push('-');
             // A literal would take the minus in, and the smallest int could not be read back.
-            let wanted = if matches!(inner.kind, Kind::Int(_) | Kind::Double(_)) { Level::Member } else { Level::Unary };
+            let wanted = if matches!(inner.kind, Kind::Int(_) | Kind::Double(_)) {
+                Level::Member
+            } else {
+                Level::Unary
+            };
             write(inner, wanted, out);
         }
         Kind::And(parts) => push_joined(parts, " && ", Level::Relation, out),

@@ -5,7 +5,11 @@ use dendrer_object::{Value, json};
 use super::*;
 
 fn scope() -> Scope {
-    Scope::new().root("t").root("source").constant("LIMIT", Value::from(100u64)).constant("KINDS", read(r#"["a","b"]"#))
+    Scope::new()
+        .root("t")
+        .root("source")
+        .constant("LIMIT", Value::from(100u64))
+        .constant("KINDS", read(r#"["a","b"]"#))
 }
 
 fn read(text: &str) -> Value {
@@ -39,7 +43,9 @@ fn run(text: &str) -> String {
         Err(error) => format!("{}: {}", error.code, error.message),
         Ok(expr) => match expr.evaluate(&env, &mut Budget::default()) {
             Ok(value) => value.to_string(),
-            Err(EvalError::Uncertain(why)) => format!("{}: {}", why.path.as_deref().unwrap_or("-"), why.message),
+            Err(EvalError::Uncertain(why)) => {
+                format!("{}: {}", why.path.as_deref().unwrap_or("-"), why.message)
+            }
             Err(EvalError::Exhausted) => "exhausted".to_owned(),
         },
     }
@@ -49,6 +55,13 @@ fn check(table: &[(&str, &str)]) {
     for (text, expected) in table {
         assert_eq!(run(text), *expected, "{text}");
     }
+}
+
+#[test]
+fn an_expression_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>() {}
+    shared::<Expr>();
+    shared::<Scope>();
 }
 
 #[test]
@@ -66,7 +79,10 @@ fn paths_read_the_state_in_place() {
         ("state[\"in\"]", "\"word\""),
         ("state[\"$own\"]", "7"),
         ("\"$own\" in state", "true"),
-        ("\"$float\" in state.nan", "state.nan: state.nan is a number that is not finite, and `in` takes a list or a map"),
+        (
+            "\"$float\" in state.nan",
+            "state.nan: state.nan is a number that is not finite, and `in` takes a list or a map",
+        ),
         ("t.args[1]", "2"),
         ("LIMIT", "100"),
         ("KINDS[1]", "\"b\""),
@@ -97,9 +113,15 @@ fn what_is_missing_or_of_another_kind_is_named_by_its_path() {
         ("state.a && true", "state.a: state.a is a number, and `&&` takes a boolean"),
         ("!state.s", "state.s: state.s is a string, and `!` takes a boolean"),
         ("state.s + 1", "state.s: state.s is a string, and `+` takes two numbers, strings or lists"),
-        ("state.ok + state.a", "state.ok: state.ok is a boolean, and `+` takes two numbers, strings or lists"),
+        (
+            "state.ok + state.a",
+            "state.ok: state.ok is a boolean, and `+` takes two numbers, strings or lists",
+        ),
         ("source.x", "source: source is not given here"),
-        ("state.inf > 1", "state.inf: state.inf is a number that is not finite, and `>` takes numbers, strings or booleans"),
+        (
+            "state.inf > 1",
+            "state.inf: state.inf is a number that is not finite, and `>` takes numbers, strings or booleans",
+        ),
     ]);
 }
 
@@ -140,7 +162,8 @@ fn counters_are_served_by_the_environment() {
     let hint = |text: &str| {
         let (state, counters) = (state(), counters());
         let env = Env { counters: Some(&counters), ..Env::of(&state) };
-        let Truth::Uncertain(why) = Expr::parse(text, &scope()).unwrap().holds(&env, &mut Budget::default()) else {
+        let Truth::Uncertain(why) = Expr::parse(text, &scope()).unwrap().holds(&env, &mut Budget::default())
+        else {
             panic!("{text} has an answer");
         };
         why.hint.unwrap_or_default()
@@ -198,6 +221,8 @@ fn literals_are_typed_as_in_cel_and_data_follows_what_it_meets() {
         ("state.n / 2", "E0507: `/` on a value from data could drop the fraction or keep it"),
         ("LIMIT / 3", "E0507: `/` on a value from data could drop the fraction or keep it"),
         ("size(state.s) / 2", "E0507: `/` on a value from data could drop the fraction or keep it"),
+        ("1 / 2 * size(state.s)", "0"),
+        ("size(state.s) * 1 / 2", "E0507: `/` on a value from data could drop the fraction or keep it"),
         ("[3][0] / 2", "E0507: `/` on a value from data could drop the fraction or keep it"),
         ("1.0 / 2", "E0502: `/` does not take a double and an int"),
         ("double(state.n) / double(2)", "1.5"),
@@ -233,7 +258,10 @@ fn integers_beyond_the_safe_range_compare_exactly_and_are_not_calculated_with() 
         ("state.big > 9007199254740992", "true"),
         ("state.big < 9007199254740994.0", "true"),
         ("state.big == 9007199254740992.0", "true"),
-        ("state.huge == state.huge + []", "state.huge: state.huge is a number, and `+` takes two numbers, strings or lists"),
+        (
+            "state.huge == state.huge + []",
+            "state.huge: state.huge is a number, and `+` takes two numbers, strings or lists",
+        ),
         ("state.huge > 9223372036854775807", "true"),
         ("state.huge == 1208925819614629174706176.0", "true"),
         ("state.big + 1", "state.big: an integer beyond 2^53-1 can be compared but not calculated with"),

@@ -1,0 +1,220 @@
+//! Addresses: `RUN`, `RUN@POS`, `@`, `file.dnd#RUN@POS`, and the first digits of an id.
+
+use std::path::Path;
+
+use dendrer::Trace;
+use dendrer::store::Store;
+use dendrer_object::{Pointer, RunName};
+
+use crate::failure::{Failure, Result};
+
+/// What a REV says, before anything was looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rev {
+    /// The bundle file, where one is named.
+    pub bundle: Option<String>,
+    /// The run; `None` where the source decides.
+    pub run: Option<String>,
+    /// The place.
+    pub pos: Option<Pos>,
+}
+
+/// A place in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pos {
+    /// A tick.
+    Tick(u64),
+    /// So many before the tip.
+    Back(u64),
+    /// The last tick.
+    Tip,
+}
+
+impl Rev {
+    /// Reads an address.
+    pub fn parse(text: &str) -> Result<Rev> {
+        let bad = || Failure::new("E0105", format!("\"{text}\" is not an address")).note("write RUN, RUN@TICK, RUN@tip or file.dnd");
+        let bundle_end = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + 4);
+        let bundle_end = bundle_end.or_else(|| (text.ends_with(".dnd") || Path::new(text).is_file()).then_some(text.len()));
+        let (bundle, rest) = match bundle_end {
+            Some(end) => (Some(text[..end].to_owned()), text[end..].trim_start_matches('#')),
+            None => (None, text),
+        };
+        if bundle.is_none() && matches!(rest, "@" | "@-") {
+            return Ok(Rev { bundle, run: Some(rest.to_owned()), pos: None });
+        }
+        let (run, pos) = match rest.rfind('@') {
+            Some(at) => (&rest[..at], Some(Pos::parse(&rest[at + 1..]).ok_or_else(bad)?)),
+            None => (rest, None),
+        };
+        if run.is_empty() && bundle.is_none() {
+            return Err(bad());
+        }
+        Ok(Rev { bundle, run: (!run.is_empty()).then(|| run.to_owned()), pos })
+    }
+
+    /// Finds the run that is meant.
+    pub fn run_in(&self, store: &dyn Store, named: &[RunName]) -> Result<RunName> {
+        match self.run.as_deref() {
+            None => match named {
+                [only] => Ok(only.clone()),
+                [] => Err(Failure::new("E0101", "the bundle holds no run")),
+                many => {
+                    let names: Vec<&str> = many.iter().map(RunName::as_str).collect();
+                    Err(Failure::new("E0107", format!("the bundle holds {} runs; say which with #RUN", many.len())).at("runs", names.join(", ")))
+                }
+            },
+            Some("@") => latest(store, 0),
+            Some("@-") => latest(store, 1),
+            Some(text) => find_run(store, text),
+        }
+    }
+}
+
+impl Pos {
+    fn parse(text: &str) -> Option<Pos> {
+        let digits = |text: &str| (!text.is_empty() && text.bytes().all(|c| c.is_ascii_digit())).then(|| text.parse().ok()).flatten();
+        match text {
+            "tip" => Some(Pos::Tip),
+            _ => match text.strip_prefix('-') {
+                Some(back) => digits(back).map(Pos::Back),
+                None => digits(text.strip_prefix("tick:").unwrap_or(text)).map(Pos::Tick),
+            },
+        }
+    }
+
+    /// Finds the tick that is meant.
+    pub fn tick(&self, trace: &Trace<'_>) -> Result<u64> {
+        let tip = trace.tip();
+        match *self {
+            Pos::Tick(tick) if tick > tip => Err(dendrer::Error::NoTick { run: trace.name().clone(), tick, tip }.into()),
+            Pos::Tick(tick) => Ok(tick),
+            Pos::Tip => Ok(tip),
+            Pos::Back(back) => tip.checked_sub(back).ok_or_else(|| {
+                Failure::new("E0102", format!("{} has {tip} ticks, there is none {back} before the last", trace.name()))
+            }),
+        }
+    }
+}
+
+fn latest(store: &dyn Store, back: usize) -> Result<RunName> {
+    let mut runs = Vec::new();
+    let mut from = 0;
+    loop {
+        let batch = store.runs(from, 1024)?;
+        let Some(last) = batch.last() else { break };
+        from = last.begin + 1;
+        runs.extend(batch.into_iter().map(|run| (run.head_position, run.name)));
+    }
+    runs.sort();
+    match runs.len().checked_sub(1 + back) {
+        Some(at) => Ok(runs.swap_remove(at).1),
+        None => Err(Failure::new("E0101", "there is no such run: the store is empty").help(&["dendrer", "demo"])),
+    }
+}
+
+fn find_run(store: &dyn Store, text: &str) -> Result<RunName> {
+    let name = text.parse::<RunName>();
+    if let Ok(name) = &name
+        && store.run(name)?.is_some()
+    {
+        return Ok(name.clone());
+    }
+    let hex = text.strip_prefix("sha256:").unwrap_or(text);
+    if hex.len() >= 4 && hex.len() <= 64 && hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c)) {
+        let found = store.find_prefix(hex, 9)?;
+        match found.as_slice() {
+            [] => {}
+            [(_, position)] => {
+                if let Some(run) = store.get(*position)?.and_then(|record| record.header().run.clone()) {
+                    return Ok(run);
+                }
+            }
+            many => {
+                let ids: Vec<String> = many.iter().map(|(id, _)| id.short()).collect();
+                return Err(Failure::new("E0107", format!("{} records begin with {hex}", many.len())).at("ids", ids.join(", ")));
+            }
+        }
+    }
+    // Asking for the trace gives the same answer as every other reader: the name, and what may have been meant.
+    match name {
+        Ok(name) => Err(Trace::open(store, &name).err().map_or_else(|| Failure::new("E0101", text), Failure::from)),
+        Err(_) => Err(Failure::new("E0101", format!("no run named \"{text}\"")).help(&["dendrer", "runs"])),
+    }
+}
+
+/// Reads a tick as flags take it: `12`, `tick:12`, `tip`, `-1`.
+pub fn tick_arg(text: &str) -> std::result::Result<Pos, String> {
+    Pos::parse(text).ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
+}
+
+/// Reads a path of the state: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer.
+pub fn state_path(text: &str) -> Result<Pointer> {
+    if text.is_empty() || text == "state" {
+        return Ok(Pointer::root());
+    }
+    if text.starts_with('/') {
+        return text.parse().map_err(|error: dendrer_object::pointer::PointerError| Failure::new("E0104", error.to_string()));
+    }
+    let bad = || Failure::new("E0104", format!("\"{text}\" is not a path")).note("write a.b[2] or /a/b/2");
+    let mut names: Vec<String> = Vec::new();
+    let mut rest = text.strip_prefix("state.").unwrap_or(text);
+    let mut first = true;
+    while !rest.is_empty() {
+        if let Some(inner) = rest.strip_prefix('[') {
+            let end = if inner.starts_with('"') { inner.find("\"]").map(|at| at + 1) } else { inner.find(']') }.ok_or_else(bad)?;
+            let token = &inner[..end];
+            names.push(match token.strip_prefix('"') {
+                Some(_) => dendrer_object::json::parse_tagged(token.as_bytes()).ok().and_then(|v| v.as_str().map(str::to_owned)).ok_or_else(bad)?,
+                None => token.to_owned(),
+            });
+            rest = &inner[end + 1..];
+        } else {
+            let word = if first { rest } else { rest.strip_prefix('.').ok_or_else(bad)? };
+            let end = word.find(['.', '[']).unwrap_or(word.len());
+            if end == 0 {
+                return Err(bad());
+            }
+            names.push(word[..end].to_owned());
+            rest = &word[end..];
+        }
+        first = false;
+    }
+    Ok(Pointer::of(names.iter().map(String::as_str)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_written() {
+        let check = |text: &str, expected: &str| {
+            let found = Rev::parse(text).map_or_else(|failure| failure.code.to_owned(), |rev| format!("{rev:?}"));
+            assert_eq!(found, expected, "{text}");
+        };
+        check("r", "Rev { bundle: None, run: Some(\"r\"), pos: None }");
+        check("r@22", "Rev { bundle: None, run: Some(\"r\"), pos: Some(Tick(22)) }");
+        check("r@-2", "Rev { bundle: None, run: Some(\"r\"), pos: Some(Back(2)) }");
+        check("r@tip", "Rev { bundle: None, run: Some(\"r\"), pos: Some(Tip) }");
+        check("@", "Rev { bundle: None, run: Some(\"@\"), pos: None }");
+        check("a.dnd", "Rev { bundle: Some(\"a.dnd\"), run: None, pos: None }");
+        check("a.dnd#r@3", "Rev { bundle: Some(\"a.dnd\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
+        check("a.dnd@3", "Rev { bundle: Some(\"a.dnd\"), run: None, pos: Some(Tick(3)) }");
+        check("r@x", "E0105");
+        check("", "E0105");
+    }
+
+    #[test]
+    fn paths_are_read_in_both_spellings() {
+        let check = |text: &str, expected: &str| assert_eq!(state_path(text).unwrap().as_str(), expected, "{text}");
+        check("risk_score", "/risk_score");
+        check("state.a.b[2].c", "/a/b/2/c");
+        check("a[\"x y/z\"]", "/a/x y~1z");
+        check("/a/b", "/a/b");
+        check("state", "");
+        for bad in ["a..b", "a[", ".a", "a[\"x]", "/~"] {
+            assert!(state_path(bad).is_err(), "{bad}");
+        }
+    }
+}

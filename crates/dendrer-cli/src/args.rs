@@ -1,0 +1,466 @@
+//! The command line: verbs, flags, help. Nothing here does anything.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::address::{Pos, tick_arg};
+use crate::out::ColorChoice;
+
+/// Version control for the runs of AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "dendrer", version, about, long_about = None, disable_help_subcommand = false, propagate_version = false,
+    after_help = "Exit codes: 0 done or yes, 1 the answer is no, 2 usage, 3 not found, 4 integrity, 5 refused, 6 unsound or\nunverifiable, 7 replay divergence, 8 environment.  Codes: dendrer explain")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+    /// Flags that every verb takes.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// Flags that every verb takes.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// The store: a directory that holds .dendrer, or the .dendrer itself
+    #[arg(long, global = true, value_name = "DIR")]
+    pub store: Option<String>,
+    /// Print exactly one JSON document
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print one JSON item a line, and a summary
+    #[arg(long, global = true, conflicts_with = "json")]
+    pub jsonl: bool,
+    /// Write the answer to a file
+    #[arg(short = 'o', long = "output", global = true, value_name = "FILE")]
+    pub output: Option<String>,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value = "auto")]
+    pub color: ColorChoice,
+    /// How times are shown
+    #[arg(long, global = true, value_enum, default_value = "local")]
+    pub time: TimeChoice,
+    /// Cut lines at N characters
+    #[arg(long, global = true, value_name = "N")]
+    pub width: Option<usize>,
+    /// Shorten nothing
+    #[arg(long, global = true)]
+    pub full: bool,
+    /// Do not page
+    #[arg(long, global = true)]
+    pub no_pager: bool,
+    /// Say nothing but the answer and errors
+    #[arg(short = 'q', long, global = true)]
+    pub quiet: bool,
+    /// The file that holds the key of the log
+    #[arg(long, global = true, value_name = "FILE", env = "DENDRER_KEY", hide_env_values = true)]
+    pub key: Option<String>,
+}
+
+/// How times are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimeChoice {
+    /// In the local time zone.
+    Local,
+    /// As recorded, in UTC.
+    Utc,
+    /// Not at all.
+    None,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Create a store
+    #[command(after_help = "Examples:\n  dendrer init\n  dendrer init traces --key traces.key")]
+    Init(Init),
+    /// Make an offline sample store and print a tour
+    #[command(after_help = "Examples:\n  dendrer demo\n  dendrer demo big --size 100000")]
+    Demo(Demo),
+    /// Take intents as JSON lines, through the kernel
+    #[command(after_help = "Examples:\n  echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first\n  dendrer commit --run first --file intents.jsonl")]
+    Commit(Commit),
+    /// List runs
+    #[command(visible_alias = "ls", after_help = "Examples:\n  dendrer runs\n  dendrer runs --sort ticks")]
+    Runs(Runs),
+    /// List transitions
+    #[command(after_help = "Examples:\n  dendrer log logistics-run-47\n  dendrer log logistics-run-47 --from tick 20 --to tick 24")]
+    Log(Log),
+    /// Show one transition with its state change
+    #[command(after_help = "Examples:\n  dendrer show logistics-run-47@22\n  dendrer show logistics-run-47@22 --raw-json")]
+    Show(Show),
+    /// Show the state at a tick, whole or one path
+    #[command(after_help = "Examples:\n  dendrer state logistics-run-47@22\n  dendrer state logistics-run-47@22 --path risk_score")]
+    State(State),
+    /// Check that the record is what was committed
+    #[command(after_help = "Examples:\n  dendrer verify logistics-run-47 --replay\n  dendrer verify --all")]
+    Verify(Verify),
+    /// Make every state again from the record, without a model or a tool
+    #[command(after_help = "Examples:\n  dendrer replay logistics-run-47\n  dendrer replay logistics-run-47 --to tick 21 --print state")]
+    Replay(Replay),
+    /// Find the first tick at which something is violated
+    #[command(after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1")]
+    Bisect(Bisect),
+    /// Hand runs over: a bundle that proves itself, or JSON lines
+    #[command(after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl")]
+    Export(Export),
+    /// Explain a code
+    #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]
+    Explain(Explain),
+    /// Print the JSON Schema of a document
+    #[command(after_help = "Examples:\n  dendrer schema show\n  dendrer schema")]
+    Schema(Schema),
+    /// Print the version of the program and of the formats
+    #[command(after_help = "Examples:\n  dendrer version\n  dendrer version --json")]
+    Version,
+}
+
+/// `init`
+#[derive(Debug, Args)]
+pub struct Init {
+    /// Where; here if not given
+    pub dir: Option<String>,
+}
+
+/// `demo`
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Where
+    #[arg(default_value = "dendrer-demo")]
+    pub dir: String,
+    /// "small", or a number of ticks for a generated run
+    #[arg(long, default_value = "small")]
+    pub size: String,
+    /// Do not print the tour
+    #[arg(long)]
+    pub no_tour: bool,
+}
+
+/// `commit`
+#[derive(Debug, Args)]
+pub struct Commit {
+    /// The run; it begins if there is none of this name
+    #[arg(long)]
+    pub run: String,
+    /// Where the intents are; - for standard input
+    #[arg(long, default_value = "-")]
+    pub file: String,
+    /// The agent of lines that do not name one
+    #[arg(long)]
+    pub agent: Option<String>,
+    /// Who writes: each line for itself, agents alone, or the system (which is refused)
+    #[arg(long = "as", value_enum, default_value = "line")]
+    pub author: AuthorChoice,
+    /// Names that begin with $ are dendrer's tagged forms
+    #[arg(long)]
+    pub tagged: bool,
+    /// Judge, but write nothing
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Fail if the run exists already
+    #[arg(long)]
+    pub new: bool,
+    /// For a new run: its goal
+    #[arg(long)]
+    pub goal: Option<String>,
+    /// For a new run: a JSON file with the initial state
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<String>,
+    /// For a new run: a JSON file with policy rules [{"id": ..., "holds": ...}]
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<String>,
+    /// For a new run: the stage it is recorded at
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1))]
+    pub stage: u64,
+}
+
+/// Who writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuthorChoice {
+    /// Each line says; an agent where it does not.
+    Line,
+    /// Agents alone: no line can speak for the runtime.
+    Agent,
+    /// Nobody can.
+    System,
+}
+
+/// `runs`
+#[derive(Debug, Args)]
+pub struct Runs {
+    /// A bundle to read instead of a store
+    pub file: Option<String>,
+    /// The order
+    #[arg(long, value_enum, default_value = "updated")]
+    pub sort: RunSort,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit", default_value_t = 50)]
+    pub limit: usize,
+}
+
+/// The order of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RunSort {
+    /// Newest first.
+    Updated,
+    /// Longest first.
+    Ticks,
+    /// By name.
+    Name,
+}
+
+/// `log`
+#[derive(Debug, Args)]
+pub struct Log {
+    /// The run; the latest if not given
+    #[arg(default_value = "@")]
+    pub run: String,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub to: Option<Pos>,
+    /// Only these types
+    #[arg(long = "type", value_delimiter = ',', value_name = "T,..")]
+    pub types: Vec<String>,
+    /// Only these agents
+    #[arg(long, value_delimiter = ',', value_name = "A,..")]
+    pub agent: Vec<String>,
+    /// Only transitions with anomalies
+    #[arg(long)]
+    pub anomalies: bool,
+    /// Only ticks that wrote at this path
+    #[arg(long, value_name = "P")]
+    pub path: Option<String>,
+    /// Refusals too, where they were judged
+    #[arg(long)]
+    pub refusals: bool,
+    /// One line each (the default)
+    #[arg(long)]
+    pub oneline: bool,
+    /// Newest first
+    #[arg(long)]
+    pub reverse: bool,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit")]
+    pub limit: Option<usize>,
+    /// Wait for more, until interrupted or the run ends
+    #[arg(long, conflicts_with_all = ["reverse", "limit"])]
+    pub follow: bool,
+}
+
+/// `show`
+#[derive(Debug, Args)]
+pub struct Show {
+    /// What: RUN@TICK
+    pub rev: String,
+    /// Which state to print beside the change
+    #[arg(long, value_enum, default_value = "delta")]
+    pub state: StateChoice,
+    /// Only this path of the state
+    #[arg(long)]
+    pub path: Option<String>,
+    /// Print header and content as they are
+    #[arg(long)]
+    pub raw_json: bool,
+}
+
+/// Which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StateChoice {
+    /// What changed.
+    Delta,
+    /// The state before.
+    Before,
+    /// The state after.
+    After,
+    /// None.
+    None,
+}
+
+/// `state`
+#[derive(Debug, Args)]
+pub struct State {
+    /// What: RUN@TICK
+    pub rev: String,
+    /// One path of it
+    #[arg(long)]
+    pub path: Option<String>,
+    /// The state before the transition, or after it
+    #[arg(long, value_enum, default_value = "after")]
+    pub window: WindowChoice,
+    /// How deep to print
+    #[arg(long)]
+    pub depth: Option<usize>,
+}
+
+/// Which side of a transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WindowChoice {
+    /// After it.
+    After,
+    /// Before it.
+    Before,
+}
+
+/// `verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// Runs or bundle files; with none, the whole store
+    pub targets: Vec<String>,
+    /// Every run of the store
+    #[arg(long, conflicts_with = "targets")]
+    pub all: bool,
+    /// Make every transition again, too
+    #[arg(long)]
+    pub replay: bool,
+    /// A tip kept elsewhere, which the run must have
+    #[arg(long, value_name = "HASH")]
+    pub tip: Option<String>,
+    /// A verifier key kept elsewhere, under which the log must be signed
+    #[arg(long, value_name = "KEY")]
+    pub verifier: Option<String>,
+    /// Not to be called intact where nobody outside agrees
+    #[arg(long)]
+    pub require_witness: bool,
+}
+
+/// `replay`
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The run
+    pub run: String,
+    /// The first tick to print
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub to: Option<Pos>,
+    /// A divergence ends with exit code 7 (the default)
+    #[arg(long)]
+    pub strict: bool,
+    /// A divergence is reported and does not fail
+    #[arg(long, conflicts_with = "strict")]
+    pub detect: bool,
+    /// Evaluate the reducer twice and compare
+    #[arg(long)]
+    pub twice: bool,
+    /// What to print for each tick
+    #[arg(long, value_enum, default_value = "none")]
+    pub print: PrintChoice,
+    /// With --print state: one path of it
+    #[arg(long)]
+    pub path: Option<String>,
+}
+
+/// What to print for each tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PrintChoice {
+    /// Nothing.
+    None,
+    /// The state root.
+    Hash,
+    /// The state.
+    State,
+}
+
+/// `bisect`
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly"]))]
+pub struct Bisect {
+    /// The run
+    pub run: String,
+    /// A registered predicate, or an expression that names the violation
+    #[arg(long, value_name = "NAME|EXPR")]
+    pub predicate: Option<String>,
+    /// An expression that must be true
+    #[arg(long, value_name = "EXPR")]
+    pub holds: Option<String>,
+    /// A kind of anomaly
+    #[arg(long, value_name = "KIND")]
+    pub anomaly: Option<String>,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub to: Option<Pos>,
+    /// Judge every tick, too, and compare
+    #[arg(long)]
+    pub scan: bool,
+    /// Fail with exit code 1 unless the onset is this tick
+    #[arg(long, value_name = "N")]
+    pub expect_onset: Option<u64>,
+}
+
+/// `export`
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The runs
+    #[arg(required = true)]
+    pub runs: Vec<String>,
+    /// In which form
+    #[arg(long, value_enum, default_value = "bundle")]
+    pub format: ExportFormat,
+    /// Withhold the values at or below this place of every record, like /result/output
+    #[arg(long, value_name = "POINTER")]
+    pub withhold: Vec<String>,
+}
+
+/// In which form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One file that proves itself.
+    Bundle,
+    /// One event a line, as the dendrer paper spells it.
+    Jsonl,
+}
+
+/// `explain`
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The code, like E0301; all of them if not given
+    pub code: Option<String>,
+}
+
+/// `schema`
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// The document; a list if not given
+    pub name: Option<String>,
+}
+
+/// Joins the two words `tick` `N` behind the flags that take a tick, so that each flag takes one value.
+pub fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    for arg in args {
+        let after_tick = joined.last().is_some_and(|last| last == "tick");
+        let flag = joined.len().checked_sub(2).map(|at| joined[at].as_str());
+        if after_tick && matches!(flag, Some("--from" | "--to" | "--at" | "--tick")) {
+            let last = joined.len() - 1;
+            joined[last] = format!("tick:{arg}");
+        } else {
+            joined.push(arg);
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_words_become_one_tick_only_behind_the_flags_that_take_one() {
+        let join = |text: &str| join_ticks(text.split(' ').map(str::to_owned)).join(" ");
+        assert_eq!(join("bisect r --from tick 5 --to tick 9"), "bisect r --from tick:5 --to tick:9");
+        assert_eq!(join("log tick 5"), "log tick 5");
+        assert_eq!(join("log r --from 5"), "log r --from 5");
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,205 @@
+//! Every code that dendrer prints: what it means, what to do, and the exit code that goes with it.
+//!
+//! One table, so that `explain` knows whatever is printed anywhere. A newcomer would break that by printing a
+//! code that is not here; a test collects them from the sources.
+
+/// One code.
+pub struct Code {
+    /// Like `E0101`.
+    pub code: &'static str,
+    /// A word for programs.
+    pub kind: &'static str,
+    /// The exit code of a command that ends with it.
+    pub exit: u8,
+    /// One sentence.
+    pub title: &'static str,
+    /// What it means and what to do.
+    pub text: &'static str,
+}
+
+macro_rules! codes {
+    ($($code:literal $kind:literal $exit:literal $title:literal $text:literal)*) => {
+        /// All codes, in order.
+        pub const CODES: &[Code] = &[$(Code { code: $code, kind: $kind, exit: $exit, title: $title, text: $text }),*];
+    };
+}
+
+codes! {
+"E0101" "no_run" 3 "There is no run of this name."
+"Runs are named by their id, by `@` for the latest, by a bundle file, or by the first hex digits of a record's id. \
+`dendrer runs` lists them."
+"E0102" "no_tick" 3 "The run has no such tick."
+"Ticks count from 1; tick 0 is the initial state. `RUN@tip` is the last one, `RUN@-1` the one before it."
+"E0103" "no_store" 3 "No store was found."
+"A store is a `.dendrer` directory, found by walking up from the current one. `dendrer init` makes one here, \
+`dendrer demo` makes one full of examples, `--store DIR` or DENDRER_STORE names one elsewhere."
+"E0104" "no_path" 3 "Nothing stands at this path of the state."
+"Paths are written `a.b[2]` or as a JSON pointer `/a/b/2`. `dendrer state RUN@TICK` shows the whole state."
+"E0105" "address" 2 "This is not an address."
+"An address is RUN, RUN@TICK, RUN@-N, RUN@tip, @ (the latest run), or a file.dnd with #RUN and @TICK behind it."
+"E0106" "usage" 2 "The command line is not one that dendrer knows."
+"`dendrer help` and `dendrer VERB --help` show what there is."
+"E0107" "ambiguous" 3 "More than one thing begins like this."
+"Give more characters."
+"E0108" "file" 3 "A file cannot be read."
+"Check the name and the permissions."
+"E0109" "no_code" 3 "There is no such code or schema."
+"`dendrer explain` and `dendrer schema` without an argument list all of them."
+"E0110" "store_exists" 2 "There is a store already."
+"dendrer never writes over one. Choose another directory."
+"E0111" "run_exists" 2 "There is a run of this name already."
+"A run's name is part of its history and is used once. Choose another, or leave out --new to go on with the run."
+"E0201" "not_json" 2 "A text is not JSON."
+"The message names the byte. One intent stands on each line. NaN, Infinity and lone surrogates are accepted and kept."
+"E0202" "duplicate_name" 2 "A name stands twice in one object."
+"Readers would disagree on which of the two counts, so neither is taken."
+"E0204" "too_deep" 2 "A value is nested too deep."
+"At most 128 levels of arrays and objects are accepted, in one document and in a state."
+"E0205" "too_large" 2 "A value is too large."
+"One value may have 64 MiB in canonical form. Keep the data in a file and record its digest."
+"E0206" "not_text" 2 "Bytes are not UTF-8."
+"Bytes are recorded as {\"$bytes\":\"<base64url>\"} with `commit --tagged`."
+"E0207" "number_range" 2 "A number is beyond the range of a double."
+"Integers of any size are kept digit for digit; a fraction or exponent makes a double, which ends at about 1.8e308."
+"E0208" "tag" 2 "A tagged value is not one of the format's."
+"With `--tagged`, a name with one `$` in front is a tag: $float, $bytes, $wtf8, $object, $gap, $redacted. \
+A name of your own that begins with `$` is written with two."
+"E0209" "not_an_intent" 2 "A value is not an intent, a delta or a state."
+"An intent is an object with a `type` and any of agent, goal, intent, action, result, policy, metrics, anomalies, \
+delta, effect, links. `dendrer schema intent` prints its schema."
+"E0210" "name" 2 "A name is not one of its kind."
+"Run ids are letters, digits, `.`, `_` and `-`; transition types are lower-case words joined by dots."
+"E0211" "too_many_fields" 2 "A record would have too many fields."
+"At most 1,024 fields are committed one by one. Put the data one level deeper."
+"E0301" "content" 4 "Content does not match the hash that was recorded for it."
+"Somebody or something changed the record after it was sealed. What comes before it is sound; what comes after \
+rests on it. Compare with another copy."
+"E0302" "chain" 4 "The chain of a run has a gap, a repeat, or a wrong predecessor."
+"Every transition names the one before it and ticks have no gaps, so something was removed, moved or put in."
+"E0303" "root" 4 "The log is not the one its root or its signed checkpoint speaks of."
+"An entry of the log was changed, removed or put in, or the checkpoint belongs to another history."
+"E0304" "tip" 4 "The record is consistent with itself, but it is not the one you know."
+"This is what a run looks like that was rewritten as a whole, with every hash computed anew."
+"E0305" "damage" 4 "Bytes of the store are not what was written."
+"A file was damaged or edited. The store opens for reading only; nothing is repaired quietly. What still verifies \
+can be exported."
+"E0306" "malformed" 4 "A text is not in the one form that the format has for it."
+"Bundles are read to the byte: whatever writing would not give is refused. The message names the line."
+"E0307" "loss" 4 "Something remembers more than the log holds, or something else."
+"A checkpoint, an index or a pinned head knows of records that are not there: the log was cut, rolled back or \
+replaced. This is evidence, so nothing is rebuilt over it."
+"E0308" "signature" 4 "A signature or a key does not fit."
+"The checkpoint was not signed by the key that the log names, or another key was expected."
+"E0309" "index" 4 "The index says something else than the log."
+"The index is derived. Delete index.sqlite and it is made anew from the log."
+"E0310" "prefix_missing" 6 "The beginning of a fork is not here."
+"A fork shares its first ticks with its parent. A bundle of the fork made in the original store contains them."
+"E0311" "erased" 6 "A value that is needed was erased or withheld."
+"Its commitment is still there and verifies; what it committed to cannot be shown or computed with."
+"E0401" "forged_type" 5 "A type was proposed that only the kernel or the institution writes."
+"The intent is kept as a refusal, and a kernel.anomaly that names it is the next transition of the run."
+"E0402" "unknown_type" 5 "There is no such transition type."
+"The types are those of the ontology, plus what a TaskPack registers. The intent is kept as a refusal."
+"E0403" "runtime_type" 5 "An agent proposed what its runtime must write."
+"Tool results and policy decisions come from the program that runs the agent: say \"author\":\"runtime\" in the \
+line. An agent that wrote its own policy decisions would defeat them."
+"E0404" "change" 5 "The change of state does not fit the state."
+"From stage 2 on such an intent is refused. Below, it is committed without a change and the anomaly is noted."
+"E0405" "kernel_path" 5 "Only the kernel writes there."
+"`kernel_anomalies`, `policy` and `progress` in the state, and some kinds of anomaly, are the kernel's."
+"E0406" "ended" 5 "The run has ended."
+"Nothing is added to a run that was closed. Fork it to go on."
+"E0407" "stale" 5 "Someone else moved the run on."
+"What was proposed was decided on an older head. Read the run again, then decide; nothing retries by itself."
+"E0408" "author" 5 "That author is not yours to be."
+"`commit` writes for agents and for the runtime. System transitions are made by the kernel alone."
+"E0501" "expression" 2 "An expression does not parse."
+"Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
+arithmetic."
+"E0502" "expression_type" 2 "An expression has a part of the wrong type."
+"What the text alone decides is checked when it is read: types of literals, numbers of arguments, and that a predicate \
+is true or false."
+"E0503" "not_monotone" 1 "The predicate is not prefix-monotone."
+"Once violated it can be ok again, so binary search could return a wrong tick. It is good for monitoring and diff."
+"E0504" "recovers" 6 "The predicate recovers on this run, so it has no onset to bisect for."
+"Halving would return some tick, and a wrong one would look like a right one. The turning ticks are listed. Ask with \
+a predicate that cannot recover, or with --scan."
+"E0505" "unknown_name" 2 "An expression uses a name that nobody declared."
+"Expressions know `state`. A bare word is a constant of a pack, or a slip."
+"E0506" "not_supported" 2 "The language does not have this."
+"What CEL has and dendrer leaves out, and names that do not exist, are refused when an expression is read."
+"E0507" "division" 2 "Division of values from the state is refused."
+"`/` means two things in CEL. Write div(a, b), or double(a) / double(b)."
+"E0508" "expression_limits" 2 "An expression is too long, too deep or has too many parts."
+"The limits are 64 KiB of text, 64 levels and 10,000 nodes, so that a verdict is the same on every machine."
+"E0509" "uncertain" 6 "The predicate cannot be judged at a tick."
+"A field is missing or of another type there, or the step budget ran out. Uncertain is never taken for ok; \
+`has(state.x) && ...` says what should count."
+"E0510" "onset_differs" 1 "The onset is not the one that was expected."
+"`--expect-onset` is for checks in CI."
+"E0511" "no_predicate" 3 "There is no such predicate."
+"`kernel.anomaly_free` and `kernel.policy_compliant` are always there; anything else is an expression over `state`."
+"E0601" "unsupported" 6 "This store cannot do that."
+"A bundle is for reading. Import it into a store to go on from it."
+"E0701" "divergence" 7 "Replay does not reproduce the record."
+"The message says where and shows both sides. The usual causes are a clock, chance, an unordered set, or a reducer \
+that changed."
+"E0702" "answer_missing" 7 "A recorded answer that replay needs is not there."
+"In replay no tool is called. The call is keyed by tick, place, tool and parameters."
+"E0703" "cannot_replay" 7 "A recorded change does not fit the state before it."
+"The record cannot have been made by the kernel of its version."
+"E0801" "io" 8 "The system refused to read or write."
+"Disk full, permissions, a device that is gone. Nothing acknowledged is lost; what was not acknowledged was not \
+recorded."
+"E0802" "locked" 8 "Another process is writing, longer than we waited."
+"Writers take turns. Try again."
+"E0803" "newer_format" 8 "A newer version of dendrer wrote this."
+"Nothing was touched. Update dendrer."
+"E0804" "no_key" 8 "The key of the log is not here."
+"It is kept outside the store: in the user's configuration folder, or where --key or DENDRER_KEY says. Without it \
+records can be written and read, but no checkpoint can be signed."
+"E0805" "read_only" 8 "This handle does not write any more."
+"The disk did not confirm a write, the log is damaged, or the handle was opened for reading."
+"E0807" "no_home" 2 "There is no place for the key."
+"Without a home directory, say where the key of the log is to be kept: `dendrer init --key FILE`."
+}
+
+/// Finds a code.
+pub fn find(code: &str) -> Option<&'static Code> {
+    CODES.iter().find(|known| known.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_in_order_and_each_is_there_once() {
+        assert!(CODES.windows(2).all(|pair| pair[0].code < pair[1].code));
+    }
+
+    /// Reads all sources: a code that is printed and not explained would leave a reader alone.
+    #[test]
+    fn every_code_in_the_sources_is_known() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut stack = vec![root];
+        let mut seen = 0;
+        while let Some(path) = stack.pop() {
+            if path.is_dir() {
+                let inner = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+                stack.extend(inner.filter(|path| !path.ends_with("target")));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                for (at, _) in text.match_indices("\"E0") {
+                    let code = text.get(at + 1..at + 6).unwrap_or_default();
+                    let whole = text.get(at + 6..at + 7) == Some("\"");
+                    if whole && code[1..].bytes().all(|c| c.is_ascii_digit()) {
+                        seen += 1;
+                        assert!(find(code).is_some(), "{code} in {} is not explained", path.display());
+                    }
+                }
+            }
+        }
+        assert!(seen > 100, "the sources were read: {seen}");
+    }
+}

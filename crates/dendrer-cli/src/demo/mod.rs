@@ -1,0 +1,84 @@
+//! The content of `dendrer demo`: runs to try every question on, and bundles that somebody tampered with.
+//!
+//! Everything is recorded through the kernel, as any other run is, with times and seeds that follow from a name:
+//! the same store id gives the same bytes on every machine. The runs are made up after the dendrer paper and say so
+//! in their `meta`. A newcomer would break one rule: a step here is never changed without looking at the transcripts
+//! and tests that name its tick.
+
+use dendrer::{Error, Trace};
+use dendrer_object::note::SigningKey;
+use dendrer_object::{Digest, RunName, StoreId};
+use dendrer_store::{Store, StoreInfo};
+
+mod damage;
+mod hostile;
+mod logistics;
+mod planner;
+mod planning;
+mod receipt;
+mod script;
+mod sized;
+mod trip;
+
+pub(crate) use damage::damaged;
+pub(crate) use receipt::receipt;
+pub(crate) use sized::fill_sized;
+
+/// The id of the demo's store.
+pub(crate) const STORE_ID: StoreId = StoreId(*b"dendrer demo 001");
+
+/// The seed of the demo's key. It is published here, so a signature under this key proves nothing.
+pub(crate) const KEY_SEED: [u8; 32] = *b"dendrer demo key: proves nothing";
+
+/// Returns the demo's key, named as the log of the demo's store signs.
+pub(crate) fn key() -> SigningKey {
+    SigningKey::from_seed(&STORE_ID.origin(), KEY_SEED).expect("an origin is a name for a key")
+}
+
+/// Describes the demo's store.
+pub(crate) fn store_info() -> StoreInfo {
+    StoreInfo::new(STORE_ID, key().verifier_key().clone())
+}
+
+/// A run of the demo, as it stands in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DemoRun {
+    /// The run's id.
+    pub(crate) name: RunName,
+    /// What it shows, in one line.
+    pub(crate) shows: &'static str,
+    /// The number of its transitions.
+    pub(crate) ticks: u64,
+    /// The number of refusals beside it.
+    pub(crate) refusals: u64,
+    /// Its tip.
+    pub(crate) tip: Digest,
+}
+
+/// Records all runs of the demo into a store that has none of them.
+pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
+    type Record = fn(&mut dyn Store) -> Result<RunName, Error>;
+    let runs: [(Record, &'static str); 5] = [
+        (trip::record, "six agents, a conflict, a tool failure, a hallucination, and a plan in the end"),
+        (logistics::record, "a policy broken at tick 22 by one unverified observation"),
+        (planner::record, "the reference run of the paper, broken at tick 14"),
+        (planning::record, "a goal that no plan can meet, broken from tick 1"),
+        (hostile::record, "markup, terminal escapes, fake verdicts, huge and deep values, all kept as data"),
+    ];
+    runs.into_iter()
+        .map(|(record, shows)| record(store).and_then(|name| describe(store, &name, shows)))
+        .collect()
+}
+
+/// Says of a recorded run what a list of runs shows.
+fn describe(store: &dyn Store, name: &RunName, shows: &'static str) -> Result<DemoRun, Error> {
+    let trace = Trace::open(store, name)?;
+    let summary = trace.summary();
+    Ok(DemoRun {
+        name: name.clone(),
+        shows,
+        ticks: trace.tip(),
+        refusals: summary.refusals,
+        tip: summary.head.id,
+    })
+}

@@ -1,0 +1,157 @@
+//! What a command that fails says: one shape, one voice.
+
+use dendrer::Error;
+use dendrer::kernel::expr::ExprError;
+use dendrer::store::StoreError;
+use dendrer_object::Value;
+use dendrer_view::{document, quote};
+
+use crate::codes;
+
+/// A failure on its way to the user. At most three help lines; each is a command that can be pasted.
+#[derive(Debug, Clone, Default)]
+pub struct Failure {
+    /// The code.
+    pub code: &'static str,
+    /// One sentence that names the object and the fact. Escaped when it is shown.
+    pub message: String,
+    /// Where, as name and value.
+    pub place: Vec<(String, String)>,
+    /// What was not changed, and the like.
+    pub notes: Vec<String>,
+    /// Commands, as arguments.
+    pub help: Vec<Vec<String>>,
+    /// Whether anything was changed before it failed.
+    pub changed: bool,
+}
+
+/// What every verb returns: the exit code, or why it failed.
+pub type Result<T = u8> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// A failure with a code.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Failure {
+        debug_assert!(codes::find(code).is_some(), "{code} is not in the table");
+        Failure { code, message: message.into(), ..Failure::default() }
+    }
+
+    /// Says where.
+    pub fn at(mut self, name: &str, value: impl Into<String>) -> Failure {
+        self.place.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Adds a note.
+    pub fn note(mut self, note: impl Into<String>) -> Failure {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Adds a command that helps.
+    pub fn help(mut self, argv: &[&str]) -> Failure {
+        self.help.push(argv.iter().map(|word| (*word).to_owned()).collect());
+        self
+    }
+
+    /// The exit code.
+    pub fn exit(&self) -> u8 {
+        codes::find(self.code).map_or(8, |code| code.exit)
+    }
+
+    /// Writes the failure for people. `strong` wraps what should stand out.
+    pub fn lines(&self, strong: &dyn Fn(&str) -> String) -> Vec<String> {
+        let mut lines = vec![format!("{} {}", strong(&format!("error[{}]:", self.code)), quote::escape(&self.message))];
+        for (name, value) in &self.place {
+            lines.extend(value.split('\n').map(|line| format!("  | {name:<8} {}", quote::escape(line))));
+        }
+        lines.extend(self.notes.iter().map(|note| format!("note: {}", quote::escape(note))));
+        lines.extend(self.help.iter().take(3).map(|argv| format!("help: {}", shell(argv))));
+        lines.push(format!("      see: dendrer explain {}", self.code));
+        lines
+    }
+
+    /// Returns the failure as `dendrer.error/1`.
+    pub fn to_json(&self) -> Value {
+        let texts = |list: &[String]| Value::array(list.iter().map(|text| Value::from(text.as_str())));
+        let place = self.place.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
+        document(
+            "error",
+            [
+                ("code", Value::from(self.code)),
+                ("kind", Value::from(codes::find(self.code).map_or("unknown", |code| code.kind))),
+                ("message", Value::from(self.message.as_str())),
+                ("where", Value::record(place.map(|(name, value)| (dendrer_object::tag::stored_name(name), value)))),
+                ("changed", Value::from(self.changed)),
+                ("notes", texts(&self.notes)),
+                ("help", Value::array(self.help.iter().map(|argv| Value::record([("argv", texts(argv))])))),
+            ],
+        )
+    }
+}
+
+/// Writes arguments so that a shell takes them apart again as they are.
+pub fn shell(argv: &[String]) -> String {
+    let word = |word: &String| {
+        let plain = !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c));
+        let word = quote::escape(word);
+        if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let failure = Failure::new(error.code(), error.to_string());
+        match error {
+            Error::NoRun { near: Some(near), .. } => failure.note(format!("did you mean {near}?")).help(&["dendrer", "log", near.as_str()]),
+            Error::NoRun { .. } => failure.help(&["dendrer", "runs"]),
+            Error::NoTick { run, tip, .. } => failure.help(&["dendrer", "show", &format!("{run}@{tip}")]),
+            Error::Store(error) => store_failure(failure, &error),
+            Error::Expr(error) => expr_failure(&error),
+            _ => failure,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        store_failure(Failure::new(error.code(), error.to_string()), &error)
+    }
+}
+
+impl From<ExprError> for Failure {
+    fn from(error: ExprError) -> Failure {
+        expr_failure(&error)
+    }
+}
+
+fn store_failure(failure: Failure, error: &StoreError) -> Failure {
+    let mut source = std::error::Error::source(error);
+    let mut failure = failure;
+    while let Some(inner) = source {
+        failure = failure.at("cause", inner.to_string());
+        source = inner.source();
+    }
+    match error {
+        StoreError::NotAStore { .. } => failure.help(&["dendrer", "init"]).help(&["dendrer", "demo"]),
+        StoreError::Damaged(damage) | StoreError::Lost(damage) => failure
+            .at("where", damage.place.to_string())
+            .at("expected", damage.expected.clone())
+            .at("found", damage.found.clone())
+            .note("the store is opened for reading only; nothing was changed")
+            .help(&["dendrer", "verify", "--all"]),
+        StoreError::Stale { run, .. } => {
+            failure.note("nothing of this group was committed").help(&["dendrer", "log", run.as_str(), "-n", "5"])
+        }
+        StoreError::DiskFull { .. } => failure.note("what was not acknowledged was not recorded; the store is as it was"),
+        _ => failure,
+    }
+}
+
+fn expr_failure(error: &ExprError) -> Failure {
+    let failure = Failure::new(error.code, error.message.clone());
+    match &error.hint {
+        Some(hint) => failure.note(hint.to_string()),
+        None => failure,
+    }
+}

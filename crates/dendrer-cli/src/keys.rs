@@ -1,0 +1,120 @@
+//! Where the key of a log is kept: outside the store, mode 0600, never printed.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use dendrer::store::{Store, StoreInfo};
+use dendrer_object::StoreId;
+use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::demo;
+use crate::failure::{Failure, Result};
+
+/// The folder of dendrer's own files in the user's configuration, if the user has one.
+fn config_dir() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = if cfg!(windows) {
+        absolute("APPDATA")
+    } else if cfg!(target_os = "macos") {
+        absolute("HOME").map(|home| home.join("Library/Application Support"))
+    } else {
+        absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))
+    };
+    base.map(|base| base.join("dendrer"))
+}
+
+fn key_path(given: Option<&str>, store: StoreId) -> Option<PathBuf> {
+    given.map(PathBuf::from).or_else(|| Some(config_dir()?.join("keys").join(format!("{store}.key"))))
+}
+
+/// Makes a key for a new store and keeps it. Returns it with the file it is in.
+pub fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey, PathBuf)> {
+    let Some(path) = key_path(given, store) else {
+        return Err(Failure::new("E0807", "there is no home directory to keep the key of the log in").help(&["dendrer", "init", "--key", "FILE"]));
+    };
+    let mut seed = [0; 32];
+    SystemRandom::new().fill(&mut seed).map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
+    let key = SigningKey::from_seed(&store.origin(), seed).map_err(|error| Failure::new("E0308", error.to_string()))?;
+    let write = || -> std::io::Result<()> {
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent)?;
+        }
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path)?;
+        file.write_all(format!("{}\n", key.secret_text()).as_bytes())?;
+        file.sync_all()
+    };
+    match write() {
+        Ok(()) => Ok((key, path)),
+        Err(error) => {
+            let code = if error.kind() == std::io::ErrorKind::AlreadyExists { "E0110" } else { "E0801" };
+            Err(Failure::new(code, format!("cannot write the key to {}", path.display())).at("cause", error.to_string()))
+        }
+    }
+}
+
+/// Finds the key of a store; `None` if it is not here.
+pub fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<SigningKey>> {
+    if let Some(path) = key_path(given, info.id) {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => return read(&text, &path, info).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => {}
+            Err(error) => {
+                return Err(Failure::new("E0804", format!("cannot read the key in {}", path.display())).at("cause", error.to_string()));
+            }
+        }
+    }
+    // The demo's key is published with the program: its signatures prove nothing, and its stores say so.
+    let demo = demo::key();
+    Ok((*demo.verifier_key() == info.key).then_some(demo))
+}
+
+fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {
+    let bad = |why: String| Failure::new("E0804", format!("the key in {} cannot be used", path.display())).at("cause", why);
+    let key = SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))?;
+    if *key.verifier_key() != info.key {
+        return Err(bad(format!("it is not the key of this store, which is {}", info.key)));
+    }
+    Ok(key)
+}
+
+/// Signs the log as it is, and remembers outside the store what was signed, so that a store that was rolled back
+/// shows. Without the key nothing is signed.
+pub fn sign(store: &mut dyn Store, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {
+    let Some(key) = key else { return Ok(None) };
+    let note = store.sign_checkpoint(key)?;
+    if let Ok(checkpoint) = Checkpoint::parse(note.text()) {
+        pin(store.info().id, &checkpoint);
+    }
+    Ok(Some(note))
+}
+
+fn pin_path(store: StoreId) -> Option<PathBuf> {
+    Some(config_dir()?.join("heads").join(format!("{store}.head")))
+}
+
+/// Remembers the newest head that was seen. Failing to is not a failure of what was asked.
+fn pin(store: StoreId, checkpoint: &Checkpoint) {
+    let Some(path) = pin_path(store) else { return };
+    if pinned(store).is_some_and(|(size, _)| size >= checkpoint.size()) {
+        return;
+    }
+    let write = || -> std::io::Result<()> {
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let temporary = path.with_extension("new");
+        std::fs::write(&temporary, checkpoint.to_string())?;
+        std::fs::rename(&temporary, &path)
+    };
+    let _ = write();
+}
+
+/// The newest head of a store that this user has seen.
+pub fn pinned(store: StoreId) -> Option<(u64, dendrer_object::Digest)> {
+    let text = std::fs::read_to_string(pin_path(store)?).ok()?;
+    let checkpoint = Checkpoint::parse(&text).ok().filter(|checkpoint| checkpoint.origin() == store.origin())?;
+    Some((checkpoint.size(), checkpoint.root()))
+}

@@ -1,0 +1,104 @@
+//! Finding and opening what a command reads or writes: a store, or a bundle in its place.
+
+use std::path::{Path, PathBuf};
+
+use dendrer::bundle::{self, Opened};
+use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Store, StoreError};
+use dendrer::Trace;
+use dendrer_object::RunName;
+
+use crate::address::Rev;
+use crate::args::Global;
+use crate::failure::{Failure, Result};
+
+/// The name of the directory that is a store.
+pub const STORE_DIR: &str = ".dendrer";
+
+/// What a reading command reads.
+pub enum Source {
+    /// A store on disk.
+    Store(Box<dyn Store>),
+    /// A bundle.
+    Bundle(Box<Opened>),
+}
+
+impl Source {
+    /// The store, whichever it is.
+    pub fn store(&self) -> &dyn Store {
+        match self {
+            Source::Store(store) => &**store,
+            Source::Bundle(opened) => &opened.store,
+        }
+    }
+
+    /// The runs that a bundle was made for; none for a store.
+    pub fn named(&self) -> &[RunName] {
+        match self {
+            Source::Store(_) => &[],
+            Source::Bundle(opened) => &opened.bundle.runs,
+        }
+    }
+
+    /// Opens the run that an address means.
+    pub fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
+        let run = rev.run_in(self.store(), self.named())?;
+        Ok(Trace::open(self.store(), &run)?)
+    }
+}
+
+/// Opens what an address speaks of, for reading.
+pub fn source(global: &Global, rev: &Rev) -> Result<Source> {
+    match &rev.bundle {
+        Some(path) => Ok(Source::Bundle(Box::new(open_bundle(path)?))),
+        None => Ok(Source::Store(read_store(global)?)),
+    }
+}
+
+/// Reads a bundle file.
+pub fn open_bundle(path: &str) -> Result<Opened> {
+    let text = std::fs::read(path).map_err(|error| {
+        Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
+    })?;
+    bundle::open(PathBuf::from(path), &text).map_err(|error| {
+        let line = error.to_string();
+        let failure = Failure::from(error).at("file", path);
+        if line.starts_with("line ") { failure.note("nothing of it was read") } else { failure }
+    })
+}
+
+/// Opens the store for reading.
+pub fn read_store(global: &Global) -> Result<Box<dyn Store>> {
+    Ok(Box::new(Embedded::open(&find(global)?, Options::read())?))
+}
+
+/// Opens the store for writing.
+pub fn write_store(global: &Global) -> Result<Embedded> {
+    Ok(Embedded::open(&find(global)?, Options::write())?)
+}
+
+/// Finds the store: named, or by walking up.
+pub fn find(global: &Global) -> Result<PathBuf> {
+    let named = global.store.clone().or_else(|| std::env::var("DENDRER_STORE").ok().filter(|text| !text.is_empty()));
+    if let Some(named) = named {
+        let path = Path::new(&named);
+        let inner = path.join(STORE_DIR);
+        return Ok(if inner.is_dir() { inner } else { path.to_owned() });
+    }
+    let here = std::env::current_dir().map_err(|error| Failure::new("E0801", "there is no current directory").at("cause", error.to_string()))?;
+    match here.ancestors().map(|dir| dir.join(STORE_DIR)).find(|dir| dir.is_dir()) {
+        Some(found) => Ok(found),
+        None => Err(Failure::new("E0103", format!("no store in {} or above", here.display()))
+            .help(&["dendrer", "init"])
+            .help(&["dendrer", "demo"])),
+    }
+}
+
+/// Says that a store refuses to be written, in words for whoever wanted to.
+pub fn refuse_trouble(store: &dyn Store) -> Result<()> {
+    match store.trouble().as_deref() {
+        None => Ok(()),
+        Some(StoreError::ReadOnly { why }) => Err(Failure::new("E0805", "the store is open for reading only").at("cause", why.clone())),
+        Some(error) => Err(Failure::new(error.code(), error.to_string()).note("the store is opened for reading only; nothing was changed")),
+    }
+}

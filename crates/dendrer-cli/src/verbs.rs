@@ -1,0 +1,98 @@
+//! The verbs, one file each.
+
+mod bisect;
+mod commit;
+mod demo;
+mod explain;
+mod export;
+mod init;
+mod log;
+mod replay;
+mod runs;
+mod schema;
+mod show;
+mod state;
+mod verify;
+mod version;
+
+use dendrer_object::{Timestamp, Value};
+
+use crate::args::{Global, TimeChoice, Verb};
+use crate::failure::Result;
+use crate::out::Out;
+
+/// Runs a verb and returns the exit code.
+pub fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
+    match verb {
+        Verb::Init(args) => init::run(global, args, out),
+        Verb::Demo(args) => demo::run(global, args, out),
+        Verb::Commit(args) => commit::run(global, args, out),
+        Verb::Runs(args) => runs::run(global, args, out),
+        Verb::Log(args) => log::run(global, args, out),
+        Verb::Show(args) => show::run(global, args, out),
+        Verb::State(args) => state::run(global, args, out),
+        Verb::Verify(args) => verify::run(global, args, out),
+        Verb::Replay(args) => replay::run(global, args, out),
+        Verb::Bisect(args) => bisect::run(global, args, out),
+        Verb::Export(args) => export::run(global, args, out),
+        Verb::Explain(args) => explain::run(args, out),
+        Verb::Schema(args) => schema::run(args, out),
+        Verb::Version => version::run(out),
+    }
+}
+
+/// What `dendrer` alone prints.
+#[expect(clippy::print_stdout, reason = "the one answer that needs no flags and no output file")]
+pub fn welcome() -> u8 {
+    println!("dendrer: version control for the runs of AI agents");
+    println!();
+    println!("Records what an agent proposed, what was allowed and which state followed; proves that the record is");
+    println!("what was committed; replays it without a model or a tool; finds the first tick that went wrong.");
+    println!();
+    println!("  dendrer demo            make a sample store and take a tour");
+    println!("  dendrer init            create a store here");
+    println!("  dendrer commit --run R  record intents, as JSON lines on standard input");
+    println!("  dendrer help            all verbs");
+    0
+}
+
+/// Writes a time as asked; nothing for `--time none`.
+fn time(ts: Timestamp, choice: TimeChoice) -> String {
+    match choice {
+        TimeChoice::None => String::new(),
+        TimeChoice::Utc => ts.to_string(),
+        TimeChoice::Local => {
+            let ms = i64::try_from(ts.ms()).unwrap_or(i64::MAX);
+            match jiff::Timestamp::from_millisecond(ms) {
+                Ok(time) => time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+                Err(_) => ts.to_string(),
+            }
+        }
+    }
+}
+
+/// Writes a value over several lines, two blanks a level, as deep as asked.
+fn pretty(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Vec<String>, lead: &str) {
+    use dendrer_view::quote;
+    let pad = "  ".repeat(indent);
+    let closed = depth == Some(0);
+    match value {
+        Value::Object(object) if closed && !object.is_empty() => lines.push(format!("{pad}{lead}{{... {} members}}", object.len())),
+        Value::Array(array) if closed && !array.is_empty() => lines.push(format!("{pad}{lead}[... {} items]", array.len())),
+        Value::Object(object) if !object.is_empty() => {
+            lines.push(format!("{pad}{lead}{{"));
+            for (name, member) in object.iter() {
+                pretty(member, indent + 1, depth.map(|depth| depth - 1), lines, &format!("{}: ", quote::quoted(name)));
+            }
+            lines.push(format!("{pad}}}"));
+        }
+        Value::Array(array) if !array.is_empty() => {
+            lines.push(format!("{pad}{lead}["));
+            for item in array.iter() {
+                pretty(item, indent + 1, depth.map(|depth| depth - 1), lines, "");
+            }
+            lines.push(format!("{pad}]"));
+        }
+        other => lines.push(format!("{pad}{lead}{}", quote::value(other))),
+    }
+}

@@ -1,0 +1,109 @@
+//! `dendrer replay`
+
+use std::ops::ControlFlow;
+
+use dendrer::kernel::reduce::DeltaReducer;
+use dendrer::kernel::replay::ReplayError;
+use dendrer::verify::replay_with;
+use dendrer_object::Value;
+use dendrer_view::{count, document, quote};
+
+use crate::address::{Rev, state_path};
+use crate::args::{Global, PrintChoice, Replay};
+use crate::failure::{Failure, Result};
+use crate::open;
+use crate::out::{Format, Out};
+
+pub fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
+    let rev = Rev::parse(&args.run)?;
+    let source = open::source(global, &rev)?;
+    let trace = source.trace(&rev)?;
+    let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
+    let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+    let path = args.path.as_deref().map(state_path).transpose()?;
+    let mut items = Vec::new();
+    let mut failed = Ok(());
+    let result = replay_with(&trace, to, &DeltaReducer, args.twice, &mut |head, _| {
+        if head.tick() < from || args.print == PrintChoice::None {
+            return ControlFlow::Continue(());
+        }
+        let mut item = vec![("tick", Value::from(head.tick())), ("state_root", Value::from(head.state().digest()))];
+        if args.print == PrintChoice::State {
+            let value = path.as_ref().map_or(Some(head.state()), |path| path.get(head.state()));
+            item.push(("state", value.cloned().unwrap_or(Value::Null)));
+        }
+        failed = print(out, &Value::record(item), &mut items);
+        if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    failed?;
+    let (code, divergence) = match &result {
+        Ok(_) => (0, Value::Null),
+        Err(error) => (if args.detect { 0 } else { failure(error).exit() }, failure(error).to_json()),
+    };
+    let made = match &result {
+        Ok(ticks) => *ticks,
+        Err(ReplayError::Divergence(divergence)) => divergence.tick.saturating_sub(1),
+        Err(ReplayError::Erased { tick, .. } | ReplayError::Delta { tick, .. } | ReplayError::Seal { tick, .. }) => tick.saturating_sub(1),
+        Err(_) => 0,
+    };
+    let members = [
+        ("run", Value::from(trace.name().as_str())),
+        ("to", Value::from(to)),
+        ("ticks", Value::from(made)),
+        ("ok", Value::from(result.is_ok())),
+        ("twice", Value::from(args.twice)),
+        ("divergence", divergence),
+    ];
+    match out.format() {
+        Format::Json => {
+            let items = ("items", Value::array(items));
+            out.document(&document("replay", members.into_iter().chain([items])))?;
+            Ok(code)
+        }
+        Format::Jsonl => {
+            out.summary("replay", members)?;
+            Ok(code)
+        }
+        Format::Text => match result {
+            Ok(ticks) => {
+                let twice = if args.twice { ", two evaluations each" } else { "" };
+                out.line(format!("replayed   OK    {} of {} of {}, by delta/1{twice}; no model and no tool was called", count(ticks, "tick", "ticks"), trace.tip(), trace.name()))?;
+                Ok(0)
+            }
+            Err(error) if args.detect => {
+                out.line(format!("replayed   WARN  {}", quote::escape(&error.to_string())))?;
+                Ok(0)
+            }
+            Err(error) => Err(failure(&error)),
+        },
+    }
+}
+
+fn print(out: &mut Out, item: &Value, items: &mut Vec<Value>) -> Result<()> {
+    match out.format() {
+        Format::Json => items.push(item.clone()),
+        Format::Jsonl => out.item(item)?,
+        Format::Text => {
+            let text = |name: &str| item.get(name).map(|value| value.as_str().map_or_else(|| quote::value(value), quote::escape));
+            let state = text("state").map(|state| format!("  {state}")).unwrap_or_default();
+            out.line(format!("{:>6}  {}{state}", text("tick").unwrap_or_default(), text("state_root").unwrap_or_default()))?;
+        }
+    }
+    Ok(())
+}
+
+fn failure(error: &ReplayError) -> Failure {
+    let failure = Failure::new(error.code(), error.to_string());
+    match error {
+        ReplayError::Divergence(divergence) => {
+            let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+            failure
+                .at("tick", divergence.tick.to_string())
+                .at("path", divergence.path.dotted())
+                .at("recorded", side(&divergence.expected))
+                .at("computed", side(&divergence.found))
+                .note(format!("usual causes: {}", divergence.usual_causes()))
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,359 @@
+//! The content of `dendrer demo`: what the transcripts and the corruption suite rely on.
+
+#[path = "../src/demo/mod.rs"]
+mod demo;
+
+use std::path::PathBuf;
+
+use dendrer::bisect::{self, Outcome, Query};
+use dendrer::verify::{self, Options, Verdict};
+use dendrer::{Trace, bundle};
+use dendrer_kernel::predicate::Predicate;
+use dendrer_object::record::Author;
+use dendrer_object::{Digest, RunName, Value};
+use dendrer_store::{Memory, Store};
+
+fn filled() -> Memory {
+    let mut store = Memory::new(demo::store_info());
+    demo::fill(&mut store).unwrap();
+    store.sign_checkpoint(&demo::key()).unwrap();
+    store
+}
+
+fn name(text: &str) -> RunName {
+    text.parse().unwrap()
+}
+
+fn export(store: &Memory, runs: &[&str]) -> Vec<u8> {
+    let runs: Vec<RunName> = runs.iter().map(|run| name(run)).collect();
+    let bundle = bundle::export(store, &runs, &store.checkpoint().unwrap().unwrap()).unwrap();
+    bundle.write(&|_| Vec::new())
+}
+
+fn ask(store: &Memory, run: &str, predicate: Predicate) -> (Vec<u64>, Outcome) {
+    let trace = Trace::open(store, &name(run)).unwrap();
+    let query = Query { predicate, from: 0, to: trace.tip(), scan: true };
+    let report = bisect::bisect(&trace, &query).unwrap();
+    if let Outcome::Onset(tick) = report.outcome {
+        assert_eq!(report.scan, Some(Some(tick)), "{run}: judging every tick agrees");
+    }
+    assert!(report.probes.len() as u32 <= report.probes_max);
+    (report.probes.iter().map(|probe| probe.tick).collect(), report.outcome)
+}
+
+fn policy_compliant() -> Predicate {
+    Predicate::built_in("kernel.policy_compliant").unwrap()
+}
+
+/// Type, author, agent and one value of the content, in one line.
+fn step(store: &Memory, run: &str, tick: u64, path: &str) -> String {
+    let trace = Trace::open(store, &name(run)).unwrap();
+    let record = trace.record(tick).unwrap();
+    let content = record.content();
+    let value = path.parse::<dendrer_object::Pointer>().unwrap().get(&content).cloned();
+    let (type_name, author) = (record.header().type_name.clone().unwrap(), record.header().author);
+    format!("{type_name} {author} {} {}", content.get("agent_id").unwrap(), Value::from(value))
+}
+
+fn state(store: &Memory, run: &str, tick: u64, path: &str) -> String {
+    let moment = Trace::open(store, &name(run)).unwrap().at(tick).unwrap();
+    let value = path.parse::<dendrer_object::Pointer>().unwrap().get(&moment.state).cloned();
+    Value::from(value).to_string()
+}
+
+#[test]
+fn demo_runs_are_the_ones_that_are_promised() {
+    let mut store = Memory::new(demo::store_info());
+    let runs = demo::fill(&mut store).unwrap();
+    let listed: Vec<_> = runs.iter().map(|run| (run.name.as_str(), run.ticks, run.refusals)).collect();
+    let expected = [
+        ("trip-planner-a", 47, 0),
+        ("logistics-run-47", 64, 0),
+        ("logistics-planner-1", 64, 0),
+        ("planning-run-12", 48, 0),
+        ("hostile-1", 20, 5),
+    ];
+    assert_eq!(listed, expected);
+    for run in &runs {
+        let trace = Trace::open(&store, &run.name).unwrap();
+        let meta = trace.start().content().get("meta").cloned().unwrap();
+        assert_eq!(meta.get("synthetic"), Some(&Value::from(true)), "{}", run.name);
+        assert!(meta.get("source").is_some());
+        assert_eq!(trace.record(run.ticks).unwrap().id(), run.tip);
+        assert!(!run.shows.is_empty());
+    }
+}
+
+#[test]
+fn demo_bytes_are_equal_on_every_machine() {
+    let (first, second) = (filled(), filled());
+    assert_eq!(first.tree(), second.tree());
+    let all = ["trip-planner-a", "logistics-run-47", "logistics-planner-1", "planning-run-12"];
+    assert_eq!(export(&first, &all), export(&second, &all));
+    // A change here is a change of the demo, of the kernel or of the format. The last two need a vector.
+    let tips: Vec<String> =
+        all.iter().map(|run| first.run(&name(run)).unwrap().unwrap().head.id.short()).collect();
+    assert_eq!(tips, TIPS);
+}
+
+const TIPS: [&str; 4] = ["T0", "61b008fd83ad", "7c0a86d77a26", "8d9edfb736ec"];
+
+#[test]
+fn demo_results_and_decisions_are_written_by_the_runtime() {
+    let store = filled();
+    for run in store.runs(0, 100).unwrap() {
+        let trace = Trace::open(&store, &run.name).unwrap();
+        for tick in 1..=trace.tip() {
+            let record = trace.record(tick).unwrap();
+            let type_name = record.header().type_name.clone().unwrap();
+            let expected = match type_name.as_str() {
+                "action.result" | "policy.decision" => Author::Runtime,
+                "kernel.anomaly" => Author::Kernel,
+                _ => Author::Agent,
+            };
+            assert_eq!(record.header().author, expected, "{}@{tick}", run.name);
+        }
+    }
+}
+
+#[test]
+fn demo_onsets_come_with_the_probe_orders_of_the_paper() {
+    let store = filled();
+    let onset = |tick| Outcome::Onset(tick);
+    assert_eq!(
+        ask(&store, "logistics-run-47", policy_compliant()),
+        (vec![32, 16, 24, 20, 22, 21], onset(22))
+    );
+    assert_eq!(
+        ask(&store, "logistics-planner-1", policy_compliant()),
+        (vec![32, 16, 8, 12, 14, 13], onset(14))
+    );
+    let budget =
+        Predicate::condition("acme.budget_compliance_v1", "state.plan_total > state.budget_limit").unwrap();
+    assert_eq!(ask(&store, "planning-run-12", budget), (vec![24, 12, 6, 3, 1], onset(1)));
+    assert_eq!(ask(&store, "planning-run-12", policy_compliant()), (vec![24, 12, 6, 3, 1], onset(1)));
+    assert_eq!(ask(&store, "trip-planner-a", policy_compliant()), (vec![], Outcome::Never));
+    assert_eq!(ask(&store, "trip-planner-a", Predicate::anomaly("kernel.anomaly")).1, onset(5));
+    assert_eq!(ask(&store, "trip-planner-a", Predicate::anomaly("invariant_breach")).1, onset(20));
+    assert_eq!(ask(&store, "logistics-run-47", Predicate::anomaly("kernel.anomaly")).1, onset(32));
+    assert_eq!(ask(&store, "logistics-planner-1", Predicate::anomaly("kernel.anomaly")).1, onset(20));
+    assert_eq!(ask(&store, "hostile-1", Predicate::anomaly("forged_type")).1, onset(15));
+}
+
+#[test]
+fn demo_quality_recovers_and_bisect_refuses_it() {
+    let store = filled();
+    let quality = Predicate::condition("acme.quality_oscillator", "state.quality_score < 0.75").unwrap();
+    let (probes, outcome) = ask(&store, "logistics-run-47", quality);
+    let Outcome::Recovers(turns) = outcome else { panic!("{outcome:?}") };
+    let turns: Vec<String> = turns.iter().map(|(tick, verdict)| format!("{tick} {verdict}")).collect();
+    assert_eq!((probes, turns), (vec![], vec!["14 violation".into(), "17 ok".into(), "22 violation".into()]));
+}
+
+#[test]
+fn demo_ticks_are_as_printed() {
+    let store = filled();
+    let at = |tick, path| step(&store, "logistics-run-47", tick, path);
+    assert_eq!(at(22, "/intent/confidence"), r#"observation.add agent "feed-reader" 0.31"#);
+    assert_eq!(at(22, "/intent/source"), r#"observation.add agent "feed-reader" "unverified_feed_3""#);
+    assert_eq!(at(23, "/policy/decision"), r#"policy.decision runtime "compliance" "deny""#);
+    assert_eq!(at(27, "/policy/decision"), r#"action.request agent "dispatcher" "deny""#);
+    assert_eq!(at(32, "/anomalies/0/kind"), r#"kernel.anomaly kernel "kernel" "invariant_breach""#);
+    let risk = |tick| state(&store, "logistics-run-47", tick, "/risk_score");
+    assert_eq!([risk(20), risk(21), risk(22)], ["0.64", "0.71", "0.83"]);
+    assert_eq!(state(&store, "logistics-run-47", 64, "/policy/violated/tick"), "22");
+
+    let at = |tick, path| step(&store, "logistics-planner-1", tick, path);
+    assert_eq!(at(1, "/intent/source"), r#"observation.add agent "scout" "weather_api""#);
+    assert_eq!(
+        at(8, "/intent/depends_on"),
+        r#"observation.add agent "scout" ["route.status","weather.condition"]"#
+    );
+    assert_eq!(at(13, "/intent/confidence"), r#"observation.add agent "scout" 0.31"#);
+    assert_eq!(
+        at(14, "/policy/notes"),
+        r#"policy.decision runtime "gate" "risk_score=0.82 > threshold=0.75""#
+    );
+    assert_eq!(at(17, "/policy/decision"), r#"action.request agent "planner" "deny""#);
+    assert_eq!(at(20, "/anomalies/0/kind"), r#"kernel.anomaly kernel "kernel" "invariant_breach""#);
+
+    assert_eq!(
+        step(&store, "planning-run-12", 1, "/intent/confidence"),
+        r#"plan.update agent "planner" 0.82"#
+    );
+
+    let at = |tick, path| step(&store, "trip-planner-a", tick, path);
+    assert_eq!(at(12, "/type"), r#"observation.add agent "verifier" null"#);
+    assert_eq!(at(30, "/type"), r#"plan.update agent "planner" null"#);
+    assert_eq!(at(31, "/action/params/max_price_chf"), r#"action.request agent "planner" 120"#);
+    assert_eq!(at(32, "/result/output/hotel"), r#"action.result runtime "planner" "Hotel Krone""#);
+    assert_eq!(at(33, "/intent/confidence"), r#"plan.update agent "planner" 0.84"#);
+    assert_eq!(at(34, "/policy/decision"), r#"policy.decision runtime "budgeter" "allow""#);
+    assert_eq!(state(&store, "trip-planner-a", 36, "/budget_remaining"), "42");
+    assert_eq!(state(&store, "trip-planner-a", 36, "/hotel_rating"), "4");
+    assert_eq!(state(&store, "trip-planner-a", 47, "/hotel/name"), r#""Hotel Krone""#);
+}
+
+#[test]
+fn demo_runs_verify_and_replay() {
+    let store = filled();
+    let report = verify::store(&store, &Options { replay: true, ..Options::default() }).unwrap();
+    assert_eq!((report.verdict, report.findings.len()), (Verdict::Intact, 0), "{:?}", report.findings);
+    for run in &report.runs {
+        assert_eq!(run.replay, Some(Ok(run.line.tick)), "{}", run.run);
+    }
+}
+
+/// What verification says of a file: the verdict, each finding's code and tick, and the last good tick.
+fn judge(text: &[u8], tip: Option<Digest>) -> (Verdict, Vec<(&'static str, Option<u64>)>, Option<u64>) {
+    let opened = bundle::open(PathBuf::from("x.dnd"), text).unwrap();
+    let report = verify::bundle(&opened, &Options { tip, replay: true, ..Options::default() }).unwrap();
+    let findings = report.findings.iter().map(|finding| (finding.code, finding.tick)).collect();
+    (report.verdict, findings, report.runs[0].line.last_good)
+}
+
+#[test]
+fn demo_corruption_suite_is_caught_with_code_and_tick() {
+    let store = filled();
+    let good = export(&store, &["logistics-run-47"]);
+    let tip = store.run(&name("logistics-run-47")).unwrap().unwrap().head.id;
+    assert_eq!(judge(&good, None), (Verdict::Intact, vec![], Some(64)), "F-35: a valid trace");
+    assert_eq!(judge(&good, Some(tip)), (Verdict::Verified, vec![], Some(64)));
+
+    let files = demo::damaged(&good).unwrap();
+    let expected: [(&str, &[(&str, Option<u64>)], u64); 5] = [
+        ("tampered.dnd", &[("E0301", Some(18))], 17),
+        ("corrupt/payload.dnd", &[("E0301", Some(22))], 21),
+        ("corrupt/gap.dnd", &[("E0302", Some(31)), ("E0303", None), ("E0303", None)], 29),
+        (
+            "corrupt/swap.dnd",
+            &[("E0302", Some(41)), ("E0302", Some(40)), ("E0302", Some(42)), ("E0303", None)],
+            39,
+        ),
+        ("corrupt/metadata.dnd", &[("E0301", Some(23))], 22),
+    ];
+    for ((file, text), (name, findings, last_good)) in files.iter().zip(expected) {
+        assert_eq!(*file, name);
+        assert_eq!(judge(text, None), (Verdict::Tampered, findings.to_vec(), Some(last_good)), "{file}");
+    }
+
+    let (file, rewritten) = files.last().unwrap();
+    assert_eq!(*file, "corrupt/rewritten.dnd");
+    assert_eq!(judge(rewritten, None), (Verdict::Intact, vec![], Some(64)), "nothing inside it can show it");
+    assert_eq!(judge(rewritten, Some(tip)).0, Verdict::Tampered);
+    assert_eq!(judge(rewritten, Some(tip)).1, [("E0304", None)]);
+    let opened = bundle::open(PathBuf::from("x.dnd"), rewritten).unwrap();
+    let pinned = Options { pinned: Some((store.tree().size, store.tree().root)), ..Options::default() };
+    let report = verify::bundle(&opened, &pinned).unwrap();
+    assert_eq!((report.verdict, report.findings[0].code), (Verdict::Tampered, "E0307"));
+    // It does what it was made for: the violation is gone.
+    assert_eq!(ask(&opened.store, "logistics-run-47", policy_compliant()).1, Outcome::Never);
+    assert_ne!(
+        ask(&opened.store, "logistics-run-47", Predicate::anomaly("kernel.anomaly")).1,
+        Outcome::Never
+    );
+}
+
+#[test]
+fn demo_damage_leaves_the_rest_readable() {
+    let store = filled();
+    let good = export(&store, &["logistics-run-47"]);
+    let files = demo::damaged(&good).unwrap();
+    assert_eq!(files.len(), 6);
+    let opened = bundle::open(PathBuf::from("tampered.dnd"), &files[0].1).unwrap();
+    assert_eq!(opened.faults.len(), 1);
+    let trace = Trace::open(&opened.store, &name("logistics-run-47")).unwrap();
+    assert_eq!(trace.at(17).unwrap().tick, 17);
+    assert_eq!(trace.at(18).unwrap_err().code(), "E0301");
+    for (file, text) in &files {
+        assert_ne!(text, &good, "{file}");
+        assert!(text.len() > good.len() / 2, "{file}");
+    }
+}
+
+#[test]
+fn demo_hostile_run_holds_what_it_promises() {
+    let store = filled();
+    let trace = Trace::open(&store, &name("hostile-1")).unwrap();
+    let line = trace.record(7).unwrap().content().get("intent").unwrap().get("line").unwrap().clone();
+    assert_eq!(line.as_str().unwrap().len(), 5_000_000);
+    let end = trace.at(20).unwrap();
+    let get = |key: &str| end.state.get(key).unwrap_or_else(|| panic!("{key}")).to_string();
+    assert_eq!(end.state.get("deep").unwrap().depth(), 100);
+    assert_eq!(get("__proto__"), r#"{"polluted":true}"#);
+    assert_eq!(get(""), r#""the empty name""#);
+    assert_eq!(get("a/b~c"), r#""a slash and a tilde""#);
+    assert_eq!(get("half"), r#"{"$object":[["whole","👍"],[{"$wtf8":"7b-_"},{"$wtf8":"7a-_"}]]}"#);
+    assert_eq!(
+        get("tags"),
+        r#"{"$$":"three","$$$float":"two","$$bytes":"!","$$float":"one","$$gap":{"reason":"none"}}"#
+    );
+    assert_eq!(
+        get("numbers"),
+        r#"[9007199254740992,9007199254740993,-99999999999999999999,{"$float":"NaN"},1e-7,1e+21]"#
+    );
+    assert_eq!(end.state.get("wide").unwrap().as_object().unwrap().len(), 5_000);
+    assert_eq!(end.state.get("nothing"), None);
+    let note = trace.record(17).unwrap().content().get("anomalies").unwrap().to_string();
+    assert!(note.contains("reducer_error"), "{note}");
+
+    // Five were turned down; only the forged type takes a tick, for the anomaly that names it.
+    let codes: Vec<String> = trace
+        .beside()
+        .unwrap()
+        .iter()
+        .map(|refusal| refusal.content().get("reason").unwrap().get("code").unwrap().to_string())
+        .collect();
+    assert_eq!(codes, [r#""E0401""#, r#""E0403""#, r#""E0402""#, r#""E0405""#, r#""E0405""#]);
+    assert_eq!(
+        step(&store, "hostile-1", 15, "/anomalies/0/type"),
+        r#"kernel.anomaly kernel "kernel" "kernel.anomaly""#
+    );
+    assert_eq!(end.state.get("kernel_anomalies").unwrap().as_array().unwrap().len(), 1);
+
+    let text = export(&store, &["hostile-1"]);
+    assert_eq!(judge(&text, None), (Verdict::Intact, vec![], Some(20)));
+    assert!(
+        text.iter().all(|byte| *byte == b'\n' || *byte >= b' '),
+        "canonical JSON escapes what breaks lines"
+    );
+    let receipt = demo::receipt(&trace).unwrap();
+    assert!(receipt.chars().all(|c| c == '\n' || c.is_ascii_graphic() || c == ' '), "{receipt}");
+    assert!(!receipt.contains("\nVERIFIED"));
+}
+
+#[test]
+fn demo_receipt_is_the_one_of_the_paper() {
+    let store = filled();
+    let trace = Trace::open(&store, &name("trip-planner-a")).unwrap();
+    assert_eq!(demo::receipt(&trace).unwrap(), RECEIPT);
+}
+
+const RECEIPT: &str = "";
+
+#[test]
+fn demo_generated_runs_have_the_length_and_the_onset_that_is_asked_for() {
+    let mut store = Memory::new(demo::store_info());
+    let run = demo::fill_sized(&mut store, 2_500).unwrap();
+    assert_eq!((run.name.as_str(), run.ticks, run.refusals), ("generated-2500", 2_500, 0));
+    let onset = |text: &str| {
+        let predicate = Predicate::condition("size", text).unwrap();
+        ask(&store, "generated-2500", predicate).1
+    };
+    assert_eq!(onset("state.handled >= 777"), Outcome::Onset(777));
+    assert_eq!(onset("state.handled > 2500"), Outcome::Never);
+    assert!(matches!(onset("state.errors >= 5"), Outcome::Onset(_)));
+    let trace = Trace::open(&store, &run.name).unwrap();
+    let mut sizes = Vec::new();
+    for tick in 1..=2_500 {
+        sizes.push(dendrer_object::json::to_vec(&trace.record(tick).unwrap().content()).len());
+    }
+    let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+    assert!((200..=600).contains(least) && (200..=600).contains(most), "{least} to {most} bytes");
+    assert_eq!(verify::replay(&store, &run.name).unwrap(), Ok(2_500));
+
+    let mut again = Memory::new(demo::store_info());
+    assert_eq!(demo::fill_sized(&mut again, 2_500).unwrap().tip, run.tip);
+    let mut empty = Memory::new(demo::store_info());
+    assert_eq!(demo::fill_sized(&mut empty, 0).unwrap().ticks, 0);
+}

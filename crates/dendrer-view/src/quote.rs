@@ -1,0 +1,113 @@
+//! Text from a trace as quoted matter: nothing in it can move a cursor, hide, or pass for dendrer's own words.
+
+use dendrer_object::{Pointer, Value};
+
+/// Tells whether a character would act on a terminal or mislead a reader instead of being seen.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Zero-width, bidi marks and overrides, line and paragraph separators.
+            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Writes text on one line with visible escapes for whatever [`acts`].
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() && (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c if acts(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Writes text in quotes, escaped.
+pub fn quoted(text: &str) -> String {
+    format!("\"{}\"", escape(text).replace('"', "\\\""))
+}
+
+/// Writes a value on one line: strings in quotes, everything else as JSON, escaped.
+pub fn value(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        other => escape_json(&other.to_string()),
+    }
+}
+
+/// JSON has its own escapes for what lies below 0x20; the rest that acts is escaped in the same way.
+fn escape_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if acts(c) {
+            let mut units = [0u16; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Writes a document for a machine, still safe to look at: valid JSON with the same value.
+pub fn json(value: &Value) -> String {
+    escape_json(&value.to_string())
+}
+
+/// Writes a path as people do, escaped.
+pub fn path(pointer: &Pointer) -> String {
+    escape(&pointer.dotted())
+}
+
+/// Cuts a line to a number of characters and says so with `...`.
+pub fn shorten(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(3)).collect();
+    format!("{kept}...")
+}
+
+/// Puts every line of a text behind a gutter, escaped.
+pub fn gutter(text: &str) -> Vec<String> {
+    text.split('\n').map(|line| format!("  | {}", escape(line))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_acts_gets_through() {
+        assert_eq!(escape("a\x1b[31mb\u{202e}c\nd\u{9b}e\u{200b}"), "a\\x1b[31mb\\u{202e}c\\nd\\x9be\\u{200b}");
+        assert_eq!(quoted("say \"hi\"\\"), "\"say \\\"hi\\\"\\\\\"");
+        for code in 0..=0x10ffffu32 {
+            let Some(c) = char::from_u32(code) else { continue };
+            let shown = escape(&c.to_string());
+            assert!(!shown.chars().any(|c| c.is_control()), "{code:x}");
+            let shown = json(&Value::from(c.to_string()));
+            assert!(!shown.chars().any(acts), "{code:x}");
+        }
+    }
+
+    #[test]
+    fn documents_stay_the_same_value() {
+        let value = Value::from("a\u{202e}\u{e0041}\u{7f}");
+        let text = json(&value);
+        assert_eq!(text, "\"a\\u202e\\udb40\\udc41\\u007f\"");
+        assert_eq!(dendrer_object::json::parse_door(text.as_bytes()).unwrap(), value);
+    }
+
+    #[test]
+    fn a_gutter_holds_every_line() {
+        assert_eq!(gutter("VERIFIED\nexit 0"), ["  | VERIFIED", "  | exit 0"]);
+        assert_eq!(shorten("abcdefgh", 6), "abc...");
+    }
+}

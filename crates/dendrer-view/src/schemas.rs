@@ -1,0 +1,28 @@
+//! The published JSON Schemas (draft 2020-12), one for each document that is printed.
+
+/// Names and texts, in order.
+pub const SCHEMAS: &[(&str, &str)] = &[
+    ("bisect", include_str!("../schemas/bisect.json")),
+    ("commit", include_str!("../schemas/commit.json")),
+    ("demo", include_str!("../schemas/demo.json")),
+    ("error", include_str!("../schemas/error.json")),
+    ("event", include_str!("../schemas/event.json")),
+    ("explain", include_str!("../schemas/explain.json")),
+    ("init", include_str!("../schemas/init.json")),
+    ("intent", include_str!("../schemas/intent.json")),
+    ("log", include_str!("../schemas/log.json")),
+    ("record", include_str!("../schemas/record.json")),
+    ("replay", include_str!("../schemas/replay.json")),
+    ("runs", include_str!("../schemas/runs.json")),
+    ("schemas", include_str!("../schemas/schemas.json")),
+    ("show", include_str!("../schemas/show.json")),
+    ("state", include_str!("../schemas/state.json")),
+    ("verify", include_str!("../schemas/verify.json")),
+    ("verify-all", include_str!("../schemas/verify-all.json")),
+    ("version", include_str!("../schemas/version.json")),
+];
+
+/// Finds a schema.
+pub fn find(name: &str) -> Option<&'static str> {
+    SCHEMAS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
