@@ -99,7 +99,20 @@ pub struct RunSummary {
 #[must_use = "nothing is durable before the ticket was given back to finish_sync"]
 pub struct SyncTicket {
     pub(crate) size: u64,
+    pub(crate) segment: u32,
     pub(crate) outcome: Arc<SyncOutcome>,
+}
+
+impl SyncTicket {
+    /// Makes the ticket of a store where everything up to `size` is durable already.
+    pub fn done(size: u64) -> SyncTicket {
+        SyncTicket { size, segment: 0, outcome: SyncOutcome::done(Ok(())) }
+    }
+
+    /// Returns the size that is durable once the ticket was given back.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
 }
 
 /// Filled by whoever syncs, waited for by whoever holds the ticket.
@@ -268,6 +281,9 @@ pub fn writes_by_reading<S: Store + ?Sized>(
         let Some(&(last, _)) = batch.last() else { return Ok(found) };
         for (tick, position) in batch {
             let record = store.get(position)?.ok_or(StoreError::NoPosition(position))?;
+            if record.header().kind != Kind::Transition {
+                continue;
+            }
             for path in written_paths(&record) {
                 if found.len() == limit {
                     return Ok(found);

@@ -315,6 +315,18 @@ pub(crate) fn parse_values(payload: &[u8], count: usize) -> Option<(Seed, Vec<St
     rest.is_empty().then_some((Seed(*seed), fields))
 }
 
+/// As [`parse_values`], where the number of fields is not known.
+pub(crate) fn parse_values_all(payload: &[u8]) -> Option<Vec<Stored<'_>>> {
+    let mut rest = payload.get(16..)?;
+    let mut fields = Vec::new();
+    while !rest.is_empty() {
+        let (slot, after) = parse_slot(rest)?;
+        rest = after;
+        fields.push(Stored { digest: None, salt: None, slot: Some(slot) });
+    }
+    Some(fields)
+}
+
 /// Reads the payload of an opened frame of `count` fields, and the record that it is about.
 pub(crate) fn parse_opened(payload: &[u8], count: usize) -> Option<(Digest, Vec<Stored<'_>>)> {
     let (record, fields) = parse_opened_all(payload)?;

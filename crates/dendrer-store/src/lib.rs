@@ -7,11 +7,24 @@
 //! compared. There is no way to get a record that differs from the one that was committed.
 
 pub mod contract;
+mod descriptor;
+pub mod disk;
+pub mod embedded;
 pub mod error;
 mod fence;
+mod frame;
+mod index;
+mod layout;
 pub mod memory;
-
+mod scan;
+mod segments;
+mod tail;
+mod values;
 
 pub use contract::{Head, RunSummary, Store, StoreInfo, SyncTicket, TreeHead};
+pub use embedded::{Embedded, Options, Report, VerifyOptions, WalkItem};
 pub use error::{Damage, DamageKind, Place, StoreError};
+pub use index::IndexDifference;
+pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
+pub use values::split;

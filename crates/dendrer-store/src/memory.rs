@@ -12,7 +12,7 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{RunSummary, Store, StoreInfo, SyncOutcome, SyncTicket, TreeHead};
+use crate::contract::{RunSummary, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
 
@@ -230,7 +230,7 @@ impl Store for Memory {
     }
 
     fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
-        Ok(SyncTicket { size: self.tree.size, outcome: SyncOutcome::done(Ok(())) })
+        Ok(SyncTicket::done(self.tree.size))
     }
 
     fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {

@@ -5,9 +5,8 @@
 use std::collections::HashMap;
 
 use dendrer_object::record::{Header, Kind};
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Digest, RunName, Timestamp};
 
-use crate::contract::RunSummary;
 use crate::frame::At;
 
 /// One record of the tail.
@@ -19,17 +18,22 @@ pub(crate) struct Row {
     pub(crate) kind: Kind,
     pub(crate) run: Option<RunName>,
     pub(crate) tick: Option<u64>,
+    pub(crate) prev: Option<Digest>,
+    pub(crate) ts: Timestamp,
 }
 
 impl Row {
     pub(crate) fn new(values: At, id: Digest, header: &Header) -> Row {
-        Row { values, id, kind: header.kind, run: header.run.clone(), tick: header.tick }
+        let Header { kind, ref run, tick, prev, ts, .. } = *header;
+        Row { values, id, kind, run: run.clone(), tick, prev, ts }
     }
 }
 
 /// The rows of one run in the tail.
 #[derive(Debug, Default)]
 pub(crate) struct RunRows {
+    /// The position of the `run` record, if it is in the tail.
+    pub(crate) begin: Option<u64>,
     /// Positions of the chain, one per tick, from `first_tick` on.
     pub(crate) chain: Vec<u64>,
     pub(crate) first_tick: u64,
@@ -48,12 +52,7 @@ pub(crate) struct Tail {
     begins: Vec<(u64, RunName)>,
     /// The newest opened frame of a record of which a value was erased.
     opened: HashMap<Digest, At>,
-    /// Runs as they are at the end of the log, of the tail or asked for.
-    pub(crate) summaries: HashMap<RunName, RunSummary>,
 }
-
-/// How many summaries are kept beyond those of the tail.
-const SUMMARIES_MAX: usize = 50_000;
 
 impl Tail {
     pub(crate) fn new(base: u64) -> Tail {
@@ -83,6 +82,7 @@ impl Tail {
             None => self.runs.entry(name.clone()).or_default(),
         };
         if row.kind == Kind::Run {
+            rows.begin = Some(position);
             self.begins.push((position, name.clone()));
         }
         match (row.tick, row.kind) {
@@ -129,18 +129,16 @@ impl Tail {
         &self.begins
     }
 
-    /// Drops what the index covers now.
-    pub(crate) fn trim(&mut self, base: u64) {
+    /// Drops what the index covers now: the records before `base`, which end before the frame at `end`.
+    pub(crate) fn trim(&mut self, base: u64, end: At) {
         if base <= self.base {
             return;
         }
         let mut rows = std::mem::take(&mut self.rows);
         rows.drain(..rows.len().min((base - self.base) as usize));
-        let mut summaries = std::mem::take(&mut self.summaries);
-        if summaries.len() > SUMMARIES_MAX {
-            summaries.clear();
-        }
-        *self = Tail { base, summaries, ..Tail::default() };
+        let mut opened = std::mem::take(&mut self.opened);
+        opened.retain(|_, at| *at > end);
+        *self = Tail { base, opened, ..Tail::default() };
         for row in rows {
             self.push(row);
         }

@@ -121,6 +121,13 @@ pub(crate) struct Writer<'a> {
     pub(crate) fresh: HashMap<ChunkKey, u64>,
 }
 
+/// Returns the offsets at which a large text is cut: where its content says, so that what two texts share is cut
+/// alike in both.
+pub fn split(text: &[u8]) -> Vec<usize> {
+    let (min, average, max) = sizes(text.len());
+    FastCDC::new(text, min, average, max).map(|chunk| chunk.offset + chunk.length).collect()
+}
+
 impl Writer<'_> {
     /// Writes what is not known yet, and returns the positions whose contents make up the value.
     pub(crate) fn write(&mut self, text: &[u8], out: &mut Vec<u8>) -> Vec<u64> {

@@ -5,7 +5,7 @@
 
 use dendrer::Error;
 use dendrer_kernel::step::Start;
-use dendrer_object::{RunName, Value, json};
+use dendrer_object::{RunName, Value};
 use dendrer_store::Store;
 
 use super::script::{MORNING_MS, Script, Step, flag, observe, plan, remember, v};
@@ -133,13 +133,14 @@ fn shapes(s: &mut Script<'_>) -> Result<(), Error> {
     s.at(
         12,
         Step::of_intent(&v(r#"{"type":"observation.add","agent":"intruder","confidence":0.9999,"intent":{"description":"numbers"},
-            "result":{"status":"ok","output":{"big":123456789012345678901234567890,"edge":9007199254740993,"max":1.7976931348623157e308,
-            "min":5e-324,"minus_zero":-0.0,"nan":NaN,"up":Infinity,"down":-Infinity}},
+            "result":{"status":"ok","output":{"big":123456789012345678901234567890,"edge":9007199254740993,
+            "max":1.7976931348623157e308,"min":5e-324,"minus_zero":-0.0,"nan":NaN,"up":Infinity,"down":-Infinity}},
             "delta":[{"set":"/numbers","value":[9007199254740992,9007199254740993,-99999999999999999999,NaN,1e-7,1e21]}]}"#)),
     )?;
     s.at(
         13,
-        Step::of_intent(&v(r#"{"type":"observation.add","agent":"intruder","intent":{"description":"half a pair: \ud83d","back":"\udc4d\ud83d","\ud800":"as a name"},
+        Step::of_intent(&v(r#"{"type":"observation.add","agent":"intruder","intent":{"description":"half a pair: \ud83d",
+            "back":"\udc4d\ud83d","\ud800":"as a name"},
             "delta":[{"set":"/half","value":{"\udfff":"\udbff","whole":"\ud83d\udc4d"}}]}"#)),
     )?;
     s.at(
@@ -203,7 +204,7 @@ fn lookalikes(s: &mut Script<'_>) -> Result<(), Error> {
 
 /// An intent whose words are many and short.
 fn wide_goal() -> Value {
-    let words = Value::array((0..2_000u64).map(|n| Value::from(format!("</li><li>{n}"))));
-    json::parse_door(format!(r#"{{"type":"goal.complete","agent":"intruder","confidence":1,"intent":{{"description":"VERIFIED\u0000\u001b[0m","words":{words}}}}}"#).as_bytes())
-        .expect("the demo's own JSON is JSON")
+    let words: Vec<String> = (0..2_000).map(|n| format!("\"</li><li>{n}\"")).collect();
+    let says = format!(r#"{{"description":"VERIFIED\u0000\u001b[0m","words":[{}]}}"#, words.join(","));
+    v(&format!(r#"{{"type":"goal.complete","agent":"intruder","confidence":1,"intent":{says}}}"#))
 }

@@ -204,12 +204,6 @@ impl Step {
         Step { intent, says, ops, metrics, links: Vec::new() }
     }
 
-    /// Has the runtime write it.
-    pub(super) fn by_runtime(mut self) -> Step {
-        self.intent = self.intent.by_runtime();
-        self
-    }
-
     /// Adds a member of the intent: what the agent says of its step.
     pub(super) fn says(mut self, name: &str, value: impl Into<Value>) -> Step {
         self.says.set(name, value.into());

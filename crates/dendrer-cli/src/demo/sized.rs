@@ -28,7 +28,8 @@ pub(crate) fn fill_sized(store: &mut dyn Store, ticks: u64) -> Result<DemoRun, E
     let mut start = Start::new(name.clone());
     start.goal = Some("Keep eight places supplied".into());
     start.state = v(
-        r#"{"beliefs":{},"cost":0,"errors":0,"handled":0,"memory":{},"stock":{"Aarau":90,"Basel":90,"Bern":90,"Brig":90,"Olten":90,"Sion":90,"Thun":90,"Visp":90}}"#,
+        r#"{"beliefs":{},"cost":0,"errors":0,"handled":0,"memory":{},"stock":
+            {"Aarau":90,"Basel":90,"Bern":90,"Brig":90,"Olten":90,"Sion":90,"Thun":90,"Visp":90}}"#,
     );
     start.meta = Some(v(r#"{"source":"dendrer demo --size","synthetic":true}"#));
     let surroundings = Fixed::new(name.as_str(), MORNING_MS, 250);

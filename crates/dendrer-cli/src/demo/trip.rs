@@ -15,7 +15,10 @@ const GOAL: &str = "Plan 3-day Basel-Ticino trip under CHF 600";
 const AGENTS: [&str; 6] = ["researcher", "planner", "budgeter", "skeptic", "verifier", "coordinator"];
 
 const STATE: &str = r#"{
-    "agents": {"budgeter":"running","coordinator":"running","planner":"running","researcher":"running","skeptic":"running","verifier":"running"},
+    "agents": {
+        "budgeter":"running","coordinator":"running","planner":"running",
+        "researcher":"running","skeptic":"running","verifier":"running"
+    },
     "beliefs": {},
     "budget_remaining": 600,
     "budget_total": 600,

@@ -163,22 +163,25 @@ fn take_lines(args: &Commit, lines: &Receiver<Line>, recorder: &mut Recorder<'_>
         let mut bytes = 0;
         let mut next = first;
         let mut taken = 0;
-        while let Ok(line) = next {
+        let closed = loop {
+            let line = match next {
+                Ok(line) => line,
+                Err(TryRecvError::Empty) => break false,
+                Err(TryRecvError::Disconnected) => break true,
+            };
             match propose(args, line, recorder) {
                 Ok(size) => bytes += size,
                 Err(error) => {
                     failure = Some(error);
-                    break;
+                    break true;
                 }
             }
             taken += 1;
             if taken == GROUP_LINES || bytes > GROUP_BYTES {
-                break;
+                break false;
             }
             next = lines.try_recv();
-        }
-        // The run begins on record even if no intent ever follows.
-        let ended = failure.is_some() || taken == 0 && (under_way.is_none() || matches!(next, Err(TryRecvError::Disconnected)));
+        };
         let submitted = match recorder.pending() {
             0 => None,
             // A dry run gathers everything, so that each line is judged on what the lines before it made.
@@ -189,7 +192,7 @@ fn take_lines(args: &Commit, lines: &Receiver<Line>, recorder: &mut Recorder<'_>
             acknowledge(recorder.settle(group)?, tally, out)?;
         }
         under_way = submitted.transpose()?;
-        if ended {
+        if closed {
             if let Some(group) = under_way.take() {
                 acknowledge(recorder.settle(group)?, tally, out)?;
             }

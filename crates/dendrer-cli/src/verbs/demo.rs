@@ -47,7 +47,7 @@ pub fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     begin_log(&mut store, &mut Fixed::new("dendrer demo log", BEGINS_MS, 1))?;
     let runs = match size {
         None => content::fill(&mut store)?,
-        Some(ticks) => content::fill_sized(&mut store, ticks)?,
+        Some(ticks) => vec![content::fill_sized(&mut store, ticks)?],
     };
     let note = keys::sign(&mut store, Some(&key))?;
     let mut files = Vec::new();

@@ -98,7 +98,7 @@ fn verify_store(global: &Global, revs: &[Rev], options: Options) -> Result<Answe
     let mut report = verify::store(&store, &options)?;
     // What records cannot show: frames, commit frames, files beside the log.
     let structure = store.verify(&VerifyOptions::default())?;
-    for damage in structure.damage {
+    for damage in structure.findings {
         let known = report.findings.iter().any(|finding| finding.position.is_some() && finding.position == damage.place.position);
         if known {
             continue;

@@ -1,0 +1,743 @@
+//! The embedded store: segment files that are the log, and what is derived from them.
+//!
+//! Several processes may append in turns; readers take no lock. `docs/format-disk.md` describes every byte.
+//!
+//! Never rewrites a header, never moves an offset, never cuts anything but the unfinished end of the log, and never
+//! repairs: damage makes a handle read-only and is reported.
+//!
+//! The invariant a newcomer would break: an append is acknowledged only after a sync that succeeded, and after a sync
+//! that failed nothing is acknowledged any more.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dendrer_object::merkle::Frontier;
+use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
+use dendrer_object::record::{Entry, Kind};
+use dendrer_object::{Digest, Pointer, Record, RunName};
+
+use crate::contract::{RunSummary, Store, StoreInfo, SyncTicket, TreeHead};
+use crate::descriptor;
+use crate::disk::{self, Disk, DiskFile, Open, Real};
+use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::frame::{self, At};
+use crate::index::{self, Covered, Index, NoIndex};
+use crate::layout::SEGMENT_HEADER;
+use crate::segments::{Read, Segments};
+use crate::tail::Tail;
+use crate::values::{Chunks, KeyOfChunks};
+
+mod append;
+mod catch_up;
+mod checkpoint;
+mod erase;
+mod read;
+mod sync;
+mod tiles;
+mod verify;
+mod walk;
+
+pub use verify::{Report, VerifyOptions};
+pub use walk::WalkItem;
+
+/// A new segment begins when the last one is larger than this.
+pub const SEGMENT_SIZE: u64 = 64 << 20;
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether this handle appends. One that does not never writes anything anywhere.
+    pub write: bool,
+    /// How long an append waits for other processes that append.
+    pub lock_wait: Duration,
+    /// Whether the index is read, and advanced by handles that write.
+    pub index: bool,
+    /// The size of a segment after which a new one begins.
+    pub segment_size: u64,
+    /// How many records may be outside the index before it is advanced in the background.
+    pub uncovered_max: u64,
+    /// The file system. The index is always on that of the machine.
+    pub disk: Arc<dyn Disk>,
+}
+
+impl Options {
+    /// Opens for reading and appending.
+    pub fn write() -> Options {
+        Options {
+            write: true,
+            lock_wait: Duration::from_secs(10),
+            index: true,
+            segment_size: SEGMENT_SIZE,
+            uncovered_max: 20_000,
+            disk: Arc::new(Real),
+        }
+    }
+
+    /// Opens for reading only.
+    pub fn read() -> Options {
+        Options { write: false, ..Options::write() }
+    }
+}
+
+/// How far a handle has read the log.
+#[derive(Debug, Clone)]
+struct LogEnd {
+    segment: u32,
+    /// Where the next group begins.
+    offset: u64,
+    /// The last commit frame.
+    commit: Option<At>,
+    frontier: Frontier,
+    root: Digest,
+}
+
+/// A handle of a store on disk.
+pub struct Embedded {
+    info: StoreInfo,
+    dir: PathBuf,
+    options: Options,
+    /// The process that may use this handle.
+    owner: u32,
+    segments: Arc<Segments>,
+    lock: Option<Arc<dyn DiskFile>>,
+    end: LogEnd,
+    /// The size that is known to be on disk.
+    durable: u64,
+    /// The segment of which the directory entry is known to be on disk.
+    named: Option<u32>,
+    tail: Tail,
+    summaries: Mutex<HashMap<RunName, RunSummary>>,
+    chunks: Chunks,
+    /// Erasures seen in the tail, to be finished by the lock holder: opened frames.
+    erasures: Vec<At>,
+    trouble: Option<Arc<StoreError>>,
+    /// After damage that hides what follows: the log is not read further.
+    stuck: bool,
+    index: Option<Arc<Index>>,
+    no_index: Option<NoIndex>,
+    indexer: Indexer,
+    syncer: Option<sync::Syncer>,
+    buffer: Vec<u8>,
+}
+
+/// The background thread that advances the index, and what it found.
+#[derive(Default)]
+struct Indexer {
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<IndexerShared>,
+}
+
+#[derive(Default)]
+struct IndexerShared {
+    stop: AtomicBool,
+    covered: Mutex<Option<Covered>>,
+    failure: Mutex<Option<String>>,
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded").field("dir", &self.dir).field("size", &self.size()).finish_non_exhaustive()
+    }
+}
+
+impl Embedded {
+    /// Makes a store in a directory that does not exist, is empty, or holds what an interrupted creation left.
+    pub fn create(dir: &Path, info: StoreInfo, options: Options) -> Result<Embedded, StoreError> {
+        let disk = Arc::clone(&options.disk);
+        let io = |action, path: &Path| {
+            let path = path.to_owned();
+            move |error| StoreError::io(action, &path, error)
+        };
+        let segments = dir.join("segments");
+        disk.create_dir(dir).map_err(io("create", dir))?;
+        let lock_path = dir.join("lock");
+        let lock = disk.open(&lock_path, Open::Create).map_err(io("create", &lock_path))?;
+        if !disk::lock_within(&*lock, options.lock_wait).map_err(io("lock", &lock_path))? {
+            return Err(StoreError::Locked { path: lock_path });
+        }
+        let created = create_files(&*disk, dir, &segments, &info);
+        let unlocked = lock.unlock().map_err(io("unlock", &lock_path));
+        created?;
+        unlocked?;
+        if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            disk.sync_dir(parent).map_err(io("sync", parent))?;
+        }
+        Embedded::open(dir, options)
+    }
+
+    /// Opens a store.
+    ///
+    /// Fails only where nothing can be read: no store, a newer format, a system error. Damage and loss do not keep a
+    /// store from being opened; they keep it from being written, and [`Store::trouble`] tells.
+    pub fn open(dir: &Path, options: Options) -> Result<Embedded, StoreError> {
+        let disk = Arc::clone(&options.disk);
+        let info = descriptor::read(&*disk, dir, options.write)?;
+        let segments = Segments::new(Arc::clone(&disk), dir.join("segments"), info.id, options.write);
+        let frontier = Frontier::new();
+        let root = frontier.root();
+        let end = LogEnd { segment: 0, offset: SEGMENT_HEADER as u64, commit: None, frontier, root };
+        let mut store = Embedded {
+            info,
+            dir: dir.to_owned(),
+            owner: std::process::id(),
+            segments: Arc::new(segments),
+            lock: None,
+            end,
+            durable: 0,
+            named: None,
+            tail: Tail::new(0),
+            summaries: Mutex::default(),
+            chunks: Chunks::new(KeyOfChunks::random()),
+            erasures: Vec::new(),
+            trouble: None,
+            stuck: false,
+            index: None,
+            no_index: None,
+            indexer: Indexer::default(),
+            syncer: None,
+            buffer: Vec::new(),
+            options,
+        };
+        if store.options.write {
+            let path = store.lock_path();
+            let lock = disk.open(&path, Open::Create).map_err(|error| StoreError::io("open", &path, error))?;
+            store.lock = Some(lock);
+        }
+        store.check_files()?;
+        store.open_index()?;
+        store.begin()?;
+        Ok(store)
+    }
+
+    /// Takes in the log behind what the index covers, and finishes what a crash left undone if nobody else is writing.
+    fn begin(&mut self) -> Result<(), StoreError> {
+        let holder = match &self.lock {
+            Some(lock) => lock.try_lock().unwrap_or(false),
+            None => false,
+        };
+        let result = self.catch_up(holder);
+        if holder {
+            self.unlock()?;
+        }
+        result?;
+        self.check_checkpoint()
+    }
+
+    /// Checks that the segments are all there.
+    fn check_files(&mut self) -> Result<(), StoreError> {
+        let numbers = self.segments.numbers()?;
+        let complete = numbers.iter().copied().eq(0..numbers.len() as u32);
+        if complete && self.segments.header(0).is_ok_and(|header| header.is_some()) {
+            return Ok(());
+        }
+        let missing = (0..).find(|number| !numbers.contains(number)).unwrap_or(0);
+        let file = crate::segments::place_name(if complete { 0 } else { missing });
+        let place = Place { file, ..Place::default() };
+        let (what, expected, found) = ("segment file", "a segment".into(), "none".into());
+        self.set_trouble(Damage { kind: DamageKind::File, place, what, expected, found }.into());
+        // What is there is read as far as it goes; without a begin there is nothing to read.
+        self.stuck = missing == 0 || numbers.is_empty() || complete;
+        Ok(())
+    }
+
+    fn index_path(&self) -> PathBuf {
+        self.dir.join("index.sqlite")
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.dir.join("lock")
+    }
+
+    /// Opens the index and starts behind what it covers, if the log agrees with it.
+    fn open_index(&mut self) -> Result<(), StoreError> {
+        if !self.options.index || self.stuck {
+            return Ok(());
+        }
+        let (index, covered) = match Index::open(&self.index_path(), self.info.id) {
+            Ok(opened) => opened,
+            Err(why) => {
+                self.no_index = Some(why);
+                return Ok(());
+            }
+        };
+        if let Some(loss) = self.check_covered(&covered)? {
+            self.set_trouble(loss.into());
+            return Ok(());
+        }
+        self.chunks.key = index.key;
+        self.index = Some(Arc::new(index));
+        self.start_behind(covered);
+        Ok(())
+    }
+
+    fn start_behind(&mut self, covered: Covered) {
+        if let Some(commit) = covered.commit {
+            self.end = LogEnd {
+                segment: commit.segment,
+                offset: u64::from(commit.offset) + frame::COMMIT_SIZE,
+                commit: Some(commit),
+                frontier: covered.frontier,
+                root: covered.root,
+            };
+        }
+        // The index never covers what was not on disk.
+        self.durable = self.end.frontier.size();
+        self.tail = Tail::new(self.end.frontier.size());
+    }
+
+    /// Checks that the log has the commit that the index ends with. Otherwise the index knows of a log that this is
+    /// not any more.
+    fn check_covered(&mut self, covered: &Covered) -> Result<Option<Damage>, StoreError> {
+        let Some(at) = covered.commit else { return Ok(None) };
+        let place = Place {
+            file: crate::segments::place_name(at.segment),
+            offset: Some(at.offset.into()),
+            ..Place::default()
+        };
+        let found = match self.segments.read(at)? {
+            Read::Frame(frame::COMMIT, payload) => match frame::Commit::parse(&payload) {
+                Some(commit) if commit.size == covered.size() && commit.root == covered.root => return Ok(None),
+                Some(commit) => format!("{} records with root {}", commit.size, commit.root),
+                None => "no commit".into(),
+            },
+            Read::Broken(head, crc) => {
+                // The frame is where it must be and damaged: that is damage of the log, not loss.
+                let (expected, found) = (format!("crc32c {:08x}", head.crc), format!("{crc:08x}"));
+                let (kind, what) = (DamageKind::Frame, "checksum of the frame");
+                self.set_trouble(Damage { kind, place, what, expected, found }.into());
+                return Ok(None);
+            }
+            Read::Frame(..) => "another frame".into(),
+            Read::Short => "the end of the log".into(),
+        };
+        let expected = format!("{} records with root {}, as the index knows", covered.size(), covered.root);
+        Ok(Some(Damage { kind: DamageKind::Loss, place, what: "end of the index", expected, found }))
+    }
+
+    fn set_trouble(&mut self, trouble: StoreError) {
+        // The first one is the one that explains the others.
+        self.trouble.get_or_insert(Arc::new(trouble));
+    }
+
+    fn size(&self) -> u64 {
+        self.end.frontier.size()
+    }
+
+    fn check_owner(&self) -> Result<(), StoreError> {
+        match std::process::id() == self.owner {
+            true => Ok(()),
+            false => Err(StoreError::Forked { owner: self.owner }),
+        }
+    }
+
+    /// Refuses to write where this handle must not.
+    fn check_writable(&self) -> Result<(), StoreError> {
+        self.check_owner()?;
+        match &self.trouble {
+            _ if !self.options.write => Err(StoreError::ReadOnly { why: "it was opened for reading".into() }),
+            Some(trouble) => Err(StoreError::ReadOnly { why: trouble.to_string() }),
+            None => Ok(()),
+        }
+    }
+
+    fn take_lock(&self) -> Result<(), StoreError> {
+        let path = self.lock_path();
+        let lock = self.lock.as_ref().expect("a handle that writes has opened the lock");
+        match disk::lock_within(&**lock, self.options.lock_wait) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::Locked { path }),
+            Err(error) => Err(StoreError::io("lock", &path, error)),
+        }
+    }
+
+    fn unlock(&self) -> Result<(), StoreError> {
+        let path = self.lock_path();
+        let lock = self.lock.as_ref().expect("a handle that writes has opened the lock");
+        lock.unlock().map_err(|error| StoreError::io("unlock", &path, error))
+    }
+
+    /// Runs `f` as the lock holder, with everything taken in that others committed.
+    fn locked<T>(&mut self, f: impl FnOnce(&mut Embedded) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.check_writable()?;
+        self.take_lock()?;
+        let result = self.catch_up(true).and_then(|()| self.check_writable()).and_then(|()| f(self));
+        let unlocked = self.unlock();
+        let value = result?;
+        unlocked?;
+        Ok(value)
+    }
+
+    /// Takes over what the background thread did.
+    fn absorb_index(&mut self) {
+        let covered =
+            self.indexer.shared.covered.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(covered) = covered {
+            self.trim(&covered);
+        }
+    }
+
+    fn trim(&mut self, covered: &Covered) {
+        if self.index.is_none() {
+            // It was made just now.
+            match Index::open(&self.index_path(), self.info.id) {
+                Ok((index, _)) => self.index = Some(Arc::new(index)),
+                Err(why) => {
+                    self.no_index = Some(why);
+                    return;
+                }
+            }
+        }
+        if let Some(at) = covered.commit
+            && covered.size() <= self.size()
+        {
+            self.tail.trim(covered.size(), at);
+        }
+    }
+
+    /// Starts to advance the index in the background if much is uncovered and known to be on disk.
+    fn index_in_background(&mut self) {
+        self.absorb_index();
+        let uncovered = self.durable.saturating_sub(self.tail.base);
+        if !self.may_index() || uncovered < self.options.uncovered_max {
+            return;
+        }
+        if self.indexer.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
+        if let Some(thread) = self.indexer.thread.take() {
+            let _ = thread.join();
+        }
+        if self.make_index(false).is_err() {
+            return;
+        }
+        let (path, segments, store) = (self.index_path(), Arc::clone(&self.segments), self.info.id);
+        let (target, shared) = (self.durable, Arc::clone(&self.indexer.shared));
+        let work = move || {
+            let publish = |covered: &Covered| {
+                *shared.covered.lock().unwrap_or_else(PoisonError::into_inner) = Some(covered.clone());
+            };
+            if let Err(error) = index::advance(&path, &segments, store, target, &shared.stop, &publish) {
+                *shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            }
+        };
+        self.indexer.thread = std::thread::Builder::new().name("dendrer-index".into()).spawn(work).ok();
+    }
+
+    /// Whether this handle may write the index.
+    fn may_index(&self) -> bool {
+        let failed = || self.indexer.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let usable = !matches!(self.no_index, Some(NoIndex::Newer(_) | NoIndex::Unreadable(_)));
+        self.options.write && self.options.index && self.trouble.is_none() && usable && !failed()
+    }
+
+    /// Makes an empty index where none is usable.
+    fn make_index(&mut self, locked: bool) -> Result<(), StoreError> {
+        if self.index.is_some() {
+            return Ok(());
+        }
+        if !locked {
+            self.take_lock()?;
+        }
+        // Another process may have made it since.
+        let made = match Index::open(&self.index_path(), self.info.id) {
+            Ok(_) => Ok(()),
+            Err(_) => Index::create(&self.index_path(), self.info.id, self.chunks.key),
+        };
+        if !locked {
+            self.unlock()?;
+        }
+        made
+    }
+
+    /// Brings the index up to the end of the log, and waits for it.
+    pub fn update_index(&mut self) -> Result<(), StoreError> {
+        self.check_owner()?;
+        if !self.may_index() {
+            return Err(StoreError::Index("this handle does not write the index".into()));
+        }
+        if let Some(thread) = self.indexer.thread.take() {
+            let _ = thread.join();
+        }
+        self.sync()?;
+        self.make_index(false)?;
+        self.advance_index()
+    }
+
+    fn advance_index(&mut self) -> Result<(), StoreError> {
+        let (path, stop) = (self.index_path(), AtomicBool::new(false));
+        let covered =
+            index::advance(&path, &self.segments, self.info.id, self.durable, &stop, &|_| {})?;
+        self.indexer.shared.covered.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.trim(&covered);
+        Ok(())
+    }
+
+    /// Throws the index away and builds it again from the segments, stored snapshots included.
+    ///
+    /// An index that knows more than the log is evidence of a loss, and is only discarded if `discard_evidence` says
+    /// so.
+    pub fn rebuild_index(&mut self, discard_evidence: bool) -> Result<(), StoreError> {
+        self.check_owner()?;
+        let lost = matches!(self.trouble.as_deref(), Some(StoreError::Lost(_)));
+        if !self.options.write || (lost && !discard_evidence) {
+            return Err(StoreError::ReadOnly { why: "the index is not discarded by this handle".into() });
+        }
+        if let Some(thread) = self.indexer.thread.take() {
+            let _ = thread.join();
+        }
+        self.take_lock()?;
+        self.index = None;
+        let made = Index::create(&self.index_path(), self.info.id, self.chunks.key);
+        self.unlock()?;
+        made?;
+        *self = Embedded::open(&self.dir.clone(), self.options.clone())?;
+        self.update_index()
+    }
+
+    /// Returns why this handle works without an index, if it does.
+    pub fn index_status(&self) -> Result<u64, String> {
+        match (&self.index, &self.no_index) {
+            (Some(_), _) => Ok(self.tail.base),
+            (None, Some(why)) => Err(format!("{why:?}")),
+            (None, None) => Err("not used".into()),
+        }
+    }
+
+    /// Returns the directory of the store.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Finishes background work and brings the index up to date if much is missing there.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<(), StoreError> {
+        if self.check_owner().is_err() {
+            return Ok(());
+        }
+        self.syncer = None;
+        if let Some(thread) = self.indexer.thread.take() {
+            let _ = thread.join();
+        }
+        self.absorb_index();
+        if self.tail.len() >= CLOSE_UNCOVERED && self.may_index() {
+            // An index that could not be brought up to date is late, not wrong.
+            let _ = self.update_index();
+        }
+        Ok(())
+    }
+}
+
+/// How many records may be outside the index when a handle is closed: reading them again takes some milliseconds.
+const CLOSE_UNCOVERED: usize = 1_000;
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        if self.check_owner().is_err() {
+            // The threads of the parent are not here, and its database must not be touched from here.
+            std::mem::forget(self.indexer.thread.take());
+            std::mem::forget(self.syncer.take());
+            std::mem::forget(self.index.take());
+            return;
+        }
+        self.indexer.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.indexer.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Writes the files of a new store; `store.json` last, so that a store that has it has all.
+fn create_files(disk: &dyn Disk, dir: &Path, segments: &Path, info: &StoreInfo) -> Result<(), StoreError> {
+    let io = |action, path: &Path| {
+        let path = path.to_owned();
+        move |error| StoreError::io(action, &path, error)
+    };
+    let already = || StoreError::AlreadyAStore { path: dir.to_owned() };
+    if disk.list(dir).map_err(io("list", dir))?.iter().any(|name| name == "store.json") {
+        return Err(already());
+    }
+    disk.create_dir(segments).map_err(io("create", segments))?;
+    let first = segments.join(crate::segments::file_name(0));
+    let file = disk.open(&first, Open::Create).map_err(io("create", &first))?;
+    // More than a header is a log whose store.json is gone. That is not for us to overwrite.
+    if file.len().map_err(io("read", &first))? > SEGMENT_HEADER as u64
+        || disk.list(segments).map_err(io("list", segments))?.len() > 1
+    {
+        return Err(already());
+    }
+    let header = crate::layout::SegmentHeader { store: info.id, number: 0, start: 0 }.write();
+    file.set_len(0).map_err(io("write", &first))?;
+    disk::write_all(&*file, &header, 0).map_err(io("write", &first))?;
+    file.sync().map_err(io("sync", &first))?;
+    disk.sync_dir(segments).map_err(io("sync", segments))?;
+    let path = dir.join("store.json");
+    disk::replace_file(disk, &path, descriptor::text(info).as_bytes()).map_err(io("write", &path))
+}
+
+impl Store for Embedded {
+    fn info(&self) -> &StoreInfo {
+        &self.info
+    }
+
+    fn tree(&self) -> TreeHead {
+        TreeHead { size: self.size(), root: self.end.root }
+    }
+
+    fn trouble(&self) -> Option<Arc<StoreError>> {
+        self.trouble.clone()
+    }
+
+    fn refresh(&mut self) -> Result<u64, StoreError> {
+        self.check_owner()?;
+        self.absorb_index();
+        self.catch_up(false)?;
+        Ok(self.size())
+    }
+
+    fn get(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        self.check_owner()?;
+        self.read_record(position)
+    }
+
+    fn scan(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.check_owner()?;
+        self.scan_records(range, f)
+    }
+
+    fn entries(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.check_owner()?;
+        self.scan_entries(range, f)
+    }
+
+    fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
+        self.check_owner()?;
+        self.find_id(id)
+    }
+
+    fn find_prefix(&self, hex: &str, limit: usize) -> Result<Vec<(Digest, u64)>, StoreError> {
+        self.check_owner()?;
+        self.find_by_prefix(hex, limit)
+    }
+
+    fn at(&self, run: &RunName, tick: u64) -> Result<Option<u64>, StoreError> {
+        self.check_owner()?;
+        self.position_at(run, tick)
+    }
+
+    fn run(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        self.check_owner()?;
+        self.run_summary(run)
+    }
+
+    fn runs(&self, from: u64, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.check_owner()?;
+        self.list_runs(from, limit)
+    }
+
+    fn positions(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        limit: usize,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
+        self.check_owner()?;
+        self.list_positions(run, ticks, limit)
+    }
+
+    fn beside(&self, run: &RunName, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        self.check_owner()?;
+        self.list_beside(run, from, limit)
+    }
+
+    fn writes(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        place: &Pointer,
+        limit: usize,
+    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
+        self.check_owner()?;
+        self.list_writes(run, ticks, place, limit)
+    }
+
+    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        self.check_owner()?;
+        match &self.index {
+            Some(index) if self.options.write && self.trouble.is_none() => {
+                index::put_snapshot(index.path(), run, tick, bytes)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.check_owner()?;
+        self.index.as_ref().map_or(Ok(None), |index| index.snapshot(run, tick))
+    }
+
+    fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        self.check_owner()?;
+        if records.is_empty() {
+            return Ok(self.size()..self.size());
+        }
+        let positions = self.locked(|store| store.append_group(records))?;
+        self.index_in_background();
+        Ok(positions)
+    }
+
+    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
+        self.begin_sync()
+    }
+
+    fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
+        let size = self.end_sync(ticket)?;
+        self.index_in_background();
+        Ok(size)
+    }
+
+    fn sync(&mut self) -> Result<u64, StoreError> {
+        let size = self.sync_now()?;
+        self.index_in_background();
+        Ok(size)
+    }
+
+    fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
+        self.erase_values(record, targets)
+    }
+
+    fn sign_checkpoint(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
+        self.locked(|store| store.sign(key))
+    }
+
+    fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
+        self.check_owner()?;
+        Ok(self.read_checkpoint()?.map(|(note, _)| note))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Embedded::close(*self)
+    }
+}
+
+/// The checkpoint that a store keeps: the note, and what it says.
+type Kept = (SignedNote, Checkpoint);
+
+/// Summaries of runs that a group changes.
+type Changed = BTreeMap<RunName, RunSummary>;

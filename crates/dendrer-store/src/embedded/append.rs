@@ -1,0 +1,286 @@
+//! Appending a group: one buffer, one write.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::record::Kind;
+use dendrer_object::{Digest, Record, RunName};
+
+use super::{Changed, Embedded, LogEnd};
+use crate::contract::RunSummary;
+use crate::disk::{self, Open};
+use crate::error::StoreError;
+use crate::fence::{self, Known, Log};
+use crate::frame::{self, At, Commit};
+use crate::index::Index;
+use crate::layout::{self, SEGMENT_HEADER, SegmentHeader};
+use crate::segments::{Read, Segments};
+use crate::tail::Row;
+use crate::values::{ChunkKey, Chunks, INLINE_MAX, Writer};
+
+/// How large a group may be, so that offsets in a segment stay within 32 bits.
+const GROUP_MAX: u64 = 2 << 30;
+
+/// Where a group is about to be written.
+struct Spot {
+    segment: u32,
+    /// Where the group begins: behind the header in a segment that begins with it.
+    offset: u64,
+    /// Whether the segment begins with this group.
+    fresh: bool,
+}
+
+/// A group, made but not yet written.
+struct Made {
+    rows: Vec<Row>,
+    frontier: Frontier,
+    root: Digest,
+    learned: HashMap<ChunkKey, u64>,
+    commit: At,
+}
+
+impl Embedded {
+    /// Appends a group. The caller holds the lock and has taken in what others committed.
+    pub(super) fn append_group(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        let begin = self.size();
+        let changed = fence::check(self, self.info.id, begin, records)?;
+        self.write_group(records, &mut |_, _| Ok(()), changed)?;
+        Ok(begin..self.size())
+    }
+
+    /// Makes and writes a group. `more` appends further frames after the records.
+    pub(super) fn write_group(
+        &mut self,
+        records: &[Record],
+        more: &mut dyn FnMut(&mut Writer<'_>, &mut Vec<u8>) -> Result<(), StoreError>,
+        changed: Changed,
+    ) -> Result<(), StoreError> {
+        check_sizes(records)?;
+        let has_large = records.iter().any(|record| texts(record).any(|text| text.len() > INLINE_MAX));
+        if has_large {
+            self.chunks.hash_seen(&self.segments)?;
+        }
+        let spot = self.spot();
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let made = self.make_group(&spot, records, more, &mut buffer);
+        let written = made.and_then(|made| {
+            if buffer.len() as u64 > GROUP_MAX {
+                let size = buffer.len() as u64;
+                return Err(StoreError::TooLarge { what: "a group", size, max: GROUP_MAX });
+            }
+            self.write_buffer(&spot, &buffer)?;
+            Ok(made)
+        });
+        let end = buffer.len() as u64;
+        // A buffer that was needed once for something huge is not kept for ever.
+        buffer.shrink_to(1 << 20);
+        self.buffer = buffer;
+        self.take_made(written?, &spot, end, changed);
+        Ok(())
+    }
+
+    fn spot(&self) -> Spot {
+        let LogEnd { segment, offset, .. } = self.end;
+        if offset > self.options.segment_size && offset > SEGMENT_HEADER as u64 {
+            Spot { segment: segment + 1, offset: SEGMENT_HEADER as u64, fresh: true }
+        } else {
+            Spot { segment, offset, fresh: false }
+        }
+    }
+
+    fn make_group(
+        &self,
+        spot: &Spot,
+        records: &[Record],
+        more: &mut dyn FnMut(&mut Writer<'_>, &mut Vec<u8>) -> Result<(), StoreError>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Made, StoreError> {
+        if spot.fresh {
+            let header = SegmentHeader { store: self.info.id, number: spot.segment, start: self.size() };
+            buffer.extend_from_slice(&header.write());
+        }
+        let group = buffer.len();
+        let base = spot.offset - group as u64;
+        let known = Lookup { index: self.usable_chunks(), segments: &self.segments, chunks: &self.chunks };
+        let lookup = |key: &ChunkKey| known.find(key);
+        let mut writer = Writer {
+            origin: At::new(spot.segment, base),
+            chunks: &self.chunks,
+            lookup: &lookup,
+            fresh: HashMap::new(),
+        };
+        let mut frontier = self.end.frontier.clone();
+        let mut rows = Vec::with_capacity(records.len());
+        for record in records {
+            let values = put_record(record, &mut writer, buffer);
+            frontier.push(leaf_hash(&record.entry()));
+            rows.push(Row::new(At::from_u64(values), record.id(), record.header()));
+        }
+        more(&mut writer, buffer)?;
+        let root = frontier.root();
+        let commit = Commit {
+            count: records.len() as u32,
+            size: frontier.size(),
+            synced: self.durable.min(self.size()),
+            length: (buffer.len() - group) as u64,
+            root,
+        };
+        let at = writer.position(buffer.len());
+        let learned = writer.fresh;
+        commit.write(buffer);
+        Ok(Made { rows, frontier, root, learned, commit: At::from_u64(at) })
+    }
+
+    /// The index, where its knowledge of chunks is not void because of an erasure that it does not cover yet.
+    fn usable_chunks(&self) -> Option<&Index> {
+        self.index.as_deref().filter(|_| !self.tail.has_opened())
+    }
+
+    fn write_buffer(&mut self, spot: &Spot, buffer: &[u8]) -> Result<(), StoreError> {
+        let number = spot.segment;
+        let start = if spot.fresh { 0 } else { spot.offset };
+        if spot.fresh {
+            // A group in a later segment must not outlive one in an earlier segment.
+            self.sync_now()?;
+            let path = self.segments.path(number);
+            let io = |error| StoreError::io("create", &path, error);
+            let file = self.options.disk.open(&path, Open::Create).map_err(io)?;
+            self.segments.put_file(number, file);
+        }
+        let file = self.segments.file(number)?.ok_or_else(|| {
+            self.segments.io("open", number, std::io::ErrorKind::NotFound.into())
+        })?;
+        let Err(error) = disk::write_all(&*file, buffer, start) else { return Ok(()) };
+        let error = self.segments.io("write", number, error);
+        // What was written of it goes, durably: its bytes must not show through under a later group.
+        if let Err(second) = file.set_len(start).and_then(|()| file.sync()) {
+            let why = StoreError::SyncFailed { why: format!("a failed write could not be taken back: {second}") };
+            self.set_trouble(why);
+        }
+        Err(error)
+    }
+
+    fn take_made(&mut self, made: Made, spot: &Spot, size: u64, changed: Changed) {
+        let end = if spot.fresh { size } else { spot.offset + size };
+        for row in made.rows {
+            self.tail.push(row);
+        }
+        self.chunks.learn(made.learned);
+        let segment = spot.segment;
+        let (frontier, root) = (made.frontier, made.root);
+        self.end = LogEnd { segment, offset: end, commit: Some(made.commit), frontier, root };
+        self.summaries.get_mut().unwrap_or_else(PoisonError::into_inner).extend(changed);
+    }
+}
+
+/// Chunks that the index knows. Each is read before it is used: the index is derived and may be wrong.
+struct Lookup<'a> {
+    index: Option<&'a Index>,
+    segments: &'a Segments,
+    chunks: &'a Chunks,
+}
+
+impl Lookup<'_> {
+    fn find(&self, key: &ChunkKey) -> Option<u64> {
+        let position = self.index?.chunk(key).ok()??;
+        let found = self.segments.read_shared(position).ok()??;
+        (self.chunks.key.of(found.0, &found.1) == *key).then_some(position)
+    }
+}
+
+fn texts(record: &Record) -> impl Iterator<Item = &[u8]> {
+    record.body().fields().iter().filter_map(|field| record.body().text(field))
+}
+
+/// Checks what the layout cannot hold.
+fn check_sizes(records: &[Record]) -> Result<(), StoreError> {
+    let size = |record: &Record| record.header_text().len() + texts(record).map(<[u8]>::len).sum::<usize>();
+    let total: u64 = records.iter().map(|record| size(record) as u64).sum();
+    if total > GROUP_MAX {
+        return Err(StoreError::TooLarge { what: "a group", size: total, max: GROUP_MAX });
+    }
+    for record in records {
+        let size = record.header_text().len();
+        if size > frame::PAYLOAD_MAX {
+            let (size, max) = (size as u64, frame::PAYLOAD_MAX as u64);
+            return Err(StoreError::TooLarge { what: "the header of a record", size, max });
+        }
+    }
+    Ok(())
+}
+
+/// Writes the frames of a record, and returns the position of its values.
+fn put_record(record: &Record, writer: &mut Writer<'_>, out: &mut Vec<u8>) -> u64 {
+    let body = record.body();
+    let is_whole = body.fields().iter().all(|field| body.text(field).is_some());
+    let position = match body.seed().filter(|_| is_whole) {
+        Some(seed) => {
+            let slots: Vec<_> = texts(record).map(|text| slot(text, writer, out)).collect();
+            let start = frame::begin(out, frame::VALUES);
+            out.extend_from_slice(&seed.0);
+            for (slot, text) in slots.iter().zip(texts(record)) {
+                put_slot(slot, text, out);
+            }
+            frame::end(out, start);
+            writer.position(start)
+        }
+        None => put_opened(record, writer, out),
+    };
+    let start = frame::begin(out, frame::RECORD);
+    layout::write_record(record, out);
+    frame::end(out, start);
+    position
+}
+
+/// Writes an opened frame: what is left of a record of which a value is gone. Returns its position.
+pub(super) fn put_opened(record: &Record, writer: &mut Writer<'_>, out: &mut Vec<u8>) -> u64 {
+    let body = record.body();
+    let slots: Vec<_> =
+        body.fields().iter().map(|field| body.text(field).map(|text| slot(text, writer, out))).collect();
+    let start = frame::begin(out, frame::OPENED);
+    out.extend_from_slice(&record.id().0);
+    for (index, (field, slot)) in body.fields().iter().zip(&slots).enumerate() {
+        let open = slot.as_ref().zip(body.text(field)).zip(body.salt(index));
+        layout::write_opened_field(field, open.as_ref().map(|(_, salt)| *salt), out);
+        if let Some(((slot, text), _)) = open {
+            put_slot(slot, text, out);
+        }
+    }
+    frame::end(out, start);
+    writer.position(start)
+}
+
+/// Writes the chunks of a large value, and returns where they are.
+fn slot(text: &[u8], writer: &mut Writer<'_>, out: &mut Vec<u8>) -> Option<Vec<u64>> {
+    (text.len() > INLINE_MAX).then(|| writer.write(text, out))
+}
+
+fn put_slot(slot: &Option<Vec<u64>>, text: &[u8], out: &mut Vec<u8>) {
+    match slot {
+        Some(positions) => layout::write_list(positions, out),
+        None => layout::write_inline(text, out),
+    }
+}
+
+impl Log for Embedded {
+    fn summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        self.run_summary(run)
+    }
+
+    fn known(&self, id: &Digest) -> Result<Option<Known>, StoreError> {
+        let Some(position) = self.find_id(id)? else { return Ok(None) };
+        if let Some(row) = self.tail.row(position) {
+            return Ok(Some(Known { kind: row.kind, tick: row.tick }));
+        }
+        let indexed = self.index.as_ref().map_or(Ok(None), |index| index.known(position))?;
+        Ok(indexed.map(|(kind, tick): (Kind, _)| Known { kind, tick }))
+    }
+}
+
+/// Tells whether a frame holds values that are still there.
+pub(super) fn is_full(read: &Read) -> bool {
+    !matches!(read, Read::Frame(frame::VOID, _))
+}

@@ -1,0 +1,297 @@
+//! Reading what was committed since the handle last looked: at open, before an append, on refresh.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use dendrer_object::Digest;
+
+use super::{Embedded, LogEnd};
+use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::frame::{self, At, Fault};
+use crate::layout::{self, SEGMENT_HEADER};
+use crate::scan::{End, Item, Scanner, is_unfinished};
+use crate::segments::{Read, place_name};
+use crate::tail::Row;
+
+/// How often a reader looks again before it calls something damage that may be a write under way.
+const LOOKS: usize = 4;
+
+/// What one group brings.
+#[derive(Default)]
+struct Group {
+    rows: Vec<Row>,
+    shared: Vec<u64>,
+    opened: Vec<(At, Digest)>,
+    damage: Vec<Damage>,
+}
+
+/// What to do after a group.
+enum Next {
+    Group,
+    Segment,
+    Stop,
+    /// What was read may be a write under way.
+    Again,
+}
+
+impl Embedded {
+    /// Takes in all groups that are whole. As the lock holder, cuts an unfinished end and finishes erasures.
+    pub(super) fn catch_up(&mut self, holder: bool) -> Result<(), StoreError> {
+        if self.stuck || !self.check_length()? {
+            return Ok(());
+        }
+        // Nobody writes while we hold the lock, so one look is enough then.
+        let looks_max = if holder { 1 } else { LOOKS };
+        let mut looks = looks_max;
+        let Some(mut scanner) = self.scanner()? else { return Ok(()) };
+        loop {
+            let next = match self.take_group(&mut scanner, holder, looks == 1)? {
+                Next::Segment => self.next_segment(holder, looks == 1)?,
+                next => next,
+            };
+            match next {
+                Next::Group => {
+                    looks = looks_max;
+                    continue;
+                }
+                Next::Stop => break,
+                Next::Segment => looks = looks_max,
+                Next::Again => {
+                    looks -= 1;
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            }
+            match self.scanner()? {
+                Some(next) => scanner = next,
+                None => break,
+            }
+        }
+        if holder {
+            self.finish_erasures()?;
+        }
+        Ok(())
+    }
+
+    fn scanner(&self) -> Result<Option<Scanner>, StoreError> {
+        let at = At::new(self.end.segment, self.end.offset);
+        let frontier = Some(self.end.frontier.clone());
+        Scanner::new(&self.segments, self.info.id, at, self.size(), frontier)
+    }
+
+    /// Checks that the log is not shorter than what this handle has read of it.
+    fn check_length(&mut self) -> Result<bool, StoreError> {
+        let segment = self.end.segment;
+        let found = match self.segments.file(segment)? {
+            Some(file) => Some(file.len().map_err(|error| self.segments.io("read", segment, error))?),
+            None => None,
+        };
+        if found.is_some_and(|len| len >= self.end.offset) {
+            return Ok(true);
+        }
+        let place = Place { file: place_name(segment), ..Place::default() };
+        let expected = format!("{} bytes, as read before", self.end.offset);
+        let found = found.map_or("no file".into(), |len| format!("{len} bytes"));
+        let (kind, what) = (DamageKind::Loss, "length of the segment");
+        self.set_trouble(Damage { kind, place, what, expected, found }.into());
+        self.stuck = true;
+        Ok(false)
+    }
+
+    /// Reads one group and takes it in if it is whole.
+    fn take_group(&mut self, scanner: &mut Scanner, holder: bool, last_look: bool) -> Result<Next, StoreError> {
+        let mut group = Group::default();
+        let end = read_group(scanner, &mut group)?;
+        let damage = match end {
+            End::Commit { at, commit, end } => {
+                self.durable = self.durable.max(commit.synced);
+                self.accept(group, scanner, at, end);
+                return Ok(Next::Group);
+            }
+            End::Clean => return Ok(Next::Segment),
+            End::Fault { group, offset, fault } => {
+                if self.is_last_segment()? && self.is_unfinished(group, offset, &fault)? {
+                    if holder {
+                        self.cut(group)?;
+                    }
+                    return Ok(Next::Stop);
+                }
+                scanner.fault_damage(offset, fault)
+            }
+            End::Damage(damage) => *damage,
+        };
+        if last_look { self.take_damaged(scanner, damage) } else { Ok(Next::Again) }
+    }
+
+    /// Reads past damage that hides no leaf of the tree. Nothing is appended behind it by this handle.
+    fn take_damaged(&mut self, scanner: &mut Scanner, damage: Damage) -> Result<Next, StoreError> {
+        self.set_trouble(damage.into());
+        if let Some(mut again) = self.scanner()? {
+            again.tolerant = true;
+            let mut group = Group::default();
+            if let End::Commit { at, end, .. } = read_group(&mut again, &mut group)?
+                && again.frontier.is_some()
+            {
+                self.accept(group, &again, at, end);
+                *scanner = again;
+                return Ok(Next::Group);
+            }
+        }
+        self.stuck = true;
+        Ok(Next::Stop)
+    }
+
+    fn accept(&mut self, group: Group, scanner: &Scanner, at: At, end: u64) {
+        let frontier = scanner.frontier.clone().expect("only groups with a known tree are taken in");
+        let summaries = self.summaries.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for row in group.rows {
+            if let Some(run) = &row.run {
+                summaries.remove(run);
+            }
+            self.tail.push(row);
+        }
+        if !group.opened.is_empty() {
+            self.chunks.clear();
+            self.segments.forget();
+        }
+        for (at, record) in group.opened {
+            self.tail.open(record, at);
+            self.erasures.push(at);
+        }
+        self.chunks.see(group.shared);
+        self.end = LogEnd { segment: at.segment, offset: end, commit: Some(at), root: frontier.root(), frontier };
+    }
+
+    fn is_last_segment(&self) -> Result<bool, StoreError> {
+        match self.segments.header(self.end.segment + 1) {
+            // A next segment that never got its header holds nothing.
+            Ok(None) => Ok(true),
+            Ok(Some(_)) | Err(StoreError::Damaged(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_unfinished(&self, group: u64, offset: u64, fault: &Fault) -> Result<bool, StoreError> {
+        let segment = self.end.segment;
+        let Some(file) = self.segments.file(segment)? else { return Ok(false) };
+        is_unfinished(&*file, group, offset, fault, self.size())
+            .map_err(|error| self.segments.io("read", segment, error))
+    }
+
+    /// Removes an unfinished group. What is not on disk afterwards must not come back under a later write, so the cut
+    /// is made durable first.
+    fn cut(&mut self, group: u64) -> Result<(), StoreError> {
+        let segment = self.end.segment;
+        let Some(file) = self.segments.file(segment)? else { return Ok(()) };
+        file.set_len(group)
+            .and_then(|()| file.sync())
+            .map_err(|error| self.segments.io("cut", segment, error))
+    }
+
+    /// Moves on to the next segment, if there is one.
+    fn next_segment(&mut self, holder: bool, last_look: bool) -> Result<Next, StoreError> {
+        let number = self.end.segment + 1;
+        let damage = match self.segments.header(number) {
+            Ok(Some(header)) if header.start == self.size() => {
+                self.end.segment = number;
+                self.end.offset = SEGMENT_HEADER as u64;
+                return Ok(Next::Segment);
+            }
+            // Both segments may have grown between our two looks.
+            Ok(Some(_)) if !last_look => return Ok(Next::Again),
+            Ok(Some(header)) => {
+                let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+                let (expected, found) = (self.size().to_string(), header.start.to_string());
+                Damage { kind: DamageKind::Chain, place, what: "begin of the segment", expected, found }.into()
+            }
+            Ok(None) => match self.check_headless(number, holder)? {
+                None => return Ok(Next::Stop),
+                Some(damage) => damage.into(),
+            },
+            Err(error @ StoreError::Damaged(_)) => error,
+            Err(error) => return Err(error),
+        };
+        self.set_trouble(damage);
+        self.stuck = true;
+        Ok(Next::Stop)
+    }
+
+    /// Deals with a next segment without a header: one that was being begun when the power went, or damage.
+    fn check_headless(&mut self, number: u32, holder: bool) -> Result<Option<Damage>, StoreError> {
+        let Some(file) = self.segments.file(number)? else { return Ok(None) };
+        let io = |error| self.segments.io("read", number, error);
+        let len = file.len().map_err(io)?;
+        let mut from = 0;
+        while let Some((at, commit)) = frame::find_commit(&*file, from, self.size()).map_err(io)? {
+            if commit.synced > self.size() {
+                let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+                let (expected, found) = ("a segment header".into(), "zeros".into());
+                let (kind, what) = (DamageKind::File, "segment header");
+                return Ok(Some(Damage { kind, place, what, expected, found }));
+            }
+            from = at + 1;
+        }
+        let later = self.segments.header(number + 1);
+        if !matches!(later, Ok(None)) {
+            let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+            let (expected, found) = ("a segment header".into(), format!("{len} bytes without one"));
+            let (kind, what) = (DamageKind::File, "segment header");
+            return Ok(Some(Damage { kind, place, what, expected, found }));
+        }
+        if holder && len > 0 {
+            file.set_len(0)
+                .and_then(|()| file.sync())
+                .map_err(|error| self.segments.io("cut", number, error))?;
+        }
+        Ok(None)
+    }
+
+    /// Finishes erasures that were committed but not carried out, or forgets those that were.
+    fn finish_erasures(&mut self) -> Result<(), StoreError> {
+        if self.erasures.is_empty() || self.trouble.is_some() {
+            return Ok(());
+        }
+        let erasures = std::mem::take(&mut self.erasures);
+        let mut unfinished = Vec::new();
+        let mut older: HashMap<Digest, Vec<At>> = HashMap::new();
+        for at in erasures {
+            let Read::Frame(frame::OPENED, payload) = self.segments.read(at)? else { continue };
+            let Some(record) = layout::opened_record(&payload) else { continue };
+            let Some(position) = self.find_id(&record)? else { continue };
+            // What an earlier erasure left is gone once a later one is carried out.
+            let before = older.entry(record).or_default();
+            if before.is_empty() {
+                before.extend(self.locate(position)?);
+                before.extend(self.indexed_opened(position)?);
+            }
+            for place in before.iter() {
+                if !matches!(self.segments.read(*place)?, Read::Frame(frame::VOID, _)) {
+                    unfinished.push(record);
+                    break;
+                }
+            }
+            before.push(at);
+        }
+        if unfinished.is_empty() {
+            return Ok(());
+        }
+        self.destroy(&unfinished)
+    }
+}
+
+fn read_group(scanner: &mut Scanner, group: &mut Group) -> Result<End, StoreError> {
+    scanner.group(&mut |item| match item {
+        Item::Record(found) => {
+            // Values that were withheld from the start stand in an opened frame before their record.
+            group.opened.retain(|(at, _)| *at != found.values);
+            group.rows.push(Row::new(found.values, found.frame.id, &found.frame.header));
+        }
+        Item::Opened { at, payload } => {
+            if let Some(record) = layout::opened_record(payload) {
+                group.opened.push((at, record));
+            }
+        }
+        Item::Shared { at, .. } => group.shared.push(at.to_u64()),
+        Item::Broken(damage) => group.damage.push(*damage),
+        Item::Values { .. } | Item::Void => {}
+    })
+}

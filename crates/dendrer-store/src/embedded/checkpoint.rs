@@ -1,0 +1,143 @@
+//! Signing the tree, and remembering what was signed.
+//!
+//! Never signs two roots for one size: the last note is on disk before anyone gets to see it, and the log must extend
+//! it whenever a store is opened.
+
+use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
+
+use super::{Embedded, Kept};
+use crate::contract::Store as _;
+use crate::disk;
+use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::frame::{self, At, Step};
+
+const NAME: &str = "checkpoint";
+
+fn damage(kind: DamageKind, what: &'static str, expected: String, found: String) -> StoreError {
+    let place = Place { file: NAME.into(), ..Place::default() };
+    Damage { kind, place, what, expected, found }.into()
+}
+
+impl Embedded {
+    /// Reads the newest checkpoint. Its signature is checked if the store's key made it.
+    pub(super) fn read_checkpoint(&self) -> Result<Option<Kept>, StoreError> {
+        let path = self.dir.join(NAME);
+        let bytes = disk::read_file(&*self.options.disk, &path, 1 << 20)
+            .map_err(|error| StoreError::io("read", &path, error))?;
+        let Some(bytes) = bytes else { return Ok(None) };
+        let unreadable = |found: String| damage(DamageKind::File, "checkpoint", "a signed note".into(), found);
+        let note = SignedNote::parse(&bytes).map_err(|error| unreadable(error.to_string()))?;
+        let checkpoint = Checkpoint::parse(note.text()).map_err(|error| unreadable(error.to_string()))?;
+        let origin = self.info.id.origin();
+        if checkpoint.origin() != origin {
+            let found = checkpoint.origin().to_owned();
+            return Err(damage(DamageKind::File, "origin of the checkpoint", origin, found));
+        }
+        match note.verify(std::slice::from_ref(&self.info.key)) {
+            // A key that took over later is for whoever verifies the store to know.
+            Ok(_) | Err(dendrer_object::note::NoteError::NoKnownSignature) => {}
+            Err(error) => {
+                let expected = "one by the key of the store".into();
+                return Err(damage(DamageKind::Signature, "signature", expected, error.to_string()));
+            }
+        }
+        Ok(Some((note, checkpoint)))
+    }
+
+    /// Checks that the log extends the last checkpoint; otherwise the handle does not write.
+    pub(super) fn check_checkpoint(&mut self) -> Result<(), StoreError> {
+        let kept = match self.read_checkpoint() {
+            Ok(Some((_, kept))) => kept,
+            Ok(None) => return Ok(()),
+            Err(error @ StoreError::Damaged(_)) => {
+                self.set_trouble(error);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(loss) = self.compare_checkpoint(&kept)? {
+            self.set_trouble(loss);
+        }
+        Ok(())
+    }
+
+    /// Returns what is wrong if the tree of the log does not have the root that was signed.
+    fn compare_checkpoint(&self, kept: &Checkpoint) -> Result<Option<StoreError>, StoreError> {
+        let size = kept.size();
+        if size > self.size() {
+            let (expected, found) = (format!("{size} records, as was signed"), format!("{} records", self.size()));
+            return Ok(Some(damage(DamageKind::Loss, "size of the log", expected, found)));
+        }
+        let root = match self.root_at(size) {
+            Ok(root) => root,
+            // Damage in between is reported by itself; it says nothing about loss.
+            Err(StoreError::Damaged(damage)) => return Ok(Some(StoreError::Damaged(damage))),
+            Err(error) => return Err(error),
+        };
+        if root == Some(kept.root()) {
+            return Ok(None);
+        }
+        let found = root.map_or("no group that ends there".into(), |root| root.to_string());
+        let expected = format!("{}, as was signed for {size} records", kept.root());
+        Ok(Some(damage(DamageKind::Loss, "root of the log", expected, found)))
+    }
+
+    /// Returns the root that the log has at a size, from the commit frame that ends there.
+    pub(super) fn root_at(&self, size: u64) -> Result<Option<dendrer_object::Digest>, StoreError> {
+        if size == self.size() {
+            return Ok(Some(self.end.root));
+        }
+        let Some(last) = size.checked_sub(1) else {
+            return Ok(Some(dendrer_object::merkle::empty_root()));
+        };
+        let Some(begin) = self.locate(last)? else { return Ok(None) };
+        let Some(mut reader) = self.segments.reader(begin, 64 << 10)? else { return Ok(None) };
+        loop {
+            let step = reader.next().map_err(|error| self.segments.io("read", begin.segment, error))?;
+            match step {
+                Step::Frame { kind: frame::COMMIT, payload, .. } => {
+                    let commit = frame::Commit::parse(payload).filter(|commit| commit.size == size);
+                    return Ok(commit.map(|commit| commit.root));
+                }
+                Step::Frame { .. } => {}
+                Step::Fault { offset, fault: frame::Fault::Checksum { head, .. } }
+                    if head.kind != frame::COMMIT =>
+                {
+                    reader.seek(offset + head.size());
+                }
+                Step::Fault { offset, fault } => {
+                    let at = At::new(begin.segment, offset);
+                    let place = Place {
+                        file: crate::segments::place_name(at.segment),
+                        offset: Some(offset),
+                        ..Place::default()
+                    };
+                    let (kind, what) = (DamageKind::Frame, "checksum of the frame");
+                    let (expected, found) = (fault.expected(), fault.found());
+                    return Err(Damage { kind, place, what, expected, found }.into());
+                }
+                Step::End { .. } => return Ok(None),
+            }
+        }
+    }
+
+    /// Signs the tree as it is. The caller holds the lock.
+    pub(super) fn sign(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
+        self.sync_now()?;
+        if let Some((_, kept)) = self.read_checkpoint()?
+            && let Some(loss) = self.compare_checkpoint(&kept)?
+        {
+            self.set_trouble(loss);
+            self.check_writable()?;
+        }
+        let tree = self.tree();
+        let checkpoint = Checkpoint::new(&self.info.id.origin(), tree.size, tree.root)?;
+        let note = checkpoint.sign(key)?;
+        let path = self.dir.join(NAME);
+        disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
+            .map_err(|error| StoreError::io("write", &path, error))?;
+        // The tiles follow from the log. That they could not be written keeps nobody from using the note.
+        let _ = self.write_tiles(&note, tree.size);
+        Ok(note)
+    }
+}

@@ -1,0 +1,243 @@
+//! Destroying values: commit what is left of a record, then overwrite what is not.
+//!
+//! The order makes a crash harmless: once the opened frame is on disk, readers use it, and the next lock holder
+//! finishes the rest. Values go last, because they are what leads to their chunks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use dendrer_object::{Digest, Pointer, Record};
+
+use super::Embedded;
+use super::append::put_opened;
+use crate::contract::Store as _;
+use crate::disk;
+use crate::error::StoreError;
+use crate::fence;
+use crate::frame::{self, At, Fault, Step};
+use crate::index;
+use crate::layout::{self, SEGMENT_HEADER, Slot};
+use crate::memory::check_erase;
+use crate::segments::Read;
+use crate::values;
+
+/// How much is read at once.
+const WINDOW: usize = 1 << 20;
+
+impl Embedded {
+    pub(super) fn erase_values(
+        &mut self,
+        record: &Record,
+        targets: &[(u64, Vec<Pointer>)],
+    ) -> Result<u64, StoreError> {
+        check_erase(record)?;
+        let position = self.locked(|store| store.erase_locked(record, targets))?;
+        self.forget_in_index()?;
+        Ok(position)
+    }
+
+    fn erase_locked(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
+        let mut places: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
+        for (position, more) in targets {
+            places.entry(*position).or_default().extend(more.iter().cloned());
+        }
+        let mut left = Vec::with_capacity(places.len());
+        for (position, places) in &places {
+            let target = self.get(*position)?.ok_or(StoreError::NoPosition(*position))?;
+            left.push(target.without(places));
+        }
+        let position = self.size();
+        let group = std::slice::from_ref(record);
+        let changed = fence::check(self, self.info.id, position, group)?;
+        let mut opened = Vec::with_capacity(left.len());
+        self.write_group(
+            group,
+            &mut |writer, out| {
+                opened.clear();
+                opened.extend(left.iter().map(|left| (left.id(), At::from_u64(put_opened(left, writer, out)))));
+                Ok(())
+            },
+            changed,
+        )?;
+        let ids: Vec<Digest> = opened.iter().map(|(id, _)| *id).collect();
+        for (id, at) in opened {
+            self.tail.open(id, at);
+            self.erasures.push(at);
+        }
+        self.chunks.clear();
+        self.segments.forget();
+        self.sync_now()?;
+        self.destroy(&ids)?;
+        Ok(position)
+    }
+
+    /// Overwrites what stands of records besides their newest opened frame: values, older opened frames, and chunks
+    /// and lists that no living value uses. May be done again after a crash.
+    pub(super) fn destroy(&mut self, records: &[Digest]) -> Result<(), StoreError> {
+        let records: BTreeSet<Digest> = records.iter().copied().collect();
+        let newest = self.newest_opened()?;
+        let mut doomed: BTreeSet<u64> = BTreeSet::new();
+        let mut shared: BTreeSet<u64> = BTreeSet::new();
+        let mut before = None;
+        self.each_frame(&mut |at, kind, payload| {
+            let of_record = match kind {
+                frame::OPENED => layout::opened_record(payload).filter(|id| newest.get(id) != Some(&at)),
+                frame::RECORD => layout::opened_record(payload),
+                _ => None,
+            };
+            if let Some(id) = of_record.filter(|id| records.contains(id) && newest.contains_key(id)) {
+                match (kind, before) {
+                    (frame::OPENED, _) => doomed.insert(at.to_u64()),
+                    (_, Some(values)) if newest.get(&id) != Some(&values) => doomed.insert(values.to_u64()),
+                    _ => false,
+                };
+            }
+            before = Some(at);
+            Ok(())
+        })?;
+        for at in &doomed {
+            self.visit_shared(At::from_u64(*at), &mut |position| shared.insert(position))?;
+        }
+        if !shared.is_empty() {
+            self.keep_living(&newest, &doomed, &mut shared)?;
+        }
+        let (mut chunks, mut lists) = (Vec::new(), Vec::new());
+        for position in shared {
+            match self.segments.read(At::from_u64(position))? {
+                Read::Frame(frame::VOID, _) => {}
+                Read::Frame(frame::LIST, _) => lists.push(position),
+                _ => chunks.push(position),
+            }
+        }
+        self.segments.forget();
+        // A list must stay readable until the chunks that it names are gone.
+        self.void(chunks)?;
+        self.void(lists)?;
+        self.void(doomed)
+    }
+
+    /// Finds the newest opened frame of each record that has one.
+    fn newest_opened(&self) -> Result<HashMap<Digest, At>, StoreError> {
+        let mut newest = HashMap::new();
+        self.each_frame(&mut |at, kind, payload| {
+            if let (frame::OPENED, Some(id)) = (kind, layout::opened_record(payload)) {
+                newest.insert(id, at);
+            }
+            Ok(())
+        })?;
+        Ok(newest)
+    }
+
+    /// Takes out of `shared` what a living value uses.
+    fn keep_living(
+        &self,
+        newest: &HashMap<Digest, At>,
+        doomed: &BTreeSet<u64>,
+        shared: &mut BTreeSet<u64>,
+    ) -> Result<(), StoreError> {
+        let mut looked_into: BTreeSet<u64> = BTreeSet::new();
+        let mut living = Vec::new();
+        self.each_frame(&mut |at, kind, payload| {
+            let is_living = match kind {
+                frame::VALUES => !doomed.contains(&at.to_u64()),
+                frame::OPENED => layout::opened_record(payload).is_some_and(|id| newest.get(&id) == Some(&at)),
+                _ => false,
+            };
+            if is_living && has_list(kind, payload) {
+                living.push(at);
+            }
+            Ok(())
+        })?;
+        for at in living {
+            self.visit_shared(at, &mut |position| {
+                shared.remove(&position);
+                looked_into.insert(position)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Hands over the chunks and lists that the values of a frame use.
+    fn visit_shared(&self, at: At, f: &mut dyn FnMut(u64) -> bool) -> Result<(), StoreError> {
+        let Read::Frame(kind, payload) = self.segments.read(at)? else { return Ok(()) };
+        for slot in slots(kind, &payload) {
+            values::visit(&self.segments, &slot, f)?;
+        }
+        Ok(())
+    }
+
+    /// Overwrites frames in place, and makes that durable.
+    fn void(&self, positions: impl IntoIterator<Item = u64>) -> Result<(), StoreError> {
+        let mut touched = BTreeSet::new();
+        for position in positions {
+            let at = At::from_u64(position);
+            let len = match self.segments.read(at)? {
+                Read::Frame(frame::VOID, _) => continue,
+                Read::Frame(_, payload) => payload.len() as u32,
+                Read::Broken(head, _) => head.len,
+                Read::Short => continue,
+            };
+            let io = |error| self.segments.io("overwrite", at.segment, error);
+            let Some(file) = self.segments.file(at.segment)? else { continue };
+            disk::write_all(&*file, &frame::void(len), at.offset.into()).map_err(io)?;
+            touched.insert(at.segment);
+        }
+        for segment in touched {
+            let io = |error: std::io::Error| StoreError::SyncFailed { why: error.to_string() };
+            if let Some(file) = self.segments.file(segment)? {
+                file.sync().map_err(io)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over all frames of the log up to the end of what this handle sees; those with a bad checksum are left
+    /// out.
+    pub(super) fn each_frame(
+        &self,
+        f: &mut dyn FnMut(At, u8, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        for segment in 0..=self.end.segment {
+            let begin = At::new(segment, SEGMENT_HEADER as u64);
+            let Some(mut reader) = self.segments.reader(begin, WINDOW)? else { continue };
+            while segment < self.end.segment || reader.offset() < self.end.offset {
+                match reader.next().map_err(|error| self.segments.io("read", segment, error))? {
+                    Step::Frame { offset, kind, payload } => f(At::new(segment, offset), kind, payload)?,
+                    Step::Fault { offset, fault: Fault::Checksum { head, .. } } => {
+                        f(At::new(segment, offset), 0, &[])?;
+                        reader.seek(offset + head.size());
+                    }
+                    Step::Fault { .. } | Step::End { .. } => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the erasure into the index; if that fails, the index goes.
+    fn forget_in_index(&mut self) -> Result<(), StoreError> {
+        if !self.options.index || !self.index_path().exists() {
+            return Ok(());
+        }
+        if self.update_index().and_then(|()| index::truncate_log(&self.index_path())).is_ok() {
+            return Ok(());
+        }
+        self.index = None;
+        index::remove(&self.index_path())?;
+        *self = Embedded::open(&self.dir.clone(), self.options.clone())?;
+        Ok(())
+    }
+}
+
+fn has_list(kind: u8, payload: &[u8]) -> bool {
+    slots(kind, payload).iter().any(|slot| matches!(slot, Slot::List(_)))
+}
+
+/// Returns the slots of a values or opened frame.
+fn slots(kind: u8, payload: &[u8]) -> Vec<Slot<'_>> {
+    let fields = match kind {
+        frame::VALUES => layout::parse_values_all(payload),
+        frame::OPENED => layout::parse_opened_all(payload).map(|(_, fields)| fields),
+        _ => None,
+    };
+    fields.unwrap_or_default().into_iter().filter_map(|field| field.slot).collect()
+}

@@ -1,0 +1,616 @@
+//! Reading records and finding them: the index for what it covers, the tail in memory for the rest.
+//!
+//! The index is believed as to where something is, never as to what it is: a record is sealed again and compared, and
+//! where the index turns out to be wrong the segments are searched.
+
+use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::PoisonError;
+
+use dendrer_object::record::{Entry, Kind};
+use dendrer_object::{Delta, Digest, Pointer, Record, RunName, json};
+
+use super::Embedded;
+use crate::contract::{DELTA, Head, RunSummary};
+use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::frame::{self, At, Fault, Step};
+use crate::layout::{self, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Unsealed};
+use crate::memory::prefix_start;
+use crate::scan::entry_of;
+use crate::segments::{Read, Segments, place_name};
+use crate::values;
+
+/// How much is read at once by a scan.
+const WINDOW: usize = 1 << 20;
+
+/// What was read of a record, or the damage that keeps it from being read.
+type Raw = Result<RawRecord, Box<Damage>>;
+
+/// The frame that holds the values of a record: a values frame, or the newest opened frame.
+pub(super) struct Source<'a> {
+    pub(super) at: At,
+    pub(super) kind: u8,
+    pub(super) payload: &'a [u8],
+}
+
+/// Puts together what two frames say of a record.
+pub(super) fn assemble(
+    segments: &Segments,
+    source: &Source<'_>,
+    frame: &RecordFrame<'_>,
+) -> Result<Raw, StoreError> {
+    let damage = |what, expected: &str, found: String| {
+        let place = place_of(source.at, frame);
+        let kind = DamageKind::Frame;
+        Ok(Err(Box::new(Damage { kind, place, what, expected: expected.into(), found })))
+    };
+    let Some(pointers) = frame.pointers() else {
+        return damage("pointers of the fields", "JSON pointers", "something else".into());
+    };
+    let parsed = match source.kind {
+        frame::VALUES => {
+            layout::parse_values(source.payload, pointers.len()).map(|(seed, fields)| (Some(seed), fields))
+        }
+        frame::OPENED => layout::parse_opened(source.payload, pointers.len())
+            .filter(|(id, _)| *id == frame.id)
+            .map(|(_, fields)| (None, fields)),
+        _ => None,
+    };
+    let Some((seed, stored)) = parsed else {
+        return damage("values", "those of this record", format!("frame kind {:?}", char::from(source.kind)));
+    };
+    let mut texts = Vec::with_capacity(source.payload.len());
+    let mut fields = Vec::with_capacity(stored.len());
+    for field in &stored {
+        let start = texts.len();
+        if let Some(slot) = &field.slot
+            && let Err(at) = values::read(segments, slot, source.at.to_u64(), &mut texts)?
+        {
+            let found = format!("what cannot be read at {:?}", At::from_u64(at));
+            return damage("chunks of a value", "a chunk or list", found);
+        }
+        let text = field.slot.is_some().then(|| start..texts.len());
+        fields.push(RawField { digest: field.digest, salt: field.salt, text });
+    }
+    let (id, header) = (frame.id, frame.header.clone());
+    Ok(Ok(RawRecord { id, header, pointers, seed, fields, texts }))
+}
+
+/// Seals what was read, or says how it differs.
+pub(super) fn seal(raw: RawRecord, at: At) -> Result<Record, Box<Damage>> {
+    let place = Place {
+        file: place_name(at.segment),
+        offset: Some(at.offset.into()),
+        position: None,
+        record: Some(raw.id),
+        run: raw.header.run.clone(),
+        tick: raw.header.tick,
+    };
+    let expected = raw.id.to_string();
+    raw.seal().map_err(|unsealed| {
+        let found = match unsealed {
+            Unsealed::Invalid(why) => why,
+            Unsealed::Differs(found) => found.to_string(),
+        };
+        Box::new(Damage { kind: DamageKind::Content, place, what: "id of the record", expected, found })
+    })
+}
+
+fn place_of(at: At, frame: &RecordFrame<'_>) -> Place {
+    Place {
+        file: place_name(at.segment),
+        offset: Some(at.offset.into()),
+        position: None,
+        record: Some(frame.id),
+        run: frame.header.run.clone(),
+        tick: frame.header.tick,
+    }
+}
+
+fn broken(at: At, what: &'static str, read: &Read) -> Box<Damage> {
+    let place = Place { file: place_name(at.segment), offset: Some(at.offset.into()), ..Place::default() };
+    let (expected, found) = match read {
+        Read::Frame(kind, _) => ("another frame".into(), format!("frame kind {:?}", char::from(*kind))),
+        Read::Broken(head, crc) => (format!("crc32c {:08x}", head.crc), format!("{crc:08x}")),
+        Read::Short => ("a frame".into(), "the end of the file".into()),
+    };
+    Box::new(Damage { kind: DamageKind::Frame, place, what, expected, found })
+}
+
+impl Embedded {
+    /// Reads the record at a position.
+    pub(super) fn read_record(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        if position >= self.size() {
+            return Ok(None);
+        }
+        if let Some(row) = self.tail.row(position) {
+            let read = self.read_at(row.values, &row.id, self.tail.opened(&row.id))?;
+            return read.map(Some).map_err(|damage| at_position(damage, position));
+        }
+        // The index may be wrong; the segments decide.
+        let indexed = self.index.as_ref().and_then(|index| index.record(position).ok().flatten());
+        if let Some(indexed) = indexed {
+            let opened = self.tail.opened(&indexed.id).or(indexed.opened);
+            if let Ok(record) = self.read_at(indexed.values, &indexed.id, opened)? {
+                return Ok(Some(record));
+            }
+        }
+        let Some((values, id)) = self.search(position)? else {
+            return Err(StoreError::NoPosition(position));
+        };
+        let opened = self.opened(&id, position)?;
+        self.read_at(values, &id, opened)?.map(Some).map_err(|damage| at_position(damage, position))
+    }
+
+    /// Reads the record whose values are at a place. Damage is the inner error.
+    fn read_at(
+        &self,
+        values: At,
+        id: &Digest,
+        opened: Option<At>,
+    ) -> Result<Result<Record, Box<Damage>>, StoreError> {
+        let (first, second, record_at) = self.segments.read_two(values)?;
+        let parsed = match &second {
+            Read::Frame(frame::RECORD, payload) => RecordFrame::parse(payload, self.info.id),
+            _ => None,
+        };
+        let Some(parsed) = parsed.filter(|parsed| parsed.id == *id) else {
+            return Ok(Err(broken(record_at, "record frame", &second)));
+        };
+        let (at, read) = match opened {
+            Some(at) => (at, self.segments.read(at)?),
+            None => (values, first),
+        };
+        let Read::Frame(kind, payload) = &read else {
+            let mut damage = broken(at, "checksum of the frame", &read);
+            damage.place = place_of(at, &parsed);
+            return Ok(Err(damage));
+        };
+        let source = Source { at, kind: *kind, payload };
+        Ok(assemble(&self.segments, &source, &parsed)?.and_then(|raw| seal(raw, at)))
+    }
+
+    /// Returns the newest opened frame of a record that the index covers.
+    pub(super) fn opened(&self, id: &Digest, position: u64) -> Result<Option<At>, StoreError> {
+        if let Some(at) = self.tail.opened(id) {
+            return Ok(Some(at));
+        }
+        self.indexed_opened(position)
+    }
+
+    pub(super) fn indexed_opened(&self, position: u64) -> Result<Option<At>, StoreError> {
+        if position >= self.tail.base {
+            return Ok(None);
+        }
+        let indexed = self.index.as_ref().map_or(Ok(None), |index| index.record(position))?;
+        Ok(indexed.and_then(|indexed| indexed.opened))
+    }
+
+    /// Returns where the values of the record at a position are.
+    pub(super) fn locate(&self, position: u64) -> Result<Option<At>, StoreError> {
+        if let Some(row) = self.tail.row(position) {
+            return Ok(Some(row.values));
+        }
+        let indexed = self.index.as_ref().and_then(|index| index.record(position).ok().flatten());
+        match indexed {
+            Some(indexed) => Ok(Some(indexed.values)),
+            None => Ok(self.search(position)?.map(|(values, _)| values)),
+        }
+    }
+
+    /// Searches the segments for a record, by counting.
+    fn search(&self, position: u64) -> Result<Option<(At, Digest)>, StoreError> {
+        let mut segment = self.end.segment;
+        let mut next = loop {
+            match self.segments.header(segment)? {
+                Some(header) if header.start <= position => break header.start,
+                _ if segment == 0 => return Ok(None),
+                _ => segment -= 1,
+            }
+        };
+        let begin = At::new(segment, SEGMENT_HEADER as u64);
+        let mut found = None;
+        self.stream(begin, &mut |frames| {
+            if next == position {
+                found = Some((frames.values, frames.record.id));
+            }
+            next += 1;
+            Ok(if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(found)
+    }
+
+    /// Hands over the frames of all records from a place on, up to the end of what this handle sees.
+    fn stream(
+        &self,
+        begin: At,
+        f: &mut dyn FnMut(Frames<'_>) -> Result<ControlFlow<()>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut segment = begin.segment;
+        let Some(mut reader) = self.segments.reader(begin, WINDOW)? else { return Ok(()) };
+        let mut before = (begin, frame::VOID, Vec::new());
+        loop {
+            if (segment, reader.offset()) >= (self.end.segment, self.end.offset) {
+                return Ok(());
+            }
+            let step = reader.next().map_err(|error| self.segments.io("read", segment, error))?;
+            match step {
+                Step::Frame { kind: frame::RECORD, payload, offset } => {
+                    let at = At::new(segment, offset);
+                    let Some(record) = RecordFrame::parse(payload, self.info.id) else {
+                        return Err((*broken(at, "record frame", &Read::Frame(frame::RECORD, Vec::new()))).into());
+                    };
+                    let frames = Frames { values: before.0, kind: before.1, payload: &before.2, record };
+                    if f(frames)?.is_break() {
+                        return Ok(());
+                    }
+                }
+                Step::Frame { kind: kind @ (frame::VALUES | frame::OPENED | frame::VOID), payload, offset } => {
+                    before.0 = At::new(segment, offset);
+                    before.1 = kind;
+                    before.2.clear();
+                    before.2.extend_from_slice(payload);
+                }
+                Step::Frame { .. } => {}
+                Step::Fault { offset, fault: Fault::Checksum { head, .. } }
+                    if head.kind != frame::RECORD && head.kind != frame::COMMIT =>
+                {
+                    // Values that are being overwritten by an erasure, or damage: whoever needs them will see.
+                    before = (At::new(segment, offset), 0, Vec::new());
+                    reader.seek(offset + head.size());
+                }
+                Step::Fault { offset, fault } => {
+                    let place =
+                        Place { file: place_name(segment), offset: Some(offset), ..Place::default() };
+                    let (expected, found) = (fault.expected(), fault.found());
+                    let (kind, what) = (DamageKind::Frame, "checksum of the frame");
+                    return Err(Damage { kind, place, what, expected, found }.into());
+                }
+                Step::End { .. } => {
+                    segment += 1;
+                    let at = At::new(segment, SEGMENT_HEADER as u64);
+                    match self.segments.reader(at, WINDOW)? {
+                        Some(next) => reader = next,
+                        None => return Ok(()),
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn scan_records(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let end = range.end.min(self.size());
+        if range.start >= end {
+            return Ok(());
+        }
+        let begin = self.locate(range.start)?.ok_or(StoreError::NoPosition(range.start))?;
+        let has_opened =
+            self.tail.has_opened() || self.index.as_ref().map_or(Ok(false), |index| index.has_opened())?;
+        let mut position = range.start;
+        self.stream(begin, &mut |frames| {
+            let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
+            let record = match opened {
+                // Also without an opened frame, one that is no values frame gets its own account of what is wrong.
+                Some(_) => self.read_at(frames.values, &frames.record.id, opened)?,
+                None if frames.kind == 0 => self.read_at(frames.values, &frames.record.id, None)?,
+                None => {
+                    let source = Source { at: frames.values, kind: frames.kind, payload: frames.payload };
+                    assemble(&self.segments, &source, &frames.record)?.and_then(|raw| seal(raw, frames.values))
+                }
+            };
+            let flow = f(position, record.map_err(|damage| at_position(damage, position))?);
+            position += 1;
+            Ok(if position == end { ControlFlow::Break(()) } else { flow })
+        })
+    }
+
+    pub(super) fn scan_entries(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let end = range.end.min(self.size());
+        if range.start >= end {
+            return Ok(());
+        }
+        let begin = self.locate(range.start)?.ok_or(StoreError::NoPosition(range.start))?;
+        let mut position = range.start;
+        self.stream(begin, &mut |frames| {
+            let flow = f(position, entry_of(&frames.record));
+            position += 1;
+            Ok(if position == end { ControlFlow::Break(()) } else { flow })
+        })
+    }
+
+    pub(super) fn find_id(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
+        if let Some(index) = &self.index
+            && let Some(position) = index.find(id, self.tail.base)?
+        {
+            return Ok(Some(position));
+        }
+        Ok(self.tail.find(id))
+    }
+
+    pub(super) fn find_by_prefix(&self, hex: &str, limit: usize) -> Result<Vec<(Digest, u64)>, StoreError> {
+        let Some(first) = prefix_start(hex) else { return Ok(Vec::new()) };
+        let mut found = match &self.index {
+            Some(index) => index.find_prefix(&first, hex, self.tail.base, limit)?,
+            None => Vec::new(),
+        };
+        for (position, row) in self.tail.rows() {
+            let known = || found.iter().any(|(id, _)| *id == row.id);
+            if row.id >= first && row.id.hex().starts_with(hex) && !known() {
+                found.push((row.id, position));
+            }
+        }
+        found.sort_unstable();
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// Returns where a run begins, as the index knows it.
+    fn indexed_begin(&self, run: &RunName) -> Result<Option<u64>, StoreError> {
+        let found = self.index.as_ref().map_or(Ok(None), |index| index.run(run, self.tail.base))?;
+        Ok(found.map(|(begin, ..)| begin))
+    }
+
+    pub(super) fn run_summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        if let Some(known) = self.summaries.lock().unwrap_or_else(PoisonError::into_inner).get(run) {
+            return Ok(Some(known.clone()));
+        }
+        let mut summary = self.indexed_summary(run)?;
+        if let Some(rows) = self.tail.run(run) {
+            if let Some(row) = rows.begin.filter(|_| summary.is_none()).and_then(|begin| self.tail.row(begin)) {
+                summary = Some(self.tail_begin(run, rows.begin.unwrap_or_default(), row)?);
+            }
+            if let Some(summary) = &mut summary {
+                self.add_tail(summary, rows);
+            }
+        }
+        if let Some(summary) = &summary {
+            let mut summaries = self.summaries.lock().unwrap_or_else(PoisonError::into_inner);
+            if summaries.len() > SUMMARIES_MAX {
+                summaries.clear();
+            }
+            summaries.insert(run.clone(), summary.clone());
+        }
+        Ok(summary)
+    }
+
+    /// The summary of a run as far as the index covers it.
+    fn indexed_summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        let (Some(index), base) = (&self.index, self.tail.base) else { return Ok(None) };
+        let Some((begin, parent, first_own_tick)) = index.run(run, base)? else { return Ok(None) };
+        let Some(record) = index.record(begin)? else { return Ok(None) };
+        let own = index.head(begin, base)?;
+        let (refusals, ended, beside_ts) = index.beside_counts(begin, base)?;
+        // The index may be ahead of this handle: what it says of later records does not count here.
+        let first_own_tick = match parent {
+            Some(parent) if own.is_none() => {
+                let parent = index.find(&parent, begin)?;
+                let known = parent.map_or(Ok(None), |position| index.known(position))?;
+                known.and_then(|(_, tick)| tick).map(|tick| tick + 1)
+            }
+            _ => first_own_tick,
+        };
+        let (head, head_position, ts) = match own {
+            Some((position, tick, id, ts)) => (Head { tick: Some(tick), id }, position, Some(ts)),
+            None => {
+                let tick = first_own_tick.and_then(|tick| tick.checked_sub(1));
+                (Head { tick, id: record.id }, begin, None)
+            }
+        };
+        let transitions = match (head.tick, first_own_tick, parent) {
+            // Tick 0 is the run record.
+            (Some(tick), _, None) => tick,
+            (Some(tick), Some(first), Some(_)) => (tick + 1).saturating_sub(first),
+            _ => 0,
+        };
+        let last_ts = ts.max(beside_ts).unwrap_or(dendrer_object::Timestamp::from_ms(0));
+        Ok(Some(RunSummary {
+            name: run.clone(),
+            begin,
+            parent,
+            first_own_tick,
+            head,
+            head_position,
+            transitions,
+            refusals,
+            ended,
+            last_ts,
+        }))
+    }
+
+    /// The summary of a run that begins in the tail, before its other records.
+    fn tail_begin(&self, run: &RunName, begin: u64, row: &crate::tail::Row) -> Result<RunSummary, StoreError> {
+        let parent_tick = match row.prev {
+            Some(prev) => crate::fence::Log::known(self, &prev)?.and_then(|known| known.tick),
+            None => None,
+        };
+        Ok(RunSummary {
+            name: run.clone(),
+            begin,
+            parent: row.prev,
+            first_own_tick: row.tick.or(parent_tick.map(|tick| tick + 1)),
+            head: Head { tick: row.tick.or(parent_tick), id: row.id },
+            head_position: begin,
+            transitions: 0,
+            refusals: 0,
+            ended: false,
+            last_ts: row.ts,
+        })
+    }
+
+    fn add_tail(&self, summary: &mut RunSummary, rows: &crate::tail::RunRows) {
+        for position in rows.chain.iter().filter(|position| **position > summary.begin) {
+            let row = self.tail.row(*position).expect("positions of the tail are in the tail");
+            summary.head = Head { tick: row.tick, id: row.id };
+            summary.head_position = *position;
+            summary.first_own_tick = summary.first_own_tick.or(row.tick);
+            summary.transitions += 1;
+            summary.last_ts = summary.last_ts.max(row.ts);
+        }
+        for (position, kind) in &rows.beside {
+            let row = self.tail.row(*position).expect("positions of the tail are in the tail");
+            summary.refusals += u64::from(*kind == Kind::Refusal);
+            summary.ended |= *kind == Kind::End;
+            summary.last_ts = summary.last_ts.max(row.ts);
+        }
+    }
+
+    pub(super) fn list_runs(&self, from: u64, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        let mut names = match &self.index {
+            Some(index) => index.runs(from, self.tail.base, limit)?,
+            None => Vec::new(),
+        };
+        names.extend(self.tail.begins().iter().filter(|(begin, _)| *begin >= from).cloned());
+        names.truncate(limit);
+        let mut runs = Vec::with_capacity(names.len());
+        for (_, name) in names {
+            runs.extend(self.run_summary(&name)?);
+        }
+        Ok(runs)
+    }
+
+    pub(super) fn position_at(&self, run: &RunName, tick: u64) -> Result<Option<u64>, StoreError> {
+        if let Some(rows) = self.tail.run(run)
+            && let Some(ahead) = tick.checked_sub(rows.first_tick).filter(|_| !rows.chain.is_empty())
+        {
+            return Ok(usize::try_from(ahead).ok().and_then(|ahead| rows.chain.get(ahead).copied()));
+        }
+        let Some(begin) = self.indexed_begin(run)? else { return Ok(None) };
+        self.index.as_ref().map_or(Ok(None), |index| index.at(begin, tick, self.tail.base))
+    }
+
+    pub(super) fn list_positions(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        limit: usize,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
+        let mut found = Vec::new();
+        if ticks.start() > ticks.end() {
+            return Ok(found);
+        }
+        if let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) {
+            found = index.positions(begin, ticks.clone(), self.tail.base, limit)?;
+        }
+        if let Some(rows) = self.tail.run(run) {
+            let skip = ticks.start().saturating_sub(rows.first_tick);
+            let chain = (rows.first_tick..).zip(&rows.chain).skip(usize::try_from(skip).unwrap_or(usize::MAX));
+            let wanted = chain.take_while(|(tick, _)| tick <= ticks.end()).take(limit - found.len());
+            found.extend(wanted.map(|(tick, position)| (tick, *position)));
+        }
+        Ok(found)
+    }
+
+    pub(super) fn list_beside(
+        &self,
+        run: &RunName,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Kind)>, StoreError> {
+        let mut found = Vec::new();
+        if let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) {
+            found = index.beside(begin, from, self.tail.base, limit)?;
+        }
+        if let Some(rows) = self.tail.run(run) {
+            let later = rows.beside.iter().filter(|(position, _)| *position >= from);
+            found.extend(later.take(limit - found.len()));
+        }
+        Ok(found)
+    }
+
+    pub(super) fn list_writes(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        place: &Pointer,
+        limit: usize,
+    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
+        let mut found = Vec::new();
+        if ticks.start() > ticks.end() {
+            return Ok(found);
+        }
+        if let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) {
+            // The index may be ahead of what this handle sees of the run.
+            let last = index.head(begin, self.tail.base)?.map(|(_, tick, ..)| tick);
+            if let Some(last) = last.filter(|last| ticks.start() <= last) {
+                found = index.writes(begin, *ticks.start()..=last.min(*ticks.end()), place, limit)?;
+            }
+        }
+        let Some(rows) = self.tail.run(run) else { return Ok(found) };
+        let skip = ticks.start().saturating_sub(rows.first_tick);
+        let chain = (rows.first_tick..).zip(&rows.chain).skip(usize::try_from(skip).unwrap_or(usize::MAX));
+        for (tick, position) in chain.take_while(|(tick, _)| tick <= ticks.end()) {
+            for path in self.written_paths(*position)? {
+                if found.len() >= limit {
+                    return Ok(found);
+                }
+                if path.overlaps(place) {
+                    found.push((tick, path));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads the paths that a transition of the tail writes, without its other values.
+    fn written_paths(&self, position: u64) -> Result<Vec<Pointer>, StoreError> {
+        let Some(row) = self.tail.row(position).filter(|row| row.kind == Kind::Transition) else {
+            return Ok(Vec::new());
+        };
+        let (first, second, _) = self.segments.read_two(row.values)?;
+        let opened = self.tail.opened(&row.id);
+        let (at, values) = match opened {
+            Some(at) => (at, self.segments.read(at)?),
+            None => (row.values, first),
+        };
+        let (Read::Frame(kind, payload), Read::Frame(frame::RECORD, record)) = (&values, &second) else {
+            let damage = broken(at, "checksum of the frame", &values);
+            return Err(at_position(damage, position));
+        };
+        let pointers = RecordFrame::parse(record, self.info.id).and_then(|record| record.pointers());
+        let pointers = pointers.unwrap_or_default();
+        let fields = match *kind {
+            frame::VALUES => layout::parse_values(payload, pointers.len()).map(|(_, fields)| fields),
+            _ => layout::parse_opened(payload, pointers.len()).map(|(_, fields)| fields),
+        };
+        let fields = fields.unwrap_or_default();
+        let delta = pointers.iter().zip(&fields).find(|(pointer, _)| pointer.as_str() == DELTA);
+        let Some(slot) = delta.and_then(|(_, field)| field.slot.as_ref()) else { return Ok(Vec::new()) };
+        let mut text = Vec::new();
+        if values::read(&self.segments, slot, at.to_u64(), &mut text)?.is_err() {
+            return Err(at_position(broken(at, "chunks of a value", &values), position));
+        }
+        let value = json::parse_canonical(&text).ok();
+        let delta = value.and_then(|value| Delta::from_value(&value).ok()).unwrap_or_default();
+        let mut paths: Vec<Pointer> = Vec::new();
+        for path in delta.paths() {
+            if !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        }
+        Ok(paths)
+    }
+}
+
+/// How many summaries of runs are kept.
+const SUMMARIES_MAX: usize = 50_000;
+
+/// A record as it stands in a segment, with the frame before it.
+struct Frames<'a> {
+    values: At,
+    /// The kind of the frame before the record; 0 if that has a bad checksum.
+    kind: u8,
+    payload: &'a [u8],
+    record: RecordFrame<'a>,
+}
+
+fn at_position(mut damage: Box<Damage>, position: u64) -> StoreError {
+    damage.place.position = Some(position);
+    (*damage).into()
+}

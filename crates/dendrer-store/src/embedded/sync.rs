@@ -1,0 +1,126 @@
+//! Making durable what was appended, now or in the background.
+//!
+//! A sync covers the last segment: all earlier ones were synced before it was begun.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use super::Embedded;
+use crate::contract::{SyncOutcome, SyncTicket};
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+
+/// What is to be synced: a file, and for a new one its directory.
+pub(super) struct Job {
+    file: Arc<dyn DiskFile>,
+    dir: Option<(Arc<dyn Disk>, PathBuf)>,
+}
+
+impl Job {
+    fn run(&self) -> io::Result<()> {
+        self.file.sync()?;
+        match &self.dir {
+            Some((disk, dir)) => disk.sync_dir(dir),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The thread that syncs.
+pub(super) struct Syncer {
+    jobs: Option<Sender<(Job, Arc<SyncOutcome>)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Syncer {
+    fn start() -> io::Result<Syncer> {
+        let (jobs, queue) = channel::<(Job, Arc<SyncOutcome>)>();
+        let work = move || {
+            for (job, outcome) in queue {
+                outcome.set(job.run());
+            }
+        };
+        let thread = std::thread::Builder::new().name("dendrer-sync".into()).spawn(work)?;
+        Ok(Syncer { jobs: Some(jobs), thread: Some(thread) })
+    }
+}
+
+impl Drop for Syncer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Embedded {
+    fn job(&self) -> Result<Option<Job>, StoreError> {
+        let segment = self.end.segment;
+        if self.durable >= self.size() {
+            return Ok(None);
+        }
+        let file = self.segments.file(segment)?.ok_or_else(|| {
+            self.segments.io("sync", segment, io::ErrorKind::NotFound.into())
+        })?;
+        let is_named = self.named.is_some_and(|named| named >= segment);
+        let dir = (!is_named).then(|| (Arc::clone(&self.options.disk), self.segments.dir().to_owned()));
+        Ok(Some(Job { file, dir }))
+    }
+
+    pub(super) fn begin_sync(&mut self) -> Result<SyncTicket, StoreError> {
+        self.check_writable()?;
+        let size = self.size();
+        let segment = self.end.segment;
+        let Some(job) = self.job()? else {
+            return Ok(SyncTicket { size, segment, outcome: SyncOutcome::done(Ok(())) });
+        };
+        let outcome = Arc::new(SyncOutcome::default());
+        if self.syncer.is_none() {
+            self.syncer = Syncer::start().ok();
+        }
+        match self.syncer.as_ref().and_then(|syncer| syncer.jobs.as_ref()) {
+            Some(jobs) => {
+                jobs.send((job, Arc::clone(&outcome))).expect("the thread lives as long as its queue");
+            }
+            // Without a thread it is done here and now.
+            None => outcome.set(job.run()),
+        }
+        Ok(SyncTicket { size, segment, outcome })
+    }
+
+    pub(super) fn end_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
+        self.check_owner()?;
+        let result = ticket.outcome.wait();
+        self.synced(ticket.size, ticket.segment, result)
+    }
+
+    pub(super) fn sync_now(&mut self) -> Result<u64, StoreError> {
+        self.check_writable()?;
+        let size = self.size();
+        let result = match self.job()? {
+            Some(job) => job.run().map_err(|error| error.to_string()),
+            None => Ok(()),
+        };
+        self.synced(size, self.end.segment, result)
+    }
+
+    fn synced(&mut self, size: u64, segment: u32, result: Result<(), String>) -> Result<u64, StoreError> {
+        match result {
+            Ok(()) => {
+                // An earlier sync that failed may have lost what this one did not see any more.
+                self.check_writable()?;
+                self.durable = self.durable.max(size);
+                self.named = self.named.max(Some(segment));
+                Ok(self.durable)
+            }
+            Err(why) => {
+                self.set_trouble(StoreError::SyncFailed { why: why.clone() });
+                Err(StoreError::SyncFailed { why })
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The log as C2SP tlog-tiles under `log/`: what a mirror or a witness reads, and where proofs come from.
+//!
+//! Derived, written when a checkpoint is signed, and never read by the store itself except to go on from.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use dendrer_object::Digest;
+use dendrer_object::merkle::tile::{FULL_WIDTH, Tile, TileKind, TileReader, encode_entries, encode_hashes};
+use dendrer_object::merkle::{Node, leaf_hash, node_hash};
+use dendrer_object::note::{Checkpoint, SignedNote};
+
+use super::Embedded;
+use crate::disk::{self, Open};
+use crate::error::StoreError;
+
+const TILE_SIZE_MAX: u64 = 64 << 20;
+
+/// How many leaves are laid out at once, so that memory stays small.
+const STEP: u64 = 256 * 256;
+
+impl Embedded {
+    fn log_dir(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
+    /// Brings the tiles up to a size, and puts the checkpoint beside them, last.
+    pub(super) fn write_tiles(&self, note: &SignedNote, size: u64) -> Result<(), StoreError> {
+        let mut from = self.tiled_size()?;
+        if from > size {
+            from = 0;
+        }
+        let begin = from;
+        while from < size {
+            let next = (from / STEP * STEP + STEP).min(size);
+            self.lay_out(from, next)?;
+            from = next;
+        }
+        let path = self.log_dir().join("checkpoint");
+        self.options.disk.create_dir(&self.log_dir()).map_err(|error| StoreError::io("create", &path, error))?;
+        disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
+            .map_err(|error| StoreError::io("write", &path, error))?;
+        self.remove_partial(begin, size);
+        Ok(())
+    }
+
+    /// Returns the size that the tiles are complete for, if they lead to the root that was signed for it.
+    fn tiled_size(&self) -> Result<u64, StoreError> {
+        let path = self.log_dir().join("checkpoint");
+        let bytes = disk::read_file(&*self.options.disk, &path, 1 << 20)
+            .map_err(|error| StoreError::io("read", &path, error))?;
+        let note = bytes.and_then(|bytes| SignedNote::parse(&bytes).ok());
+        let Some(checkpoint) = note.and_then(|note| Checkpoint::parse(note.text()).ok()) else { return Ok(0) };
+        let root = TileReader::new(checkpoint.size(), |tile| self.read_tile(tile)).root();
+        Ok(if root.is_ok_and(|root| root == checkpoint.root()) { checkpoint.size() } else { 0 })
+    }
+
+    fn read_tile(&self, tile: Tile) -> Option<Vec<u8>> {
+        let path = self.log_dir().join(tile.to_string());
+        disk::read_file(&*self.options.disk, &path, TILE_SIZE_MAX).ok().flatten()
+    }
+
+    /// Writes the tiles that change between two sizes.
+    fn lay_out(&self, old: u64, new: u64) -> Result<(), StoreError> {
+        let first = old / u64::from(FULL_WIDTH) * u64::from(FULL_WIDTH);
+        let mut entries: Vec<Vec<u8>> = Vec::with_capacity((new - first) as usize);
+        self.scan_entries(first..new, &mut |_, entry| {
+            entries.push(entry.text());
+            ControlFlow::Continue(())
+        })?;
+        let mut known: BTreeMap<(u8, u64), Digest> = BTreeMap::new();
+        for (index, entry) in (first..).zip(&entries) {
+            known.insert((0, index), leaf_hash(entry));
+        }
+        for tile in Tile::to_write(old, new) {
+            let bytes = match tile.kind() {
+                TileKind::Entries => {
+                    let begin = (tile.index() * u64::from(FULL_WIDTH) - first) as usize;
+                    let end = begin + usize::from(tile.width());
+                    let texts = entries.get(begin..end).unwrap_or_default();
+                    encode_entries(texts.iter().map(Vec::as_slice)).ok()
+                }
+                TileKind::Hashes { .. } => encode_hashes(tile, |node| self.node(node, old, &mut known)).ok(),
+            };
+            let Some(bytes) = bytes else { continue };
+            self.write_tile(tile, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Returns a node at a tile border: known, read from an earlier tile, or made from the tile below.
+    fn node(&self, node: Node, old: u64, known: &mut BTreeMap<(u8, u64), Digest>) -> Option<Digest> {
+        let Node { level, index } = node;
+        if let Some(found) = known.get(&(level, index)) {
+            return Some(*found);
+        }
+        let tile_index = index / u64::from(FULL_WIDTH);
+        let before = Tile::of_tree(TileKind::Hashes { level: level / 8 }, tile_index, old);
+        if let Some(tile) = before.filter(|tile| index % u64::from(FULL_WIDTH) < u64::from(tile.width())) {
+            let bytes = self.read_tile(tile).or_else(|| self.read_tile(tile.full()))?;
+            let offset = (index % u64::from(FULL_WIDTH)) as usize * 32;
+            return Some(Digest(bytes.get(offset..offset + 32)?.try_into().ok()?));
+        }
+        let below = level.checked_sub(8)?;
+        let mut hashes = Vec::with_capacity(usize::from(FULL_WIDTH));
+        for child in 0..u64::from(FULL_WIDTH) {
+            let at = Node { level: below, index: index * u64::from(FULL_WIDTH) + child };
+            hashes.push(self.node(at, old, known)?);
+        }
+        while hashes.len() > 1 {
+            hashes = hashes.chunks(2).map(|pair| node_hash(&pair[0], &pair[1])).collect();
+        }
+        known.insert((level, index), hashes[0]);
+        Some(hashes[0])
+    }
+
+    fn write_tile(&self, tile: Tile, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.log_dir().join(tile.to_string());
+        let io = |error| StoreError::io("write", &path, error);
+        if let Some(parent) = path.parent() {
+            self.options.disk.create_dir(parent).map_err(io)?;
+        }
+        let beside = path.with_extension("tmp");
+        let file = self.options.disk.open(&beside, Open::Create).map_err(io)?;
+        file.set_len(0).map_err(io)?;
+        disk::write_all(&*file, bytes, 0).map_err(io)?;
+        self.options.disk.rename(&beside, &path).map_err(io)
+    }
+
+    /// Removes partial tiles that larger ones took the place of.
+    fn remove_partial(&self, old: u64, new: u64) {
+        let levels = (0..=7).map(|level| TileKind::Hashes { level });
+        for kind in std::iter::once(TileKind::Entries).chain(levels) {
+            let shift = if let TileKind::Hashes { level } = kind { u32::from(level) * 8 } else { 0 };
+            let index = (old >> shift) / u64::from(FULL_WIDTH);
+            let tiles = [Tile::of_tree(kind, index, old), Tile::of_tree(kind, index, new)];
+            if let [Some(before), Some(now)] = tiles
+                && before != now
+                && before.width() < FULL_WIDTH
+            {
+                let _ = self.options.disk.remove(&self.log_dir().join(before.to_string()));
+            }
+        }
+    }
+}

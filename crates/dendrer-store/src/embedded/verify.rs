@@ -1,0 +1,289 @@
+//! Verifying a whole store: every frame, every record, every chain, the tree, the checkpoint and the index.
+//!
+//! Believes nothing that is derived. Never repairs, and goes on after the first finding.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use dendrer_object::note::VerifierKey;
+use dendrer_object::record::{Header, Kind};
+use dendrer_object::{Digest, RunName};
+
+use super::Embedded;
+use super::walk::WalkItem;
+use crate::contract::{RunSummary, TreeHead};
+use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::fence::check_head;
+use crate::index::{self, IndexDifference};
+use crate::layout::Unsealed;
+
+/// What is verified besides the log itself.
+#[derive(Debug, Clone, Default)]
+pub struct VerifyOptions {
+    /// Keys that may have signed the checkpoint, besides that of the store.
+    pub keys: Vec<VerifierKey>,
+    /// Whether the index is built again beside the one that is there, and compared.
+    pub index: bool,
+}
+
+/// What verifying found.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The tree that the records have; its root was computed if `root_checked`.
+    pub tree: TreeHead,
+    /// Whether the root was computed from all records.
+    pub root_checked: bool,
+    /// How many records were sealed again and compared.
+    pub records: u64,
+    /// How many of them have values that were erased or withheld.
+    pub closed: u64,
+    /// The size of the signed checkpoint, if there is one.
+    pub checkpoint: Option<u64>,
+    /// How many records the compared index covers.
+    pub indexed: Option<u64>,
+    /// Whether bytes at the end were never committed.
+    pub unfinished: bool,
+    /// What is not what it must be, in order of the log.
+    pub findings: Vec<Damage>,
+}
+
+/// How many findings are kept: enough to see what happened.
+const FINDINGS_MAX: usize = 10_000;
+
+struct Verifier {
+    store: dendrer_object::StoreId,
+    report: Report,
+    runs: HashMap<RunName, RunSummary>,
+    /// The begin of each id that was seen, and its tick and kind: what later records may name.
+    seen: HashMap<u64, (Kind, Option<u64>)>,
+    /// The size of the checkpoint, and the root that the log has there.
+    signed: Option<(u64, Option<Digest>)>,
+    /// Whether a record is missing because of damage, so that references to it prove nothing.
+    incomplete: bool,
+}
+
+impl Embedded {
+    /// Verifies everything that this store holds.
+    pub fn verify(&self, options: &VerifyOptions) -> Result<Report, StoreError> {
+        let empty = TreeHead { size: 0, root: dendrer_object::merkle::empty_root() };
+        let report = Report {
+            tree: empty,
+            root_checked: true,
+            records: 0,
+            closed: 0,
+            checkpoint: None,
+            indexed: None,
+            unfinished: false,
+            findings: Vec::new(),
+        };
+        let mut verifier = Verifier {
+            store: self.info.id,
+            report,
+            runs: HashMap::new(),
+            seen: HashMap::new(),
+            signed: None,
+            incomplete: false,
+        };
+        let kept = self.verify_signature(options, &mut verifier)?;
+        verifier.signed = kept.as_ref().map(|(size, _)| (*size, (*size == 0).then_some(empty.root)));
+        self.walk(&mut |item| {
+            verifier.item(item);
+            ControlFlow::Continue(())
+        })?;
+        verifier.check_checkpoint(kept);
+        verifier.check_handle(self);
+        if options.index {
+            self.verify_index(&mut verifier)?;
+        }
+        Ok(verifier.report)
+    }
+
+    /// Checks the signature of the checkpoint, and returns what it says.
+    fn verify_signature(
+        &self,
+        options: &VerifyOptions,
+        verifier: &mut Verifier,
+    ) -> Result<Option<(u64, Digest)>, StoreError> {
+        let (note, checkpoint) = match self.read_checkpoint() {
+            Ok(Some(kept)) => kept,
+            Ok(None) => return Ok(None),
+            Err(StoreError::Damaged(damage)) => {
+                verifier.find(*damage);
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let mut keys = vec![self.info.key.clone()];
+        keys.extend(options.keys.iter().cloned());
+        if let Err(error) = note.verify(&keys) {
+            let place = Place { file: "checkpoint".into(), ..Place::default() };
+            let (expected, found) = ("one by a known key".into(), error.to_string());
+            verifier.find(Damage { kind: DamageKind::Signature, place, what: "signature", expected, found });
+        }
+        Ok(Some((checkpoint.size(), checkpoint.root())))
+    }
+
+    fn verify_index(&self, verifier: &mut Verifier) -> Result<(), StoreError> {
+        let path = self.index_path();
+        let place = || Place { file: "index.sqlite".into(), ..Place::default() };
+        let covered = match index::Index::open(&path, self.info.id) {
+            Ok((_, covered)) => covered,
+            Err(index::NoIndex::Corrupt(found)) => {
+                let (kind, what, expected) = (DamageKind::Index, "index", "an index of this store".into());
+                verifier.find(Damage { kind, place: place(), what, expected, found });
+                return Ok(());
+            }
+            Err(_) => return Ok(()),
+        };
+        verifier.report.indexed = Some(covered.size());
+        let beside = match self.options.write {
+            true => self.dir.join("index-check.sqlite"),
+            false => std::env::temp_dir().join(format!("dendrer-index-check-{}.sqlite", std::process::id())),
+        };
+        let differences = index::compare(&path, &covered, &beside, &self.segments, self.info.id)?;
+        for IndexDifference { table, missing, surplus, example } in differences {
+            let (kind, what) = (DamageKind::Index, "rows of the index");
+            let expected = format!("table {table} as the log says");
+            let found = format!("{missing} rows missing or different, {surplus} too many, such as {example}");
+            verifier.find(Damage { kind, place: place(), what, expected, found });
+        }
+        Ok(())
+    }
+}
+
+impl Verifier {
+    fn find(&mut self, damage: Damage) {
+        if self.report.findings.len() < FINDINGS_MAX && !self.report.findings.contains(&damage) {
+            self.report.findings.push(damage);
+        }
+    }
+
+    fn item(&mut self, item: WalkItem) {
+        match item {
+            WalkItem::Record { position, frame, raw } => self.record(position, frame, *raw),
+            WalkItem::Commit { size, root, root_checked } => {
+                self.report.tree = TreeHead { size, root };
+                self.report.root_checked &= root_checked;
+                if let Some((signed, found)) = &mut self.signed
+                    && *signed == size
+                {
+                    *found = Some(root);
+                }
+            }
+            WalkItem::Damage(damage) => {
+                self.incomplete = true;
+                self.find(*damage);
+            }
+            WalkItem::Unfinished { .. } => self.report.unfinished = true,
+        }
+    }
+
+    fn record(&mut self, position: u64, frame: u64, raw: crate::layout::RawRecord) {
+        let at = crate::frame::At::from_u64(frame);
+        let header = raw.header.clone();
+        let place = Place {
+            file: crate::segments::place_name(at.segment),
+            offset: Some(at.offset.into()),
+            position: Some(position),
+            record: Some(raw.id),
+            run: header.run.clone(),
+            tick: header.tick,
+        };
+        let id = raw.id;
+        self.report.closed += u64::from(raw.fields.iter().any(|field| field.text.is_none()));
+        match raw.seal() {
+            Ok(_) => self.report.records += 1,
+            Err(unsealed) => {
+                let found = match unsealed {
+                    Unsealed::Invalid(why) => why,
+                    Unsealed::Differs(found) => found.to_string(),
+                };
+                let (kind, what) = (DamageKind::Content, "id of the record");
+                let expected = id.to_string();
+                self.find(Damage { kind, place: place.clone(), what, expected, found });
+            }
+        }
+        if header.store != self.store {
+            let (expected, found) = (self.store.to_string(), header.store.to_string());
+            let (kind, what) = (DamageKind::Content, "store of the record");
+            self.find(Damage { kind, place: place.clone(), what, expected, found });
+        }
+        self.references(&header, &place);
+        self.chain(position, id, &header, &place);
+        self.seen.entry(key(&id)).or_insert((header.kind, header.tick));
+    }
+
+    fn references(&mut self, header: &Header, place: &Place) {
+        let named = header.links.iter().map(|link| link.hash).chain(header.head);
+        for id in named.collect::<Vec<_>>() {
+            if !self.seen.contains_key(&key(&id)) && !self.incomplete {
+                let (kind, what, found) = (DamageKind::Chain, "link or head", "none".into());
+                let expected = format!("an earlier record {id}");
+                self.find(Damage { kind, place: place.clone(), what, expected, found });
+            }
+        }
+    }
+
+    fn chain(&mut self, position: u64, id: Digest, header: &Header, place: &Place) {
+        let Some(name) = &header.run else { return };
+        let mut problem = None;
+        match (self.runs.get_mut(name), header.kind) {
+            (None, Kind::Run) => {
+                let parent = header.prev.and_then(|prev| self.seen.get(&key(&prev)));
+                let parent_tick = parent.and_then(|(_, tick)| *tick);
+                let summary = RunSummary::begin(name.clone(), position, id, header, parent_tick);
+                self.runs.insert(name.clone(), summary);
+            }
+            (Some(_), Kind::Run) => {
+                problem = Some(("begin of the run", "a new name".into(), "a run that exists".into()));
+            }
+            (None, _) => problem = Some(("run", "one that began".into(), "one that did not".into())),
+            (Some(summary), _) => {
+                if let Err(error) = check_head(summary, header) {
+                    let expected = summary.head.to_string();
+                    problem = Some(("chain of the run", expected, error.to_string()));
+                }
+                summary.add(position, id, header);
+            }
+        }
+        if let Some((what, expected, found)) = problem {
+            self.find(Damage { kind: DamageKind::Chain, place: place.clone(), what, expected, found });
+        }
+    }
+
+    fn check_checkpoint(&mut self, kept: Option<(u64, Digest)>) {
+        let Some((size, root)) = kept else { return };
+        self.report.checkpoint = Some(size);
+        let found = self.signed.and_then(|(_, found)| found);
+        if found == Some(root) {
+            return;
+        }
+        let place = Place { file: "checkpoint".into(), ..Place::default() };
+        let expected = format!("{size} records with root {root}, as was signed");
+        let found = match found {
+            Some(found) => found.to_string(),
+            None => format!("{} records", self.report.tree.size),
+        };
+        self.find(Damage { kind: DamageKind::Loss, place, what: "log", expected, found });
+    }
+
+    /// Adds what the handle knows and the walk cannot: loss, and files that are gone.
+    fn check_handle(&mut self, store: &Embedded) {
+        use crate::contract::Store as _;
+        match store.trouble().as_deref() {
+            Some(StoreError::Damaged(damage) | StoreError::Lost(damage)) => self.find((**damage).clone()),
+            Some(_) | None => {}
+        }
+        let (seen, walked) = (store.tree(), self.report.tree);
+        if seen.size > walked.size || (seen.size == walked.size && seen.root != walked.root) {
+            let place = Place { file: "segments".into(), ..Place::default() };
+            let expected = format!("{} records with root {}, as this handle knows", seen.size, seen.root);
+            let found = format!("{} records with root {}", walked.size, walked.root);
+            self.find(Damage { kind: DamageKind::Loss, place, what: "log", expected, found });
+        }
+    }
+}
+
+fn key(id: &Digest) -> u64 {
+    u64::from_le_bytes(id.0[..8].try_into().expect("eight of 32 bytes"))
+}

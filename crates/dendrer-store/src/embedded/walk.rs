@@ -1,0 +1,279 @@
+//! Walking the whole log as it stands on disk, for whoever verifies it.
+//!
+//! Hands over what was read without believing it: nothing is sealed, no index is asked. Goes on behind damage where
+//! that can be done, and says what it had to leave out.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use dendrer_object::Digest;
+use dendrer_object::merkle::Frontier;
+
+use super::Embedded;
+use super::read::{Source, assemble};
+use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::frame::{self, At, Fault};
+use crate::layout::{self, RawRecord, RecordFrame, SEGMENT_HEADER};
+use crate::scan::{End, Item, Scanner, is_unfinished};
+use crate::segments::{Read, place_name};
+
+/// What a walk comes to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WalkItem {
+    /// A record as read: to be sealed and compared, one by one or many at once.
+    Record {
+        /// The position in the log, as far as commits before it could be read.
+        position: u64,
+        /// Segment and offset of its values, as `segment << 32 | offset`.
+        frame: u64,
+        /// What was read.
+        raw: Box<RawRecord>,
+    },
+    /// The end of a group. Its size, count and length were checked, and its root if `root_checked`.
+    Commit {
+        /// The size of the tree.
+        size: u64,
+        /// The root of the tree.
+        root: Digest,
+        /// Whether the root was computed from the records before it. Not so behind damage that hides a record.
+        root_checked: bool,
+    },
+    /// Something that is not what it must be.
+    Damage(Box<Damage>),
+    /// Bytes at the end of the log that were never committed. The next append removes them.
+    Unfinished {
+        /// The segment file.
+        file: String,
+        /// Where they begin.
+        offset: u64,
+    },
+}
+
+struct Walk<'a> {
+    store: &'a Embedded,
+    f: &'a mut dyn FnMut(WalkItem) -> ControlFlow<()>,
+    /// The newest opened frame of each record, found when first needed.
+    opened: Option<HashMap<Digest, At>>,
+    stopped: bool,
+}
+
+impl Embedded {
+    /// Walks all frames of all segments in order, until `f` breaks.
+    pub fn walk(&self, f: &mut dyn FnMut(WalkItem) -> ControlFlow<()>) -> Result<(), StoreError> {
+        self.check_owner()?;
+        let mut walk = Walk { store: self, f, opened: None, stopped: false };
+        let mut position = 0;
+        let mut frontier = Some(Frontier::new());
+        let numbers = self.segments.numbers()?;
+        let last = numbers.last().copied().unwrap_or(0);
+        for segment in 0..=last {
+            match self.segments.header(segment) {
+                Ok(Some(header)) => {
+                    if header.start != position {
+                        let sides = [position.to_string(), header.start.to_string()];
+                        walk.damage(segment, 0, DamageKind::Chain, "begin of the segment", sides);
+                        (position, frontier) = (header.start, None);
+                    }
+                }
+                Ok(None) if segment == last && segment > 0 && self.is_not_begun(segment, position)? => break,
+                Ok(None) => {
+                    let sides = ["a segment header".into(), "none".into()];
+                    walk.damage(segment, 0, DamageKind::File, "segment header", sides);
+                    if self.segments.file(segment)?.is_none() {
+                        frontier = None;
+                        continue;
+                    }
+                }
+                Err(StoreError::Damaged(damage)) => walk.say(WalkItem::Damage(damage)),
+                Err(error) => return Err(error),
+            }
+            (position, frontier) = walk.segment(segment, position, frontier, segment == last)?;
+            if walk.stopped {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether the last segment is one whose begin never reached the disk.
+    fn is_not_begun(&self, segment: u32, size: u64) -> Result<bool, StoreError> {
+        let Some(file) = self.segments.file(segment)? else { return Ok(true) };
+        let fault = Fault::Short { kind: None, needed: SEGMENT_HEADER as u64, found: 0 };
+        is_unfinished(&*file, 0, 0, &fault, size).map_err(|error| self.segments.io("read", segment, error))
+    }
+}
+
+impl Walk<'_> {
+    fn say(&mut self, item: WalkItem) {
+        if !self.stopped {
+            self.stopped = (self.f)(item).is_break();
+        }
+    }
+
+    fn damage(&mut self, segment: u32, offset: u64, kind: DamageKind, what: &'static str, sides: [String; 2]) {
+        let [expected, found] = sides;
+        let place = Place { file: place_name(segment), offset: Some(offset), ..Place::default() };
+        self.say(WalkItem::Damage(Box::new(Damage { kind, place, what, expected, found })));
+    }
+
+    /// Walks one segment; returns position and tree behind it.
+    fn segment(
+        &mut self,
+        segment: u32,
+        position: u64,
+        frontier: Option<Frontier>,
+        is_last: bool,
+    ) -> Result<(u64, Option<Frontier>), StoreError> {
+        let store = self.store;
+        let begin = At::new(segment, SEGMENT_HEADER as u64);
+        let scanner = Scanner::new(&store.segments, store.info.id, begin, position, frontier)?;
+        let Some(mut scanner) = scanner else { return Ok((position, None)) };
+        scanner.tolerant = true;
+        loop {
+            let end = self.group(&mut scanner)?;
+            if self.stopped {
+                break;
+            }
+            let behind = match end {
+                End::Commit { commit, .. } => {
+                    let root_checked = scanner.frontier.is_some();
+                    self.say(WalkItem::Commit { size: commit.size, root: commit.root, root_checked });
+                    continue;
+                }
+                End::Clean => break,
+                End::Fault { group, offset, fault } => {
+                    let file = store.segments.file(segment)?;
+                    let unfinished = match file {
+                        Some(file) if is_last => {
+                            is_unfinished(&*file, group, offset, &fault, scanner.position)
+                                .map_err(|error| store.segments.io("read", segment, error))?
+                        }
+                        _ => false,
+                    };
+                    if unfinished {
+                        self.say(WalkItem::Unfinished { file: place_name(segment), offset: group });
+                        break;
+                    }
+                    self.say(WalkItem::Damage(Box::new(scanner.fault_damage(offset, fault))));
+                    offset
+                }
+                End::Damage(damage) => {
+                    let offset = damage.place.offset.unwrap_or_default();
+                    self.say(WalkItem::Damage(damage));
+                    offset
+                }
+            };
+            let file = store.segments.file(segment)?;
+            let next = match file {
+                Some(file) => frame::find_commit(&*file, behind, scanner.position)
+                    .map_err(|error| store.segments.io("read", segment, error))?,
+                None => None,
+            };
+            match next {
+                Some((offset, commit)) => scanner.resume(offset, &commit),
+                None => {
+                    scanner.frontier = None;
+                    break;
+                }
+            }
+        }
+        Ok((scanner.position, scanner.frontier.take()))
+    }
+
+    /// Walks one group.
+    fn group(&mut self, scanner: &mut Scanner) -> Result<End, StoreError> {
+        let mut values: (u8, Vec<u8>) = (frame::VOID, Vec::new());
+        let mut failure = None;
+        let mut broken: Option<Box<Damage>> = None;
+        let end = scanner.group(&mut |item| {
+            match item {
+                Item::Values { payload } | Item::Opened { payload, .. } => {
+                    values.1.clear();
+                    values.1.extend_from_slice(payload);
+                }
+                _ => {}
+            }
+            match item {
+                Item::Values { .. } => values.0 = frame::VALUES,
+                Item::Opened { .. } => values.0 = frame::OPENED,
+                Item::Void => values.0 = frame::VOID,
+                Item::Shared { .. } => {}
+                Item::Broken(damage) => {
+                    // If a record follows, it says whose values these are.
+                    if let Some(before) = broken.replace(damage) {
+                        self.say(WalkItem::Damage(before));
+                    }
+                    values.0 = 0;
+                }
+                Item::Record(found) => {
+                    let source = Source { at: found.values, kind: values.0, payload: &values.1 };
+                    let damage = broken.take();
+                    match self.record(found.position, &source, &found.frame, damage) {
+                        Ok(item) => self.say(item),
+                        Err(error) => failure = Some(error),
+                    }
+                }
+            }
+        })?;
+        if let Some(damage) = broken {
+            self.say(WalkItem::Damage(damage));
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(end),
+        }
+    }
+
+    fn record(
+        &mut self,
+        position: u64,
+        source: &Source<'_>,
+        frame: &RecordFrame<'_>,
+        broken: Option<Box<Damage>>,
+    ) -> Result<WalkItem, StoreError> {
+        let is_stored = matches!(source.kind, frame::VALUES | frame::OPENED);
+        let opened = if is_stored { None } else { self.opened(&frame.id)? };
+        let damage = match (opened, broken) {
+            (Some(at), _) => match self.store.segments.read(at)? {
+                Read::Frame(kind, payload) => {
+                    let source = Source { at, kind, payload: &payload };
+                    assemble(&self.store.segments, &source, frame)?
+                }
+                _ => unreachable!("a frame that was read before"),
+            },
+            // A broken frame further up, such as a chunk, is no reason to leave this record out.
+            (None, Some(damage)) if !is_stored => Err(damage),
+            (None, broken) => {
+                if let Some(damage) = broken {
+                    self.say(WalkItem::Damage(damage));
+                }
+                assemble(&self.store.segments, source, frame)?
+            }
+        };
+        Ok(match damage {
+            Ok(raw) => WalkItem::Record { position, frame: source.at.to_u64(), raw: Box::new(raw) },
+            Err(mut damage) => {
+                damage.place.position = Some(position);
+                damage.place.record = Some(frame.id);
+                damage.place.run = frame.header.run.clone();
+                damage.place.tick = frame.header.tick;
+                WalkItem::Damage(damage)
+            }
+        })
+    }
+
+    fn opened(&mut self, id: &Digest) -> Result<Option<At>, StoreError> {
+        if self.opened.is_none() {
+            let mut newest = HashMap::new();
+            self.store.each_frame(&mut |at, kind, payload| {
+                if let (frame::OPENED, Some(id)) = (kind, layout::opened_record(payload)) {
+                    newest.insert(id, at);
+                }
+                Ok(())
+            })?;
+            self.opened = Some(newest);
+        }
+        Ok(self.opened.as_ref().and_then(|opened| opened.get(id).copied()))
+    }
+}

@@ -1,0 +1,557 @@
+//! The derived index: one SQLite database beside the log, for lookups by id, run, tick and path.
+//!
+//! Advanced in the background from what the segments say; disposable; open to anyone's SQL (`docs/index.md`). Never
+//! consulted for what is called exact, and never ahead of what is known to be on disk.
+//!
+//! The invariant a newcomer would break: rows and the place they cover change in one transaction, so whatever is in
+//! the database is true of the log up to exactly that place.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dendrer_object::digest::{hex, unhex};
+use dendrer_object::merkle::Frontier;
+use dendrer_object::record::Kind;
+use dendrer_object::{Digest, Pointer, RunName, StoreId, Timestamp};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+
+use crate::error::StoreError;
+use crate::frame::At;
+use crate::values::{ChunkKey, KeyOfChunks};
+
+mod advance;
+mod compare;
+
+pub(crate) use advance::advance;
+pub use compare::IndexDifference;
+pub(crate) use compare::compare;
+
+/// The version of the tables (`user_version`).
+pub const SCHEMA_VERSION: i64 = 1;
+
+/// `dndr` in ASCII: what `file` shows of the database.
+const APPLICATION_ID: i64 = 0x646e_6472;
+
+const SCHEMA: &str = include_str!("index/schema.sql");
+
+/// How long a statement waits for another process.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Up to where the index is complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Covered {
+    /// The tree, size and peaks.
+    pub(crate) frontier: Frontier,
+    pub(crate) root: Digest,
+    /// The commit frame of that size; `None` for the empty log.
+    pub(crate) commit: Option<At>,
+}
+
+impl Covered {
+    pub(crate) fn nothing() -> Covered {
+        let frontier = Frontier::new();
+        Covered { root: frontier.root(), frontier, commit: None }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.frontier.size()
+    }
+}
+
+/// Why there is no index to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoIndex {
+    Absent,
+    /// It cannot be opened here, as WAL databases sometimes cannot on read-only media.
+    Unreadable(String),
+    /// It is not what it must be, or of another store. May be made anew.
+    Corrupt(String),
+    /// A newer version made it. Not ours to remove.
+    Newer(i64),
+}
+
+/// A place where a record is, as the index says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Indexed {
+    pub(crate) id: Digest,
+    pub(crate) values: At,
+    pub(crate) opened: Option<At>,
+}
+
+/// The index, opened for reading.
+#[derive(Debug)]
+pub(crate) struct Index {
+    path: PathBuf,
+    reader: Mutex<Connection>,
+    pub(crate) key: KeyOfChunks,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        StoreError::Index(error.to_string())
+    }
+}
+
+type Sql<T> = Result<T, rusqlite::Error>;
+
+impl Index {
+    /// Opens the index for reading, and says what it covers.
+    pub(crate) fn open(path: &Path, store: StoreId) -> Result<(Index, Covered), NoIndex> {
+        if !path.exists() {
+            return Err(NoIndex::Absent);
+        }
+        match open_reader(path, false).and_then(|db| read_meta(&db, store).map(|meta| (db, meta))) {
+            Ok((reader, (key, covered))) => {
+                Ok((Index { path: path.to_owned(), reader: Mutex::new(reader), key }, covered))
+            }
+            Err(NoIndex::Unreadable(why)) => {
+                // A WAL database on media that cannot be written opens only when told that nothing changes, which
+                // holds only if no log was left behind.
+                let wal = path.with_extension("sqlite-wal");
+                if std::fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
+                    return Err(NoIndex::Unreadable(why));
+                }
+                let db = open_reader(path, true)?;
+                let (key, covered) = read_meta(&db, store)?;
+                Ok((Index { path: path.to_owned(), reader: Mutex::new(db), key }, covered))
+            }
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Makes an empty index. The caller holds the write lock of the store.
+    pub(crate) fn create(path: &Path, store: StoreId, key: KeyOfChunks) -> Result<(), StoreError> {
+        remove(path)?;
+        let mut db = open_writer(path, true)?;
+        let transaction = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        transaction.execute_batch(SCHEMA)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        put_meta(&transaction, "chunk_key", &hex(&key.0))?;
+        put_covered(&transaction, store, &Covered::nothing())?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Connection> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what the index covers by now.
+    pub(crate) fn covered(&self, store: StoreId) -> Result<Covered, StoreError> {
+        match read_meta(&self.reader(), store) {
+            Ok((_, covered)) => Ok(covered),
+            Err(why) => Err(StoreError::Index(format!("{why:?}"))),
+        }
+    }
+
+    pub(crate) fn record(&self, position: u64) -> Result<Option<Indexed>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached("SELECT id, frame, opened FROM record WHERE position = ?1")?;
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok(Indexed {
+                id: digest(row, 0)?,
+                values: At::from_u64(row.get::<_, i64>(1)? as u64),
+                opened: row.get::<_, Option<i64>>(2)?.map(|at| At::from_u64(at as u64)),
+            })
+        };
+        Ok(statement.query_row([position as i64], row).optional()?)
+    }
+
+    /// Returns the newest opened frame of a record.
+    pub(crate) fn has_opened(&self) -> Result<bool, StoreError> {
+        let db = self.reader();
+        let mut statement =
+            db.prepare_cached("SELECT EXISTS (SELECT 1 FROM record WHERE opened IS NOT NULL)")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
+    }
+
+    pub(crate) fn find(&self, id: &Digest, below: u64) -> Result<Option<u64>, StoreError> {
+        let db = self.reader();
+        let mut statement =
+            db.prepare_cached("SELECT min(position) FROM record WHERE id = ?1 AND position < ?2")?;
+        let found: Option<i64> = statement.query_row(params![&id.0[..], below as i64], |row| row.get(0))?;
+        Ok(found.map(|position| position as u64))
+    }
+
+    /// Returns kind and tick of a record.
+    pub(crate) fn known(&self, position: u64) -> Result<Option<(Kind, Option<u64>)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached("SELECT kind, tick FROM record WHERE position = ?1")?;
+        Ok(statement.query_row([position as i64], |row| Ok((kind(row, 0)?, tick(row, 1)?))).optional()?)
+    }
+
+    pub(crate) fn find_prefix(
+        &self,
+        first: &Digest,
+        hex: &str,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<(Digest, u64)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT id, position FROM record WHERE id >= ?1 AND position < ?2 ORDER BY id, position",
+        )?;
+        let mut rows = statement.query(params![&first.0[..], below as i64])?;
+        let mut found: Vec<(Digest, u64)> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let id = digest(row, 0)?;
+            if found.len() >= limit || !id.hex().starts_with(hex) {
+                break;
+            }
+            if found.last().is_none_or(|(last, _)| *last != id) {
+                found.push((id, position(row, 1)?));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns where a run begins, its parent and its first own tick.
+    pub(crate) fn run(
+        &self,
+        run: &RunName,
+        below: u64,
+    ) -> Result<Option<(u64, Option<Digest>, Option<u64>)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT begin, parent, first_own_tick FROM run WHERE name = ?1 AND begin < ?2",
+        )?;
+        let row = |row: &rusqlite::Row<'_>| {
+            let parent = row.get_ref(1)?.as_blob_or_null()?.map(<[u8; 32]>::try_from);
+            let parent = parent.transpose().map_err(|_| bad_column(1))?.map(Digest);
+            Ok((position(row, 0)?, parent, tick(row, 2)?))
+        };
+        Ok(statement.query_row(params![run.as_str(), below as i64], row).optional()?)
+    }
+
+    /// Lists where runs begin, and their names.
+    pub(crate) fn runs(&self, from: u64, below: u64, limit: usize) -> Result<Vec<(u64, RunName)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT begin, name FROM run WHERE begin >= ?1 AND begin < ?2 ORDER BY begin LIMIT ?3",
+        )?;
+        let rows = statement.query_map(params![from as i64, below as i64, limit as i64], |row| {
+            let name = row.get::<_, String>(1)?.parse().map_err(|_| bad_column(1))?;
+            Ok((position(row, 0)?, name))
+        })?;
+        Ok(rows.collect::<Sql<_>>()?)
+    }
+
+    /// Returns position, tick, id and time of the newest chain record of the run that begins at `begin`.
+    pub(crate) fn head(
+        &self,
+        begin: u64,
+        below: u64,
+    ) -> Result<Option<(u64, u64, Digest, Timestamp)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT position, tick, id, ts FROM record WHERE run = ?1 AND tick IS NOT NULL AND position < ?2
+             ORDER BY tick DESC LIMIT 1",
+        )?;
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((position(row, 0)?, position(row, 1)?, digest(row, 2)?, Timestamp::from_ms(position(row, 3)?)))
+        };
+        Ok(statement.query_row(params![begin as i64, below as i64], row).optional()?)
+    }
+
+    /// Counts what stands beside a run: refusals, ends, and the newest time.
+    pub(crate) fn beside_counts(
+        &self,
+        begin: u64,
+        below: u64,
+    ) -> Result<(u64, bool, Option<Timestamp>), StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT count(*) FILTER (WHERE kind = 'refusal'), count(*) FILTER (WHERE kind = 'end'), max(ts)
+             FROM record WHERE run = ?1 AND tick IS NULL AND position < ?2",
+        )?;
+        let row = |row: &rusqlite::Row<'_>| {
+            let ts: Option<i64> = row.get(2)?;
+            let ts = ts.map(|ts| Timestamp::from_ms(ts as u64));
+            Ok((position(row, 0)?, position(row, 1)? > 0, ts))
+        };
+        Ok(statement.query_row(params![begin as i64, below as i64], row)?)
+    }
+
+    pub(crate) fn at(&self, begin: u64, tick: u64, below: u64) -> Result<Option<u64>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT position FROM record WHERE run = ?1 AND tick = ?2 AND tick IS NOT NULL AND position < ?3",
+        )?;
+        let found = statement.query_row(params![begin as i64, tick as i64, below as i64], |row| position(row, 0));
+        Ok(found.optional()?)
+    }
+
+    pub(crate) fn positions(
+        &self,
+        begin: u64,
+        ticks: RangeInclusive<u64>,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT tick, position FROM record
+             WHERE run = ?1 AND tick BETWEEN ?2 AND ?3 AND tick IS NOT NULL AND position < ?4 ORDER BY tick LIMIT ?5",
+        )?;
+        let (first, last) = (clamp(*ticks.start()), clamp(*ticks.end()));
+        let values = params![begin as i64, first, last, below as i64, limit as i64];
+        let rows = statement.query_map(values, |row| Ok((position(row, 0)?, position(row, 1)?)))?;
+        Ok(rows.collect::<Sql<_>>()?)
+    }
+
+    pub(crate) fn beside(
+        &self,
+        begin: u64,
+        from: u64,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Kind)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT position, kind FROM record
+             WHERE run = ?1 AND tick IS NULL AND position >= ?2 AND position < ?3 AND kind <> 'run'
+             ORDER BY position LIMIT ?4",
+        )?;
+        let values = params![begin as i64, clamp(from), below as i64, limit as i64];
+        let rows = statement.query_map(values, |row| Ok((position(row, 0)?, kind(row, 1)?)))?;
+        Ok(rows.collect::<Sql<_>>()?)
+    }
+
+    /// Lists the covered writes that can change what is read at `place`, in order of tick.
+    pub(crate) fn writes(
+        &self,
+        begin: u64,
+        ticks: RangeInclusive<u64>,
+        place: &Pointer,
+        limit: usize,
+    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
+        let db = self.reader();
+        // Below the place: all texts that begin with it and a slash; `0` is what comes after a slash.
+        let mut statement = db.prepare_cached(
+            "SELECT tick, path, number FROM write
+             WHERE run = ?1 AND path IN (SELECT value FROM json_each(?4)) AND tick BETWEEN ?2 AND ?3
+             UNION ALL
+             SELECT tick, path, number FROM write
+             WHERE run = ?1 AND path >= ?5 || '/' AND path < ?5 || '0' AND tick BETWEEN ?2 AND ?3
+             ORDER BY tick, number LIMIT ?6",
+        )?;
+        let mut above = vec![Pointer::root()];
+        let tokens: Vec<_> = place.tokens().collect();
+        above.extend((1..=tokens.len()).map(|n| Pointer::of(tokens[..n].iter().map(|token| &**token))));
+        let above = dendrer_object::Value::array(above.iter().map(|path| path.as_str().into())).to_string();
+        let (first, last) = (clamp(*ticks.start()), clamp(*ticks.end()));
+        let values = params![begin as i64, first, last, above, place.as_str(), clamp(limit as u64)];
+        let rows = statement.query_map(values, |row| {
+            Ok((position(row, 0)?, row.get::<_, String>(1)?.parse().map_err(|_| bad_column(1))?))
+        })?;
+        Ok(rows.collect::<Sql<_>>()?)
+    }
+
+    pub(crate) fn chunk(&self, key: &ChunkKey) -> Result<Option<u64>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached("SELECT frame FROM chunk WHERE key = ?1")?;
+        Ok(statement.query_row([&key.0[..]], |row| position(row, 0)).optional()?)
+    }
+
+    pub(crate) fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT tick, state FROM snapshot WHERE run = ?1 AND tick <= ?2 ORDER BY tick DESC LIMIT 1",
+        )?;
+        let values = params![run.as_str(), clamp(tick)];
+        Ok(statement.query_row(values, |row| Ok((position(row, 0)?, row.get(1)?))).optional()?)
+    }
+}
+
+/// Keeps bytes for a run and tick.
+pub(crate) fn put_snapshot(path: &Path, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
+    let db = open_writer(path, false)?;
+    db.execute(
+        "INSERT OR REPLACE INTO snapshot (run, tick, state) VALUES (?1, ?2, ?3)",
+        params![run.as_str(), clamp(tick), bytes],
+    )?;
+    Ok(())
+}
+
+/// Moves everything into the database file, so that nothing removed stays readable in SQLite's own log.
+pub(crate) fn truncate_log(path: &Path) -> Result<(), StoreError> {
+    let db = open_writer(path, false)?;
+    Ok(db.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?)
+}
+
+/// Removes an index and what SQLite keeps beside it.
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+    for extension in ["sqlite-wal", "sqlite-shm", "sqlite-journal", "sqlite"] {
+        let path = path.with_extension(extension);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::io("remove", &path, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn open_reader(path: &Path, immutable: bool) -> Result<Connection, NoIndex> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let db = if immutable {
+        Connection::open_with_flags(uri(path), flags)
+    } else {
+        Connection::open_with_flags(path, flags)
+    };
+    let db = db.map_err(no_index)?;
+    db.busy_timeout(BUSY).map_err(no_index)?;
+    db.set_prepared_statement_cache_capacity(32);
+    Ok(db)
+}
+
+fn uri(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+pub(crate) fn open_writer(path: &Path, create: bool) -> Result<Connection, StoreError> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if create {
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    }
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(BUSY)?;
+    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    // What an erasure removes is overwritten, not only unlinked.
+    db.pragma_update(None, "secure_delete", true)?;
+    db.pragma_update(None, "cache_size", -32_768)?;
+    Ok(db)
+}
+
+fn no_index(error: rusqlite::Error) -> NoIndex {
+    use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, PermissionDenied, ReadOnly, SystemIoFailure};
+    match error.sqlite_error_code() {
+        Some(
+            CannotOpen | ReadOnly | PermissionDenied | SystemIoFailure | DatabaseBusy | DatabaseLocked,
+        ) => NoIndex::Unreadable(error.to_string()),
+        _ => NoIndex::Corrupt(error.to_string()),
+    }
+}
+
+/// Reads and checks what the index says of itself.
+fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), NoIndex> {
+    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(no_index)?;
+    if version > SCHEMA_VERSION {
+        return Err(NoIndex::Newer(version));
+    }
+    let get = |key: &str| -> Result<String, NoIndex> {
+        let mut statement =
+            db.prepare_cached("SELECT value FROM meta WHERE key = ?1").map_err(no_index)?;
+        statement.query_row([key], |row| row.get(0)).map_err(no_index)
+    };
+    let corrupt = |what: &str| NoIndex::Corrupt(format!("{what} is not what it must be"));
+    let text = get("covered")?;
+    let check = get("check")?;
+    if version != SCHEMA_VERSION || check != check_of(store, &text) {
+        return Err(corrupt("meta"));
+    }
+    let covered = parse_covered(&text).ok_or_else(|| corrupt("covered"))?;
+    let key = unhex(&get("chunk_key")?).and_then(|key| key.try_into().ok());
+    Ok((KeyOfChunks(key.ok_or_else(|| corrupt("chunk_key"))?), covered))
+}
+
+fn check_of(store: StoreId, covered: &str) -> String {
+    Digest::of(format!("dendrer/index/v1\n{store}\n{covered}").as_bytes()).hex()
+}
+
+/// `size frame root peak...`: the frame is that of the commit, as `segment << 32 | offset`, or `-`.
+fn format_covered(covered: &Covered) -> String {
+    let frame = covered.commit.map_or("-".into(), |at| at.to_u64().to_string());
+    let mut text = format!("{} {frame} {}", covered.size(), covered.root.hex());
+    for peak in covered.frontier.peaks() {
+        text.push(' ');
+        text.push_str(&peak.hex());
+    }
+    text
+}
+
+fn parse_covered(text: &str) -> Option<Covered> {
+    let mut words = text.split(' ');
+    let size = words.next()?.parse().ok()?;
+    let commit = match words.next()? {
+        "-" => None,
+        frame => Some(At::from_u64(frame.parse().ok()?)),
+    };
+    let digest = |word: &str| Some(Digest(unhex(word)?.try_into().ok()?));
+    let root = digest(words.next()?)?;
+    let peaks = words.map(digest).collect::<Option<Vec<_>>>()?;
+    let frontier = Frontier::from_parts(size, peaks).ok()?;
+    (frontier.root() == root && commit.is_some() == (size > 0)).then_some(Covered { frontier, root, commit })
+}
+
+fn put_meta(db: &Connection, key: &str, value: &str) -> Sql<()> {
+    db.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?.execute([key, value])?;
+    Ok(())
+}
+
+/// Moves the place that the index covers. Inside the transaction that adds the rows.
+fn put_covered(db: &Connection, store: StoreId, covered: &Covered) -> Sql<()> {
+    let text = format_covered(covered);
+    put_meta(db, "store", &store.to_string())?;
+    put_meta(db, "size", &covered.size().to_string())?;
+    put_meta(db, "root", &covered.root.to_string())?;
+    put_meta(db, "check", &check_of(store, &text))?;
+    put_meta(db, "covered", &text)
+}
+
+trait BlobOrNull<'a> {
+    fn as_blob_or_null(&self) -> Sql<Option<&'a [u8]>>;
+}
+
+impl<'a> BlobOrNull<'a> for rusqlite::types::ValueRef<'a> {
+    fn as_blob_or_null(&self) -> Sql<Option<&'a [u8]>> {
+        match self {
+            rusqlite::types::ValueRef::Null => Ok(None),
+            rusqlite::types::ValueRef::Blob(bytes) => Ok(Some(bytes)),
+            _ => Err(bad_column(0)),
+        }
+    }
+}
+
+fn bad_column(column: usize) -> rusqlite::Error {
+    rusqlite::Error::InvalidColumnType(column, "not what it must be".into(), rusqlite::types::Type::Blob)
+}
+
+fn digest(row: &rusqlite::Row<'_>, column: usize) -> Sql<Digest> {
+    let bytes = row.get_ref(column)?.as_blob_or_null()?.ok_or_else(|| bad_column(column))?;
+    Ok(Digest(bytes.try_into().map_err(|_| bad_column(column))?))
+}
+
+fn kind(row: &rusqlite::Row<'_>, column: usize) -> Sql<Kind> {
+    row.get::<_, String>(column)?.parse().map_err(|()| bad_column(column))
+}
+
+fn position(row: &rusqlite::Row<'_>, column: usize) -> Sql<u64> {
+    Ok(row.get::<_, i64>(column)? as u64)
+}
+
+fn tick(row: &rusqlite::Row<'_>, column: usize) -> Sql<Option<u64>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(|tick| tick as u64))
+}
+
+/// SQLite counts to 2^63 - 1; no position or tick goes beyond.
+fn clamp(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

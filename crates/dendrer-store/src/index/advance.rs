@@ -1,0 +1,358 @@
+//! Brings the index up to date with the segments, in batches of one transaction each.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dendrer_object::record::{Header, Kind};
+use dendrer_object::{Delta, Digest, Pointer, RunName, StoreId, json};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+
+use super::{Covered, KeyOfChunks, NoIndex, Sql, open_writer, put_covered, read_meta, tick};
+use crate::contract::{AGENT, DELTA};
+use crate::error::StoreError;
+use crate::frame::{self, At, COMMIT_SIZE};
+use crate::layout::{self, SEGMENT_HEADER, Stored};
+use crate::scan::{End, Found, Item, Scanner};
+use crate::segments::{Read, Segments};
+use crate::values::{self, ChunkKey};
+
+/// How many records one transaction takes in.
+const BATCH: u64 = 5_000;
+
+/// What one group adds to the index.
+#[derive(Default)]
+struct Group {
+    rows: Vec<Row>,
+    chunks: Vec<(ChunkKey, u64)>,
+    opened: Vec<(At, Vec<u8>)>,
+}
+
+struct Row {
+    position: u64,
+    id: Digest,
+    header: Header,
+    values: At,
+    said: Said,
+}
+
+/// What the index keeps of the values of a record.
+#[derive(Default)]
+struct Said {
+    agent: Option<String>,
+    paths: Vec<String>,
+}
+
+/// Advances an index to a size of the log, which the caller knows to be on disk. Returns what it covers then: less
+/// if the log is damaged or an erasure is not finished, more if another process went further.
+pub(crate) fn advance(
+    path: &Path,
+    segments: &Arc<Segments>,
+    store: StoreId,
+    target: u64,
+    stop: &AtomicBool,
+    publish: &dyn Fn(&Covered),
+) -> Result<Covered, StoreError> {
+    let mut db = open_writer(path, false)?;
+    loop {
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let meta = read_meta(&transaction, store);
+        let (key, before) = meta.map_err(|why: NoIndex| StoreError::Index(format!("{why:?}")))?;
+        let mut covered = before.clone();
+        if covered.size() < target && !stop.load(Ordering::Relaxed) {
+            let batch = (covered.size() + BATCH).min(target);
+            let mut names = HashMap::new();
+            let mut writer = Writer { db: &transaction, segments, key, runs: &mut names };
+            covered = writer.advance(store, covered, batch)?;
+        }
+        if covered == before {
+            return Ok(covered);
+        }
+        put_covered(&transaction, store, &covered)?;
+        transaction.commit()?;
+        publish(&covered);
+    }
+}
+
+struct Writer<'a> {
+    db: &'a Connection,
+    segments: &'a Arc<Segments>,
+    key: KeyOfChunks,
+    /// Where runs begin, and whether their first own tick is known.
+    runs: &'a mut HashMap<RunName, (i64, bool)>,
+}
+
+impl Writer<'_> {
+    fn advance(&mut self, store: StoreId, mut covered: Covered, target: u64) -> Result<Covered, StoreError> {
+        let begin = match covered.commit {
+            Some(at) => At::new(at.segment, u64::from(at.offset) + COMMIT_SIZE),
+            None => At::new(0, SEGMENT_HEADER as u64),
+        };
+        let (size, frontier) = (covered.size(), Some(covered.frontier.clone()));
+        let Some(mut scanner) = Scanner::new(self.segments, store, begin, size, frontier)? else {
+            return Ok(covered);
+        };
+        let mut segment = begin.segment;
+        while covered.size() < target {
+            let (group, end) = self.read_group(&mut scanner)?;
+            match end {
+                End::Commit { at, .. } => {
+                    if !self.put_group(&group)? {
+                        return Ok(covered);
+                    }
+                    let frontier = scanner.frontier.clone().expect("an intact scan has a frontier");
+                    covered = Covered { root: frontier.root(), frontier, commit: Some(at) };
+                }
+                End::Clean => {
+                    let next = segment + 1;
+                    match self.segments.header(next)? {
+                        Some(header) if header.start == covered.size() => {}
+                        _ => return Ok(covered),
+                    }
+                    segment = next;
+                    let at = At::new(next, SEGMENT_HEADER as u64);
+                    let frontier = Some(covered.frontier.clone());
+                    match Scanner::new(self.segments, store, at, covered.size(), frontier)? {
+                        Some(next) => scanner = next,
+                        None => return Ok(covered),
+                    }
+                }
+                End::Fault { .. } | End::Damage(_) => return Ok(covered),
+            }
+        }
+        Ok(covered)
+    }
+
+    fn read_group(&self, scanner: &mut Scanner) -> Result<(Group, End), StoreError> {
+        let mut group = Group::default();
+        let (mut payload, mut is_opened): (Vec<u8>, bool) = (Vec::new(), false);
+        let mut failure = None;
+        let end = scanner.group(&mut |item| match item {
+            Item::Values { payload: read } => {
+                payload.clear();
+                payload.extend_from_slice(read);
+                is_opened = false;
+            }
+            Item::Opened { at, payload: read } => {
+                payload.clear();
+                payload.extend_from_slice(read);
+                is_opened = true;
+                group.opened.push((at, read.to_vec()));
+            }
+            Item::Shared { at, payload, kind } => {
+                group.chunks.push((self.key.of(kind, payload), at.to_u64()));
+            }
+            Item::Void | Item::Broken(_) => payload.clear(),
+            Item::Record(found) => {
+                // Values that were withheld from the start stand in an opened frame before their record.
+                group.opened.retain(|(at, _)| *at != found.values);
+                match self.row(found, &payload, is_opened) {
+                    Ok(row) => group.rows.push(row),
+                    Err(error) => failure = Some(error),
+                }
+            }
+        })?;
+        match failure {
+            Some(error) => Err(error),
+            None => Ok((group, end)),
+        }
+    }
+
+    fn row(&self, found: Found<'_>, payload: &[u8], is_opened: bool) -> Result<Row, StoreError> {
+        let Found { position, values, frame, .. } = found;
+        let pointers = frame.pointers().unwrap_or_default();
+        let fields = match is_opened {
+            true => layout::parse_opened(payload, pointers.len()).map(|(_, fields)| fields),
+            false => layout::parse_values(payload, pointers.len()).map(|(_, fields)| fields),
+        };
+        let said = self.said(&pointers, &fields.unwrap_or_default(), values)?;
+        Ok(Row { position, id: frame.id, values, said, header: frame.header })
+    }
+
+    /// Reads what the index keeps of the values of a record.
+    fn said(&self, pointers: &[Pointer], fields: &[Stored<'_>], before: At) -> Result<Said, StoreError> {
+        let mut said = Said::default();
+        for (pointer, field) in pointers.iter().zip(fields) {
+            let place = pointer.as_str();
+            let Some(slot) = field.slot.as_ref().filter(|_| place == AGENT || place == DELTA) else { continue };
+            let mut text = Vec::new();
+            let read = values::read(self.segments, slot, before.to_u64(), &mut text)?;
+            let Some(value) = read.ok().and_then(|()| json::parse_canonical(&text).ok()) else { continue };
+            if place == AGENT {
+                said.agent = value.as_str().map(str::to_owned);
+                continue;
+            }
+            for path in Delta::from_value(&value).unwrap_or_default().paths() {
+                if !said.paths.iter().any(|known| known == path.as_str()) {
+                    said.paths.push(path.as_str().to_owned());
+                }
+            }
+        }
+        Ok(said)
+    }
+
+    /// Adds a group. `false` if it must wait because it erases values that are still there.
+    fn put_group(&mut self, group: &Group) -> Result<bool, StoreError> {
+        for (_, payload) in &group.opened {
+            let Some((id, _)) = layout::parse_opened_all(payload) else { continue };
+            let found: Option<(i64, Option<i64>)> = self
+                .db
+                .prepare_cached("SELECT frame, opened FROM record WHERE id = ?1 ORDER BY position LIMIT 1")?
+                .query_row([&id.0[..]], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let Some((values, opened)) = found else { continue };
+            for at in [Some(values), opened].into_iter().flatten() {
+                if !is_void(self.segments, At::from_u64(at as u64))? {
+                    return Ok(false);
+                }
+            }
+        }
+        for (key, frame) in &group.chunks {
+            self.db
+                .prepare_cached("INSERT OR IGNORE INTO chunk (key, frame) VALUES (?1, ?2)")?
+                .execute(params![&key.0[..], *frame as i64])?;
+        }
+        for row in &group.rows {
+            self.put_row(row)?;
+        }
+        for (at, payload) in &group.opened {
+            self.put_opened(*at, payload)?;
+        }
+        Ok(true)
+    }
+
+    fn put_row(&mut self, row: &Row) -> Sql<()> {
+        let Row { position, id, header, values, said } = row;
+        let run = match &header.run {
+            Some(name) if header.kind == Kind::Run => Some(self.begin_run(name, *position, header)?),
+            Some(name) => self.run(name, header)?,
+            None => None,
+        };
+        self.db
+            .prepare_cached(
+                "INSERT INTO record (position, id, kind, run, tick, type, agent, ts, frame)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                *position as i64,
+                &id.0[..],
+                header.kind.as_str(),
+                run,
+                header.tick.map(|tick| tick as i64),
+                header.type_name.as_ref().map(|name| name.as_str()),
+                said.agent,
+                header.ts.ms() as i64,
+                values.to_u64() as i64,
+            ])?;
+        match (run, header.tick, header.kind) {
+            (Some(run), Some(tick), Kind::Transition) => self.put_writes(run, tick, &said.paths),
+            _ => Ok(()),
+        }
+    }
+
+    fn put_writes(&self, run: i64, tick: u64, paths: &[String]) -> Sql<()> {
+        let mut statement = self.db.prepare_cached(
+            "INSERT OR IGNORE INTO write (run, path, tick, number) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        for (number, path) in paths.iter().enumerate() {
+            statement.execute(params![run, path, tick as i64, number as i64])?;
+        }
+        Ok(())
+    }
+
+    fn begin_run(&mut self, name: &RunName, position: u64, header: &Header) -> Sql<i64> {
+        let parent_tick = match header.prev {
+            Some(prev) => self
+                .db
+                .prepare_cached("SELECT tick FROM record WHERE id = ?1 ORDER BY position LIMIT 1")?
+                .query_row([&prev.0[..]], |row| tick(row, 0))
+                .optional()?
+                .flatten(),
+            None => None,
+        };
+        let first_own_tick = header.tick.or(parent_tick.map(|tick| tick + 1));
+        self.db
+            .prepare_cached(
+                "INSERT OR IGNORE INTO run (begin, name, parent, first_own_tick) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![
+                position as i64,
+                name.as_str(),
+                header.prev.map(|prev| prev.0.to_vec()),
+                first_own_tick.map(|tick| tick as i64),
+            ])?;
+        self.runs.insert(name.clone(), (position as i64, first_own_tick.is_some()));
+        Ok(position as i64)
+    }
+
+    /// Returns where a run begins. The first transition of a fork of a foreign record says its first own tick.
+    fn run(&mut self, name: &RunName, header: &Header) -> Sql<Option<i64>> {
+        let known = match self.runs.get(name) {
+            Some(known) => *known,
+            None => {
+                let found = self
+                    .db
+                    .prepare_cached("SELECT begin, first_own_tick IS NOT NULL FROM run WHERE name = ?1")?
+                    .query_row([name.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()?;
+                let Some(found) = found else { return Ok(None) };
+                self.runs.insert(name.clone(), found);
+                found
+            }
+        };
+        let (begin, has_first) = known;
+        if let (false, Some(tick)) = (has_first, header.tick) {
+            self.db
+                .prepare_cached("UPDATE run SET first_own_tick = ?1 WHERE begin = ?2")?
+                .execute([tick as i64, begin])?;
+            self.runs.insert(name.clone(), (begin, true));
+        }
+        Ok(Some(begin))
+    }
+
+    /// Removes what an erasure takes from the index: rows made from the values, and everything that may hold a copy.
+    fn put_opened(&mut self, at: At, payload: &[u8]) -> Result<(), StoreError> {
+        let Some((id, fields)) = layout::parse_opened_all(payload) else { return Ok(()) };
+        let found = self
+            .db
+            .prepare_cached(
+                "SELECT position, run, tick, frame FROM record WHERE id = ?1 ORDER BY position LIMIT 1",
+            )?
+            .query_row([&id.0[..]], |row| {
+                let run: Option<i64> = row.get(1)?;
+                Ok((row.get::<_, i64>(0)?, run, tick(row, 2)?, row.get::<_, i64>(3)?))
+            })
+            .optional()?;
+        let Some((position, run, tick, frame)) = found else { return Ok(()) };
+        self.db
+            .prepare_cached("UPDATE record SET opened = ?1 WHERE position = ?2")?
+            .execute([at.to_u64() as i64, position])?;
+        let (_, record, _) = self.segments.read_two(At::from_u64(frame as u64))?;
+        let mut said = Said::default();
+        let mut kind = None;
+        if let Read::Frame(frame::RECORD, payload) = record
+            && let Some(parsed) = layout::RecordFrame::parse(&payload, StoreId([0; 16]))
+        {
+            kind = Some(parsed.header.kind);
+            said = self.said(&parsed.pointers().unwrap_or_default(), &fields, at)?;
+        }
+        self.db
+            .prepare_cached("UPDATE record SET agent = ?1 WHERE position = ?2")?
+            .execute(params![said.agent, position])?;
+        if let (Some(Kind::Transition), Some(run), Some(tick)) = (kind, run, tick) {
+            self.db
+                .prepare_cached("DELETE FROM write WHERE run = ?1 AND tick = ?2")?
+                .execute([run, tick as i64])?;
+            self.put_writes(run, tick, &said.paths)?;
+        }
+        self.db.execute("DELETE FROM chunk", [])?;
+        self.db.execute("DELETE FROM snapshot", [])?;
+        Ok(())
+    }
+}
+
+/// Tells whether the frame at a position was erased.
+pub(crate) fn is_void(segments: &Segments, at: At) -> Result<bool, StoreError> {
+    Ok(matches!(segments.read(at)?, Read::Frame(frame::VOID, _)))
+}

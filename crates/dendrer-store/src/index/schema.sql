@@ -1,0 +1,62 @@
+-- The derived index of a dendrer store, schema version 1 (docs/index.md).
+-- Everything here follows from the segment files and may be deleted.
+
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- One row per run, keyed by the log position of its run record.
+CREATE TABLE run (
+    begin          INTEGER PRIMARY KEY,
+    name           TEXT NOT NULL UNIQUE,
+    parent         BLOB,
+    first_own_tick INTEGER
+);
+
+-- One row per record of the log.
+CREATE TABLE record (
+    position INTEGER PRIMARY KEY,
+    id       BLOB NOT NULL,
+    kind     TEXT NOT NULL,
+    run      INTEGER REFERENCES run (begin),
+    tick     INTEGER,
+    type     TEXT,
+    agent    TEXT,
+    ts       INTEGER NOT NULL,
+    frame    INTEGER NOT NULL,
+    opened   INTEGER
+);
+CREATE INDEX record_id ON record (id);
+CREATE UNIQUE INDEX record_tick ON record (run, tick) WHERE tick IS NOT NULL;
+CREATE INDEX record_beside ON record (run, position) WHERE tick IS NULL;
+CREATE INDEX record_opened ON record (opened) WHERE opened IS NOT NULL;
+
+-- One row per path that the delta of a transition writes; number is its place among them.
+CREATE TABLE write (
+    run    INTEGER NOT NULL REFERENCES run (begin),
+    path   TEXT NOT NULL,
+    tick   INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    PRIMARY KEY (run, path, tick)
+) WITHOUT ROWID;
+
+-- Chunks of large values that may be used again.
+CREATE TABLE chunk (
+    key   BLOB PRIMARY KEY,
+    frame INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Bytes that others derive from the log, such as states.
+CREATE TABLE snapshot (
+    run   TEXT NOT NULL,
+    tick  INTEGER NOT NULL,
+    state BLOB NOT NULL,
+    PRIMARY KEY (run, tick)
+);
+
+-- For people: the record table with names and hex.
+CREATE VIEW log AS
+SELECT position, lower(hex(id)) AS id, kind, run.name AS run, tick, type, agent,
+       strftime('%Y-%m-%dT%H:%M:%fZ', ts / 1000.0, 'unixepoch') AS time
+FROM record LEFT JOIN run ON run.begin = record.run;

@@ -1,0 +1,273 @@
+//! The figures of the recorder, the verifier and the state root, each as a ratio against a limit or a peer that is
+//! measured in the same run. Prints; never judges.
+//!
+//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify` or `-- delta` runs a part.
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use dendrer::Recorder;
+use dendrer::recorder::{World, begin_log};
+use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Store, StoreInfo};
+use dendrer::verify;
+use dendrer_kernel::step::{Inputs, Outcome, Start, begin, step};
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::merkle::leaf_hash;
+use dendrer_object::note::SigningKey;
+use dendrer_object::record::{Seed, disclosure};
+use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
+
+fn main() {
+    let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|part| part == name);
+    let dir = tempfile::tempdir_in(std::env::var_os("BENCH_DIR").unwrap_or_else(|| "target".into())).expect("a directory");
+    if wanted("record") {
+        record(dir.path());
+    }
+    if wanted("sync") {
+        synced(dir.path());
+    }
+    if wanted("verify") {
+        verification(dir.path());
+    }
+    if wanted("delta") {
+        delta();
+    }
+}
+
+/// CPU time of this process so far, all threads. Resolution is that of the system's clock tick.
+fn cpu() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").expect("a Linux machine");
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: u64 = [11, 12].iter().map(|at| fields[*at].parse::<u64>().unwrap_or(0)).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+struct Floor {
+    cpu_us: f64,
+    wall_us: f64,
+}
+
+fn floor(dir: &Path, steps: usize, sync_every: usize) -> Floor {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/floor.py");
+    let file = dir.join("floor.jsonl");
+    let output = Command::new("python3").arg(script).arg(&file).arg(steps.to_string()).arg(sync_every.to_string()).output();
+    let output = output.expect("python3 runs");
+    let value = dendrer_object::json::parse_door(&output.stdout).expect("the floor prints JSON");
+    let number = |name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    Floor { cpu_us: number("cpu_us"), wall_us: number("wall_us") }
+}
+
+/// Steps of 1 KB: a call of a stub model with its answer, unique, made before the clock starts.
+fn intents(count: usize) -> Vec<Intent> {
+    const WORDS: [&str; 10] = ["alpha", "route", "storm", "hotel", "price", "train", "plan", "check", "allow", "result"];
+    let mut state = 1u64;
+    let mut word = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        WORDS[(state >> 33) as usize % WORDS.len()]
+    };
+    (0..count)
+        .map(|n| {
+            let mut text = |size: usize| {
+                let mut text = String::new();
+                while text.len() < size {
+                    text.push_str(word());
+                    text.push(' ');
+                }
+                text.truncate(size);
+                text
+            };
+            let params = Value::record([("model", Value::from("stub")), ("n", Value::from(n as u64)), ("prompt", Value::from(text(420)))]);
+            let result = Value::record([("output", Value::from(text(450))), ("status", Value::from("ok"))]);
+            Intent::new("action.result".parse().expect("a type"), "agent")
+                .by_runtime()
+                .with("action", Value::record([("params", params), ("tool", Value::from("model.call"))]))
+                .with("result", result)
+        })
+        .collect()
+}
+
+fn key() -> SigningKey {
+    SigningKey::from_seed(&StoreId([7; 16]).origin(), [7; 32]).expect("a name")
+}
+
+fn new_store(dir: &Path, name: &str) -> Embedded {
+    let path = dir.join(name);
+    fs::create_dir_all(&path).expect("a directory");
+    let info = StoreInfo::new(StoreId([7; 16]), key().verifier_key().clone());
+    let mut store = Embedded::create(&path, info, Options::write()).expect("a store");
+    begin_log(&mut store, &mut World::default()).expect("a log");
+    store
+}
+
+fn record_steps(store: &mut Embedded, run: &str, intents: &[Intent], group: usize) {
+    let start = Start::new(run.parse().expect("a name"));
+    let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
+    for chunk in intents.chunks(group) {
+        for intent in chunk {
+            recorder.propose(intent).expect("a step");
+        }
+        recorder.append().expect("appended");
+    }
+}
+
+fn record(dir: &Path) {
+    println!("CPU per recorded 1 KB step, sync off (limit: 0.50 of the floor)");
+    let steps = intents(20_000);
+    for group in [100, 1] {
+        let mut ratios = Vec::new();
+        let mut line = String::new();
+        for round in 0..3 {
+            let floor = floor(dir, 20_000, 0);
+            let mut store = new_store(dir, &format!("record-{group}-{round}"));
+            let before = cpu();
+            record_steps(&mut store, "bench", &steps, group);
+            let recorded = cpu() - before;
+            Store::close(Box::new(store)).expect("closed");
+            let all = cpu() - before;
+            let us = |time: Duration| time.as_secs_f64() * 1e6 / 20_000.0;
+            ratios.push(us(recorded) / floor.cpu_us);
+            line = format!("{:.1} us, with the index {:.1} us, floor {:.1} us", us(recorded), us(all), floor.cpu_us);
+        }
+        println!("  groups of {group:>3}: ratio {:.2}   (last round: {line})", median(ratios));
+    }
+}
+
+fn synced(dir: &Path) {
+    println!("steps a second, synced every 100 (limit: 0.90 of min(2x the floor, the disk's own ceiling))");
+    let steps = intents(20_000);
+    let mut ratios = Vec::new();
+    for round in 0..3 {
+        let floor = floor(dir, 20_000, 0);
+        let mut store = new_store(dir, &format!("sync-{round}"));
+        let start = Start::new("bench".parse().expect("a name"));
+        let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).expect("a run");
+        let begin = Instant::now();
+        let mut under_way = None;
+        for chunk in steps.chunks(100) {
+            for intent in chunk {
+                recorder.propose(intent).expect("a step");
+            }
+            let submitted = recorder.submit().expect("appended");
+            if let Some(before) = under_way.replace(submitted) {
+                black_box(recorder.settle(before).expect("synced"));
+            }
+        }
+        black_box(recorder.settle(under_way.expect("there are groups")).expect("synced"));
+        let ours = 20_000.0 / begin.elapsed().as_secs_f64();
+        drop(recorder);
+        let bytes = segment_bytes(dir, &format!("sync-{round}"));
+        Store::close(Box::new(store)).expect("closed");
+        let ceiling = disk_ceiling(dir, bytes / 200);
+        let twice = 2.0 * 1e6 / floor.wall_us;
+        ratios.push(ours / twice.min(ceiling));
+        println!("  {ours:.0}/s; 2x the floor {twice:.0}/s; the disk writing as many bytes {ceiling:.0}/s");
+    }
+    println!("  ratio {:.2}", median(ratios));
+}
+
+fn segment_bytes(dir: &Path, store: &str) -> usize {
+    let segments = fs::read_dir(dir.join(store).join("segments")).expect("segments");
+    segments.map(|entry| entry.and_then(|entry| entry.metadata()).map_or(0, |meta| meta.len() as usize)).sum()
+}
+
+/// How many steps a second the disk could take if nothing but writing and syncing were done.
+fn disk_ceiling(dir: &Path, group_bytes: usize) -> f64 {
+    let mut file = File::create(dir.join("ceiling")).expect("a file");
+    let group = vec![b'x'; group_bytes];
+    let begin = Instant::now();
+    for _ in 0..200 {
+        file.write_all(&group).expect("written");
+        file.sync_data().expect("synced");
+    }
+    20_000.0 / begin.elapsed().as_secs_f64()
+}
+
+fn verification(dir: &Path) {
+    println!("verify against hashing exactly the preimages it needs (limit: 2.00)");
+    let mut store = new_store(dir, "verify");
+    record_steps(&mut store, "bench", &intents(20_000), 100);
+    store.sync().expect("synced");
+    store.sign_checkpoint(&key()).expect("signed");
+    Store::close(Box::new(store)).expect("closed");
+    let store = Embedded::open(&dir.join("verify"), Options::read()).expect("opened");
+    let mut preimages: Vec<Vec<u8>> = Vec::new();
+    store
+        .scan(0..store.tree().size, &mut |_, record| {
+            let body = record.body();
+            let seed = body.seed().expect("nothing was erased");
+            for pair in 0..body.fields().len().div_ceil(2) as u32 {
+                preimages.push([b"dendrer/salt/v1\n", &seed.0[..], &pair.to_be_bytes()].concat());
+            }
+            for (index, field) in body.fields().iter().enumerate() {
+                let salt = body.salt(index).expect("a seed gives salts");
+                preimages.push(disclosure(&salt, &field.pointer, body.text(field).expect("open")).into_bytes());
+            }
+            preimages.push([b"dendrer/record/v1\n", record.header_text()].concat());
+            preimages.push([b"\0", &record.entry()[..]].concat());
+            preimages.push(vec![1; 65]);
+            ControlFlow::Continue(())
+        })
+        .expect("read");
+    let mut ratios = Vec::new();
+    for _ in 0..5 {
+        let begin = Instant::now();
+        preimages.iter().for_each(|preimage| {
+            black_box(Digest::of(preimage));
+        });
+        let hashing = begin.elapsed();
+        let begin = Instant::now();
+        let report = verify::store(&store, &verify::Options::default()).expect("verified");
+        let verifying = begin.elapsed();
+        assert_eq!(report.verdict, verify::Verdict::Intact, "{:?}", report.findings);
+        ratios.push(verifying.as_secs_f64() / hashing.as_secs_f64());
+        println!("  {:.1} us a record; hashing {:.1} us", verifying.as_secs_f64() * 1e6 / 20_001.0, hashing.as_secs_f64() * 1e6 / 20_001.0);
+    }
+    println!("  ratio {:.2}", median(ratios));
+    black_box(leaf_hash(b""));
+}
+
+fn delta() {
+    println!("committing a 200-byte delta on a 10 MB object of 100,000 keys against a 10 KB one (limit: 3.00)");
+    let measure = |keys: u64| {
+        let state = Value::record([(
+            "big",
+            Value::Object((0..keys).map(|n| (format!("key-{n:06}").into(), Value::from("v".repeat(88)))).collect()),
+        )]);
+        let start = Start { state, ..Start::new("bench".parse().expect("a name")) };
+        let inputs = |n: u64| Inputs { clock: Timestamp::from_ms(n), seed: Seed([n as u8; 16]) };
+        let (_, mut head) = begin(StoreId([7; 16]), &start, inputs(0)).expect("a run");
+        let mut times = Vec::new();
+        for n in 0..2_000u64 {
+            let at = n.wrapping_mul(7919) % keys;
+            let path = format!("/big/key-{at:06}").parse().expect("a pointer");
+            let delta = Delta(vec![Op::set(path, Value::from("w".repeat(140)))]);
+            let intent = Intent::new("memory.write".parse().expect("a type"), "agent").with_delta(delta);
+            let begin = Instant::now();
+            let outcome = step(&mut head, &intent, inputs(n + 1)).expect("a step");
+            times.push(begin.elapsed().as_secs_f64() * 1e6);
+            assert!(matches!(outcome, Outcome::Committed(_)));
+        }
+        // The first commits turn the object into a tree once; what is asked is the cost of those that follow.
+        median(times.split_off(200))
+    };
+    let ratios: Vec<f64> = (0..3)
+        .map(|_| {
+            let (small, large) = (measure(100), measure(100_000));
+            println!("  10 KB {small:.1} us, 10 MB {large:.1} us");
+            large / small
+        })
+        .collect();
+    println!("  ratio {:.2}", median(ratios));
+}
