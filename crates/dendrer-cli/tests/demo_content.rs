@@ -1,5 +1,7 @@
 //! The content of `dendrer demo`: what the transcripts and the corruption suite rely on.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 #[path = "../src/demo/mod.rs"]
 mod demo;
 
@@ -96,7 +98,7 @@ fn demo_bytes_are_equal_on_every_machine() {
     assert_eq!(tips, TIPS);
 }
 
-const TIPS: [&str; 4] = ["T0", "61b008fd83ad", "7c0a86d77a26", "8d9edfb736ec"];
+const TIPS: [&str; 4] = ["596586bf9859", "61b008fd83ad", "7c0a86d77a26", "8d9edfb736ec"];
 
 #[test]
 fn demo_results_and_decisions_are_written_by_the_runtime() {
@@ -329,7 +331,59 @@ fn demo_receipt_is_the_one_of_the_paper() {
     assert_eq!(demo::receipt(&trace).unwrap(), RECEIPT);
 }
 
-const RECEIPT: &str = "";
+const RECEIPT: &str = r#"BOOT: goal="Plan 3-day Basel-Ticino trip under CHF 600"
+SPAWN: 6 agents (researcher, planner, budgeter, skeptic, verifier, coordinator)
+
+TICK 01: observation.add  | confidence=0.91  | progress=+0.08
+TICK 02: plan.update      | confidence=0.84  | conflict detected -> resolved by policy
+TICK 03: action.request   | confidence=0.61  | uncertainty high -> exploration spawned
+TICK 04: action.result    | tool_failure     | agent restarted by supervisor
+TICK 05: kernel.anomaly   | hallucination    | a fare that no answer holds; process killed, restored from tick 03
+TICK 06: memory.write     | confidence=0.88  | the claimed fare is struck out; the researcher goes on from tick 3
+TICK 07: action.request   | confidence=0.64  | call search tool for pricing data
+TICK 08: action.result    | ok               | progress=+0.05
+TICK 09: observation.add  | confidence=0.89  | outward fare CHF 48 with a half-fare card, 2 h 52 min
+TICK 10: action.request   | confidence=0.86  | ask for the fare back
+TICK 11: action.result    | ok               | progress=+0.05
+TICK 12: observation.add  | confidence=0.90  | progress=+0.04
+TICK 13: observation.add  | confidence=0.31  | retrieved hotel pricing from unverified source
+TICK 14: policy.decision  | deny             | risk_score 0.82 exceeds the threshold 0.75
+TICK 15: anomaly.flag     | confidence=0.93  | the cheap room has a single source, and nobody vouches for it
+TICK 16: plan.update      | confidence=0.66  | keep the cheap room if any other channel offers it
+TICK 17: action.request   | confidence=0.52  | denied; agent attempted workaround
+TICK 18: policy.decision  | escalate         | the same hold was asked for again; a supervisor decides
+TICK 19: memory.write     | confidence=0.90  | hotel_mirror_3 is not on the list of sources
+TICK 20: kernel.anomaly   | invariant_breach | a denied action came back through another channel; planner restarted
+TICK 21: plan.update      | confidence=0.87  | progress=+0.03
+TICK 22: observation.add  | confidence=0.92  | progress=+0.05
+TICK 23: policy.decision  | allow            | risk_score 0.34 is below the threshold 0.75
+TICK 24: action.request   | confidence=0.79  | look up the weather in Ticino
+TICK 25: action.result    | ok               | weather
+TICK 26: plan.update      | confidence=0.83  | progress=+0.08
+TICK 27: memory.write     | confidence=0.85  | castles on day 2 while it is dry; the boat only if day 3 clears up
+TICK 28: action.request   | confidence=0.81  | ask for the price of the regional pass
+TICK 29: action.result    | ok               | http_get
+TICK 30: plan.update      | confidence=0.86  | progress=+0.06
+TICK 31: action.request   | confidence=0.84  | search rooms for two nights
+TICK 32: action.result    | ok               | hotel_search
+TICK 33: plan.update      | confidence=0.84  | progress=+0.06
+TICK 34: policy.decision  | allow            | the offer fits into what is left
+TICK 35: action.request   | confidence=0.88  | hold the first offer until tonight
+TICK 36: action.result    | ok               | progress=+0.08
+TICK 37: observation.add  | confidence=0.91  | the held room is the one the tourist board lists
+TICK 38: action.request   | confidence=0.83  | check the trains from Lugano to Bellinzona
+TICK 39: action.result    | ok               | http_get
+TICK 40: plan.update      | confidence=0.88  | progress=+0.07
+TICK 41: policy.decision  | allow            | CHF 42 are left for surprises
+TICK 42: action.request   | confidence=0.90  | write the plan down
+TICK 43: action.result    | ok               | progress=+0.04
+TICK 44: observation.add  | confidence=0.94  | every claim in plan.md rests on a recorded answer
+TICK 45: anomaly.flag     | confidence=0.58  | showers on day 3 may cost the boat trip; the museum is the way out
+TICK 46: memory.write     | confidence=0.92  | the hold ends at 20:00; whoever books must do it before
+TICK 47: goal.complete    | confidence=0.94  | progress=+0.31 -> return condition met
+
+DONE: artifact=plan.md | replay_trace=47_transitions | replay_verified=true
+"#;
 
 #[test]
 fn demo_generated_runs_have_the_length_and_the_onset_that_is_asked_for() {

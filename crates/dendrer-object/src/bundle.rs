@@ -82,7 +82,7 @@ struct SealedField {
 #[non_exhaustive]
 pub enum RecordFault {
     /// A value does not match its commitment in the header.
-    #[error("the value at {} does not match its commitment: the header has {stored}, the value gives {computed}", .pointer.dotted())]
+    #[error("the value at {} does not match its commitment in the header", .pointer.dotted())]
     Value {
         /// Which value.
         pointer: Pointer,
@@ -92,7 +92,7 @@ pub enum RecordFault {
         computed: Digest,
     },
     /// The header is not the one the log's entry names.
-    #[error("the header does not match its entry in the log: the entry has {stored}, the header gives {computed}")]
+    #[error("the header does not match its entry in the log")]
     Header {
         /// The id in the log.
         stored: Digest,

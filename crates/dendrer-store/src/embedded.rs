@@ -91,8 +91,6 @@ struct LogEnd {
     segment: u32,
     /// Where the next group begins.
     offset: u64,
-    /// The last commit frame.
-    commit: Option<At>,
     frontier: Frontier,
     root: Digest,
 }
@@ -116,6 +114,8 @@ pub struct Embedded {
     chunks: Chunks,
     /// Erasures seen in the tail, to be finished by the lock holder: opened frames.
     erasures: Vec<At>,
+    /// Frames that could not be read, until it is clear whether they are damage.
+    suspects: Vec<Damage>,
     trouble: Option<Arc<StoreError>>,
     /// After damage that hides what follows: the log is not read further.
     stuck: bool,
@@ -162,9 +162,9 @@ impl Embedded {
             return Err(StoreError::Locked { path: lock_path });
         }
         let created = create_files(&*disk, dir, &segments, &info);
-        let unlocked = lock.unlock().map_err(io("unlock", &lock_path));
+        // Closing it gives it back in any case.
+        drop(lock);
         created?;
-        unlocked?;
         if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             disk.sync_dir(parent).map_err(io("sync", parent))?;
         }
@@ -181,7 +181,7 @@ impl Embedded {
         let segments = Segments::new(Arc::clone(&disk), dir.join("segments"), info.id, options.write);
         let frontier = Frontier::new();
         let root = frontier.root();
-        let end = LogEnd { segment: 0, offset: SEGMENT_HEADER as u64, commit: None, frontier, root };
+        let end = LogEnd { segment: 0, offset: SEGMENT_HEADER as u64, frontier, root };
         let mut store = Embedded {
             info,
             dir: dir.to_owned(),
@@ -195,6 +195,7 @@ impl Embedded {
             summaries: Mutex::default(),
             chunks: Chunks::new(KeyOfChunks::random()),
             erasures: Vec::new(),
+            suspects: Vec::new(),
             trouble: None,
             stuck: false,
             index: None,
@@ -223,7 +224,7 @@ impl Embedded {
         };
         let result = self.catch_up(holder);
         if holder {
-            self.unlock()?;
+            self.unlock();
         }
         result?;
         self.check_checkpoint()
@@ -281,7 +282,6 @@ impl Embedded {
             self.end = LogEnd {
                 segment: commit.segment,
                 offset: u64::from(commit.offset) + frame::COMMIT_SIZE,
-                commit: Some(commit),
                 frontier: covered.frontier,
                 root: covered.root,
             };
@@ -346,20 +346,24 @@ impl Embedded {
         }
     }
 
-    fn take_lock(&self) -> Result<(), StoreError> {
+    fn take_lock(&mut self) -> Result<(), StoreError> {
         let path = self.lock_path();
-        let lock = self.lock.as_ref().expect("a handle that writes has opened the lock");
-        match disk::lock_within(&**lock, self.options.lock_wait) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(StoreError::Locked { path }),
-            Err(error) => Err(StoreError::io("lock", &path, error)),
+        let io = |error| StoreError::io("lock", &path, error);
+        let lock = match &self.lock {
+            Some(lock) => lock,
+            None => self.lock.insert(self.options.disk.open(&path, Open::Create).map_err(io)?),
+        };
+        match disk::lock_within(&**lock, self.options.lock_wait).map_err(io)? {
+            true => Ok(()),
+            false => Err(StoreError::Locked { path }),
         }
     }
 
-    fn unlock(&self) -> Result<(), StoreError> {
-        let path = self.lock_path();
-        let lock = self.lock.as_ref().expect("a handle that writes has opened the lock");
-        lock.unlock().map_err(|error| StoreError::io("unlock", &path, error))
+    fn unlock(&mut self) {
+        // Closing the file gives the lock back too. What was written under it counts in any case.
+        if self.lock.as_ref().is_some_and(|lock| lock.unlock().is_err()) {
+            self.lock = None;
+        }
     }
 
     /// Runs `f` as the lock holder, with everything taken in that others committed.
@@ -367,10 +371,8 @@ impl Embedded {
         self.check_writable()?;
         self.take_lock()?;
         let result = self.catch_up(true).and_then(|()| self.check_writable()).and_then(|()| f(self));
-        let unlocked = self.unlock();
-        let value = result?;
-        unlocked?;
-        Ok(value)
+        self.unlock();
+        result
     }
 
     /// Takes over what the background thread did.
@@ -413,7 +415,7 @@ impl Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
-        if self.make_index(false).is_err() {
+        if self.make_index().is_err() {
             return;
         }
         let (path, segments, store) = (self.index_path(), Arc::clone(&self.segments), self.info.id);
@@ -437,21 +439,17 @@ impl Embedded {
     }
 
     /// Makes an empty index where none is usable.
-    fn make_index(&mut self, locked: bool) -> Result<(), StoreError> {
+    fn make_index(&mut self) -> Result<(), StoreError> {
         if self.index.is_some() {
             return Ok(());
         }
-        if !locked {
-            self.take_lock()?;
-        }
+        self.take_lock()?;
         // Another process may have made it since.
         let made = match Index::open(&self.index_path(), self.info.id) {
             Ok(_) => Ok(()),
             Err(_) => Index::create(&self.index_path(), self.info.id, self.chunks.key),
         };
-        if !locked {
-            self.unlock()?;
-        }
+        self.unlock();
         made
     }
 
@@ -465,7 +463,7 @@ impl Embedded {
             let _ = thread.join();
         }
         self.sync()?;
-        self.make_index(false)?;
+        self.make_index()?;
         self.advance_index()
     }
 
@@ -494,7 +492,7 @@ impl Embedded {
         self.take_lock()?;
         self.index = None;
         let made = Index::create(&self.index_path(), self.info.id, self.chunks.key);
-        self.unlock()?;
+        self.unlock();
         made?;
         *self = Embedded::open(&self.dir.clone(), self.options.clone())?;
         self.update_index()

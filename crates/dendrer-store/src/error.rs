@@ -277,6 +277,14 @@ impl Damage {
     }
 }
 
+impl Damage {
+    /// Returns the position of the damaged frame, as `segment << 32 | offset`.
+    pub(crate) fn frame_at(&self) -> Option<u64> {
+        let number = self.place.file.strip_prefix("segments/")?.strip_suffix(".seg")?;
+        Some(number.parse::<u64>().ok()? << 32 | self.place.offset?)
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Damage { place, what, expected, found, .. } = self;

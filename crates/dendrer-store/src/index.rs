@@ -29,7 +29,7 @@ pub use compare::IndexDifference;
 pub(crate) use compare::compare;
 
 /// The version of the tables (`user_version`).
-pub const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 1;
 
 /// `dndr` in ASCII: what `file` shows of the database.
 const APPLICATION_ID: i64 = 0x646e_6472;
@@ -143,14 +143,6 @@ impl Index {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what the index covers by now.
-    pub(crate) fn covered(&self, store: StoreId) -> Result<Covered, StoreError> {
-        match read_meta(&self.reader(), store) {
-            Ok((_, covered)) => Ok(covered),
-            Err(why) => Err(StoreError::Index(format!("{why:?}"))),
-        }
-    }
-
     pub(crate) fn record(&self, position: u64) -> Result<Option<Indexed>, StoreError> {
         let db = self.reader();
         let mut statement = db.prepare_cached("SELECT id, frame, opened FROM record WHERE position = ?1")?;
@@ -164,7 +156,7 @@ impl Index {
         Ok(statement.query_row([position as i64], row).optional()?)
     }
 
-    /// Returns the newest opened frame of a record.
+    /// Tells whether values of any covered record were erased.
     pub(crate) fn has_opened(&self) -> Result<bool, StoreError> {
         let db = self.reader();
         let mut statement =
@@ -514,20 +506,6 @@ fn put_covered(db: &Connection, store: StoreId, covered: &Covered) -> Sql<()> {
     put_meta(db, "root", &covered.root.to_string())?;
     put_meta(db, "check", &check_of(store, &text))?;
     put_meta(db, "covered", &text)
-}
-
-trait BlobOrNull<'a> {
-    fn as_blob_or_null(&self) -> Sql<Option<&'a [u8]>>;
-}
-
-impl<'a> BlobOrNull<'a> for rusqlite::types::ValueRef<'a> {
-    fn as_blob_or_null(&self) -> Sql<Option<&'a [u8]>> {
-        match self {
-            rusqlite::types::ValueRef::Null => Ok(None),
-            rusqlite::types::ValueRef::Blob(bytes) => Ok(Some(bytes)),
-            _ => Err(bad_column(0)),
-        }
-    }
 }
 
 fn bad_column(column: usize) -> rusqlite::Error {

@@ -327,15 +327,24 @@ pub(crate) fn parse_values_all(payload: &[u8]) -> Option<Vec<Stored<'_>>> {
     Some(fields)
 }
 
-/// Reads the payload of an opened frame of `count` fields, and the record that it is about.
-pub(crate) fn parse_opened(payload: &[u8], count: usize) -> Option<(Digest, Vec<Stored<'_>>)> {
-    let (record, fields) = parse_opened_all(payload)?;
-    (fields.len() == count).then_some((record, fields))
+/// What an opened frame says: which record it is about, which frame it takes the place of, what is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Opened<'a> {
+    pub(crate) record: Digest,
+    /// The values frame or opened frame that is replaced, and is to be erased; `None` where the values were never
+    /// more than this.
+    pub(crate) replaces: Option<u64>,
+    pub(crate) fields: Vec<Stored<'a>>,
+}
+
+/// Reads the payload of an opened frame of `count` fields.
+pub(crate) fn parse_opened(payload: &[u8], count: usize) -> Option<Opened<'_>> {
+    parse_opened_all(payload).filter(|opened| opened.fields.len() == count)
 }
 
 /// As [`parse_opened`], where the number of fields is not known.
-pub(crate) fn parse_opened_all(payload: &[u8]) -> Option<(Digest, Vec<Stored<'_>>)> {
-    let (record, mut rest) = digest(payload)?;
+pub(crate) fn parse_opened_all(payload: &[u8]) -> Option<Opened<'_>> {
+    let (record, replaces, mut rest) = opened_head(payload)?;
     let mut fields = Vec::new();
     while !rest.is_empty() {
         let (commitment, after) = digest(rest)?;
@@ -354,12 +363,21 @@ pub(crate) fn parse_opened_all(payload: &[u8]) -> Option<(Digest, Vec<Stored<'_>
         }
         fields.push(field);
     }
-    Some((record, fields))
+    Some(Opened { record, replaces, fields })
 }
 
-/// Returns the record that an opened frame is about.
-pub(crate) fn opened_record(payload: &[u8]) -> Option<Digest> {
-    Some(digest(payload)?.0)
+/// Reads which record an opened frame is about, and which frame it takes the place of.
+pub(crate) fn opened_head(payload: &[u8]) -> Option<(Digest, Option<u64>, &[u8])> {
+    let (record, rest) = digest(payload)?;
+    let (replaces, rest) = rest.split_first_chunk::<8>()?;
+    // No frame stands at the begin of the first segment, which is its header.
+    Some((record, Some(u64::from_le_bytes(*replaces)).filter(|at| *at != 0), rest))
+}
+
+/// Appends the begin of an opened frame.
+pub(crate) fn write_opened_head(record: &Digest, replaces: Option<u64>, out: &mut Vec<u8>) {
+    out.extend_from_slice(&record.0);
+    out.extend_from_slice(&replaces.unwrap_or(0).to_le_bytes());
 }
 
 /// Appends what an opened frame says of a field, up to the slot of an open one.

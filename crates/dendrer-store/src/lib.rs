@@ -6,11 +6,15 @@
 //! The invariant a newcomer would break: what a store hands out was sealed again from what was read, and its id
 //! compared. There is no way to get a record that differs from the one that was committed.
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod contract;
 mod descriptor;
 pub mod disk;
 pub mod embedded;
 pub mod error;
+#[cfg(any(test, feature = "faulty"))]
+pub mod faulty;
 mod fence;
 mod frame;
 mod index;

@@ -41,7 +41,6 @@ pub(crate) struct Found<'a> {
     pub(crate) position: u64,
     /// The frame with its values, just before it.
     pub(crate) values: At,
-    pub(crate) at: At,
     pub(crate) frame: RecordFrame<'a>,
 }
 
@@ -84,10 +83,6 @@ impl Scanner {
         let scanner =
             |reader| Scanner { store, segment: at.segment, reader, position, frontier, tolerant: false };
         Ok(reader.map(scanner))
-    }
-
-    pub(crate) fn offset(&self) -> u64 {
-        self.reader.offset()
     }
 
     /// Goes on behind a commit frame, where what is before it cannot be read.
@@ -154,7 +149,7 @@ impl Scanner {
                     if let Some(frontier) = &mut frontier {
                         frontier.push(leaf_of(&parsed));
                     }
-                    visit(Item::Record(Found { position, values, at, frame: parsed }));
+                    visit(Item::Record(Found { position, values, frame: parsed }));
                     position += 1;
                 }
                 frame::COMMIT => {

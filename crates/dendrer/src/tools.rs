@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_kernel::step::Anomaly;
+use dendrer_object::record::{Link, Rel};
 use dendrer_object::{Digest, Value, json};
 
 use crate::error::Error;
@@ -55,19 +56,23 @@ pub enum Executor<'t> {
 impl<'t> Executor<'t> {
     /// Takes the answers out of a recorded run.
     ///
-    /// An `action.request` asks; the `action.result` that follows answers, in order for several calls. The output
-    /// is kept whole, whatever the tool did to the world: nothing is undone and nothing is done again.
+    /// An `action.request` asks; an `action.result` answers the request that it was caused by, and without such a
+    /// link any that is open, the oldest call of the same tool and parameters first. The output is kept whole,
+    /// whatever the tool did to the world: nothing is undone and nothing is done again.
     pub fn replay(trace: &Trace<'_>) -> Result<Executor<'t>, Error> {
         let mut answers = BTreeMap::new();
-        let mut open: Vec<CallKey> = Vec::new();
+        let mut open: Vec<(Digest, CallKey)> = Vec::new();
         trace.for_each(1, trace.tip(), &mut |tick, record| {
             let content = record.content();
             match record.header().type_name.as_ref().map(|name| name.as_str()) {
-                Some("action.request") => open.extend(calls(tick, &content)),
-                Some("action.result") if !open.is_empty() => {
-                    let at = answered(&open, &content);
-                    let output = content.get("result").and_then(|result| result.get("output"));
-                    answers.insert(open.remove(at), output.cloned().unwrap_or(Value::Null));
+                Some("action.request") => {
+                    open.extend(calls(tick, &content).into_iter().map(|key| (record.id(), key)));
+                }
+                Some("action.result") => {
+                    if let Some(at) = answered(&open, &record.header().links, &content) {
+                        let output = content.get("result").and_then(|result| result.get("output"));
+                        answers.insert(open.remove(at).1, output.cloned().unwrap_or(Value::Null));
+                    }
                 }
                 _ => {}
             }
@@ -103,15 +108,93 @@ fn calls(tick: u64, content: &Value) -> Vec<CallKey> {
     }
 }
 
-/// Finds the open call that a result answers: the one it names, or the oldest.
-fn answered(open: &[CallKey], content: &Value) -> usize {
-    let Some(action) = content.get("action") else { return 0 };
-    let tool = action.get("tool").and_then(Value::as_str);
-    let params = params_digest(action.get("params").unwrap_or(&Value::Null));
-    let same = |key: &&CallKey| Some(key.tool.as_str()) == tool && key.params == params;
-    open.iter().position(|key| same(&key)).unwrap_or(0)
+/// Finds the open call that a result answers. A result that names another tool or other parameters than any open
+/// call answers none of them: a wrong answer would be worse than a missing one.
+fn answered(open: &[(Digest, CallKey)], links: &[Link], content: &Value) -> Option<usize> {
+    let caused_by = |request: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *request);
+    let is_linked = open.iter().any(|(request, _)| caused_by(request));
+    let named = content.get("action").and_then(|action| Some((action.get("tool")?.as_str()?, action.get("params"))));
+    let same = |key: &CallKey| match named {
+        Some((tool, params)) => {
+            key.tool == tool && params.is_none_or(|params| key.params == params_digest(params))
+        }
+        None => true,
+    };
+    open.iter().position(|(request, key)| (!is_linked || caused_by(request)) && same(key))
 }
 
 fn params_digest(params: &Value) -> Digest {
     Digest::of_parts(&[b"dendrer/tool-params/v1\n", &json::to_vec(params)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{Fixed, Recorder};
+    use dendrer_kernel::step::{Outcome, Start};
+    use dendrer_object::note::SigningKey;
+    use dendrer_object::{Intent, RunName, StoreId};
+    use dendrer_store::{Memory, StoreInfo};
+
+    /// Records intents, each with the tick it is caused by, and lists the answers that replay takes from them.
+    fn check(intents: &[(&str, Option<usize>)], expected: &[(u64, u64, &str)]) {
+        let id = StoreId([1; 16]);
+        let key = SigningKey::from_seed(&id.origin(), [1; 32]).unwrap();
+        let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+        let run: RunName = "r".parse().unwrap();
+        let start = Start::new(run.clone());
+        let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("tools", 0, 1))).unwrap();
+        let mut ids = vec![recorder.head().id()];
+        for (text, caused_by) in intents {
+            let mut intent = Intent::from_value(&json::parse_door(text.as_bytes()).unwrap(), None).unwrap();
+            intent.links.extend(caused_by.map(|tick| Link { rel: Rel::CausedBy, hash: ids[tick] }));
+            let Outcome::Committed(record) = recorder.propose(&intent).unwrap() else { panic!("{text}") };
+            ids.push(record.id());
+        }
+        recorder.commit().unwrap();
+        drop(recorder);
+        let trace = Trace::open(&store, &run).unwrap();
+        let Executor::Replay(answers) = Executor::replay(&trace).unwrap() else { panic!() };
+        let found: Vec<_> = answers.iter().map(|(key, value)| (key.tick, key.index, value.to_string())).collect();
+        let found: Vec<_> = found.iter().map(|(tick, index, value)| (*tick, *index, value.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+
+    const ASK: &str = r#"{"type":"action.request","action":{"tool":"t","params":{"n":1}}}"#;
+    const ASK_TWICE: &str = r#"{"type":"action.request","action":{"calls":[{"tool":"t"},{"tool":"t"}]}}"#;
+
+    fn answer(action: &str, output: u64) -> String {
+        format!(r#"{{"type":"action.result","author":"runtime",{action}"result":{{"output":{output},"status":"ok"}}}}"#)
+    }
+
+    #[test]
+    fn an_answer_belongs_to_the_request_it_was_caused_by() {
+        let named = r#""action":{"tool":"t","params":{"n":1}},"#;
+        // The first request was denied and never answered; the second is the same call once more.
+        check(&[(ASK, None), (ASK, None), (&answer(named, 7), Some(2))], &[(2, 0, "7")]);
+        // Answers may come in any order.
+        check(
+            &[(ASK, None), (ASK, None), (&answer(named, 2), Some(2)), (&answer(named, 1), Some(1))],
+            &[(1, 0, "1"), (2, 0, "2")],
+        );
+        check(
+            &[(ASK_TWICE, None), (&answer("", 1), Some(1)), (&answer("", 2), Some(1))],
+            &[(1, 0, "1"), (1, 1, "2")],
+        );
+    }
+
+    #[test]
+    fn without_a_link_tool_and_parameters_decide_and_then_the_order() {
+        let named = r#""action":{"tool":"t","params":{"n":1}},"#;
+        let other = r#"{"type":"action.request","action":{"tool":"u"}}"#;
+        check(&[(other, None), (ASK, None), (&answer(named, 7), None)], &[(2, 0, "7")]);
+        check(&[(ASK_TWICE, None), (&answer("", 1), None), (&answer("", 2), None)], &[(1, 0, "1"), (1, 1, "2")]);
+    }
+
+    #[test]
+    fn a_result_of_another_call_answers_none() {
+        check(&[(ASK, None), (&answer(r#""action":{"tool":"u","params":{"n":1}},"#, 7), None)], &[]);
+        check(&[(ASK, None), (&answer(r#""action":{"tool":"t","params":{"n":2}},"#, 7), None)], &[]);
+        check(&[(&answer("", 7), None)], &[]);
+    }
 }

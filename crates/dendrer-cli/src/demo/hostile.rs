@@ -139,9 +139,11 @@ fn shapes(s: &mut Script<'_>) -> Result<(), Error> {
     )?;
     s.at(
         13,
-        Step::of_intent(&v(r#"{"type":"observation.add","agent":"intruder","intent":{"description":"half a pair: \ud83d",
+        Step::of_intent(&v(
+            r#"{"type":"observation.add","agent":"intruder","intent":{"description":"half a pair: \ud83d",
             "back":"\udc4d\ud83d","\ud800":"as a name"},
-            "delta":[{"set":"/half","value":{"\udfff":"\udbff","whole":"\ud83d\udc4d"}}]}"#)),
+            "delta":[{"set":"/half","value":{"\udfff":"\udbff","whole":"\ud83d\udc4d"}}]}"#,
+        )),
     )?;
     s.at(
         14,

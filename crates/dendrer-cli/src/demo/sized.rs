@@ -27,10 +27,8 @@ pub(crate) fn fill_sized(store: &mut dyn Store, ticks: u64) -> Result<DemoRun, E
     let name: RunName = format!("generated-{ticks}").parse().expect("a run id");
     let mut start = Start::new(name.clone());
     start.goal = Some("Keep eight places supplied".into());
-    start.state = v(
-        r#"{"beliefs":{},"cost":0,"errors":0,"handled":0,"memory":{},"stock":
-            {"Aarau":90,"Basel":90,"Bern":90,"Brig":90,"Olten":90,"Sion":90,"Thun":90,"Visp":90}}"#,
-    );
+    start.state = v(r#"{"beliefs":{},"cost":0,"errors":0,"handled":0,"memory":{},"stock":
+            {"Aarau":90,"Basel":90,"Bern":90,"Brig":90,"Olten":90,"Sion":90,"Thun":90,"Visp":90}}"#);
     start.meta = Some(v(r#"{"source":"dendrer demo --size","synthetic":true}"#));
     let surroundings = Fixed::new(name.as_str(), MORNING_MS, 250);
     let mut recorder = Recorder::begin(store, &start, Box::new(surroundings))?;
@@ -42,7 +40,7 @@ pub(crate) fn fill_sized(store: &mut dyn Store, ticks: u64) -> Result<DemoRun, E
                 panic!("tick {tick} of the generated run was refused: {}", refused.reason)
             }
         }
-        if tick % BATCH == 0 {
+        if tick.is_multiple_of(BATCH) {
             // One group is on its way to the disk while the next is made.
             let submitted = recorder.submit()?;
             if let Some(before) = under_way.replace(submitted) {
@@ -64,7 +62,7 @@ fn step(tick: u64) -> Intent {
     let pick = |from: &[&'static str], salt: u64| from[(mix(round, salt) % from.len() as u64) as usize];
     let (agent, place, tool) = (pick(&AGENTS, 1), pick(&PLACES, 2), pick(&TOOLS, 3));
     let left = 20 + mix(round, 4) % 160;
-    let failed = mix(round, 5) % 37 == 0;
+    let failed = mix(round, 5).is_multiple_of(37);
     let latency = 40 + mix(tick, 6) % 900;
     let tokens = 120 + mix(tick, 7) % 700;
     let params = Value::record([("day", Value::from(1 + round % 365)), ("place", Value::from(place))]);

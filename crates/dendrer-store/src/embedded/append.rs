@@ -16,7 +16,7 @@ use crate::fence::{self, Known, Log};
 use crate::frame::{self, At, Commit};
 use crate::index::Index;
 use crate::layout::{self, SEGMENT_HEADER, SegmentHeader};
-use crate::segments::{Read, Segments};
+use crate::segments::Segments;
 use crate::tail::Row;
 use crate::values::{ChunkKey, Chunks, INLINE_MAX, Writer};
 
@@ -38,7 +38,6 @@ struct Made {
     frontier: Frontier,
     root: Digest,
     learned: HashMap<ChunkKey, u64>,
-    commit: At,
 }
 
 impl Embedded {
@@ -128,10 +127,9 @@ impl Embedded {
             length: (buffer.len() - group) as u64,
             root,
         };
-        let at = writer.position(buffer.len());
         let learned = writer.fresh;
         commit.write(buffer);
-        Ok(Made { rows, frontier, root, learned, commit: At::from_u64(at) })
+        Ok(Made { rows, frontier, root, learned })
     }
 
     /// The index, where its knowledge of chunks is not void because of an erasure that it does not cover yet.
@@ -171,7 +169,7 @@ impl Embedded {
         self.chunks.learn(made.learned);
         let segment = spot.segment;
         let (frontier, root) = (made.frontier, made.root);
-        self.end = LogEnd { segment, offset: end, commit: Some(made.commit), frontier, root };
+        self.end = LogEnd { segment, offset: end, frontier, root };
         self.summaries.get_mut().unwrap_or_else(PoisonError::into_inner).extend(changed);
     }
 }
@@ -227,7 +225,7 @@ fn put_record(record: &Record, writer: &mut Writer<'_>, out: &mut Vec<u8>) -> u6
             frame::end(out, start);
             writer.position(start)
         }
-        None => put_opened(record, writer, out),
+        None => put_opened(record, None, writer, out),
     };
     let start = frame::begin(out, frame::RECORD);
     layout::write_record(record, out);
@@ -236,12 +234,17 @@ fn put_record(record: &Record, writer: &mut Writer<'_>, out: &mut Vec<u8>) -> u6
 }
 
 /// Writes an opened frame: what is left of a record of which a value is gone. Returns its position.
-pub(super) fn put_opened(record: &Record, writer: &mut Writer<'_>, out: &mut Vec<u8>) -> u64 {
+pub(super) fn put_opened(
+    record: &Record,
+    replaces: Option<u64>,
+    writer: &mut Writer<'_>,
+    out: &mut Vec<u8>,
+) -> u64 {
     let body = record.body();
     let slots: Vec<_> =
         body.fields().iter().map(|field| body.text(field).map(|text| slot(text, writer, out))).collect();
     let start = frame::begin(out, frame::OPENED);
-    out.extend_from_slice(&record.id().0);
+    layout::write_opened_head(&record.id(), replaces, out);
     for (index, (field, slot)) in body.fields().iter().zip(&slots).enumerate() {
         let open = slot.as_ref().zip(body.text(field)).zip(body.salt(index));
         layout::write_opened_field(field, open.as_ref().map(|(_, salt)| *salt), out);
@@ -278,9 +281,4 @@ impl Log for Embedded {
         let indexed = self.index.as_ref().map_or(Ok(None), |index| index.known(position))?;
         Ok(indexed.map(|(kind, tick): (Kind, _)| Known { kind, tick }))
     }
-}
-
-/// Tells whether a frame holds values that are still there.
-pub(super) fn is_full(read: &Read) -> bool {
-    !matches!(read, Read::Frame(frame::VOID, _))
 }

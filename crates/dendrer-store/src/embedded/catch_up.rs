@@ -1,6 +1,5 @@
 //! Reading what was committed since the handle last looked: at open, before an append, on refresh.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use dendrer_object::Digest;
@@ -66,6 +65,7 @@ impl Embedded {
                 None => break,
             }
         }
+        self.judge_suspects()?;
         if holder {
             self.finish_erasures()?;
         }
@@ -122,22 +122,41 @@ impl Embedded {
         if last_look { self.take_damaged(scanner, damage) } else { Ok(Next::Again) }
     }
 
-    /// Reads past damage that hides no leaf of the tree. Nothing is appended behind it by this handle.
+    /// Reads past a frame that cannot be read and hides no leaf of the tree. Whether it is damage or an erasure that
+    /// was interrupted shows when all of the log was read.
     fn take_damaged(&mut self, scanner: &mut Scanner, damage: Damage) -> Result<Next, StoreError> {
-        self.set_trouble(damage.into());
         if let Some(mut again) = self.scanner()? {
             again.tolerant = true;
             let mut group = Group::default();
-            if let End::Commit { at, end, .. } = read_group(&mut again, &mut group)?
+            if let End::Commit { at, commit, end } = read_group(&mut again, &mut group)?
                 && again.frontier.is_some()
             {
+                self.durable = self.durable.max(commit.synced);
+                self.suspects.append(&mut group.damage);
                 self.accept(group, &again, at, end);
+                again.tolerant = false;
                 *scanner = again;
                 return Ok(Next::Group);
             }
         }
+        self.set_trouble(damage.into());
         self.stuck = true;
         Ok(Next::Stop)
+    }
+
+    /// Tells damage from frames that an erasure was about to overwrite.
+    fn judge_suspects(&mut self) -> Result<(), StoreError> {
+        if self.suspects.is_empty() {
+            return Ok(());
+        }
+        let doomed = self.doomed(&self.erasures)?;
+        for damage in std::mem::take(&mut self.suspects) {
+            let is_doomed = damage.frame_at().is_some_and(|at| doomed.all.contains(&at));
+            if !is_doomed {
+                self.set_trouble(damage.into());
+            }
+        }
+        Ok(())
     }
 
     fn accept(&mut self, group: Group, scanner: &Scanner, at: At, end: u64) {
@@ -158,7 +177,7 @@ impl Embedded {
             self.erasures.push(at);
         }
         self.chunks.see(group.shared);
-        self.end = LogEnd { segment: at.segment, offset: end, commit: Some(at), root: frontier.root(), frontier };
+        self.end = LogEnd { segment: at.segment, offset: end, root: frontier.root(), frontier };
     }
 
     fn is_last_segment(&self) -> Result<bool, StoreError> {
@@ -246,47 +265,38 @@ impl Embedded {
     }
 
     /// Finishes erasures that were committed but not carried out, or forgets those that were.
-    fn finish_erasures(&mut self) -> Result<(), StoreError> {
+    pub(super) fn finish_erasures(&mut self) -> Result<(), StoreError> {
         if self.erasures.is_empty() || self.trouble.is_some() {
             return Ok(());
         }
-        let erasures = std::mem::take(&mut self.erasures);
         let mut unfinished = Vec::new();
-        let mut older: HashMap<Digest, Vec<At>> = HashMap::new();
-        for at in erasures {
-            let Read::Frame(frame::OPENED, payload) = self.segments.read(at)? else { continue };
-            let Some(record) = layout::opened_record(&payload) else { continue };
-            let Some(position) = self.find_id(&record)? else { continue };
-            // What an earlier erasure left is gone once a later one is carried out.
-            let before = older.entry(record).or_default();
-            if before.is_empty() {
-                before.extend(self.locate(position)?);
-                before.extend(self.indexed_opened(position)?);
+        for at in &self.erasures {
+            if let Some(replaced) = self.replaced_by(*at)?
+                && !matches!(self.segments.read(replaced)?, Read::Frame(frame::VOID, _))
+            {
+                unfinished.push(*at);
             }
-            for place in before.iter() {
-                if !matches!(self.segments.read(*place)?, Read::Frame(frame::VOID, _)) {
-                    unfinished.push(record);
-                    break;
-                }
+        }
+        if !unfinished.is_empty()
+            && let Err(error) = self.destroy(&unfinished)
+        {
+            if let StoreError::SyncFailed { why } = &error {
+                self.set_trouble(StoreError::SyncFailed { why: why.clone() });
             }
-            before.push(at);
+            return Err(error);
         }
-        if unfinished.is_empty() {
-            return Ok(());
-        }
-        self.destroy(&unfinished)
+        self.erasures.clear();
+        Ok(())
     }
 }
 
 fn read_group(scanner: &mut Scanner, group: &mut Group) -> Result<End, StoreError> {
     scanner.group(&mut |item| match item {
         Item::Record(found) => {
-            // Values that were withheld from the start stand in an opened frame before their record.
-            group.opened.retain(|(at, _)| *at != found.values);
             group.rows.push(Row::new(found.values, found.frame.id, &found.frame.header));
         }
         Item::Opened { at, payload } => {
-            if let Some(record) = layout::opened_record(payload) {
+            if let Some((record, Some(_), _)) = layout::opened_head(payload) {
                 group.opened.push((at, record));
             }
         }

@@ -3,9 +3,9 @@
 //! The order makes a crash harmless: once the opened frame is on disk, readers use it, and the next lock holder
 //! finishes the rest. Values go last, because they are what leads to their chunks.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use dendrer_object::{Digest, Pointer, Record};
+use dendrer_object::{Pointer, Record};
 
 use super::Embedded;
 use super::append::put_opened;
@@ -22,6 +22,17 @@ use crate::values;
 
 /// How much is read at once.
 const WINDOW: usize = 1 << 20;
+
+/// What erasures overwrite.
+#[derive(Debug, Default)]
+pub(super) struct Doomed {
+    /// Values and opened frames that were replaced.
+    values: BTreeSet<u64>,
+    /// Chunks and lists that those use; others may use them too.
+    shared: BTreeSet<u64>,
+    /// Both.
+    pub(super) all: BTreeSet<u64>,
+}
 
 impl Embedded {
     pub(super) fn erase_values(
@@ -43,65 +54,50 @@ impl Embedded {
         let mut left = Vec::with_capacity(places.len());
         for (position, places) in &places {
             let target = self.get(*position)?.ok_or(StoreError::NoPosition(*position))?;
-            left.push(target.without(places));
+            let replaces = match self.opened(&target.id(), *position)? {
+                Some(opened) => Some(opened),
+                None => self.locate(*position)?,
+            };
+            left.push((target.without(places), replaces.map(At::to_u64)));
         }
         let position = self.size();
         let group = std::slice::from_ref(record);
         let changed = fence::check(self, self.info.id, position, group)?;
+        // What is about to be overwritten must be seen to have been on disk, not to be an unfinished end.
+        self.sync_now()?;
         let mut opened = Vec::with_capacity(left.len());
         self.write_group(
             group,
             &mut |writer, out| {
                 opened.clear();
-                opened.extend(left.iter().map(|left| (left.id(), At::from_u64(put_opened(left, writer, out)))));
+                for (left, replaces) in &left {
+                    let at = At::from_u64(put_opened(left, *replaces, writer, out));
+                    opened.push((left.id(), at));
+                }
                 Ok(())
             },
             changed,
         )?;
-        let ids: Vec<Digest> = opened.iter().map(|(id, _)| *id).collect();
-        for (id, at) in opened {
-            self.tail.open(id, at);
-            self.erasures.push(at);
+        for (id, at) in &opened {
+            self.tail.open(*id, *at);
+            self.erasures.push(*at);
         }
         self.chunks.clear();
         self.segments.forget();
         self.sync_now()?;
-        self.destroy(&ids)?;
+        self.finish_erasures()?;
         Ok(position)
     }
 
-    /// Overwrites what stands of records besides their newest opened frame: values, older opened frames, and chunks
-    /// and lists that no living value uses. May be done again after a crash.
-    pub(super) fn destroy(&mut self, records: &[Digest]) -> Result<(), StoreError> {
-        let records: BTreeSet<Digest> = records.iter().copied().collect();
-        let newest = self.newest_opened()?;
-        let mut doomed: BTreeSet<u64> = BTreeSet::new();
-        let mut shared: BTreeSet<u64> = BTreeSet::new();
-        let mut before = None;
-        self.each_frame(&mut |at, kind, payload| {
-            let of_record = match kind {
-                frame::OPENED => layout::opened_record(payload).filter(|id| newest.get(id) != Some(&at)),
-                frame::RECORD => layout::opened_record(payload),
-                _ => None,
-            };
-            if let Some(id) = of_record.filter(|id| records.contains(id) && newest.contains_key(id)) {
-                match (kind, before) {
-                    (frame::OPENED, _) => doomed.insert(at.to_u64()),
-                    (_, Some(values)) if newest.get(&id) != Some(&values) => doomed.insert(values.to_u64()),
-                    _ => false,
-                };
-            }
-            before = Some(at);
-            Ok(())
-        })?;
-        for at in &doomed {
-            self.visit_shared(At::from_u64(*at), &mut |position| shared.insert(position))?;
-        }
-        if !shared.is_empty() {
-            self.keep_living(&newest, &doomed, &mut shared)?;
+    /// Overwrites the frames that opened frames took the place of, and the chunks and lists that only those used. May
+    /// be done again after a crash.
+    pub(super) fn destroy(&mut self, opened: &[At]) -> Result<(), StoreError> {
+        let mut doomed = self.doomed(opened)?;
+        if !doomed.shared.is_empty() {
+            self.keep_living(&mut doomed)?;
         }
         let (mut chunks, mut lists) = (Vec::new(), Vec::new());
-        for position in shared {
+        for position in doomed.shared {
             match self.segments.read(At::from_u64(position))? {
                 Read::Frame(frame::VOID, _) => {}
                 Read::Frame(frame::LIST, _) => lists.push(position),
@@ -109,47 +105,46 @@ impl Embedded {
             }
         }
         self.segments.forget();
-        // A list must stay readable until the chunks that it names are gone.
+        // A list must stay readable until the chunks that it names are gone, and values until both are.
         self.void(chunks)?;
         self.void(lists)?;
-        self.void(doomed)
+        self.void(doomed.values)
     }
 
-    /// Finds the newest opened frame of each record that has one.
-    fn newest_opened(&self) -> Result<HashMap<Digest, At>, StoreError> {
-        let mut newest = HashMap::new();
-        self.each_frame(&mut |at, kind, payload| {
-            if let (frame::OPENED, Some(id)) = (kind, layout::opened_record(payload)) {
-                newest.insert(id, at);
-            }
-            Ok(())
-        })?;
-        Ok(newest)
+    /// Returns which frame an opened frame takes the place of.
+    pub(super) fn replaced_by(&self, opened: At) -> Result<Option<At>, StoreError> {
+        let Read::Frame(frame::OPENED, payload) = self.segments.read(opened)? else { return Ok(None) };
+        let replaced = layout::opened_head(&payload).and_then(|(_, replaces, _)| replaces);
+        // A frame never replaces a later one.
+        Ok(replaced.map(At::from_u64).filter(|at| *at < opened))
     }
 
-    /// Takes out of `shared` what a living value uses.
-    fn keep_living(
-        &self,
-        newest: &HashMap<Digest, At>,
-        doomed: &BTreeSet<u64>,
-        shared: &mut BTreeSet<u64>,
-    ) -> Result<(), StoreError> {
-        let mut looked_into: BTreeSet<u64> = BTreeSet::new();
+    /// Finds what erasures are about to overwrite, or have begun to.
+    pub(super) fn doomed(&self, opened: &[At]) -> Result<Doomed, StoreError> {
+        let mut doomed = Doomed::default();
+        for at in opened {
+            let Some(replaced) = self.replaced_by(*at)? else { continue };
+            doomed.values.insert(replaced.to_u64());
+            self.visit_shared(replaced, &mut |position| doomed.shared.insert(position))?;
+        }
+        doomed.all = doomed.values.union(&doomed.shared).copied().collect();
+        Ok(doomed)
+    }
+
+    /// Takes out what a living value uses.
+    fn keep_living(&self, doomed: &mut Doomed) -> Result<(), StoreError> {
         let mut living = Vec::new();
         self.each_frame(&mut |at, kind, payload| {
-            let is_living = match kind {
-                frame::VALUES => !doomed.contains(&at.to_u64()),
-                frame::OPENED => layout::opened_record(payload).is_some_and(|id| newest.get(&id) == Some(&at)),
-                _ => false,
-            };
-            if is_living && has_list(kind, payload) {
+            // What earlier erasures replaced is void by now, so whatever is there and not doomed is living.
+            if !doomed.values.contains(&at.to_u64()) && has_list(kind, payload) {
                 living.push(at);
             }
             Ok(())
         })?;
+        let mut looked_into: BTreeSet<u64> = BTreeSet::new();
         for at in living {
             self.visit_shared(at, &mut |position| {
-                shared.remove(&position);
+                doomed.shared.remove(&position);
                 looked_into.insert(position)
             })?;
         }
@@ -236,7 +231,7 @@ fn has_list(kind: u8, payload: &[u8]) -> bool {
 fn slots(kind: u8, payload: &[u8]) -> Vec<Slot<'_>> {
     let fields = match kind {
         frame::VALUES => layout::parse_values_all(payload),
-        frame::OPENED => layout::parse_opened_all(payload).map(|(_, fields)| fields),
+        frame::OPENED => layout::parse_opened_all(payload).map(|opened| opened.fields),
         _ => None,
     };
     fields.unwrap_or_default().into_iter().filter_map(|field| field.slot).collect()

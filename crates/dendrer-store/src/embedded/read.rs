@@ -51,8 +51,8 @@ pub(super) fn assemble(
             layout::parse_values(source.payload, pointers.len()).map(|(seed, fields)| (Some(seed), fields))
         }
         frame::OPENED => layout::parse_opened(source.payload, pointers.len())
-            .filter(|(id, _)| *id == frame.id)
-            .map(|(_, fields)| (None, fields)),
+            .filter(|opened| opened.record == frame.id)
+            .map(|opened| (None, opened.fields)),
         _ => None,
     };
     let Some((seed, stored)) = parsed else {
@@ -174,10 +174,6 @@ impl Embedded {
         if let Some(at) = self.tail.opened(id) {
             return Ok(Some(at));
         }
-        self.indexed_opened(position)
-    }
-
-    pub(super) fn indexed_opened(&self, position: u64) -> Result<Option<At>, StoreError> {
         if position >= self.tail.base {
             return Ok(None);
         }
@@ -577,7 +573,7 @@ impl Embedded {
         let pointers = pointers.unwrap_or_default();
         let fields = match *kind {
             frame::VALUES => layout::parse_values(payload, pointers.len()).map(|(_, fields)| fields),
-            _ => layout::parse_opened(payload, pointers.len()).map(|(_, fields)| fields),
+            _ => layout::parse_opened(payload, pointers.len()).map(|opened| opened.fields),
         };
         let fields = fields.unwrap_or_default();
         let delta = pointers.iter().zip(&fields).find(|(pointer, _)| pointer.as_str() == DELTA);

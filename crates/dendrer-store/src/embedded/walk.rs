@@ -3,7 +3,7 @@
 //! Hands over what was read without believing it: nothing is sealed, no index is asked. Goes on behind damage where
 //! that can be done, and says what it had to leave out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use dendrer_object::Digest;
@@ -53,16 +53,23 @@ pub enum WalkItem {
 struct Walk<'a> {
     store: &'a Embedded,
     f: &'a mut dyn FnMut(WalkItem) -> ControlFlow<()>,
-    /// The newest opened frame of each record, found when first needed.
-    opened: Option<HashMap<Digest, At>>,
+    erasures: Option<Erasures>,
     stopped: bool,
+}
+
+/// What erasures left, found when first needed.
+struct Erasures {
+    /// The newest opened frame of each record.
+    newest: HashMap<Digest, At>,
+    /// Frames that are overwritten, or about to be.
+    doomed: BTreeSet<u64>,
 }
 
 impl Embedded {
     /// Walks all frames of all segments in order, until `f` breaks.
     pub fn walk(&self, f: &mut dyn FnMut(WalkItem) -> ControlFlow<()>) -> Result<(), StoreError> {
         self.check_owner()?;
-        let mut walk = Walk { store: self, f, opened: None, stopped: false };
+        let mut walk = Walk { store: self, f, erasures: None, stopped: false };
         let mut position = 0;
         let mut frontier = Some(Frontier::new());
         let numbers = self.segments.numbers()?;
@@ -202,7 +209,7 @@ impl Walk<'_> {
                 Item::Broken(damage) => {
                     // If a record follows, it says whose values these are.
                     if let Some(before) = broken.replace(damage) {
-                        self.say(WalkItem::Damage(before));
+                        failure = self.suspect(before).err().or(failure.take());
                     }
                     values.0 = 0;
                 }
@@ -217,7 +224,7 @@ impl Walk<'_> {
             }
         })?;
         if let Some(damage) = broken {
-            self.say(WalkItem::Damage(damage));
+            self.suspect(damage)?;
         }
         match failure {
             Some(error) => Err(error),
@@ -233,7 +240,8 @@ impl Walk<'_> {
         broken: Option<Box<Damage>>,
     ) -> Result<WalkItem, StoreError> {
         let is_stored = matches!(source.kind, frame::VALUES | frame::OPENED);
-        let opened = if is_stored { None } else { self.opened(&frame.id)? };
+        let newest = |erasures: &Erasures| erasures.newest.get(&frame.id).copied();
+        let opened = if is_stored { None } else { self.erasures().map(newest)? };
         let damage = match (opened, broken) {
             (Some(at), _) => match self.store.segments.read(at)? {
                 Read::Frame(kind, payload) => {
@@ -246,7 +254,7 @@ impl Walk<'_> {
             (None, Some(damage)) if !is_stored => Err(damage),
             (None, broken) => {
                 if let Some(damage) = broken {
-                    self.say(WalkItem::Damage(damage));
+                    self.suspect(damage)?;
                 }
                 assemble(&self.store.segments, source, frame)?
             }
@@ -263,17 +271,30 @@ impl Walk<'_> {
         })
     }
 
-    fn opened(&mut self, id: &Digest) -> Result<Option<At>, StoreError> {
-        if self.opened.is_none() {
+    /// Looks through the log for erasures, once.
+    fn erasures(&mut self) -> Result<&Erasures, StoreError> {
+        if self.erasures.is_none() {
             let mut newest = HashMap::new();
             self.store.each_frame(&mut |at, kind, payload| {
-                if let (frame::OPENED, Some(id)) = (kind, layout::opened_record(payload)) {
+                if let (frame::OPENED, Some((id, Some(_), _))) = (kind, layout::opened_head(payload)) {
                     newest.insert(id, at);
                 }
                 Ok(())
             })?;
-            self.opened = Some(newest);
+            let opened: Vec<At> = newest.values().copied().collect();
+            let doomed = self.store.doomed(&opened)?.all;
+            self.erasures = Some(Erasures { newest, doomed });
         }
-        Ok(self.opened.as_ref().and_then(|opened| opened.get(id).copied()))
+        Ok(self.erasures.as_ref().expect("set above"))
+    }
+
+    /// Passes on damage, unless it is an erasure that was interrupted.
+    fn suspect(&mut self, damage: Box<Damage>) -> Result<(), StoreError> {
+        let at = damage.frame_at();
+        let erasures = self.erasures()?;
+        if !at.is_some_and(|at| erasures.doomed.contains(&at)) {
+            self.say(WalkItem::Damage(damage));
+        }
+        Ok(())
     }
 }

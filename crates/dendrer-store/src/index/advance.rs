@@ -138,15 +138,15 @@ impl Writer<'_> {
                 payload.clear();
                 payload.extend_from_slice(read);
                 is_opened = true;
-                group.opened.push((at, read.to_vec()));
+                if matches!(layout::opened_head(read), Some((_, Some(_), _))) {
+                    group.opened.push((at, read.to_vec()));
+                }
             }
             Item::Shared { at, payload, kind } => {
                 group.chunks.push((self.key.of(kind, payload), at.to_u64()));
             }
             Item::Void | Item::Broken(_) => payload.clear(),
             Item::Record(found) => {
-                // Values that were withheld from the start stand in an opened frame before their record.
-                group.opened.retain(|(at, _)| *at != found.values);
                 match self.row(found, &payload, is_opened) {
                     Ok(row) => group.rows.push(row),
                     Err(error) => failure = Some(error),
@@ -163,7 +163,7 @@ impl Writer<'_> {
         let Found { position, values, frame, .. } = found;
         let pointers = frame.pointers().unwrap_or_default();
         let fields = match is_opened {
-            true => layout::parse_opened(payload, pointers.len()).map(|(_, fields)| fields),
+            true => layout::parse_opened(payload, pointers.len()).map(|opened| opened.fields),
             false => layout::parse_values(payload, pointers.len()).map(|(_, fields)| fields),
         };
         let said = self.said(&pointers, &fields.unwrap_or_default(), values)?;
@@ -195,17 +195,10 @@ impl Writer<'_> {
     /// Adds a group. `false` if it must wait because it erases values that are still there.
     fn put_group(&mut self, group: &Group) -> Result<bool, StoreError> {
         for (_, payload) in &group.opened {
-            let Some((id, _)) = layout::parse_opened_all(payload) else { continue };
-            let found: Option<(i64, Option<i64>)> = self
-                .db
-                .prepare_cached("SELECT frame, opened FROM record WHERE id = ?1 ORDER BY position LIMIT 1")?
-                .query_row([&id.0[..]], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            let Some((values, opened)) = found else { continue };
-            for at in [Some(values), opened].into_iter().flatten() {
-                if !is_void(self.segments, At::from_u64(at as u64))? {
-                    return Ok(false);
-                }
+            if let Some((_, Some(replaced), _)) = layout::opened_head(payload)
+                && !is_void(self.segments, At::from_u64(replaced))?
+            {
+                return Ok(false);
             }
         }
         for (key, frame) in &group.chunks {
@@ -313,13 +306,13 @@ impl Writer<'_> {
 
     /// Removes what an erasure takes from the index: rows made from the values, and everything that may hold a copy.
     fn put_opened(&mut self, at: At, payload: &[u8]) -> Result<(), StoreError> {
-        let Some((id, fields)) = layout::parse_opened_all(payload) else { return Ok(()) };
+        let Some(opened) = layout::parse_opened_all(payload) else { return Ok(()) };
         let found = self
             .db
             .prepare_cached(
                 "SELECT position, run, tick, frame FROM record WHERE id = ?1 ORDER BY position LIMIT 1",
             )?
-            .query_row([&id.0[..]], |row| {
+            .query_row([&opened.record.0[..]], |row| {
                 let run: Option<i64> = row.get(1)?;
                 Ok((row.get::<_, i64>(0)?, run, tick(row, 2)?, row.get::<_, i64>(3)?))
             })
@@ -335,7 +328,7 @@ impl Writer<'_> {
             && let Some(parsed) = layout::RecordFrame::parse(&payload, StoreId([0; 16]))
         {
             kind = Some(parsed.header.kind);
-            said = self.said(&parsed.pointers().unwrap_or_default(), &fields, at)?;
+            said = self.said(&parsed.pointers().unwrap_or_default(), &opened.fields, at)?;
         }
         self.db
             .prepare_cached("UPDATE record SET agent = ?1 WHERE position = ?2")?

@@ -1,0 +1,132 @@
+//! Running the program and looking at what it said.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use dendrer_object::{Value, json};
+
+/// What a run of the program left.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A directory with a home of its own, so that tests never meet a user's keys.
+pub(crate) struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// A place with an empty store.
+    pub(crate) fn with_store() -> Place {
+        let place = Place::new();
+        place.ok(&["init"]);
+        place
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = program(self.path(), args);
+        command.current_dir(self.path());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        ran(self.command(args).stdin(Stdio::null()).output().unwrap())
+    }
+
+    pub(crate) fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
+        let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        let writer = std::thread::spawn(move || {
+            // The program may be done before it has read everything.
+            let _ = stdin.write_all(&input);
+        });
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        ran(output)
+    }
+
+    /// Runs what must succeed, and returns its answer.
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
+        let ran = self.run(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    /// Runs with `--json` and returns the document, whatever the exit code.
+    pub(crate) fn json(&self, args: &[&str]) -> (i32, Value) {
+        let ran = self.run(&[args, &["--json"]].concat());
+        (ran.code, parse(&ran.stdout))
+    }
+}
+
+fn program(home: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dendrer"));
+    command.args(args).env_clear().env("HOME", home).env("TZ", "UTC").env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+fn ran(output: Output) -> Ran {
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Reads the one document of an answer.
+pub(crate) fn parse(text: &str) -> Value {
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1, "exactly one document: {text}");
+    json::parse_tagged(lines[0].as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The demo, made once for all tests that only read it.
+pub(crate) fn demo() -> Demo {
+    static DEMO: OnceLock<PathBuf> = OnceLock::new();
+    let path = DEMO.get_or_init(|| {
+        // Kept until the test program ends; a later test program makes its own.
+        let place = Place::new();
+        place.ok(&["demo", "--no-tour"]);
+        place.dir.keep()
+    });
+    Demo { home: path.clone() }
+}
+
+/// The directory of the demo.
+pub(crate) struct Demo {
+    home: PathBuf,
+}
+
+impl Demo {
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.home.join("dendrer-demo")
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = program(&self.home, args);
+        command.current_dir(self.dir());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        ran(self.command(args).stdin(Stdio::null()).output().unwrap())
+    }
+
+    pub(crate) fn json(&self, args: &[&str]) -> (i32, Value) {
+        let ran = self.run(&[args, &["--json"]].concat());
+        (ran.code, parse(&ran.stdout))
+    }
+}

@@ -1,0 +1,183 @@
+//! The first five minutes: what the demo shows, as a person reads it.
+
+use dendrer_object::Value;
+
+use crate::support::{Place, demo};
+
+#[test]
+fn a_bisect_reads_as_printed() {
+    let ran = demo().run(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant"]);
+    assert_eq!(ran.code, 0);
+    assert_eq!(
+        ran.stdout,
+        r#"predicate  kernel.policy_compliant v1   pure: by construction   monotone: by construction   window: after
+           violated when has(state.policy) && has(state.policy.violated)   digest df253efd44ad
+ends       tick 0 compliant OK      tick 64 violation FAIL
+search     64 ticks, at most 6 probes
+  1/6  tick 32  violation  FAIL    left 1..32
+  2/6  tick 16  compliant  OK      left 17..32
+  3/6  tick 24  violation  FAIL    left 17..24
+  4/6  tick 20  compliant  OK      left 21..24
+  5/6  tick 22  violation  FAIL    left 21..22
+  6/6  tick 21  compliant  OK      left 22
+ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash ac3bc0f0cf59
+  intent "unverified source introduced: a private feed offers barges at half the price"
+  confidence 0.310
+  uncertainty "nobody knows who runs this feed"
+  + sources[2]  "unverified_feed_3"
+  ~ quality_score  0.84 -> 0.62
+  ~ risk_score  0.71 -> 0.83
+  + policy.violated  {"rule":"logistics.risk_within_threshold","tick":22}
+"#
+    );
+}
+
+#[test]
+fn each_command_of_the_tour_ends_as_it_says() {
+    let place = Place::new();
+    let tour = place.ok(&["demo"]);
+    let lines: Vec<&str> = tour.lines().collect();
+    let commands: Vec<(usize, &str)> =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.strip_prefix("  dendrer ")?))).collect();
+    assert_eq!(commands.len(), 5);
+    for (at, command) in commands {
+        let expected = if lines[at + 1].contains("exit code 4") { 4 } else { 0 };
+        let args: Vec<&str> = command.split(' ').collect();
+        let ran = place.command(&args).current_dir(place.path().join("dendrer-demo")).output().unwrap();
+        assert_eq!(ran.status.code(), Some(expected), "{command}");
+    }
+}
+
+#[test]
+fn onsets_are_those_of_the_paper() {
+    for (run, onset, probes) in [
+        ("logistics-run-47", 22, &[32, 16, 24, 20, 22, 21][..]),
+        ("logistics-planner-1", 14, &[32, 16, 8, 12, 14, 13]),
+        ("planning-run-12", 1, &[24, 12, 6, 3, 1]),
+    ] {
+        let (code, answer) = demo().json(&["bisect", run, "--predicate", "kernel.policy_compliant", "--scan"]);
+        assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(onset)), "{run}");
+        assert_eq!(answer.get("scan_onset"), answer.get("onset"), "{run}");
+        let found: Vec<u64> =
+            answer.get("items").unwrap().as_array().unwrap().iter().map(|p| p.get("tick").unwrap().as_u64().unwrap()).collect();
+        assert_eq!(found, probes, "{run}");
+    }
+}
+
+#[test]
+fn a_predicate_that_recovers_is_refused_with_the_turning_ticks() {
+    let ran = demo().run(&["bisect", "logistics-run-47", "--predicate", "state.quality_score < 0.75"]);
+    assert_eq!(ran.code, 6);
+    for part in ["tick 14  violation", "tick 17  ok", "tick 22  violation"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    assert!(ran.stderr.contains("error[E0504]: refusing to bisect with a predicate that can recover"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("note: a wrong tick would look exactly like a right one"));
+}
+
+#[test]
+fn other_outcomes_have_their_own_words_and_codes() {
+    let demo = demo();
+    let never = demo.run(&["bisect", "logistics-run-47", "--predicate", "state.risk_score > 5"]);
+    assert_eq!(never.code, 1);
+    assert!(never.stdout.contains("no violation: tick 0 and tick 64 are both compliant"), "{}", never.stdout);
+    let initial = demo.run(&["bisect", "logistics-run-47", "--holds", "state.risk_score > 5"]);
+    assert_eq!(initial.code, 0);
+    assert!(initial.stdout.contains("the initial state of the range is in violation"), "{}", initial.stdout);
+    let uncertain = demo.run(&["bisect", "logistics-run-47", "--holds", "state.nope == 1"]);
+    assert_eq!(uncertain.code, 6);
+    assert!(uncertain.stderr.contains("error[E0509]") && uncertain.stderr.contains("has(state.nope)"), "{}", uncertain.stderr);
+    let expected = demo.run(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant", "--expect-onset", "21"]);
+    assert_eq!(expected.code, 1);
+    let expected = demo.run(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant", "--expect-onset", "22"]);
+    assert_eq!(expected.code, 0);
+    let anomaly = demo.json(&["bisect", "logistics-run-47", "--anomaly", "kernel.anomaly"]).1;
+    assert_eq!(anomaly.get("onset"), Some(&Value::from(32u64)));
+    let part = demo.json(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant", "--from", "tick", "10", "--to", "tick", "30"]).1;
+    assert_eq!(part.get("onset"), Some(&Value::from(22u64)));
+}
+
+#[test]
+fn verification_says_intact_and_what_that_does_not_prove() {
+    let ran = demo().run(&["verify", "logistics-run-47", "--replay"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("chain      OK    64 of 64 links"));
+    assert!(ran.stdout.contains("replay     OK    64 of 64 states reproduced"));
+    assert!(ran.stdout.contains("INTACT"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("UNWITNESSED (a full rewrite by the key holder would not show)"));
+    let all = demo().run(&["verify", "--all", "--replay"]);
+    assert_eq!(all.code, 0, "{}", all.stdout);
+    assert_eq!(demo().run(&["verify", "logistics-run-47", "--require-witness"]).code, 6);
+}
+
+/// F-35 to F-40: a valid trace verifies, and each kind of corruption is rejected by name.
+#[test]
+fn the_corruption_suite() {
+    let demo = demo();
+    let bundle = demo.dir().join("suite.dnd");
+    let bundle = bundle.to_str().unwrap();
+    assert_eq!(demo.run(&["export", "logistics-run-47", "-o", bundle]).code, 0);
+    assert_eq!(demo.run(&["verify", bundle, "--replay"]).code, 0, "the valid trace");
+    for (file, code, tick) in [
+        ("tampered.dnd", "E0301", Some(18)),
+        ("corrupt/payload.dnd", "E0301", None),
+        ("corrupt/gap.dnd", "E0302", None),
+        ("corrupt/swap.dnd", "E0302", None),
+        ("corrupt/metadata.dnd", "E0301", None),
+    ] {
+        let (exit, answer) = demo.json(&["verify", file]);
+        let findings = answer.get("findings").unwrap().as_array().unwrap();
+        let first = findings.get(0).unwrap();
+        assert_eq!((exit, answer.get("verdict").unwrap().as_str()), (4, Some("TAMPERED")), "{file}");
+        assert_eq!(first.get("code").unwrap().as_str(), Some(code), "{file}: {answer}");
+        if let Some(tick) = tick {
+            assert_eq!(first.get("tick").unwrap().as_u64(), Some(tick), "{file}");
+            let run = answer.get("items").unwrap().as_array().unwrap().get(0).unwrap();
+            assert_eq!(run.get("last_good").unwrap().as_u64(), Some(tick - 1));
+        }
+    }
+    let (exit, good) = demo.json(&["verify", bundle]);
+    let tip = good.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("tip").unwrap().as_str().unwrap().to_owned();
+    assert_eq!(exit, 0);
+    assert_eq!(demo.json(&["verify", bundle, "--tip", &tip]).1.get("verdict").unwrap().as_str(), Some("VERIFIED"));
+    let rewritten = "corrupt/rewritten.dnd";
+    assert_eq!(demo.run(&["verify", rewritten]).code, 0, "a full rewrite with the key is consistent");
+    let (exit, answer) = demo.json(&["verify", rewritten, "--tip", &tip]);
+    assert_eq!(exit, 4);
+    let first = answer.get("findings").unwrap().as_array().unwrap().get(0).unwrap().clone();
+    assert_eq!(first.get("code").unwrap().as_str(), Some("E0304"));
+}
+
+#[test]
+fn reading_verbs_take_a_bundle_and_a_damaged_one_up_to_the_damage() {
+    let demo = demo();
+    let bundle = demo.dir().join("reading.dnd");
+    let bundle = bundle.to_str().unwrap();
+    assert_eq!(demo.run(&["export", "logistics-run-47", "-o", bundle]).code, 0);
+    let at = |tick: &str| format!("{bundle}@{tick}");
+    for (from_bundle, from_store) in [
+        (vec!["log".to_owned(), bundle.to_owned()], vec!["log", "logistics-run-47"]),
+        (vec!["show".to_owned(), at("22")], vec!["show", "logistics-run-47@22"]),
+        (vec!["state".to_owned(), at("tip")], vec!["state", "logistics-run-47@tip"]),
+        (vec!["replay".to_owned(), bundle.to_owned()], vec!["replay", "logistics-run-47"]),
+    ] {
+        let args: Vec<&str> = from_bundle.iter().map(String::as_str).collect();
+        let (a, b) = (demo.run(&args), demo.run(&from_store));
+        assert_eq!((a.code, a.stdout), (0, b.stdout), "{args:?}");
+    }
+    let runs = demo.json(&["runs", bundle]).1;
+    assert_eq!(runs.get("total").unwrap().as_u64(), Some(1));
+    assert_eq!(demo.run(&["log", "tampered.dnd", "--to", "tick", "17"]).code, 0);
+    let beyond = demo.run(&["log", "tampered.dnd"]);
+    assert_eq!(beyond.code, 4);
+    assert!(beyond.stderr.contains("error[E0301]: tick 18 of logistics-run-47 is damaged"), "{}", beyond.stderr);
+}
+
+#[test]
+fn the_demo_is_the_same_bytes_on_every_machine() {
+    let segment = |place: &Place| {
+        place.ok(&["demo", "--no-tour"]);
+        std::fs::read(place.path().join("dendrer-demo/.dendrer/segments/00000000.seg")).unwrap()
+    };
+    assert_eq!(segment(&Place::new()), segment(&Place::new()));
+}

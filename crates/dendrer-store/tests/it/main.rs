@@ -1,0 +1,5 @@
+//! The stores through their public face.
+#![allow(missing_docs, reason = "tests")]
+
+mod conform;
+mod crash;

@@ -1,0 +1,334 @@
+//! The counterexamples of the impossibility argument (dendrer paper 3.3.1), each with what holds against it here; the
+//! vectors of 3.3.3; and the property that bisect finds what looking at every tick finds.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+use std::cell::Cell;
+use std::convert::Infallible;
+
+use dendrer::Trace;
+use dendrer::bisect::{self, Outcome, Probe, Query, search};
+use dendrer::recorder::{Fixed, Recorder};
+use dendrer::verify::{self, Options, Verdict as Checked};
+use dendrer_kernel::predicate::{Predicate, Verdict};
+use dendrer_kernel::reduce::{HostReducer, Purity, ReduceError, Reducer};
+use dendrer_kernel::replay::{Compared, ReplayError};
+use dendrer_kernel::step::{self, Start};
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::note::SigningKey;
+use dendrer_object::record::{Body, Record, cut};
+use dendrer_object::{Intent, Pointer, RunName, StoreId, Value};
+use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
+
+fn info() -> StoreInfo {
+    let id = StoreId([3; 16]);
+    StoreInfo::new(id, SigningKey::from_seed(&id.origin(), [3; 32]).unwrap().verifier_key().clone())
+}
+
+fn run() -> RunName {
+    "r".parse().unwrap()
+}
+
+fn set(path: &str, value: impl Into<Value>) -> Op {
+    Op::set(path.parse().unwrap(), value.into())
+}
+
+/// Records a run that sets `field` to one of the values at each tick.
+fn record(field: &str, values: &[f64]) -> Memory {
+    let mut store = Memory::new(info());
+    let mut start = Start::new(run());
+    start.state = Value::record([(field, Value::from(if field == "quality" { 0.95 } else { 0.5 }))]);
+    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new(field, 0, 1))).unwrap();
+    for value in values {
+        let delta = Delta(vec![Op::set(Pointer::of([field]), Value::from(*value))]);
+        let intent = Intent::new("observation.add".parse().unwrap(), "agent").with_delta(delta);
+        assert!(matches!(recorder.propose(&intent).unwrap(), step::Outcome::Committed(_)));
+    }
+    recorder.commit().unwrap();
+    store
+}
+
+fn ask(store: &Memory, predicate: &Predicate) -> (Vec<u64>, Outcome) {
+    let trace = Trace::open(store, &run()).unwrap();
+    let query = Query { predicate: predicate.clone(), from: 0, to: trace.tip(), scan: false };
+    let report = bisect::bisect(&trace, &query).unwrap();
+    assert!(report.probes.len() as u32 <= report.probes_max);
+    (ticks(&report.probes), report.outcome)
+}
+
+fn ticks(probes: &[Probe]) -> Vec<u64> {
+    probes.iter().map(|probe| probe.tick).collect()
+}
+
+/// The search of the paper on its own: it takes each verdict as it comes.
+fn naive(n: u64, judge: &mut dyn FnMut(u64) -> Verdict) -> (Vec<u64>, Outcome) {
+    let mut probes = Vec::new();
+    let outcome = search(0, n, &mut |tick| Ok::<_, Infallible>(judge(tick)), &mut probes).unwrap();
+    (ticks(&probes), outcome)
+}
+
+fn too_risky() -> Predicate {
+    Predicate::condition("too_risky", "state.risk_score > 0.75").unwrap()
+}
+
+/// D-34: the vector of 3.3.3.
+const VECTOR: [f64; 8] = [0.61, 0.68, 0.71, 0.79, 0.83, 0.87, 0.91, 0.94];
+
+#[test]
+fn the_vector_of_the_paper_is_found_with_its_probes() {
+    let store = record("risk_score", &VECTOR);
+    assert_eq!(ask(&store, &too_risky()), (vec![4, 2, 3], Outcome::Onset(4)));
+}
+
+#[test]
+fn a_predicate_that_oscillates_is_refused_where_the_search_alone_is_wrong() {
+    let store = record("quality", &[0.9, 0.7, 0.8, 0.6, 0.9, 0.7, 0.8, 0.6]);
+    let poor = Predicate::condition("poor", "state.quality < 0.75").unwrap();
+    let trace = Trace::open(&store, &run()).unwrap();
+    let mut judge = |tick| poor.verdict(&trace.at(tick).unwrap().state, None);
+    // Tick 3 is ok again, so tick 2 is no onset, and the search cannot know.
+    assert_eq!(naive(8, &mut judge), (vec![4, 2, 1], Outcome::Onset(2)));
+    assert_eq!(judge(3), Verdict::Ok);
+    let (probes, outcome) = ask(&store, &poor);
+    let Outcome::Recovers(turns) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((probes, turns.len(), turns[0].0, turns[1].0), (vec![], 7, 2, 3));
+}
+
+/// D-22: a trace that can be changed. Tick 12 is written anew so that it looks harmless, its state root with it.
+#[test]
+fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
+    let values: Vec<f64> =
+        (1..=40).map(|tick| if tick < 12 { 0.4 } else { 0.8 + 0.001 * f64::from(tick) }).collect();
+    let store = record("risk_score", &values);
+    assert_eq!(ask(&store, &too_risky()), (vec![20, 10, 15, 12, 11], Outcome::Onset(12)));
+
+    let mut records = Vec::new();
+    store
+        .scan(0..store.tree().size, &mut |_, record| {
+            records.push(record);
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    let at = records.iter().position(|record| record.header().tick == Some(12)).unwrap();
+    records[at] = harmless(&records[at]);
+    let mut frontier = Frontier::new();
+    for record in &records {
+        frontier.push(leaf_hash(&record.entry()));
+    }
+    let tree = TreeHead { size: frontier.size(), root: frontier.root() };
+    let forged = Memory::of_parts(info(), tree, (0..).zip(records).collect());
+
+    // Whoever only has the trace as it is now is told another tick, with the same confidence.
+    assert_eq!(ask(&forged, &too_risky()), (vec![20, 10, 15, 12, 13], Outcome::Onset(13)));
+
+    let report = verify::store(&forged, &Options::default()).unwrap();
+    let findings: Vec<_> = report.findings.iter().map(|finding| (finding.code, finding.tick)).collect();
+    assert_eq!((report.verdict, findings), (Checked::Tampered, vec![("E0302", Some(13))]));
+    assert_eq!(
+        report.runs[0].line.last_good,
+        Some(12),
+        "tick 13 names another record than the one that stands there"
+    );
+    assert_eq!(verify::store(&store, &Options::default()).unwrap().verdict, Checked::Intact);
+}
+
+/// The record as it would be had it set a harmless value.
+fn harmless(record: &Record) -> Record {
+    let mut content = record.content().as_object().cloned().unwrap();
+    content.set("delta", Delta(vec![set("/risk_score", 0.41)]).to_value());
+    content.set("state_root", Value::from(Value::record([("risk_score", Value::from(0.41))]).digest()));
+    Record::seal(
+        record.header().clone(),
+        Body::commit(&cut(&content), record.body().seed().unwrap()).unwrap(),
+    )
+    .unwrap()
+}
+
+/// A reducer that does not see a change of risk the first time it is asked about it.
+#[derive(Default)]
+struct Coin {
+    asked: Cell<u64>,
+}
+
+impl Reducer for Coin {
+    fn name(&self) -> &str {
+        "coin/1"
+    }
+
+    fn purity(&self) -> Purity {
+        Purity::Tested
+    }
+
+    fn reduce(&self, _before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+        self.asked.set(self.asked.get() + 1);
+        let delta = intent.delta.clone().unwrap_or_default();
+        Ok(if self.asked.get() <= 4 { Delta(vec![set("/risk_score", 0.6)]) } else { delta })
+    }
+}
+
+/// D-23: a reducer that is no function. The search goes into the wrong half and never learns of it.
+#[test]
+fn a_reducer_that_is_no_function_sends_the_search_astray_and_is_caught() {
+    let store = record("risk_score", &VECTOR);
+    let trace = Trace::open(&store, &run()).unwrap();
+    let intents: Vec<Intent> = (1..=8).map(|tick| intent_of(&trace.record(tick).unwrap())).collect();
+    let coin = Coin::default();
+    let fold = |tick: u64| {
+        let apply =
+            |state: Value, intent: &Intent| coin.reduce(&state, intent).unwrap().apply(&state).unwrap();
+        intents[..tick as usize].iter().fold(Value::record([("risk_score", Value::from(0.5))]), apply)
+    };
+    let mut judge = |tick| too_risky().verdict(&fold(tick), None);
+    // The first evaluation of tick 4 happened to give a state that is ok, so the search never comes back.
+    assert_eq!(naive(8, &mut judge), (vec![4, 6, 5], Outcome::Onset(5)));
+    assert_eq!(judge(4), Verdict::Violation, "the same tick, evaluated again");
+
+    // Committed states do not change, so the onset read from them does not either.
+    assert_eq!(ask(&store, &too_risky()), (vec![4, 2, 3], Outcome::Onset(4)));
+
+    // Replay compares, first with the record, then one evaluation with another.
+    let replay = |reducer: &dyn Reducer, twice| {
+        let go_on = &mut |_: &step::Head, _: &Record| std::ops::ControlFlow::Continue(());
+        match verify::replay_with(&trace, trace.tip(), reducer, twice, go_on).unwrap() {
+            Err(ReplayError::Divergence(divergence)) => (divergence.tick, divergence.what),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(replay(&Coin::default(), false), (1, Compared::State));
+    // Here the coin turns between two evaluations of the third tick, both of which are compared.
+    let late = Coin { asked: Cell::new(4) };
+    let flaky = Flaky { coin: late, at: 3 };
+    assert_eq!(replay(&flaky, true), (3, Compared::Evaluations));
+
+    // A function of the host program is evaluated twice each time, so it is caught where it is made.
+    let count = Cell::new(0u64);
+    let host = HostReducer::new("counting/1", |_: &Value, _: &Intent| {
+        count.set(count.get() + 1);
+        Ok(Delta(vec![set("/risk_score", count.get())]))
+    });
+    let error = host.reduce(&Value::object(), &intents[0]).unwrap_err();
+    assert!(matches!(error, ReduceError::NotDeterministic { .. }), "{error}");
+}
+
+/// Agrees with the record but for every second evaluation at one tick.
+struct Flaky {
+    coin: Coin,
+    at: u64,
+}
+
+impl Reducer for Flaky {
+    fn name(&self) -> &str {
+        "flaky/1"
+    }
+
+    fn purity(&self) -> Purity {
+        Purity::Tested
+    }
+
+    fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+        let delta = self.coin.reduce(before, intent)?;
+        // Three evaluations for each tick: two to compare and one to make the transition.
+        let asked = self.coin.asked.get() - 4;
+        Ok(if asked == 3 * self.at - 1 { Delta(vec![set("/risk_score", 0.0)]) } else { delta })
+    }
+}
+
+fn intent_of(record: &Record) -> Intent {
+    let delta = Delta::from_value(record.content().get("delta").unwrap()).unwrap();
+    Intent::new(record.header().type_name.clone().unwrap(), "agent").with_delta(delta)
+}
+
+/// D-24: a predicate that asks the world. The same state is good at one time and bad at another.
+#[test]
+fn a_predicate_that_asks_the_world_has_no_stable_partition_and_cannot_be_written() {
+    let store = record("risk_score", &VECTOR);
+    let trace = Trace::open(&store, &run()).unwrap();
+    let calls = Cell::new(0u64);
+    // Stands for a call to a service whose limit changes while the search is under way.
+    let limit_of_the_hour = || {
+        calls.set(calls.get() + 1);
+        if calls.get() == 1 { 0.9 } else { 0.75 }
+    };
+    let mut judge = |tick| {
+        let risk = trace.at(tick).unwrap().state.get("risk_score").and_then(Value::as_f64).unwrap();
+        if risk > limit_of_the_hour() { Verdict::Violation } else { Verdict::Ok }
+    };
+    let first = naive(8, &mut judge);
+    let second = naive(8, &mut judge);
+    assert_eq!((first.1, second.1), (Outcome::Onset(5), Outcome::Onset(4)), "one record, two answers");
+
+    // What asks the world is no expression: there is nothing in the language that could.
+    for text in [
+        "state.risk_score > now()",
+        "state.risk_score > random()",
+        "state.risk_score > rand(1)",
+        "state.risk_score > limit",
+        "state.risk_score > limit()",
+        "state.risk_score > http_get('https://limits.example/now')",
+        "http.get('https://limits.example/now').limit < state.risk_score",
+        "state.risk_score > env('RISK_LIMIT')",
+        "state.risk_score > env.RISK_LIMIT",
+        "state.risk_score > $RISK_LIMIT",
+        "state.risk_score > `cat limit`",
+        "state.risk_score > file('/etc/limit')",
+        "state.risk_score > open('/etc/limit').read()",
+        "state.risk_score > state.read('/etc/limit')",
+        "timestamp('2026-02-23T17:21:05Z') < state.at",
+        "state.at < getHours()",
+        "state.at.getHours() > 3",
+        "ts > 0",
+        "t.ts > 0",
+        "metrics.latency_ms > 3.0",
+        "uuid() == 'x'",
+        "import os",
+        "state.risk_score > 0.75; system('true')",
+        "(state.risk_score = 0.1) > 0.75",
+    ] {
+        for made in [Predicate::condition("p", text), Predicate::holds("p", text)] {
+            let error = made.expect_err(text);
+            assert!(
+                ["E0501", "E0502", "E0505", "E0506"].contains(&error.code),
+                "{text}: {} {error}",
+                error.code
+            );
+        }
+    }
+    // The limit belongs into the state, where it is committed with everything else.
+    let store = record("risk_score", &VECTOR);
+    let committed =
+        Predicate::condition("p", "state.risk_score > (has(state.limit) ? state.limit : 0.75)").unwrap();
+    assert_eq!(ask(&store, &committed).1, Outcome::Onset(4));
+}
+
+/// A sequence that looks like chance and is the same everywhere (splitmix64).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+#[test]
+fn bisect_finds_what_looking_at_every_tick_finds() {
+    let mut chance = Chance(20_260_223);
+    for case in 0..1_000 {
+        let n = 1 + chance.below(70);
+        let onset = chance.below(n + 2);
+        // Beyond the last tick there is no onset; at 0 the first tick breaks it. Before and after, the value wanders.
+        let values: Vec<f64> = (1..=n)
+            .map(|tick| (if tick < onset { 10 } else { 900 } + chance.below(90)) as f64 / 1000.0)
+            .collect();
+        let store = record("risk_score", &values);
+        let first = values.iter().zip(1..).find(|(value, _)| **value > 0.75).map(|(_, tick)| tick);
+        let (probes, outcome) = ask(&store, &too_risky());
+        let expected = first.map_or(Outcome::Never, Outcome::Onset);
+        assert_eq!(outcome, expected, "case {case}: {n} ticks, onset {onset}, probes {probes:?}");
+        assert!(probes.len() as u32 <= bisect::probes_max(n), "case {case}: {probes:?}");
+    }
+}

@@ -1,0 +1,547 @@
+//! Two readers, one format: every bundle is judged by this workspace and by `docs/verify.py`, which was written from
+//! `docs/format.md` alone. They must come to the same verdict, on what is intact and on what is not.
+//!
+//! Needs `python3` with `cryptography`. Where that is missing the tests say SKIPPED and pass, unless
+//! `DENDRER_PYTHON` names an interpreter: then it must work. `scripts/test.sh` sets it.
+
+#![expect(clippy::print_stderr, reason = "a skipped test must say so loudly")]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use dendrer::bundle::{export, open};
+use dendrer::recorder::Fixed;
+use dendrer::verify::{self, Options, Verdict};
+use dendrer::{Recorder, Trace};
+use dendrer_kernel::step::{Anomaly, Start};
+use dendrer_object::bundle::{Bundle, LogItem, Sealed};
+use dendrer_object::json::{parse_door, parse_tagged};
+use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
+use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
+use dendrer_object::record::{Author, Body, Entry, Header, Kind, Link, Record, Rel, Seed, cut};
+use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, Value};
+use dendrer_store::{Memory, Store, StoreInfo};
+
+const STORE: StoreId = StoreId([7; 16]);
+const EDITS: u64 = 10_000;
+
+fn key() -> SigningKey {
+    SigningKey::from_seed(&STORE.origin(), [3; 32]).unwrap()
+}
+
+fn memory() -> Memory {
+    Memory::new(StoreInfo::new(STORE, key().verifier_key().clone()))
+}
+
+fn name(text: &str) -> RunName {
+    text.parse().unwrap()
+}
+
+fn fixed(seed: &str) -> Box<Fixed> {
+    Box::new(Fixed::new(seed, 1_771_867_265_000, 250))
+}
+
+/// Records a run of intents given as JSON, tagged values allowed. Refusals are part of it.
+fn record(store: &mut Memory, run: &str, state: &str, intents: &[&str]) {
+    let mut start = Start::new(name(run));
+    start.state = parse_tagged(state.as_bytes()).unwrap();
+    let mut recorder = Recorder::begin(store, &start, fixed(run)).unwrap();
+    for intent in intents {
+        let value = parse_tagged(intent.as_bytes()).unwrap_or_else(|error| panic!("{intent}: {error}"));
+        recorder.propose(&Intent::from_value(&value, Some("tester")).unwrap()).unwrap();
+    }
+    recorder.commit().unwrap();
+}
+
+const PLAIN: &[&str] = &[
+    r#"{"type":"observation.add","intent":{"description":"look","confidence":0.83},"delta":[{"set":"/risk","value":0.71}]}"#,
+    r#"{"type":"action.request","agent":"buyer","action":{"tool":"search","params":{"q":"steel"}},"metrics":{"tokens_used":12}}"#,
+    r#"{"type":"action.result","agent":"buyer","author":"runtime","result":{"status":"ok","output":[1,2,3]},"delta":[{"append":"/seen","value":"a"}]}"#,
+    r#"{"type":"plan.update","goal":"g-1","delta":[{"add":"/risk","value":0.12}]}"#,
+];
+
+/// Cuts large texts into pieces of 600 bytes.
+fn split(text: &[u8]) -> Vec<usize> {
+    (0..text.len()).step_by(600).collect()
+}
+
+fn bundle_of(store: &mut Memory, runs: &[&str]) -> Vec<u8> {
+    let note = store.sign_checkpoint(&key()).unwrap();
+    let runs: Vec<RunName> = runs.iter().map(|run| name(run)).collect();
+    export(store, &runs, &note).unwrap().write(&split)
+}
+
+/// Signs a log of these records as they stand and bundles those at `keep`, whether or not they make sense together.
+fn forged(records: &[Record], keep: &[usize], runs: &[&str]) -> Bundle {
+    let leaves: Vec<Digest> = records.iter().map(|record| leaf_hash(&record.entry())).collect();
+    let node = from_leaves(&leaves);
+    let root = dendrer_object::merkle::tree_root(leaves.len() as u64, &node).unwrap();
+    let note = Checkpoint::new(&STORE.origin(), leaves.len() as u64, root).unwrap().sign(&key()).unwrap();
+    let mut log = Vec::new();
+    let mut at = 0;
+    while at < records.len() {
+        if keep.contains(&at) {
+            log.push(LogItem::Entry(Entry::parse(&records[at].entry()).unwrap()));
+            at += 1;
+            continue;
+        }
+        let end = (at..records.len()).find(|next| keep.contains(next)).unwrap_or(records.len());
+        let hashes = cover(at as u64..end as u64).map(|subtree| node(subtree).unwrap()).collect();
+        log.push(LogItem::Omitted { count: (end - at) as u64, hashes });
+        at = end;
+    }
+    Bundle {
+        store: STORE,
+        key: key().verifier_key().to_string(),
+        runs: runs.iter().map(|run| name(run)).collect(),
+        size: records.len() as u64,
+        log,
+        records: keep.iter().map(|at| Sealed::of(&records[*at])).collect(),
+        checkpoint: note.to_string(),
+    }
+}
+
+fn all_records(store: &Memory) -> Vec<Record> {
+    (0..store.tree().size).map(|at| store.get(at).unwrap().unwrap()).collect()
+}
+
+fn seal(header: Header, content: &str) -> Record {
+    let content = parse_door(content.as_bytes()).unwrap();
+    let seed = Seed(Digest::of(content.to_string().as_bytes()).0[..16].try_into().unwrap());
+    Record::seal(header, Body::commit(&cut(content.as_object().unwrap()), seed).unwrap()).unwrap()
+}
+
+fn header(kind: Kind, run: &str) -> Header {
+    Header {
+        store: STORE,
+        kind,
+        run: Some(name(run)),
+        tick: None,
+        prev: None,
+        head: None,
+        type_name: None,
+        author: Author::Kernel,
+        ts: Timestamp::from_ms(1_771_867_300_000),
+        links: vec![],
+        pack: None,
+    }
+}
+
+/// A fork of `parent`: its `run` record and the marker that follows it.
+fn fork(parent: &Record, run: &str) -> [Record; 2] {
+    let begin = seal(Header { prev: Some(parent.id()), ..header(Kind::Run, run) }, r#"{"kernel":1,"stage":1}"#);
+    let marker = Header {
+        tick: Some(parent.header().tick.unwrap() + 1),
+        prev: Some(begin.id()),
+        type_name: Some("run.fork".parse().unwrap()),
+        links: vec![Link { rel: Rel::ForkOf, hash: parent.id() }],
+        ..header(Kind::Transition, run)
+    };
+    let marker = seal(marker, r#"{"agent_id":"kernel","delta":[]}"#);
+    [begin, marker]
+}
+
+/// The exit code that this workspace gives a bundle.
+fn rust(text: &[u8], options: &Options) -> u8 {
+    let opened = match open(PathBuf::from("bundle.dnd"), text) {
+        Ok(opened) => opened,
+        Err(error) => return if error.code() == "E0803" { 6 } else { 4 },
+    };
+    match verify::bundle(&opened, options).map(|report| report.verdict) {
+        Ok(Verdict::Verified | Verdict::Intact) => 0,
+        Ok(Verdict::Unverifiable) => 6,
+        Ok(Verdict::Diverged) => 7,
+        Ok(Verdict::Tampered) | Err(_) => 4,
+    }
+}
+
+/// Returns the interpreter, or says why there is none.
+fn python() -> Option<String> {
+    let named = std::env::var("DENDRER_PYTHON").ok();
+    let python = named.clone().unwrap_or_else(|| "python3".to_owned());
+    let works = Command::new(&python)
+        .args(["-c", "import cryptography, sys; sys.exit(sys.version_info < (3, 9))"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    match (works, named) {
+        (true, _) => Some(python),
+        (false, Some(named)) => panic!("DENDRER_PYTHON is {named}, and that is no Python 3.9 with cryptography"),
+        (false, None) => {
+            eprintln!("SKIPPED: no python3 (3.9 or later) with the package cryptography; scripts/test.sh installs it");
+            None
+        }
+    }
+}
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// Runs the program as an auditor would, and returns its exit code and what it printed.
+fn program(python: &str, case: &str, text: &[u8], arguments: &[&str]) -> (u8, String) {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("second-reader-{}-{case}.dnd", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    let output = Command::new(python).arg(docs().join("verify.py")).arg(&path).args(arguments).output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("Traceback"), "{case}: {errors}");
+    let code = output.status.code().expect("verify.py ends by itself");
+    (u8::try_from(code).unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[track_caller]
+fn check(case: &str, text: &[u8], arguments: &[&str], expected: u8) {
+    let argument = |name: &str| {
+        let at = arguments.iter().position(|argument| *argument == name)?;
+        arguments.get(at + 1).copied()
+    };
+    let options = Options {
+        tip: argument("--tip").map(|tip| tip.parse().unwrap()),
+        key: argument("--key").map(|key| key.parse().unwrap()),
+        ..Options::default()
+    };
+    assert_eq!(rust(text, &options), expected, "{case}: this workspace");
+    let Some(python) = python() else { return };
+    let (code, printed) = program(&python, case, text, arguments);
+    assert_eq!(code, expected, "{case}: verify.py says\n{printed}");
+}
+
+#[test]
+fn a_plain_run_is_intact_and_its_tip_and_key_are_compared() {
+    let mut store = memory();
+    record(&mut store, "r", r#"{"risk":0.5}"#, PLAIN);
+    let text = bundle_of(&mut store, &["r"]);
+    let trace = Trace::open(&store, &name("r")).unwrap();
+    let tip = trace.record(trace.tip()).unwrap().id().to_string();
+    let other_key = SigningKey::from_seed(&STORE.origin(), [4; 32]).unwrap().verifier_key().to_string();
+    check("plain", &text, &[], 0);
+    check("tip", &text, &["--tip", &tip], 0);
+    check("wrong-tip", &text, &["--tip", &Digest([1; 32]).to_string()], 4);
+    check("key", &text, &["--key", &key().verifier_key().to_string()], 0);
+    check("wrong-key", &text, &["--key", &other_key], 4);
+    check("cut", &text[..text.len() - 1], &[], 4);
+    check("empty", b"", &[], 4);
+    check("newer", String::from_utf8(text).unwrap().replacen("\"bundle\":1", "\"bundle\":2", 1).as_bytes(), &[], 6);
+}
+
+#[test]
+fn other_runs_can_be_left_out() {
+    let mut store = memory();
+    for run in ["a", "b", "c", "d"] {
+        record(&mut store, run, "{}", &PLAIN[1..3]);
+    }
+    record(&mut store, "empty", "{}", &[]);
+    for runs in [&["a"][..], &["b"], &["d"], &["a", "c"], &["b", "c"], &["empty"], &["a", "b", "c", "d", "empty"]] {
+        check(&runs.join("-"), &bundle_of(&mut store, runs), &[], 0);
+    }
+    check("nothing", &bundle_of(&mut store, &[]), &[], 0);
+}
+
+#[test]
+fn withheld_and_erased_values_are_unverifiable_and_named() {
+    let mut store = memory();
+    record(&mut store, "r", "{}", &PLAIN[1..3]);
+    let records = all_records(&store);
+    let keep: Vec<usize> = (0..records.len()).collect();
+    for places in [&["/result"][..], &["/agent_id"], &["/action/params", "/result/output", "/state_root"]] {
+        let places: Vec<Pointer> = places.iter().map(|place| place.parse().unwrap()).collect();
+        let mut bundle = forged(&records, &keep, &["r"]);
+        bundle.records = records.iter().map(|record| Sealed::of(&record.without(&places))).collect();
+        check("withheld", &bundle.write(&split), &[], 6);
+    }
+    let erase = seal(header(Kind::Erase, "r"), r#"{"about":{"path":"/result"},"reason":"asked"}"#);
+    store.erase(&erase, &[(2, vec!["/result".parse().unwrap()])]).unwrap();
+    check("erased", &bundle_of(&mut store, &["r"]), &[], 6);
+}
+
+#[test]
+fn large_values_stand_in_blobs() {
+    let mut store = memory();
+    let long = "lorem ipsum dolor ".repeat(200);
+    let other = "0123456789".repeat(300);
+    let intent = |text: &str| format!(r#"{{"type":"observation.add","result":{{"text":"{text}","also":["{text}"]}}}}"#);
+    let exactly = |size: usize| intent(&"x".repeat(size - 2));
+    let intents = [intent(&long), intent(&other), intent(&long), exactly(1024), exactly(1025)];
+    record(&mut store, "r", "{}", &intents.each_ref().map(String::as_str));
+    check("blobs", &bundle_of(&mut store, &["r"]), &[], 0);
+}
+
+#[test]
+fn refusals_anomalies_and_a_clock_that_went_back_are_part_of_the_record() {
+    let mut store = memory();
+    let intents = [
+        PLAIN[0],
+        r#"{"type":"run.fork","intent":{"description":"forged"}}"#,
+        r#"{"type":"plan.updat"}"#,
+        r#"{"type":"plan.update","delta":[{"set":"/policy/x","value":1}]}"#,
+        r#"{"type":"plan.update","delta":[{"remove":"/nothing"}]}"#,
+        r#"{"type":"action.result","result":{"status":"ok"}}"#,
+    ];
+    record(&mut store, "r", r#"{"risk":0}"#, &intents);
+    let mut recorder = Recorder::resume(&mut store, &name("r"), Box::new(Fixed::new("later", 5, 1))).unwrap();
+    let anomaly = Anomaly { kind: "tool_failure".into(), message: "no answer".into(), agent: Some("buyer".into()) };
+    recorder.note_anomaly(&anomaly).unwrap();
+    recorder.commit().unwrap();
+    let tip = Trace::open(&store, &name("r")).unwrap().record(4).unwrap();
+    let end = seal(Header { head: Some(tip.id()), ..header(Kind::End, "r") }, r#"{"reason":"done"}"#);
+    store.commit(&[end]).unwrap();
+    check("refusals", &bundle_of(&mut store, &["r"]), &[], 0);
+}
+
+#[test]
+fn numbers_names_and_tagged_values_have_one_spelling_in_both() {
+    let mut store = memory();
+    let state = r#"{"n":[9007199254740991,9007199254740993,-123456789012345678901234567890,1e21,1e-7,0.000001,5e-324,
+        1.7976931348623157e308,-0.0,333333333.33333329,4.5,0.1,1e20,12345678.9,2.2250738585072014e-308],
+        "ä":1,"😀":2,"￿":3,"":4,"a/b~c":"\u0000\u001f\u007f\"\\/é","$$mine":{"$$twice":1},"$$":0}"#;
+    let tagged = r#"{"type":"observation.add","result":{"f":[{"$float":"NaN"},{"$float":"-Infinity"}],
+        "b":{"$bytes":"AAEC_w"},"w":{"$wtf8":"YeCggOmtng"},"g":{"$gap":{"path":"/x","reason":"too large"}},
+        "r":{"$redacted":{"kind":"key","len_class":"32"}},"名前":{"$$x":null}}}"#;
+    let tagged = tagged.replace("YeCggOmtng", &dendrer_object::digest::encode_base64url(b"a\xed\xa0\x80b"));
+    let broken = r#"{"type":"observation.add","result":{"odd":{"\ud800":1,"z":2,"a":{"\udfff x":"\ud83d"}}}}"#;
+    record(&mut store, "r", state, &[&tagged, broken]);
+    check("values", &bundle_of(&mut store, &["r"]), &[], 0);
+}
+
+#[test]
+fn a_fork_needs_the_beginning_of_its_parent() {
+    let mut store = memory();
+    record(&mut store, "p", r#"{"risk":0}"#, PLAIN);
+    record(&mut store, "x", "{}", &PLAIN[1..2]);
+    let at = Trace::open(&store, &name("p")).unwrap().record(2).unwrap();
+    store.commit(&fork(&at, "f")).unwrap();
+    check("fork", &bundle_of(&mut store, &["f"]), &[], 0);
+    check("both", &bundle_of(&mut store, &["f", "p"]), &[], 0);
+    let records = all_records(&store);
+    let own: Vec<usize> = (0..records.len()).filter(|at| records[*at].header().run == Some(name("f"))).collect();
+    check("no-prefix", &forged(&records, &own, &["f"]).write(&split), &[], 6);
+    check("half-a-prefix", &forged(&records, &[&[0, 1][..], &own].concat(), &["f"]).write(&split), &[], 6);
+    check("not-begun", &forged(&records, &[&[1, 2][..], &own].concat(), &["f"]).write(&split), &[], 4);
+}
+
+/// Whoever holds the key can sign anything; what breaks a rule of the chain is still seen.
+#[test]
+fn signed_nonsense_is_not_intact() {
+    let mut store = memory();
+    record(&mut store, "r", r#"{"risk":0}"#, PLAIN);
+    let good = all_records(&store);
+    let end = seal(Header { head: Some(good[4].id()), ..header(Kind::End, "r") }, r#"{"reason":"done"}"#);
+    let order = |places: &[usize]| -> Vec<Record> {
+        places.iter().map(|at| if *at == 9 { end.clone() } else { good[*at].clone() }).collect()
+    };
+    for (case, places, expected) in [
+        ("good", &[0, 1, 2, 3, 4][..], 0),
+        ("closed", &[0, 1, 2, 3, 4, 9], 0),
+        ("gap", &[0, 1, 3, 4], 4),
+        ("swap", &[0, 2, 1, 3, 4], 4),
+        ("repeat", &[0, 1, 1, 2, 3, 4], 4),
+        ("twice", &[0, 1, 2, 0, 3, 4], 4),
+        ("headless", &[1, 2, 3, 4], 4),
+        ("after-end", &[0, 1, 2, 3, 9, 4], 4),
+        ("two-ends", &[0, 1, 2, 3, 4, 9, 9], 4),
+    ] {
+        let records = order(places);
+        let keep: Vec<usize> = (0..records.len()).collect();
+        check(case, &forged(&records, &keep, &["r"]).write(&split), &[], expected);
+    }
+    let mut bundle = forged(&good, &[0, 1, 2, 3, 4], &["r"]);
+    bundle.runs = vec![name("other")];
+    check("label", &bundle.write(&split), &[], 4);
+    let mut bundle = forged(&good, &[0, 1, 2, 3, 4], &["r"]);
+    bundle.records.swap(1, 2);
+    check("records-swapped", &bundle.write(&split), &[], 4);
+}
+
+#[test]
+fn witnesses_may_sign_beside_the_log_and_another_key_alone_may_not() {
+    let mut store = memory();
+    record(&mut store, "r", r#"{"risk":0}"#, PLAIN);
+    let records = all_records(&store);
+    let mut bundle = forged(&records, &[0, 1, 2, 3, 4], &["r"]);
+    let checkpoint = Checkpoint::new(&STORE.origin(), 5, store.tree().root).unwrap();
+    let witness = SigningKey::from_seed("witness.example", [5; 32]).unwrap();
+    let mut note = checkpoint.sign(&key()).unwrap();
+    note.add_signature(&witness).unwrap();
+    let notes: [(&str, SignedNote, u8); 3] = [
+        ("witnessed", note, 0),
+        ("witness-alone", checkpoint.sign(&witness).unwrap(), 4),
+        ("smaller", Checkpoint::new(&STORE.origin(), 4, store.tree().root).unwrap().sign(&key()).unwrap(), 4),
+    ];
+    for (case, note, expected) in notes {
+        bundle.checkpoint = note.to_string();
+        check(case, &bundle.write(&split), &[], expected);
+    }
+}
+
+/// Both sides draw the same edits: xorshift64* from one seed.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
+    }
+
+    /// Changes one byte, takes one out, or puts one in.
+    fn edit(&mut self, text: &[u8]) -> Vec<u8> {
+        let mut edited = text.to_vec();
+        let (what, at, change) = (self.below(8), self.below(text.len()), 1 + self.below(255) as u8);
+        match what {
+            0 => drop(edited.remove(at)),
+            1 => edited.insert(at, change),
+            _ => edited[at] ^= change,
+        }
+        edited
+    }
+}
+
+/// Judges as many edits of a file as it is told, in one process; prints one digit for each.
+const DRIVER: &str = r#"
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import verify
+text, state, out = sys.stdin.buffer.read(), int(sys.argv[2]), []
+def below(end):
+    global state
+    state ^= state >> 12
+    state ^= state << 25 & 2**64 - 1
+    state ^= state >> 27
+    return ((state * 0x2545F4914F6CDD1D & 2**64 - 1) >> 33) % end
+for _ in range(int(sys.argv[3])):
+    edited, what, at, change = bytearray(text), below(8), below(len(text)), 1 + below(255)
+    if what == 0: del edited[at]
+    elif what == 1: edited.insert(at, change)
+    else: edited[at] ^= change
+    try: out.append(str(verify.check(bytes(edited))[0]))
+    except Exception: out.append("4")
+print("".join(out))
+"#;
+
+fn judge_in_python(python: &str, text: &[u8], seed: u64, count: u64) -> Vec<u8> {
+    let mut child = Command::new(python)
+        .args(["-c", DRIVER, docs().to_str().unwrap(), &seed.to_string(), &count.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    output.stdout.trim_ascii().iter().map(|digit| digit - b'0').collect()
+}
+
+#[track_caller]
+fn check_edits(text: &[u8], base: u8, count: u64) {
+    let seed = 0x00DE_4DE5_u64 + text.len() as u64;
+    assert_eq!(rust(text, &Options::default()), base);
+    let mut draw = Draw(seed);
+    let edits: Vec<Vec<u8>> = (0..count).map(|_| draw.edit(text)).collect();
+    let here: Vec<u8> = edits.iter().map(|edited| rust(edited, &Options::default())).collect();
+    let show = |at: usize| {
+        let edited = &edits[at];
+        let from = edited.iter().zip(text).position(|(a, b)| a != b).unwrap_or(edited.len());
+        let around = from.saturating_sub(40)..(from + 40).min(edited.len());
+        format!("edit {at} (seed {seed}) at byte {from}: {}", String::from_utf8_lossy(&edited[around]))
+    };
+    for (at, code) in here.iter().enumerate() {
+        assert_ne!(*code, 0, "{}", show(at));
+    }
+    let Some(python) = python() else { return };
+    let there = judge_in_python(&python, text, seed, count);
+    assert_eq!(there.len(), here.len());
+    for (at, (a, b)) in here.iter().zip(&there).enumerate() {
+        assert_eq!(a, b, "this workspace and verify.py differ: {}", show(at));
+    }
+}
+
+#[test]
+fn no_byte_of_a_bundle_can_change_unseen_by_either_reader() {
+    let mut store = memory();
+    record(&mut store, "other", "{}", &PLAIN[1..2]);
+    let long = format!(r#"{{"type":"observation.add","result":{{"é":"{}","n":1e21}}}}"#, "ab".repeat(520));
+    record(&mut store, "r", r#"{"risk":9007199254740993}"#, &[&long, r#"{"type":"nonsense"}"#]);
+    record(&mut store, "more", "{}", &[]);
+    check_edits(&bundle_of(&mut store, &["r"]), 0, EDITS);
+}
+
+#[test]
+fn no_byte_of_a_bundle_with_withheld_values_can_change_unseen_by_either_reader() {
+    let mut store = memory();
+    record(&mut store, "r", "{}", &PLAIN[1..3]);
+    let records = all_records(&store);
+    let mut bundle = forged(&records, &[0, 1, 2], &["r"]);
+    let places: Vec<Pointer> = vec!["/result".parse().unwrap()];
+    bundle.records = records.iter().map(|record| Sealed::of(&record.without(&places))).collect();
+    check_edits(&bundle.write(&split), 6, EDITS / 4);
+}
+
+/// The line that says for which runs a bundle was made is a label: no digest covers it. Where it names another run
+/// that is in the bundle too, both readers take it. What they print is then about that run, with its own tip.
+#[test]
+fn the_list_of_runs_is_a_label_and_not_evidence() {
+    let mut store = memory();
+    record(&mut store, "a", "{}", &PLAIN[1..2]);
+    record(&mut store, "b", "{}", &PLAIN[2..3]);
+    let text = String::from_utf8(bundle_of(&mut store, &["a", "b"])).unwrap();
+    let edited = text.replacen(r#""runs":["a","b"]"#, r#""runs":["a","a"]"#, 1);
+    assert_ne!(edited, text);
+    check("label-edited", edited.as_bytes(), &[], 0);
+}
+
+#[test]
+fn what_is_no_bundle_gets_a_verdict_and_no_traceback() {
+    let Some(python) = python() else { return };
+    let deep = "[".repeat(100_000);
+    let long = format!("{{\"bundle\":1,\"size\":{}}}\n", "9".repeat(10_000));
+    for (at, text) in ["\n", "{}\n", "null\n", "\u{feff}{}\n", "{\"bundle\":1}\n", "[1]\n", &deep, &long, "\0\n"].iter().enumerate() {
+        let (code, _) = program(&python, &format!("nonsense-{at}"), text.as_bytes(), &[]);
+        assert_eq!(code, 4, "{at}");
+        assert_eq!(rust(text.as_bytes(), &Options::default()), 4, "{at}");
+    }
+    let usage = Command::new(&python).arg(docs().join("verify.py")).output().unwrap();
+    assert_eq!(usage.status.code(), Some(2));
+    let missing = Command::new(&python).arg(docs().join("verify.py")).arg("no/such/file.dnd").output().unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+}
+
+/// The promise of the design: a second reader is small enough to be read at one sitting.
+#[test]
+fn verify_py_stays_small() {
+    let text = std::fs::read_to_string(docs().join("verify.py")).unwrap();
+    assert!(text.lines().count() <= 150, "{} lines", text.lines().count());
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    let imports: Vec<&str> = text.lines().filter(|line| line.contains("import ")).collect();
+    assert_eq!(imports.len(), 2, "the standard library and one package: {imports:?}");
+}
+
+/// The text of a number is its identity, so both must print every double alike, not only those of the vectors.
+#[test]
+fn doubles_are_spelled_alike() {
+    let Some(python) = python() else { return };
+    let mut draw = Draw(20_260_223);
+    let mut bits = || (draw.below(1 << 31) as u64) << 33 ^ (draw.below(1 << 31) as u64) << 8 ^ draw.below(256) as u64;
+    // Half of them anywhere, half of them near where the spelling changes.
+    let near = |n: u64| f64::from_bits(n % (1 << 52) | (1023 + n % 72) << 52) * if n % 3 == 0 { 1e-9 } else { 1.0 };
+    let doubles: Vec<f64> = (0..20_000).map(|at| if at % 2 == 0 { f64::from_bits(bits()) } else { near(bits()) }).collect();
+    let doubles: Vec<f64> = doubles.into_iter().filter(|double| double.is_finite()).collect();
+    let script = "import sys, struct\nsys.dont_write_bytecode = True\nsys.path.insert(0, sys.argv[1])\nimport verify\n\
+        for line in sys.stdin: print(verify.number(struct.unpack('>d', bytes.fromhex(line.strip()))[0]))";
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("doubles-{}", std::process::id()));
+    let lines: String = doubles.iter().map(|double| format!("{:016x}\n", double.to_bits())).collect();
+    std::fs::write(&path, lines).unwrap();
+    let input = std::fs::File::open(&path).unwrap();
+    let output = Command::new(python).args(["-c", script, docs().to_str().unwrap()]).stdin(input).output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let there = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(there.lines().count(), doubles.len());
+    for (double, there) in doubles.iter().zip(there.lines()) {
+        // Zero is the one double with two spellings; the sign is dropped at the door.
+        let there = if there == "-0" { "0" } else { there };
+        assert_eq!(Value::from(*double).to_string(), there, "{double:e}");
+    }
+}
