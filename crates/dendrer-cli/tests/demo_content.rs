@@ -8,6 +8,7 @@ mod demo;
 use std::path::PathBuf;
 
 use dendrer::bisect::{self, Outcome, Query};
+use dendrer::recorder::{Fixed, begin_log};
 use dendrer::verify::{self, Options, Verdict};
 use dendrer::{Trace, bundle};
 use dendrer_kernel::predicate::Predicate;
@@ -17,6 +18,7 @@ use dendrer_store::{Memory, Store};
 
 fn filled() -> Memory {
     let mut store = Memory::new(demo::store_info());
+    begin_log(&mut store, &mut Fixed::new("demo", 0, 1)).unwrap();
     demo::fill(&mut store).unwrap();
     store.sign_checkpoint(&demo::key()).unwrap();
     store
@@ -29,7 +31,7 @@ fn name(text: &str) -> RunName {
 fn export(store: &Memory, runs: &[&str]) -> Vec<u8> {
     let runs: Vec<RunName> = runs.iter().map(|run| name(run)).collect();
     let bundle = bundle::export(store, &runs, &store.checkpoint().unwrap().unwrap()).unwrap();
-    bundle.write(&|_| Vec::new())
+    bundle.write(&dendrer_store::split)
 }
 
 fn ask(store: &Memory, run: &str, predicate: Predicate) -> (Vec<u64>, Outcome) {
@@ -206,8 +208,11 @@ fn demo_runs_verify_and_replay() {
     }
 }
 
+/// The code of a finding and the tick it names.
+type Found = (&'static str, Option<u64>);
+
 /// What verification says of a file: the verdict, each finding's code and tick, and the last good tick.
-fn judge(text: &[u8], tip: Option<Digest>) -> (Verdict, Vec<(&'static str, Option<u64>)>, Option<u64>) {
+fn judge(text: &[u8], tip: Option<Digest>) -> (Verdict, Vec<Found>, Option<u64>) {
     let opened = bundle::open(PathBuf::from("x.dnd"), text).unwrap();
     let report = verify::bundle(&opened, &Options { tip, replay: true, ..Options::default() }).unwrap();
     let findings = report.findings.iter().map(|finding| (finding.code, finding.tick)).collect();
@@ -223,7 +228,7 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
     assert_eq!(judge(&good, Some(tip)), (Verdict::Verified, vec![], Some(64)));
 
     let files = demo::damaged(&good).unwrap();
-    let expected: [(&str, &[(&str, Option<u64>)], u64); 5] = [
+    let expected: [(&str, &[Found], u64); 5] = [
         ("tampered.dnd", &[("E0301", Some(18))], 17),
         ("corrupt/payload.dnd", &[("E0301", Some(22))], 21),
         ("corrupt/gap.dnd", &[("E0302", Some(31)), ("E0303", None), ("E0303", None)], 29),

@@ -12,7 +12,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::record::{self, Author, Body, Header, Kind, Link, Record, Rel, SealError, Seed};
+use dendrer_object::record::{self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed};
+use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
 
 use crate::counters::Counters;
@@ -379,20 +380,124 @@ pub fn step_with(
     inputs: Inputs,
     reducer: &dyn Reducer,
 ) -> Result<Outcome, SealError> {
+    let mut outcomes = Vec::with_capacity(1);
+    step_each(head, &[(intent, inputs)], reducer, &mut outcomes)?;
+    Ok(outcomes.pop().expect("one for one"))
+}
+
+/// As [`step_with`] for several intents in order: the same records, at less cost. What came out before an intent
+/// that cannot be sealed is in `outcomes`, and the head stands there.
+pub fn step_each(
+    head: &mut Head,
+    intents: &[(&Intent, Inputs)],
+    reducer: &dyn Reducer,
+    outcomes: &mut Vec<Outcome>,
+) -> Result<(), SealError> {
+    let mut prepared = Vec::with_capacity(intents.len());
+    let mut failed = Ok(());
+    for (intent, inputs) in intents {
+        match prepare(head, intent, *inputs, reducer) {
+            Ok(next) => {
+                let is_forged = next.is_forged();
+                prepared.push(next);
+                if is_forged {
+                    // The anomaly that follows names the refusal, so everything up to it needs its id now.
+                    seal_each(head, &mut prepared, outcomes);
+                    failed = add_forgery(head, intent, *inputs, outcomes);
+                }
+            }
+            Err(error) => failed = Err(error),
+        }
+        if failed.is_err() {
+            break;
+        }
+    }
+    seal_each(head, &mut prepared, outcomes);
+    failed
+}
+
+/// Judges and reduces one intent. Whatever needs no id is done here; the head has moved but for ids.
+fn prepare(head: &mut Head, intent: &Intent, inputs: Inputs, reducer: &dyn Reducer) -> Result<Prepared, SealError> {
     if let Err(reason) = judge(head, intent) {
-        return refuse(head, intent, reason, inputs);
+        return draft_refusal(head, intent, reason, inputs);
     }
     let reduced = reducer.reduce(&head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
     let (state, delta, note) = match reduced {
         Ok((state, delta)) => (state, delta, None),
         Err(error) if head.stage >= Stage::Contracts => {
-            return refuse(head, intent, Reason::Reduce(error), inputs);
+            return draft_refusal(head, intent, Reason::Reduce(error), inputs);
         }
         // A recorder below stage 2 keeps what happened; the state just does not follow (design, section 5).
         Err(error) => (head.state.clone(), Delta::default(), Some(reducer_note(&error, intent))),
     };
     let change = Change { state, delta, notes: note.into_iter().collect() };
-    commit(head, Transition::of(intent), change, inputs).map(Outcome::Committed)
+    draft_transition(head, Transition::of(intent), change, inputs)
+}
+
+/// A record that lacks only what comes before it.
+struct Prepared {
+    draft: Draft,
+    agent: Arc<str>,
+    seq: u64,
+    /// Why it is a refusal and not a transition.
+    reason: Option<Reason>,
+}
+
+impl Prepared {
+    fn is_forged(&self) -> bool {
+        matches!(self.reason, Some(Reason::Authorship(AuthorshipError::Forged(..))))
+    }
+}
+
+/// Gives prepared records their place in the chain, in order, and with it their ids.
+fn seal_each(head: &mut Head, prepared: &mut Vec<Prepared>, outcomes: &mut Vec<Outcome>) {
+    let (drafts, rest): (Vec<_>, Vec<_>) =
+        prepared.drain(..).map(|next| (next.draft, (next.agent, next.seq, next.reason))).unzip();
+    for ((header, body), (agent, seq, reason)) in Draft::commit_each(drafts).into_iter().zip(rest) {
+        let record = seal_onto(head, header, body, agent, seq);
+        outcomes.push(match reason {
+            None => Outcome::Committed(record),
+            Some(reason) => Outcome::Refused(Refused { reason, refusal: record, anomaly: None }),
+        });
+    }
+}
+
+/// Seals one record onto the head. The only place where a transition comes into being.
+fn seal_onto(head: &mut Head, mut header: Header, body: Body, agent: Arc<str>, seq: u64) -> Record {
+    const CHECKED: &str = "everything but its place was checked when it was drafted";
+    if header.kind == Kind::Refusal {
+        header.head = Some(head.id);
+        return Record::seal(header, body).expect(CHECKED);
+    }
+    // The agent's own branch: a link to its last record where that is not `prev` anyway.
+    let last = head.agents.get(&agent).filter(|last| seq > 1 && last.id != head.id).map(|last| last.id);
+    header.links.extend(last.map(|hash| Link { rel: Rel::Predecessor, hash }));
+    header.links.sort_unstable();
+    header.links.dedup();
+    header.prev = Some(head.id);
+    let record = Record::seal(header, body).expect(CHECKED);
+    head.id = record.id();
+    head.agents.insert(agent, AgentHead { seq, id: record.id() });
+    record
+}
+
+/// Puts the `kernel.anomaly` on record that a forged type brings about.
+fn add_forgery(
+    head: &mut Head,
+    intent: &Intent,
+    inputs: Inputs,
+    outcomes: &mut [Outcome],
+) -> Result<(), SealError> {
+    let Some(Outcome::Refused(refused)) = outcomes.last_mut() else { return Ok(()) };
+    let entry = Value::record([
+        ("agent_id", Value::String(Arc::clone(&intent.agent))),
+        ("kind", Value::from("forged_type")),
+        ("message", Value::from(refused.reason.to_string())),
+        ("refusal", Value::from(refused.refusal.id())),
+        ("type", Value::from(intent.type_name.as_str())),
+    ]);
+    refused.anomaly = Some(make_anomaly(head, entry, Inputs { seed: second_seed(inputs.seed), ..inputs })?);
+    Ok(())
 }
 
 fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
@@ -425,7 +530,9 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
         members: vec![("anomalies".into(), Value::array([entry]))],
         links: Vec::new(),
     };
-    commit(head, transition, Change { state, delta, notes: Vec::new() }, inputs)
+    let prepared = draft_transition(head, transition, Change { state, delta, notes: Vec::new() }, inputs)?;
+    let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
+    Ok(seal_onto(head, header, body, prepared.agent, prepared.seq))
 }
 
 fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
@@ -481,15 +588,21 @@ struct Change {
     notes: Vec<Value>,
 }
 
-/// Seals a transition onto the head. The only place where one comes into being.
-fn commit(head: &mut Head, mut what: Transition, mut change: Change, inputs: Inputs) -> Result<Record, SealError> {
+/// Drafts a transition and moves the head on, but for its id.
+fn draft_transition(
+    head: &mut Head,
+    what: Transition,
+    mut change: Change,
+    inputs: Inputs,
+) -> Result<Prepared, SealError> {
     enforce_policy(head, &mut change);
     let ts = clamp_clock(head, inputs.clock, &mut change.notes);
-    let (seq, links) = branch(head, &what.agent, std::mem::take(&mut what.links));
+    let seq = head.agents.get(&what.agent).map_or(1, |last| last.seq + 1);
     let mut content = what.members;
     if !change.notes.is_empty() {
         let listed = content.iter().position(|(name, _)| &**name == "anomalies").map(|at| content.remove(at).1);
-        let listed = listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect::<Vec<_>>();
+        let listed: Vec<Value> =
+            listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect();
         content.push(("anomalies".into(), Value::array(listed.into_iter().chain(change.notes))));
     }
     content.push(("agent_id".into(), Value::String(Arc::clone(&what.agent))));
@@ -502,23 +615,31 @@ fn commit(head: &mut Head, mut what: Transition, mut change: Change, inputs: Inp
         kind: Kind::Transition,
         run: Some(head.run.clone()),
         tick: Some(head.tick + 1),
-        prev: Some(head.id),
+        prev: None,
         head: None,
         type_name: Some(what.type_name.clone()),
         author: what.author,
         ts,
-        links,
+        links: what.links,
         pack: head.pack,
     };
-    let content = Value::record(content);
-    let record = seal_value(header, &content, inputs.seed)?;
-    head.counters.add(what.type_name.as_str(), &content);
-    head.agents.insert(what.agent, AgentHead { seq, id: record.id() });
+    let content: Object = content.into_iter().collect();
+    let draft = draft(header, &content, inputs.seed)?;
+    head.counters.add(what.type_name.as_str(), &Value::Object(content));
+    // The id follows when the record is sealed; until then nobody looks at it.
+    head.agents.entry(Arc::clone(&what.agent)).or_insert(AgentHead { seq, id: head.id }).seq = seq;
     head.tick += 1;
-    head.id = record.id();
     head.ts = ts;
     head.state = change.state;
-    Ok(record)
+    Ok(Prepared { draft, agent: what.agent, seq, reason: None })
+}
+
+/// Drafts a record, leaving room for the one link that sealing may add.
+fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealError> {
+    if header.links.len() >= LINKS_MAX {
+        return Err(SealError::Shape { kind: header.kind, rule: "has at most 255 links of its own" });
+    }
+    Draft::new(header, &record::cut(content), seed)
 }
 
 /// Latches the first policy rule that does not hold in the state after (design, section 7).
@@ -546,48 +667,19 @@ fn clamp_clock(head: &Head, clock: Timestamp, notes: &mut Vec<Value>) -> Timesta
     head.ts
 }
 
-/// Continues the agent's own branch: its next seq, and a link to its last record where that is not `prev`.
-fn branch(head: &Head, agent: &Arc<str>, mut links: Vec<Link>) -> (u64, Vec<Link>) {
-    let last = head.agents.get(agent);
-    if let Some(last) = last.filter(|last| last.id != head.id) {
-        links.push(Link { rel: Rel::Predecessor, hash: last.id });
-    }
-    links.sort_unstable();
-    links.dedup();
-    (last.map_or(1, |last| last.seq + 1), links)
-}
-
-fn refuse(head: &mut Head, intent: &Intent, reason: Reason, inputs: Inputs) -> Result<Outcome, SealError> {
-    let refusal = make_refusal(head, intent, &reason, inputs)?;
-    let anomaly = match &reason {
-        Reason::Authorship(AuthorshipError::Forged(type_name, _)) => {
-            let entry = Value::record([
-                ("agent_id", Value::String(Arc::clone(&intent.agent))),
-                ("kind", Value::from("forged_type")),
-                ("message", Value::from(reason.to_string())),
-                ("refusal", Value::from(refusal.id())),
-                ("type", Value::from(type_name.as_str())),
-            ]);
-            Some(make_anomaly(head, entry, Inputs { seed: second_seed(inputs.seed), ..inputs })?)
-        }
-        _ => None,
-    };
-    Ok(Outcome::Refused(Refused { reason, refusal, anomaly }))
-}
-
 /// One step may make two records. Their salts must not be related to each other by anyone who has only one.
 fn second_seed(seed: Seed) -> Seed {
     let digest = Digest::of_parts(&[b"dendrer/second-seed/v1\n", &seed.0]);
     Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
 }
 
-fn make_refusal(head: &Head, intent: &Intent, reason: &Reason, inputs: Inputs) -> Result<Record, SealError> {
+fn draft_refusal(head: &Head, intent: &Intent, reason: Reason, inputs: Inputs) -> Result<Prepared, SealError> {
     let mut content = intent.members.clone();
     content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
     content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
     content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
-    let reason = Value::record([("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))]);
-    content.push(("reason".into(), reason));
+    let why = Value::record([("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))]);
+    content.push(("reason".into(), why));
     let mut links = intent.links.clone();
     links.sort_unstable();
     links.dedup();
@@ -597,14 +689,15 @@ fn make_refusal(head: &Head, intent: &Intent, reason: &Reason, inputs: Inputs) -
         run: Some(head.run.clone()),
         tick: None,
         prev: None,
-        head: Some(head.id),
+        head: None,
         type_name: Some(intent.type_name.clone()),
         author: intent.author,
         ts: inputs.clock.max(head.ts),
         links,
         pack: head.pack,
     };
-    seal_value(header, &Value::record(content), inputs.seed)
+    let draft = draft(header, &content.into_iter().collect(), inputs.seed)?;
+    Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
 }
 
 fn seal(header: Header, content: Vec<(&str, Value)>, seed: Seed) -> Result<Record, SealError> {

@@ -10,8 +10,9 @@
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use crate::digest::{Digest, decode_base64url, encode_base64url};
+use crate::digest::{self, Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError, VALUE_SIZE_MAX};
 use crate::name::{RunName, StoreId, TypeName};
 use crate::pointer::Pointer;
@@ -61,22 +62,24 @@ impl Seed {
     /// Derives the salts of the first `count` fields, in the order of the header (`docs/format.md`, "Fields").
     /// Each digest gives two salts.
     pub fn salts(&self, count: usize) -> Vec<Salt> {
-        let pairs = count.div_ceil(2);
-        let preimages: Vec<[u8; 36]> = (0..pairs as u32)
-            .map(|pair| {
-                let mut preimage = [0; 36];
-                preimage[..16].copy_from_slice(SALT_TAG);
-                preimage[16..32].copy_from_slice(&self.0);
-                preimage[32..].copy_from_slice(&pair.to_be_bytes());
-                preimage
-            })
-            .collect();
-        let halves = preimages.iter().flat_map(|preimage| {
-            let digest = Digest::of(preimage).0;
+        let halves = self.preimages(count).flat_map(|preimage| {
+            let digest = Digest::of(&preimage).0;
             let half = |range: Range<usize>| Salt(digest[range].try_into().expect("half of 32 bytes"));
             [half(0..16), half(16..32)]
         });
         halves.take(count).collect()
+    }
+
+    /// What is hashed for the salts of `count` fields, one for two of them.
+    fn preimages(&self, count: usize) -> impl Iterator<Item = [u8; 36]> + use<> {
+        let seed = self.0;
+        (0..count.div_ceil(2) as u32).map(move |pair| {
+            let mut preimage = [0; 36];
+            preimage[..16].copy_from_slice(SALT_TAG);
+            preimage[16..32].copy_from_slice(&seed);
+            preimage[32..].copy_from_slice(&pair.to_be_bytes());
+            preimage
+        })
     }
 }
 
@@ -220,6 +223,36 @@ pub struct Body {
     seed: Option<Seed>,
 }
 
+/// Places and ranges of texts, the texts, and the seed: what a body is made of.
+pub type TextsOfBody = (Vec<(Pointer, Range<usize>)>, Vec<u8>, Seed);
+
+/// A header and content on their way to becoming a record: checked and written out, not yet hashed. It has no id,
+/// and its header can still be told what comes before it.
+#[derive(Debug)]
+pub struct Draft {
+    /// The header; `prev`, `head` and links are set when the record before it is known.
+    pub header: Header,
+    texts: TextsOfBody,
+}
+
+impl Draft {
+    /// Writes content out, a sorted list of places and values as [`cut`] gives it, and checks it.
+    pub fn new(header: Header, content: &[(Pointer, Value)], seed: Seed) -> Result<Draft, SealError> {
+        let (texts, values) = write_texts(content)?;
+        check_order(texts.iter().map(|(pointer, _)| pointer))?;
+        Ok(Draft { header, texts: (texts, values, seed) })
+    }
+
+    /// Computes the commitments of several drafts at once, which costs less than one after the other. What is left
+    /// is [`Record::seal`].
+    pub fn commit_each(drafts: Vec<Draft>) -> Vec<(Header, Body)> {
+        let (headers, texts): (Vec<Header>, Vec<TextsOfBody>) =
+            drafts.into_iter().map(|draft| (draft.header, draft.texts)).unzip();
+        let bodies = Body::of_texts_each(texts).into_iter().map(|body| body.expect("checked when it was drafted"));
+        headers.into_iter().zip(bodies).collect()
+    }
+}
+
 /// What is known of one field when a body is put together again.
 pub enum Part<'a> {
     /// The canonical text of the value, and the salt unless the record's seed gives it.
@@ -228,9 +261,12 @@ pub enum Part<'a> {
     Closed(Digest),
 }
 
-/// A sealed record.
+/// A sealed record. Cloning is cheap.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct Record(Arc<Inner>);
+
+#[derive(PartialEq, Eq)]
+struct Inner {
     header: Header,
     body: Body,
     header_text: Vec<u8>,
@@ -290,38 +326,49 @@ impl SealError {
 impl Body {
     /// Commits to content, a sorted list of places and values as [`cut`] gives it.
     pub fn commit(content: &[(Pointer, Value)], seed: Seed) -> Result<Body, SealError> {
-        let mut values = Vec::new();
-        let mut texts = Vec::with_capacity(content.len());
-        for (pointer, value) in content {
-            let start = values.len();
-            json::write(value, &mut values);
-            if values.len() - start > VALUE_SIZE_MAX {
-                return Err(SealError::ValueTooLarge { pointer: pointer.clone(), size: values.len() - start });
-            }
-            texts.push((pointer.clone(), start..values.len()));
-        }
+        let (texts, values) = write_texts(content)?;
         Body::of_texts(texts, values, seed)
     }
 
     /// Commits to values given as canonical text, each a range of `values`.
     /// The texts are taken as canonical: check those that come from outside first.
-    pub fn of_texts(
-        texts: Vec<(Pointer, Range<usize>)>,
-        values: Vec<u8>,
-        seed: Seed,
-    ) -> Result<Body, SealError> {
-        let salts = seed.salts(texts.len());
-        let fields = texts
-            .into_iter()
-            .zip(salts)
-            .map(|((pointer, text), salt)| {
-                let digest = disclosure_digest(&salt, &pointer, &values[text.clone()]);
+    pub fn of_texts(texts: Vec<(Pointer, Range<usize>)>, values: Vec<u8>, seed: Seed) -> Result<Body, SealError> {
+        Body::of_texts_each(vec![(texts, values, seed)]).pop().expect("one for one")
+    }
+
+    /// As [`Body::of_texts`], for several at once, which costs less than one after the other.
+    pub fn of_texts_each(items: Vec<TextsOfBody>) -> Vec<Result<Body, SealError>> {
+        let preimages: Vec<[u8; 36]> =
+            items.iter().flat_map(|(texts, _, seed)| seed.preimages(texts.len())).collect();
+        let salts = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
+        let mut disclosures = Vec::with_capacity(items.iter().map(|(texts, values, _)| values.len() * 4 / 3 + texts.len() * 80).sum());
+        let mut ends = Vec::new();
+        let mut scratch = Vec::new();
+        let mut pairs = salts.iter();
+        for (texts, values, _) in &items {
+            let mut pair = &Digest([0; 32]);
+            for (index, (pointer, text)) in texts.iter().enumerate() {
+                if index % 2 == 0 {
+                    pair = pairs.next().expect("a digest for two fields");
+                }
+                let half = &pair.0[index % 2 * 16..][..16];
+                let salt = Salt(half.try_into().expect("half of 32 bytes"));
+                write_disclosure(&salt, pointer, &values[text.clone()], &mut scratch, &mut disclosures);
+                ends.push(disclosures.len());
+            }
+        }
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let messages: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &disclosures[start..*end]).collect();
+        let mut digests = Digest::of_each(&messages).into_iter();
+        let bodies = items.into_iter().map(|(texts, values, seed)| {
+            let fields = texts.into_iter().map(|(pointer, text)| {
+                let digest = digests.next().expect("one for each field");
                 Field { pointer, digest, salt: None, text: Some(text) }
-            })
-            .collect();
-        let body = Body { fields, values, seed: Some(seed) };
-        body.check_order()?;
-        Ok(body)
+            });
+            let body = Body { fields: fields.collect(), values, seed: Some(seed) };
+            body.check_order().map(|()| body)
+        });
+        bodies.collect()
     }
 
     /// Puts a body together from what is left of its fields, checking that open values are canonical.
@@ -355,19 +402,7 @@ impl Body {
     }
 
     fn check_order(&self) -> Result<(), SealError> {
-        if self.fields.len() > FIELDS_MAX {
-            return Err(SealError::TooManyFields(self.fields.len()));
-        }
-        for pair in self.fields.windows(2) {
-            let (before, after) = (&pair[0].pointer, &pair[1].pointer);
-            if before >= after || before.contains(after) {
-                return Err(SealError::FieldOrder(after.clone()));
-            }
-        }
-        match self.fields.first() {
-            Some(first) if first.pointer.as_str().is_empty() => Err(SealError::FieldOrder(Pointer::root())),
-            _ => Ok(()),
-        }
+        check_order(self.fields.iter().map(|field| &field.pointer))
     }
 
     /// Returns the fields in order.
@@ -415,17 +450,58 @@ impl Body {
     }
 }
 
+/// Places with the ranges of their texts, and the texts.
+type Texts = (Vec<(Pointer, Range<usize>)>, Vec<u8>);
+
+/// Writes the canonical texts of content one after the other.
+fn write_texts(content: &[(Pointer, Value)]) -> Result<Texts, SealError> {
+    let mut values = Vec::with_capacity(1024);
+    let mut texts = Vec::with_capacity(content.len());
+    for (pointer, value) in content {
+        let start = values.len();
+        json::write(value, &mut values);
+        if values.len() - start > VALUE_SIZE_MAX {
+            return Err(SealError::ValueTooLarge { pointer: pointer.clone(), size: values.len() - start });
+        }
+        texts.push((pointer.clone(), start..values.len()));
+    }
+    Ok((texts, values))
+}
+
+/// Fields are sorted, none repeats, none lies inside another, and none is the whole content.
+fn check_order<'p>(pointers: impl ExactSizeIterator<Item = &'p Pointer>) -> Result<(), SealError> {
+    if pointers.len() > FIELDS_MAX {
+        return Err(SealError::TooManyFields(pointers.len()));
+    }
+    let mut before: Option<&Pointer> = None;
+    for pointer in pointers {
+        let fits = before.is_none_or(|before| before < pointer && !before.contains(pointer));
+        if !fits || pointer.as_str().is_empty() {
+            return Err(SealError::FieldOrder(pointer.clone()));
+        }
+        before = Some(pointer);
+    }
+    Ok(())
+}
+
 /// Returns the disclosure of a field, the text whose digest commits to it (RFC 9901 4.2.1).
 pub fn disclosure(salt: &Salt, pointer: &Pointer, text: &[u8]) -> String {
-    let mut array = Vec::with_capacity(text.len() + pointer.as_str().len() + 32);
-    array.extend_from_slice(b"[\"");
-    array.extend_from_slice(encode_base64url(&salt.0).as_bytes());
-    array.extend_from_slice(b"\",");
-    json::write_string(pointer.as_str(), &mut array);
-    array.push(b',');
-    array.extend_from_slice(text);
-    array.push(b']');
-    encode_base64url(&array)
+    let mut out = Vec::new();
+    write_disclosure(salt, pointer, text, &mut Vec::new(), &mut out);
+    String::from_utf8(out).expect("base64url is ASCII")
+}
+
+/// Appends a disclosure, using `scratch` for the array that it encodes.
+fn write_disclosure(salt: &Salt, pointer: &Pointer, text: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    scratch.clear();
+    scratch.extend_from_slice(b"[\"");
+    digest::write_base64url(&salt.0, scratch);
+    scratch.extend_from_slice(b"\",");
+    json::write_string(pointer.as_str(), scratch);
+    scratch.push(b',');
+    scratch.extend_from_slice(text);
+    scratch.push(b']');
+    digest::write_base64url(scratch, out);
 }
 
 fn disclosure_digest(salt: &Salt, pointer: &Pointer, text: &[u8]) -> Digest {
@@ -485,48 +561,54 @@ impl Record {
         let mut header_text = Vec::with_capacity(512 + body.fields.len() * 72);
         text::write_header(&header, &body, &mut header_text);
         let id = Digest::of_parts(&[ID_TAG, &header_text]);
-        Ok(Record { header, body, header_text, id })
+        Ok(Record(Arc::new(Inner { header, body, header_text, id })))
     }
 
     /// Returns the header.
     pub fn header(&self) -> &Header {
-        &self.header
+        &self.0.header
     }
 
     /// Returns the committed content.
     pub fn body(&self) -> &Body {
-        &self.body
+        &self.0.body
     }
 
     /// Returns the canonical header with the digests of the fields: what the id is the digest of.
     pub fn header_text(&self) -> &[u8] {
-        &self.header_text
+        &self.0.header_text
     }
 
     /// Returns the id: `SHA-256("dendrer/record/v1\n" || header)`.
     pub fn id(&self) -> Digest {
-        self.id
+        self.0.id
     }
 
     /// Returns the entry of the store's log: canonical JSON of hash, kind, run and tick.
     pub fn entry(&self) -> Vec<u8> {
-        Entry { hash: self.id, kind: self.header.kind, run: self.header.run.clone(), tick: self.header.tick }.text()
+        let header = &self.0.header;
+        Entry { hash: self.0.id, kind: header.kind, run: header.run.clone(), tick: header.tick }.text()
     }
 
     /// Returns the same record with some values withheld. The id stays.
     pub fn without(&self, withheld: &[Pointer]) -> Record {
-        Record { body: self.body.without(withheld), ..self.clone() }
+        Record(Arc::new(Inner {
+            header: self.0.header.clone(),
+            body: self.0.body.without(withheld),
+            header_text: self.0.header_text.clone(),
+            id: self.0.id,
+        }))
     }
 
     /// Returns the content as one value; what was erased or withheld is missing there.
     pub fn content(&self) -> Value {
-        content_from_fields(&self.body)
+        content_from_fields(&self.0.body)
     }
 }
 
 impl fmt::Debug for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Record({} {})", self.id.short(), String::from_utf8_lossy(&self.header_text))
+        write!(f, "Record({} {})", self.0.id.short(), String::from_utf8_lossy(&self.0.header_text))
     }
 }
 

@@ -50,12 +50,32 @@ fn days(year: u64, month: u64, day: u64) -> u64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Timestamp {
+    /// Appends the text.
+    pub fn write(self, out: &mut Vec<u8>) {
         let (year, month, day) = civil(self.0 / 86_400_000);
         let ms = self.0 % 86_400_000;
-        let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", ms % 1000)
+        let parts = [
+            (year, 4, b'-'),
+            (month, 2, b'-'),
+            (day, 2, b'T'),
+            (ms / 3_600_000, 2, b':'),
+            (ms / 60_000 % 60, 2, b':'),
+            (ms / 1000 % 60, 2, b'.'),
+            (ms % 1000, 3, b'Z'),
+        ];
+        for (value, digits, mark) in parts {
+            out.extend((0..digits).rev().map(|place| b'0' + (value / 10u64.pow(place) % 10) as u8));
+            out.push(mark);
+        }
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::with_capacity(24);
+        self.write(&mut text);
+        f.write_str(std::str::from_utf8(&text).expect("digits and marks are ASCII"))
     }
 }
 

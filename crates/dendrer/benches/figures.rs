@@ -115,9 +115,7 @@ fn record_steps(store: &mut Embedded, run: &str, intents: &[Intent], group: usiz
     let start = Start::new(run.parse().expect("a name"));
     let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
     for chunk in intents.chunks(group) {
-        for intent in chunk {
-            recorder.propose(intent).expect("a step");
-        }
+        recorder.propose_each(chunk).expect("steps");
         recorder.append().expect("appended");
     }
 }
@@ -156,9 +154,7 @@ fn synced(dir: &Path) {
         let begin = Instant::now();
         let mut under_way = None;
         for chunk in steps.chunks(100) {
-            for intent in chunk {
-                recorder.propose(intent).expect("a step");
-            }
+            recorder.propose_each(chunk).expect("steps");
             let submitted = recorder.submit().expect("appended");
             if let Some(before) = under_way.replace(submitted) {
                 black_box(recorder.settle(before).expect("synced"));

@@ -6,6 +6,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dendrer_kernel::reduce::DeltaReducer;
 use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Start};
 use dendrer_object::record::{Author, Body, Header, Kind, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
@@ -142,16 +143,27 @@ impl<'s> Recorder<'s> {
 
     /// Judges an intent. What comes out is gathered; it is on record once the group is committed.
     pub fn propose(&mut self, intent: &Intent) -> Result<Outcome, Error> {
-        let inputs = self.inputs();
-        let outcome = step::step(&mut self.head, intent, inputs)?;
-        match &outcome {
-            Outcome::Committed(record) => self.pending.push(record.clone()),
-            Outcome::Refused(refused) => {
-                self.pending.push(refused.refusal.clone());
-                self.pending.extend(refused.anomaly.clone());
+        let mut outcomes = self.propose_each(std::slice::from_ref(intent))?;
+        Ok(outcomes.pop().expect("one for one"))
+    }
+
+    /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. What comes out before
+    /// an intent that cannot be sealed is gathered.
+    pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, Error> {
+        let items: Vec<(&Intent, Inputs)> = intents.iter().map(|intent| (intent, self.inputs())).collect();
+        let mut outcomes = Vec::with_capacity(intents.len());
+        let result = step::step_each(&mut self.head, &items, &DeltaReducer, &mut outcomes);
+        for outcome in &outcomes {
+            match outcome {
+                Outcome::Committed(record) => self.pending.push(record.clone()),
+                Outcome::Refused(refused) => {
+                    self.pending.push(refused.refusal.clone());
+                    self.pending.extend(refused.anomaly.clone());
+                }
             }
         }
-        Ok(outcome)
+        result?;
+        Ok(outcomes)
     }
 
     /// Puts an anomaly that the runtime saw on record.

@@ -1,6 +1,6 @@
 //! Cutting content into fields, and putting it together again.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::Body;
 use crate::pointer::Pointer;
@@ -23,15 +23,31 @@ pub fn cut(content: &Object) -> Vec<(Pointer, Value)> {
         match value {
             Value::Object(members) if CUT_DEEPER.contains(&&**name) && can_be_cut(members) => {
                 for (member, value) in members.iter() {
-                    fields.push((Pointer::of([&**name, &**member]), value.clone()));
+                    fields.push((pointer(&[name, member]), value.clone()));
                 }
             }
-            _ => fields.push((Pointer::of([&**name]), value.clone())),
+            _ => fields.push((pointer(&[name]), value.clone())),
         }
     }
     // Escaping and the slash between two names can change the order that the names alone had.
     fields.sort_by(|a, b| a.0.cmp(&b.0));
     fields
+}
+
+/// The places that nearly every record has: made once, shared from then on.
+fn pointer(names: &[&str]) -> Pointer {
+    static KNOWN: LazyLock<Vec<(&'static [&'static str], Pointer)>> = LazyLock::new(|| {
+        let known: &[&[&str]] = &[
+            &["agent_id"], &["seq"], &["delta"], &["state_root"], &["goal_id"], &["policy"], &["metrics"], &["anomalies"],
+            &["action", "tool"], &["action", "params"], &["result", "status"], &["result", "output"],
+            &["intent", "description"], &["intent", "confidence"], &["intent", "uncertainty_notes"],
+        ];
+        known.iter().map(|names| (*names, Pointer::of(names.iter().copied()))).collect()
+    });
+    match KNOWN.iter().find(|(known, _)| *known == names) {
+        Some((_, pointer)) => pointer.clone(),
+        None => Pointer::of(names.iter().copied()),
+    }
 }
 
 fn can_be_cut(members: &Object) -> bool {

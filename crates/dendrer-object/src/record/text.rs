@@ -1,6 +1,7 @@
 //! The canonical texts of headers and entries: printable ASCII, one spelling.
 
 use super::{Author, Body, Digest, Entry, FORMAT_VERSION, Header, Kind, Link, Rel};
+use crate::digest::hex;
 use crate::json;
 use crate::name::{RunName, StoreId, TypeName};
 use crate::pointer::Pointer;
@@ -24,7 +25,7 @@ pub(super) fn write_header(header: &Header, body: &Body, out: &mut Vec<u8>) {
             }
             json::write_string(field.pointer.as_str(), out);
             out.extend_from_slice(b":\"");
-            out.extend_from_slice(field.digest.base64url().as_bytes());
+            field.digest.write_base64url(out);
             out.push(b'"');
         }
         out.push(b'}');
@@ -46,16 +47,19 @@ fn write(header: &Header, out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) 
     digest_or_null(out, "],\"pack\":", header.pack);
     digest_or_null(out, ",\"prev\":", header.prev);
     text_or_null(out, ",\"run\":", header.run.as_ref().map(RunName::as_str));
-    text(out, ",\"store\":\"", &header.store.to_string());
+    text(out, ",\"store\":\"", "");
+    out.extend_from_slice(hex(&header.store.0).as_bytes());
     number_or_null(out, "\",\"tick\":", header.tick);
-    text(out, ",\"ts\":\"", &header.ts.to_string());
+    text(out, ",\"ts\":\"", "");
+    header.ts.write(out);
     text_or_null(out, "\",\"type\":", header.type_name.as_ref().map(TypeName::as_str));
     text(out, ",\"v\":", itoa::Buffer::new().format(FORMAT_VERSION));
     out.push(b'}');
 }
 
 pub(super) fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
-    text(out, "{\"hash\":\"sha256:", &entry.hash.hex());
+    text(out, "{\"hash\":\"sha256:", "");
+    entry.hash.write_hex(out);
     text(out, "\",\"kind\":\"", entry.kind.as_str());
     text_or_null(out, "\",\"run\":", entry.run.as_ref().map(RunName::as_str));
     number_or_null(out, ",\"tick\":", entry.tick);
@@ -79,7 +83,14 @@ fn text_or_null(out: &mut Vec<u8>, before: &str, value: Option<&str>) {
 }
 
 fn digest_or_null(out: &mut Vec<u8>, before: &str, value: Option<Digest>) {
-    text_or_null(out, before, value.map(|digest| digest.to_string()).as_deref());
+    match value {
+        Some(digest) => {
+            text(out, before, "\"sha256:");
+            digest.write_hex(out);
+            out.push(b'"');
+        }
+        None => text(out, before, "null"),
+    }
 }
 
 fn number_or_null(out: &mut Vec<u8>, before: &str, value: Option<u64>) {

@@ -1,6 +1,5 @@
 //! Objects: a sorted slice until the first change, then a trie over the SHA-256 of the names.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -352,16 +351,18 @@ fn node_digest(node: &Node) -> Digest {
 }
 
 impl FromIterator<(Arc<str>, Value)> for Object {
+    /// Of several pairs with one name the last one wins.
     fn from_iter<T: IntoIterator<Item = (Arc<str>, Value)>>(pairs: T) -> Object {
         let mut entries: Vec<Entry> =
             pairs.into_iter().map(|(key, value)| Entry { key, value, salt: None }).collect();
         if entries.windows(2).all(|pair| compare_names(&pair[0].key, &pair[1].key).is_lt()) {
             return Object::from_sorted(entries);
         }
-        let distinct: BTreeMap<Arc<str>, Value> = entries.drain(..).map(|e| (e.key, e.value)).collect();
-        let mut entries: Vec<Entry> =
-            distinct.into_iter().map(|(key, value)| Entry { key, value, salt: None }).collect();
+        // Stable, so that of several with one name the last one given stands last and wins.
         entries.sort_by(|a, b| compare_names(&a.key, &b.key));
+        entries.reverse();
+        entries.dedup_by(|later, kept| later.key == kept.key);
+        entries.reverse();
         Object::from_sorted(entries)
     }
 }

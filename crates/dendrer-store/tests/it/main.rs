@@ -3,3 +3,4 @@
 
 mod conform;
 mod crash;
+mod damage;

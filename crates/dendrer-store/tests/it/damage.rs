@@ -1,0 +1,293 @@
+//! Flipped bits, cut files, and files that are gone.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dendrer_object::record::Kind;
+use dendrer_object::{Pointer, Record, Value};
+use dendrer_store::conformance::{Scribe, check_holds, info, key, noise};
+use dendrer_store::faulty::Faulty;
+use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
+
+const DIR: &str = "/store";
+
+fn options(disk: &Faulty, segment_size: u64) -> Options {
+    Options { disk: Arc::new(disk.clone()), index: false, segment_size, ..Options::write() }
+}
+
+fn pointer(text: &str) -> Pointer {
+    text.parse().unwrap()
+}
+
+/// A small store with everything in it: two runs, a refusal, links, chunks, an erasure, a checkpoint, two segments.
+fn small_store(sign: bool) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<Record>) {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk, 3000)).unwrap();
+    let mut scribe = Scribe::default();
+    let mut records = vec![scribe.begin("r"), scribe.step("r")];
+    store.commit(&records).unwrap();
+    let large = Value::record([
+        ("agent_id", Value::from("someone")),
+        ("intent", Value::record([("text", Value::from(noise(1500, 1))), ("plain", Value::from("x"))])),
+    ]);
+    let mut groups = vec![
+        vec![scribe.transition("r", large.clone())],
+        vec![scribe.beside(Kind::Refusal, "r", Value::record([("why", Value::from("no"))]))],
+        vec![scribe.fork("f", 1, records[1].id()), scribe.step("f")],
+    ];
+    groups.push(vec![scribe.transition("r", large), scribe.beside(Kind::End, "r", Value::object())]);
+    for group in groups {
+        store.commit(&group).unwrap();
+        records.extend(group);
+    }
+    let erase = scribe.beside(Kind::Erase, "r", Value::object());
+    store.erase(&erase, &[(2, vec![pointer("/intent/text")])]).unwrap();
+    records[2] = records[2].without(&[pointer("/intent/text")]);
+    records.push(erase);
+    let step = scribe.step("f");
+    store.commit(std::slice::from_ref(&step)).unwrap();
+    records.push(step);
+    if sign {
+        store.sign_checkpoint(&key()).unwrap();
+    }
+    check_holds(&store, &records);
+    let files = disk.files();
+    let kept = files.into_iter().filter(|(path, _)| {
+        !path.starts_with("/store/log") && path.file_name().is_some_and(|name| name != "lock")
+    });
+    (kept.collect(), records)
+}
+
+/// Opens and verifies; returns what is said, in words, or `None` if nothing is wrong. Checks that nothing wrong is
+/// handed out and nothing acknowledged is removed on the way.
+fn diagnose(files: &BTreeMap<PathBuf, Vec<u8>>, records: &[Record], context: &str) -> Option<String> {
+    let disk = Faulty::with_files(files.clone());
+    let store = match Embedded::open(Path::new(DIR), options(&disk, 3000)) {
+        Ok(store) => store,
+        Err(error) => return Some(format!("{} {error}", error.code())),
+    };
+    for (position, record) in (0..store.tree().size).zip(records) {
+        match store.get(position) {
+            Ok(read) => assert_eq!(read.as_ref(), Some(record), "{context}"),
+            Err(error) => assert!(error.code().starts_with("E03"), "{error} {context}"),
+        }
+    }
+    let report = store.verify(&VerifyOptions::default()).unwrap();
+    let said = report.findings.first().map(|finding| format!("{} {finding}", finding.code()));
+    match (store.trouble(), said) {
+        (Some(trouble), Some(_)) => Some(format!("{} {trouble}", trouble.code())),
+        (None, None) => {
+            assert!(store.tree().size == records.len() as u64, "records are missing and nobody says so: {context}");
+            None
+        }
+        // What only a walk sees, such as a damaged record that the index covers, need not trouble a handle; but what
+        // troubles a handle must be seen by a walk.
+        (None, said) => said,
+        (Some(trouble), None) => panic!("verify finds nothing, the handle has {trouble}: {context}"),
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_reported_or_means_nothing() {
+    let (files, records) = small_store(true);
+    assert_eq!(diagnose(&files, &records, "untouched"), None);
+    let mut silent = Vec::new();
+    let mut flips = 0;
+    for (path, content) in &files {
+        for bit in 0..content.len() * 8 {
+            let mut files = files.clone();
+            files.get_mut(path).unwrap()[bit / 8] ^= 1 << (bit % 8);
+            let context = format!("bit {} of byte {} of {}", bit % 8, bit / 8, path.display());
+            flips += 1;
+            if diagnose(&files, &records, &context).is_none() {
+                silent.push((path.file_name().unwrap().to_string_lossy().into_owned(), bit / 8, bit % 8));
+            }
+        }
+    }
+    println!("{flips} flips");
+    let described = &files[Path::new("/store/store.json")];
+    let format = String::from_utf8_lossy(described).find("\"format\":1").unwrap() + "\"format\":".len();
+    // Another number there only says that a newer version wrote the store; `reader` and `writer`, which decide, are
+    // not touched. The frame that an erasure made void is zeros whose checksum is wrong: made void again.
+    let (numbers, others): (Vec<_>, Vec<_>) =
+        silent.into_iter().partition(|(name, byte, _)| name == "store.json" && *byte == format);
+    assert_eq!(numbers.iter().map(|(.., bit)| *bit).collect::<Vec<_>>(), [1, 2, 3]);
+    check_only_void(&files, &others);
+}
+
+/// Checks that these bits lie in the frame whose values were erased.
+fn check_only_void(files: &BTreeMap<PathBuf, Vec<u8>>, bits: &[(String, usize, usize)]) {
+    for (name, byte, bit) in bits {
+        let content = &files[&Path::new("/store/segments").join(name)];
+        let mut at = 64;
+        while at < content.len() {
+            let len = u32::from_le_bytes(content[at..at + 4].try_into().unwrap()) as usize;
+            if (at..at + 9 + len).contains(byte) {
+                assert_eq!(content[at + 8], b'X', "bit {bit} of byte {byte} of {name}");
+            }
+            at += 9 + len;
+        }
+    }
+}
+
+#[test]
+fn every_cut_file_is_reported_when_a_checkpoint_knows_better() {
+    let (files, records) = small_store(true);
+    for (path, content) in &files {
+        for length in 0..content.len() {
+            let mut files = files.clone();
+            files.get_mut(path).unwrap().truncate(length);
+            let context = format!("{} cut to {length}", path.display());
+            let said = diagnose(&files, &records, &context);
+            assert!(said.is_some(), "{context}");
+        }
+    }
+    for path in files.keys() {
+        let mut files = files.clone();
+        files.remove(path);
+        let said = diagnose(&files, &records, &format!("{} gone", path.display()));
+        assert!(said.is_some() || path.ends_with("checkpoint"), "{} gone", path.display());
+    }
+}
+
+#[test]
+fn a_cut_tail_without_a_checkpoint_is_a_shorter_log() {
+    let (files, records) = small_store(false);
+    let last = files.keys().filter(|path| path.starts_with("/store/segments")).next_back().unwrap().clone();
+    let mut sizes = Vec::new();
+    for length in 0..=files[&last].len() {
+        let mut files = files.clone();
+        files.get_mut(&last).unwrap().truncate(length);
+        let disk = Faulty::with_files(files);
+        let store = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap();
+        assert!(store.trouble().is_none(), "{length}");
+        let size = store.tree().size;
+        check_holds_begin(&store, &records[..size as usize]);
+        assert_eq!(store.verify(&VerifyOptions::default()).unwrap().findings, [], "{length}");
+        sizes.push(size);
+    }
+    assert!(sizes.is_sorted() && sizes.last() == Some(&(records.len() as u64)));
+}
+
+fn check_holds_begin(store: &Embedded, records: &[Record]) {
+    for (position, record) in (0..).zip(records) {
+        let read = store.get(position).unwrap().unwrap();
+        // The erasure may be among what was cut.
+        assert!(read == *record || read.without(&[pointer("/intent/text")]) == *record);
+    }
+}
+
+#[test]
+fn damage_makes_a_handle_read_only_and_hides_nothing_else() {
+    let (files, records) = small_store(false);
+    let first = Path::new("/store/segments/00000000.seg");
+    let mut flipped = files.clone();
+    // The first values frame begins right behind the header.
+    flipped.get_mut(first).unwrap()[64 + 9 + 3] ^= 1;
+    let disk = Faulty::with_files(flipped);
+    let mut store = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap();
+    let trouble = store.trouble().unwrap();
+    assert_eq!(trouble.code(), "E0305");
+    assert_eq!(store.tree().size, records.len() as u64, "what follows is still there");
+    let error = store.get(0).unwrap_err();
+    let StoreError::Damaged(damage) = &error else { panic!("{error}") };
+    assert_eq!((damage.place.file.as_str(), damage.place.offset), ("segments/00000000.seg", Some(64)));
+    assert_eq!((damage.place.position, damage.place.tick), (Some(0), Some(0)));
+    for position in 1..records.len() as u64 {
+        assert_eq!(store.get(position).unwrap().as_ref(), Some(&records[position as usize]));
+    }
+    let mut scribe = Scribe::default();
+    let error = store.append(&[scribe.begin("new")]).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    let report = store.verify(&VerifyOptions::default()).unwrap();
+    assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+    assert_eq!((report.findings[0].place.position, report.findings[0].place.tick), (Some(0), Some(0)));
+    assert!(report.root_checked);
+}
+
+#[test]
+fn a_walk_goes_on_behind_damage_that_hides_records() {
+    let (files, records) = small_store(false);
+    let first = Path::new("/store/segments/00000000.seg");
+    let mut flipped = files.clone();
+    // The length of the first frame: nothing in this group can be told apart any more.
+    flipped.get_mut(first).unwrap()[64 + 1] ^= 1;
+    let disk = Faulty::with_files(flipped);
+    let store = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap();
+    assert_eq!(store.tree().size, 0, "nothing before it");
+    let report = store.verify(&VerifyOptions::default()).unwrap();
+    assert!(!report.root_checked);
+    assert_eq!(report.tree.size, records.len() as u64);
+    assert_eq!(report.records, records.len() as u64 - 2, "all but the damaged group are sealed again");
+    assert_eq!(report.findings[0].place.offset, Some(64));
+}
+
+#[test]
+fn a_newer_format_is_not_touched() {
+    let (files, _) = small_store(false);
+    let path = Path::new("/store/store.json");
+    let text = String::from_utf8(files[path].clone()).unwrap();
+    let open = |text: String, write: bool| {
+        let mut files = files.clone();
+        files.insert(path.to_owned(), text.into_bytes());
+        let disk = Faulty::with_files(files);
+        let before = disk.files();
+        let opened = Embedded::open(Path::new(DIR), Options { write, ..options(&disk, 3000) });
+        let code = opened.as_ref().err().map(StoreError::code);
+        assert!(code.is_none() || disk.files() == before, "nothing is touched");
+        code
+    };
+    let newer_writer = text.replace("\"writer\":1", "\"writer\":2").replace("\"format\":1", "\"format\":2");
+    assert_eq!(open(newer_writer.clone(), true), Some("E0803"));
+    assert_eq!(open(newer_writer, false), None, "readers of format 1 are still served");
+    assert_eq!(open(text.replace("\"reader\":1", "\"reader\":2"), false), Some("E0803"));
+    assert_eq!(open("{}".into(), false), Some("E0305"));
+    let disk = Faulty::new();
+    let error = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap_err();
+    assert_eq!(error.code(), "E0103");
+    Embedded::create(Path::new(DIR), info(), options(&disk, 3000)).unwrap();
+    let error = Embedded::create(Path::new(DIR), info(), options(&disk, 3000)).unwrap_err();
+    assert_eq!(error.code(), "E0110");
+}
+
+#[test]
+fn a_log_that_lost_its_descriptor_is_not_overwritten() {
+    let (mut files, _) = small_store(false);
+    files.remove(Path::new("/store/store.json"));
+    let disk = Faulty::with_files(files);
+    let error = Embedded::create(Path::new(DIR), info(), options(&disk, 3000)).unwrap_err();
+    assert_eq!(error.code(), "E0110");
+}
+
+#[test]
+fn a_rolled_back_log_is_noticed_by_the_checkpoint() {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk, 3000)).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r"), scribe.step("r")]).unwrap();
+    let before = disk.files();
+    let mut other = scribe.clone();
+    store.commit(&[scribe.step("r")]).unwrap();
+    store.sign_checkpoint(&key()).unwrap();
+    let mut files = disk.files();
+    let first = Path::new("/store/segments/00000000.seg");
+    // The older log under the newer checkpoint, and then with another history of the same length.
+    files.insert(first.to_owned(), before[first].clone());
+    let disk = Faulty::with_files(files);
+    let store = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap();
+    assert_eq!(store.trouble().unwrap().code(), "E0307");
+    let mut unaware = disk.files();
+    unaware.remove(Path::new("/store/checkpoint"));
+    let unaware = Faulty::with_files(unaware);
+    let mut store = Embedded::open(Path::new(DIR), options(&unaware, 3000)).unwrap();
+    let another = other.transition("r", Value::record([("other", Value::Null)]));
+    store.commit(&[another]).unwrap();
+    let mut files = disk.files();
+    files.insert(first.to_owned(), unaware.files()[first].clone());
+    let disk = Faulty::with_files(files);
+    let mut store = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap();
+    assert_eq!(store.trouble().unwrap().code(), "E0307");
+    assert!(store.sign_checkpoint(&key()).is_err(), "no second root for a size");
+    assert_eq!(store.verify(&VerifyOptions::default()).unwrap().findings[0].code(), "E0307");
+}
