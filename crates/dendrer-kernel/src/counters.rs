@@ -30,7 +30,12 @@ impl Counters {
     pub fn add(&mut self, type_name: &str, content: &Value) {
         self.transitions += 1;
         if let Some(agent) = content.get("agent_id").and_then(Value::as_str) {
-            *self.by_agent.entry(agent.to_owned()).or_default() += 1;
+            match self.by_agent.get_mut(agent) {
+                Some(count) => *count += 1,
+                None => {
+                    self.by_agent.insert(agent.to_owned(), 1);
+                }
+            }
         }
         let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner)).cloned();
         match type_name {

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed};
@@ -588,6 +588,9 @@ struct Change {
     notes: Vec<Value>,
 }
 
+/// The names that every transition has, made once.
+static NAMES: LazyLock<[Arc<str>; 4]> = LazyLock::new(|| ["agent_id", "delta", "seq", "state_root"].map(Arc::from));
+
 /// Drafts a transition and moves the head on, but for its id.
 fn draft_transition(
     head: &mut Head,
@@ -605,10 +608,11 @@ fn draft_transition(
             listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect();
         content.push(("anomalies".into(), Value::array(listed.into_iter().chain(change.notes))));
     }
-    content.push(("agent_id".into(), Value::String(Arc::clone(&what.agent))));
-    content.push(("delta".into(), change.delta.to_value()));
-    content.push(("seq".into(), Value::from(seq)));
-    content.push(("state_root".into(), Value::from(change.state.digest())));
+    let [agent_id, delta, seq_name, state_root] = &*NAMES;
+    content.push((Arc::clone(agent_id), Value::String(Arc::clone(&what.agent))));
+    content.push((Arc::clone(delta), change.delta.to_value()));
+    content.push((Arc::clone(seq_name), Value::from(seq)));
+    content.push((Arc::clone(state_root), Value::from(change.state.digest())));
     content.extend(what.goal.map(|goal| ("goal_id".into(), Value::String(goal))));
     let header = Header {
         store: head.store,

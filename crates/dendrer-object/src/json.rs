@@ -162,14 +162,12 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
 /// Appends a string with quotes and the escapes of RFC 8785 3.2.2.2.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    let bytes = text.as_bytes();
-    let mut plain = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.extend_from_slice(&bytes[plain..at]);
-        plain = at + 1;
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, tail) = rest.split_at(plain_prefix(rest));
+        out.extend_from_slice(plain);
+        let Some((&byte, after)) = tail.split_first() else { break };
+        rest = after;
         let short = match byte {
             b'"' => b'"',
             b'\\' => b'\\',
@@ -186,8 +184,21 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
         };
         out.extend_from_slice(&[b'\\', short]);
     }
-    out.extend_from_slice(&bytes[plain..]);
     out.push(b'"');
+}
+
+/// Returns how many bytes in front need no escape and end no string.
+fn plain_prefix(bytes: &[u8]) -> usize {
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    // Sixteen at a time, so that the compiler can look at them together.
+    let mut at = 0;
+    for chunk in bytes.chunks_exact(16) {
+        if chunk.iter().fold(false, |found, byte| found | special(byte)) {
+            break;
+        }
+        at += 16;
+    }
+    at + bytes[at..].iter().position(special).unwrap_or(bytes.len() - at)
 }
 
 /// Reads canonical text: exactly what [`write`] gives, tagged values included.
@@ -485,8 +496,7 @@ impl<'a> Parser<'a> {
     fn string(&mut self) -> Result<Text<'a>, JsonError> {
         self.at += 1;
         let start = self.at;
-        let plain = self.bytes[start..].iter().position(|&c| c < 0x20 || c == b'"' || c == b'\\');
-        self.at = start + plain.unwrap_or(self.bytes.len() - start);
+        self.at = start + plain_prefix(&self.bytes[start..]);
         if self.peek() == Some(b'"') {
             let text = &self.text[start..self.at];
             self.at += 1;
@@ -525,8 +535,7 @@ impl<'a> Parser<'a> {
                 }
                 Some(0x20..) => {
                     let from = self.at;
-                    let plain = self.bytes[from..].iter().position(|&c| c < 0x20 || c == b'"' || c == b'\\');
-                    self.at = from + plain.unwrap_or(self.bytes.len() - from);
+                    self.at = from + plain_prefix(&self.bytes[from..]);
                     text.push_str(&self.text[from..self.at]);
                 }
                 _ => return Err(self.error(JsonErrorKind::Syntax("the end of the string"))),

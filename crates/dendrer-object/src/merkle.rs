@@ -67,6 +67,12 @@ pub fn leaf_hash(entry: &[u8]) -> Digest {
     Digest::of_parts(&[&[0], entry])
 }
 
+/// Returns the digests of several leaves at once, which costs less than one after the other.
+pub fn leaf_hashes(entries: &[Vec<u8>]) -> Vec<Digest> {
+    let leaves: Vec<Vec<u8>> = entries.iter().map(|entry| [&[0], &entry[..]].concat()).collect();
+    Digest::of_each(&leaves.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
 /// Returns the digest of an inner node, SHA-256 of 0x01 and both children (RFC 6962 2.1).
 pub fn node_hash(left: &Digest, right: &Digest) -> Digest {
     let mut message = [1; 65];

@@ -163,7 +163,8 @@ impl Commit {
 /// before it can be read. `None` if there is none up to the end of the file.
 pub(crate) fn find_commit(file: &dyn DiskFile, from: u64, size: u64) -> io::Result<Option<(u64, Commit)>> {
     const WINDOW: usize = 1 << 20;
-    let mut buffer = vec![0; WINDOW];
+    let left = file.len()?.saturating_sub(from);
+    let mut buffer = vec![0; WINDOW.min(usize::try_from(left).unwrap_or(WINDOW))];
     let mut start = from;
     loop {
         let read = disk::read_up_to(file, &mut buffer, start)?;
@@ -236,12 +237,17 @@ pub(crate) struct Reader {
     base: u64,
     /// The next frame, as an offset in `buffer`.
     at: usize,
+    /// How much is read at once: little at first, as most readers want little.
     window: usize,
+    window_max: usize,
 }
 
+/// How much a reader reads at first.
+const WINDOW_MIN: usize = 16 << 10;
+
 impl Reader {
-    pub(crate) fn new(file: Arc<dyn DiskFile>, offset: u64, window: usize) -> Reader {
-        Reader { file, buffer: Vec::new(), base: offset, at: 0, window }
+    pub(crate) fn new(file: Arc<dyn DiskFile>, offset: u64, window_max: usize) -> Reader {
+        Reader { file, buffer: Vec::new(), base: offset, at: 0, window: WINDOW_MIN, window_max }
     }
 
     pub(crate) fn offset(&self) -> u64 {
@@ -310,6 +316,7 @@ impl Reader {
         self.buffer.resize(wanted.max(self.window), 0);
         let read = disk::read_up_to(&*self.file, &mut self.buffer[start..], self.base + start as u64)?;
         self.buffer.truncate(start + read);
+        self.window = (self.window * 4).min(self.window_max);
         Ok(self.buffer.len())
     }
 }

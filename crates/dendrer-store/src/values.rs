@@ -23,9 +23,9 @@ pub(crate) const INLINE_MAX: usize = 1024;
 /// How deep lists may be nested.
 const DEPTH_MAX: usize = 8;
 
-/// A group of positions becomes a list of its own at a chunk whose key ends in that many zero bits, so that an edit
-/// in the middle of a value changes few lists.
-const GROUP_MASK: u8 = 15;
+/// A group of positions becomes a list of its own behind a chunk whose checksum ends in so many zero bits, so that an
+/// edit in the middle of a value changes few lists, and one at its end few positions.
+const GROUP_MASK: u32 = 3;
 const GROUP_MIN: usize = 4;
 const GROUP_MAX: usize = 32;
 
@@ -136,7 +136,7 @@ impl Writer<'_> {
         let items = chunks.map(|chunk| {
             self.put(frame::CHUNK, &text[chunk.offset..chunk.offset + chunk.length], out)
         });
-        let mut level: Vec<(u64, ChunkKey)> = items.collect();
+        let mut level: Vec<(u64, u32)> = items.collect();
         // What is left of each level stands after the lists of the level above it.
         let mut tails: Vec<Vec<u64>> = Vec::new();
         while level.len() > GROUP_MIN {
@@ -153,12 +153,12 @@ impl Writer<'_> {
     }
 
     /// Makes lists of the groups of one level; returns them, and the positions that are in no group.
-    fn group(&mut self, level: &[(u64, ChunkKey)], out: &mut Vec<u8>) -> (Vec<(u64, ChunkKey)>, Vec<u64>) {
+    fn group(&mut self, level: &[(u64, u32)], out: &mut Vec<u8>) -> (Vec<(u64, u32)>, Vec<u64>) {
         let mut above = Vec::new();
         let mut group: Vec<u64> = Vec::new();
-        for (position, key) in level {
+        for (position, checksum) in level {
             group.push(*position);
-            let ends = group.len() >= GROUP_MIN && key.0[15] & GROUP_MASK == 0;
+            let ends = group.len() >= GROUP_MIN && checksum & GROUP_MASK == 0;
             if ends || group.len() == GROUP_MAX {
                 let list: Vec<u8> = group.drain(..).flat_map(u64::to_le_bytes).collect();
                 above.push(self.put(frame::LIST, &list, out));
@@ -167,18 +167,20 @@ impl Writer<'_> {
         (above, group)
     }
 
-    fn put(&mut self, kind: u8, payload: &[u8], out: &mut Vec<u8>) -> (u64, ChunkKey) {
+    /// Writes a chunk or list unless it is known; returns its position and the checksum of its payload.
+    fn put(&mut self, kind: u8, payload: &[u8], out: &mut Vec<u8>) -> (u64, u32) {
         let key = self.chunks.key.of(kind, payload);
+        let checksum = crc32c::crc32c(payload);
         let known = self.fresh.get(&key).copied().or_else(|| self.chunks.get(&key));
         if let Some(position) = known.or_else(|| (self.lookup)(&key)) {
-            return (position, key);
+            return (position, checksum);
         }
         let start = frame::begin(out, kind);
         out.extend_from_slice(payload);
         frame::end(out, start);
         let position = self.position(start);
         self.fresh.insert(key, position);
-        (position, key)
+        (position, checksum)
     }
 
     /// Returns the position of what begins at an offset of the buffer.

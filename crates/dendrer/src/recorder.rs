@@ -143,13 +143,13 @@ impl<'s> Recorder<'s> {
 
     /// Judges an intent. What comes out is gathered; it is on record once the group is committed.
     pub fn propose(&mut self, intent: &Intent) -> Result<Outcome, Error> {
-        let mut outcomes = self.propose_each(std::slice::from_ref(intent))?;
-        Ok(outcomes.pop().expect("one for one"))
+        let outcomes = self.propose_each(std::slice::from_ref(intent));
+        Ok(outcomes.map_err(|(_, error)| error)?.pop().expect("one for one"))
     }
 
-    /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. What comes out before
-    /// an intent that cannot be sealed is gathered.
-    pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, Error> {
+    /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
+    /// of an intent that cannot be sealed; what comes out before it is gathered, what follows is not looked at.
+    pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
         let items: Vec<(&Intent, Inputs)> = intents.iter().map(|intent| (intent, self.inputs())).collect();
         let mut outcomes = Vec::with_capacity(intents.len());
         let result = step::step_each(&mut self.head, &items, &DeltaReducer, &mut outcomes);
@@ -162,8 +162,10 @@ impl<'s> Recorder<'s> {
                 }
             }
         }
-        result?;
-        Ok(outcomes)
+        match result {
+            Ok(()) => Ok(outcomes),
+            Err(error) => Err((outcomes.len(), error.into())),
+        }
     }
 
     /// Puts an anomaly that the runtime saw on record.

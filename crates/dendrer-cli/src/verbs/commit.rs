@@ -162,26 +162,37 @@ fn take_lines(args: &Commit, lines: &Receiver<Line>, recorder: &mut Recorder<'_>
         };
         let mut bytes = 0;
         let mut next = first;
-        let mut taken = 0;
+        let mut numbers = Vec::new();
+        let mut intents = Vec::new();
         let closed = loop {
             let line = match next {
                 Ok(line) => line,
                 Err(TryRecvError::Empty) => break false,
                 Err(TryRecvError::Disconnected) => break true,
             };
-            match propose(args, line, recorder) {
-                Ok(size) => bytes += size,
+            match read_intent(args, line) {
+                Ok(None) => {}
+                Ok(Some((number, size, intent))) => {
+                    bytes += size;
+                    numbers.push(number);
+                    intents.push(intent);
+                }
                 Err(error) => {
                     failure = Some(error);
                     break true;
                 }
             }
-            taken += 1;
-            if taken == GROUP_LINES || bytes > GROUP_BYTES {
+            if intents.len() == GROUP_LINES || bytes > GROUP_BYTES {
                 break false;
             }
             next = lines.try_recv();
         };
+        let mut closed = closed;
+        if let Err((at, error)) = recorder.propose_each(&intents) {
+            // Lines are taken in order: what stands before a bad line counts, what stands behind it does not.
+            failure = Some(Failure::from(error).at("line", numbers[at].to_string()));
+            closed = true;
+        }
         let submitted = match recorder.pending() {
             0 => None,
             // A dry run gathers everything, so that each line is judged on what the lines before it made.
@@ -204,14 +215,14 @@ fn take_lines(args: &Commit, lines: &Receiver<Line>, recorder: &mut Recorder<'_>
     }
 }
 
-/// Judges one line and returns its size.
-fn propose(args: &Commit, line: Line, recorder: &mut Recorder<'_>) -> Result<usize> {
+/// Reads one line: its number, its size and the intent on it, unless it is blank.
+fn read_intent(args: &Commit, line: Line) -> Result<Option<(u64, usize, Intent)>> {
     let (number, text) = match line {
         Line::Text(number, text) => (number, text),
         Line::Failed(error) => return Err(Failure::new("E0801", "cannot read the intents").at("cause", error.to_string())),
     };
     if text.iter().all(u8::is_ascii_whitespace) {
-        return Ok(0);
+        return Ok(None);
     }
     let place = |failure: Failure| failure.at("line", number.to_string());
     let parsed = if args.tagged { json::parse_tagged(&text) } else { json::parse_door(&text) };
@@ -229,8 +240,7 @@ fn propose(args: &Commit, line: Line, recorder: &mut Recorder<'_>) -> Result<usi
     if args.author == AuthorChoice::Agent {
         intent.author = Author::Agent;
     }
-    recorder.propose(&intent).map_err(|error| place(Failure::from(error)))?;
-    Ok(text.len())
+    Ok(Some((number, text.len(), intent)))
 }
 
 /// Prints what is on record now.

@@ -34,20 +34,35 @@ pub fn cut(content: &Object) -> Vec<(Pointer, Value)> {
     fields
 }
 
-/// The places that nearly every record has: made once, shared from then on.
+/// The places that nearly every record has.
+const KNOWN: [&[&str]; 15] = [
+    &["agent_id"],
+    &["delta"],
+    &["seq"],
+    &["state_root"],
+    &["goal_id"],
+    &["policy"],
+    &["metrics"],
+    &["anomalies"],
+    &["action", "tool"],
+    &["action", "params"],
+    &["result", "status"],
+    &["result", "output"],
+    &["intent", "description"],
+    &["intent", "confidence"],
+    &["intent", "uncertainty_notes"],
+];
+
+/// Returns the pointer of a path of names. Those that nearly every record has are made once and shared.
 fn pointer(names: &[&str]) -> Pointer {
-    static KNOWN: LazyLock<Vec<(&'static [&'static str], Pointer)>> = LazyLock::new(|| {
-        let known: &[&[&str]] = &[
-            &["agent_id"], &["seq"], &["delta"], &["state_root"], &["goal_id"], &["policy"], &["metrics"], &["anomalies"],
-            &["action", "tool"], &["action", "params"], &["result", "status"], &["result", "output"],
-            &["intent", "description"], &["intent", "confidence"], &["intent", "uncertainty_notes"],
-        ];
-        known.iter().map(|names| (*names, Pointer::of(names.iter().copied()))).collect()
+    static MADE: LazyLock<[Pointer; KNOWN.len()]> =
+        LazyLock::new(|| KNOWN.map(|names| Pointer::of(names.iter().copied())));
+    let last = names.last().map_or("", |name| name);
+    // Most names differ in length, so that hardly any text is compared.
+    let known = KNOWN.iter().position(|known| {
+        known.len() == names.len() && known.last().is_some_and(|name| name.len() == last.len()) && *known == names
     });
-    match KNOWN.iter().find(|(known, _)| *known == names) {
-        Some((_, pointer)) => pointer.clone(),
-        None => Pointer::of(names.iter().copied()),
-    }
+    known.map_or_else(|| Pointer::of(names.iter().copied()), |at| MADE[at].clone())
 }
 
 fn can_be_cut(members: &Object) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::PoisonError;
 
-use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::merkle::{Frontier, leaf_hashes};
 use dendrer_object::record::Kind;
 use dendrer_object::{Digest, Record, RunName};
 
@@ -115,9 +115,10 @@ impl Embedded {
         let mut rows = Vec::with_capacity(records.len());
         for record in records {
             let values = put_record(record, &mut writer, buffer);
-            frontier.push(leaf_hash(&record.entry()));
             rows.push(Row::new(At::from_u64(values), record.id(), record.header()));
         }
+        let entries: Vec<Vec<u8>> = records.iter().map(Record::entry).collect();
+        leaf_hashes(&entries).into_iter().for_each(|leaf| frontier.push(leaf));
         more(&mut writer, buffer)?;
         let root = frontier.root();
         let commit = Commit {

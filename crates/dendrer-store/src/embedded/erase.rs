@@ -185,23 +185,32 @@ impl Embedded {
         Ok(())
     }
 
-    /// Hands over all frames of the log up to the end of what this handle sees; those with a bad checksum are left
-    /// out.
+    /// Hands over all frames that can be read, those behind damage too. A frame with a bad checksum has kind 0.
     pub(super) fn each_frame(
         &self,
         f: &mut dyn FnMut(At, u8, &[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        for segment in 0..=self.end.segment {
+        for segment in self.segments.numbers()? {
             let begin = At::new(segment, SEGMENT_HEADER as u64);
             let Some(mut reader) = self.segments.reader(begin, WINDOW)? else { continue };
-            while segment < self.end.segment || reader.offset() < self.end.offset {
+            // What lies behind the end is not committed, unless damage keeps this handle from getting there.
+            let is_end = |offset| !self.stuck && (segment, offset) >= (self.end.segment, self.end.offset);
+            while !is_end(reader.offset()) {
                 match reader.next().map_err(|error| self.segments.io("read", segment, error))? {
                     Step::Frame { offset, kind, payload } => f(At::new(segment, offset), kind, payload)?,
                     Step::Fault { offset, fault: Fault::Checksum { head, .. } } => {
                         f(At::new(segment, offset), 0, &[])?;
                         reader.seek(offset + head.size());
                     }
-                    Step::Fault { .. } | Step::End { .. } => break,
+                    Step::Fault { offset, .. } => {
+                        let Some(file) = self.segments.file(segment)? else { break };
+                        let next = frame::find_commit(&*file, offset, 0);
+                        match next.map_err(|error| self.segments.io("read", segment, error))? {
+                            Some((next, _)) => reader.seek(next),
+                            None => break,
+                        }
+                    }
+                    Step::End { .. } => break,
                 }
             }
         }

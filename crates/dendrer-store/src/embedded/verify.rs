@@ -53,13 +53,14 @@ const FINDINGS_MAX: usize = 10_000;
 struct Verifier {
     store: dendrer_object::StoreId,
     report: Report,
-    runs: HashMap<RunName, RunSummary>,
+    /// Each run, and how much was hidden when its last record was read.
+    runs: HashMap<RunName, (RunSummary, u64)>,
     /// The begin of each id that was seen, and its tick and kind: what later records may name.
     seen: HashMap<u64, (Kind, Option<u64>)>,
     /// The size of the checkpoint, and the root that the log has there.
     signed: Option<(u64, Option<Digest>)>,
-    /// Whether a record is missing because of damage, so that references to it prove nothing.
-    incomplete: bool,
+    /// How often damage hid records so far. What names them, or follows them, is then no finding of its own.
+    hidden: u64,
 }
 
 impl Embedded {
@@ -82,7 +83,7 @@ impl Embedded {
             runs: HashMap::new(),
             seen: HashMap::new(),
             signed: None,
-            incomplete: false,
+            hidden: 0,
         };
         let kept = self.verify_signature(options, &mut verifier)?;
         verifier.signed = kept.as_ref().map(|(size, _)| (*size, (*size == 0).then_some(empty.root)));
@@ -171,8 +172,15 @@ impl Verifier {
                 }
             }
             WalkItem::Damage(damage) => {
-                self.incomplete = true;
+                self.hidden += 1;
                 self.find(*damage);
+            }
+            WalkItem::Unreadable { position, id, header, damage } => {
+                let place = damage.place.clone();
+                self.find(*damage);
+                self.references(&header, &place);
+                self.chain(position, id, &header, &place);
+                self.seen.entry(key(&id)).or_insert((header.kind, header.tick));
             }
             WalkItem::Unfinished { .. } => self.report.unfinished = true,
         }
@@ -216,7 +224,7 @@ impl Verifier {
     fn references(&mut self, header: &Header, place: &Place) {
         let named = header.links.iter().map(|link| link.hash).chain(header.head);
         for id in named.collect::<Vec<_>>() {
-            if !self.seen.contains_key(&key(&id)) && !self.incomplete {
+            if !self.seen.contains_key(&key(&id)) && self.hidden == 0 {
                 let (kind, what, found) = (DamageKind::Chain, "link or head", "none".into());
                 let expected = format!("an earlier record {id}");
                 self.find(Damage { kind, place: place.clone(), what, expected, found });
@@ -227,23 +235,29 @@ impl Verifier {
     fn chain(&mut self, position: u64, id: Digest, header: &Header, place: &Place) {
         let Some(name) = &header.run else { return };
         let mut problem = None;
+        let hidden = self.hidden;
         match (self.runs.get_mut(name), header.kind) {
-            (None, Kind::Run) => {
+            (None, kind) => {
+                if kind != Kind::Run && hidden == 0 {
+                    problem = Some(("run", "one that began".into(), "one that did not".into()));
+                }
                 let parent = header.prev.and_then(|prev| self.seen.get(&key(&prev)));
                 let parent_tick = parent.and_then(|(_, tick)| *tick);
                 let summary = RunSummary::begin(name.clone(), position, id, header, parent_tick);
-                self.runs.insert(name.clone(), summary);
+                self.runs.insert(name.clone(), (summary, hidden));
             }
             (Some(_), Kind::Run) => {
                 problem = Some(("begin of the run", "a new name".into(), "a run that exists".into()));
             }
-            (None, _) => problem = Some(("run", "one that began".into(), "one that did not".into())),
-            (Some(summary), _) => {
-                if let Err(error) = check_head(summary, header) {
+            (Some((summary, before)), _) => {
+                if let Err(error) = check_head(summary, header)
+                    && *before == hidden
+                {
                     let expected = summary.head.to_string();
                     problem = Some(("chain of the run", expected, error.to_string()));
                 }
                 summary.add(position, id, header);
+                *before = hidden;
             }
         }
         if let Some((what, expected, found)) = problem {
@@ -271,7 +285,14 @@ impl Verifier {
     fn check_handle(&mut self, store: &Embedded) {
         use crate::contract::Store as _;
         match store.trouble().as_deref() {
-            Some(StoreError::Damaged(damage) | StoreError::Lost(damage)) => self.find((**damage).clone()),
+            Some(StoreError::Damaged(damage) | StoreError::Lost(damage)) => {
+                let same = |known: &Damage| {
+                    (&known.place.file, known.place.offset) == (&damage.place.file, damage.place.offset)
+                };
+                if !self.report.findings.iter().any(same) {
+                    self.find((**damage).clone());
+                }
+            }
             Some(_) | None => {}
         }
         let (seen, walked) = (store.tree(), self.report.tree);

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use dendrer_object::Digest;
 use dendrer_object::merkle::Frontier;
+use dendrer_object::record::Header;
 
 use super::Embedded;
 use super::read::{Source, assemble};
@@ -29,6 +30,17 @@ pub enum WalkItem {
         frame: u64,
         /// What was read.
         raw: Box<RawRecord>,
+    },
+    /// A record of which the values cannot be read.
+    Unreadable {
+        /// The position in the log.
+        position: u64,
+        /// The id under which it was filed.
+        id: Digest,
+        /// The header as read; whether it is the one that was committed cannot be known.
+        header: Box<Header>,
+        /// Why.
+        damage: Box<Damage>,
     },
     /// The end of a group. Its size, count and length were checked, and its root if `root_checked`.
     Commit {
@@ -266,7 +278,7 @@ impl Walk<'_> {
                 damage.place.record = Some(frame.id);
                 damage.place.run = frame.header.run.clone();
                 damage.place.tick = frame.header.tick;
-                WalkItem::Damage(damage)
+                WalkItem::Unreadable { position, id: frame.id, header: Box::new(frame.header.clone()), damage }
             }
         })
     }

@@ -4,3 +4,7 @@
 mod conform;
 mod crash;
 mod damage;
+mod growth;
+mod index;
+mod model;
+mod together;

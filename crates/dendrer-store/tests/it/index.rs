@@ -1,0 +1,404 @@
+//! The derived index: built, followed, lost, corrupt, ahead of the log; and what erasures leave in it.
+
+use std::path::{Path, PathBuf};
+
+use dendrer_object::record::Kind;
+use dendrer_object::{Pointer, Record, Value};
+use dendrer_store::conformance::{Scribe, check_holds, info, key, name, noise};
+use dendrer_store::{Embedded, Options, Store, VerifyOptions};
+
+struct Dir(tempfile::TempDir);
+
+impl Dir {
+    fn new() -> Dir {
+        Dir(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join(".dendrer")
+    }
+
+    fn index(&self) -> PathBuf {
+        self.path().join("index.sqlite")
+    }
+
+    fn create(&self) -> Embedded {
+        Embedded::create(&self.path(), info(), Options::write()).unwrap()
+    }
+
+    fn open(&self) -> Embedded {
+        Embedded::open(&self.path(), Options::write()).unwrap()
+    }
+
+    fn read(&self) -> Embedded {
+        Embedded::open(&self.path(), Options::read()).unwrap()
+    }
+}
+
+fn pointer(text: &str) -> Pointer {
+    text.parse().unwrap()
+}
+
+fn everything() -> VerifyOptions {
+    VerifyOptions { index: true, ..VerifyOptions::default() }
+}
+
+/// A store with some runs in it.
+fn filled(dir: &Dir, steps: usize) -> (Embedded, Scribe, Vec<Record>) {
+    let mut store = dir.create();
+    let mut scribe = Scribe::default();
+    let mut records = vec![scribe.begin("a"), scribe.begin("b")];
+    for step in 0..steps {
+        records.push(scribe.step(if step % 3 == 0 { "b" } else { "a" }));
+        if step % 7 == 0 {
+            records.push(scribe.beside(Kind::Refusal, "a", Value::record([("n", (step as u64).into())])));
+        }
+    }
+    for group in records.chunks(10) {
+        store.append(group).unwrap();
+    }
+    store.sync().unwrap();
+    (store, scribe, records)
+}
+
+fn check_verifies(store: &Embedded) {
+    let report = store.verify(&everything()).unwrap();
+    assert_eq!(report.findings, []);
+}
+
+#[test]
+fn an_index_is_made_at_close_when_much_is_uncovered_and_used_at_the_next_opening() {
+    let dir = Dir::new();
+    let (store, mut scribe, mut records) = filled(&dir, 1200);
+    assert!(store.index_status().is_err());
+    store.close().unwrap();
+    let mut store = dir.open();
+    assert_eq!(store.index_status(), Ok(records.len() as u64));
+    let more: Vec<Record> = (0..20).map(|_| scribe.step("a")).collect();
+    store.commit(&more).unwrap();
+    records.extend(more);
+    check_holds(&store, &records);
+    check_verifies(&store);
+    store.close().unwrap();
+    let reader = dir.read();
+    assert_eq!(reader.index_status(), Ok(records.len() as u64 - 20));
+    check_holds(&reader, &records);
+    check_verifies(&reader);
+}
+
+#[test]
+fn a_deleted_index_changes_nothing_but_time() {
+    let dir = Dir::new();
+    let (mut store, _, records) = filled(&dir, 300);
+    store.update_index().unwrap();
+    drop(store);
+    std::fs::remove_file(dir.index()).unwrap();
+    let store = dir.open();
+    assert!(store.index_status().is_err() && store.trouble().is_none());
+    check_holds(&store, &records);
+    drop(store);
+    let mut store = dir.open();
+    store.update_index().unwrap();
+    assert_eq!(store.index_status(), Ok(records.len() as u64));
+    check_holds(&store, &records);
+}
+
+#[test]
+fn a_corrupt_index_is_left_aside_and_made_again() {
+    for damage in ["zeros", "text", "meta", "other store", "cut"] {
+        let dir = Dir::new();
+        let (mut store, _, records) = filled(&dir, 200);
+        store.update_index().unwrap();
+        drop(store);
+        match damage {
+            "zeros" => std::fs::write(dir.index(), vec![0; 8192]).unwrap(),
+            "text" => std::fs::write(dir.index(), "no database").unwrap(),
+            "cut" => {
+                let bytes = std::fs::read(dir.index()).unwrap();
+                std::fs::write(dir.index(), &bytes[..3000]).unwrap();
+            }
+            "meta" => change(&dir, "UPDATE meta SET value = replace(value, ' ', '  ') WHERE key = 'covered'"),
+            _ => change(&dir, "UPDATE meta SET value = 'x' WHERE key = 'check'"),
+        }
+        let mut store = dir.open();
+        assert!(store.trouble().is_none(), "{damage}: {:?}", store.trouble());
+        check_holds(&store, &records);
+        store.update_index().unwrap_or_else(|error| panic!("{damage}: {error}"));
+        assert_eq!(store.index_status(), Ok(records.len() as u64), "{damage}");
+        check_holds(&store, &records);
+        check_verifies(&store);
+    }
+}
+
+fn change(dir: &Dir, sql: &str) {
+    let db = rusqlite::Connection::open(dir.index()).unwrap();
+    assert!(db.execute(sql, []).unwrap() > 0, "{sql}");
+}
+
+#[test]
+fn wrong_rows_never_give_a_wrong_record_and_verify_tells() {
+    for sql in [
+        "UPDATE record SET frame = (SELECT frame FROM record WHERE position = 9) WHERE position = 5",
+        "UPDATE record SET frame = frame + 1 WHERE position = 5",
+        "UPDATE record SET id = (SELECT id FROM record WHERE position = 9) WHERE position = 5",
+        "DELETE FROM record WHERE position = 5",
+        "UPDATE record SET opened = frame WHERE position = 5",
+    ] {
+        let dir = Dir::new();
+        let (mut store, _, records) = filled(&dir, 50);
+        store.update_index().unwrap();
+        drop(store);
+        change(&dir, sql);
+        let store = dir.open();
+        match store.get(5) {
+            Ok(record) => assert_eq!(record.as_ref(), Some(&records[5]), "{sql}"),
+            Err(error) => assert!(error.code().starts_with("E03"), "{sql}: {error}"),
+        }
+        let report = store.verify(&everything()).unwrap();
+        let codes: Vec<_> = report.findings.iter().map(|finding| finding.code()).collect();
+        assert_eq!(codes, ["E0309"], "{sql}");
+        let mut store = dir.open();
+        store.rebuild_index(false).unwrap();
+        check_holds(&store, &records);
+        check_verifies(&store);
+    }
+}
+
+#[test]
+fn a_newer_index_is_not_ours_to_remove() {
+    let dir = Dir::new();
+    let (mut store, _, records) = filled(&dir, 100);
+    store.update_index().unwrap();
+    drop(store);
+    let db = rusqlite::Connection::open(dir.index()).unwrap();
+    db.pragma_update(None, "user_version", 99).unwrap();
+    drop(db);
+    let mut store = dir.open();
+    check_holds(&store, &records);
+    assert!(store.update_index().is_err());
+    store.close().unwrap();
+    let db = rusqlite::Connection::open(dir.index()).unwrap();
+    assert_eq!(db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).unwrap(), 99);
+}
+
+#[test]
+fn an_index_that_knows_more_than_the_log_is_evidence_of_loss() {
+    let dir = Dir::new();
+    let (store, _, records) = filled(&dir, 10);
+    drop(store);
+    let segment = dir.path().join("segments/00000000.seg");
+    let older = std::fs::read(&segment).unwrap();
+    let mut store = dir.open();
+    let mut scribe = Scribe::default();
+    let more = [scribe.begin("late"), scribe.step("late")];
+    store.commit(&more).unwrap();
+    store.update_index().unwrap();
+    drop(store);
+    let index = std::fs::read(dir.index()).unwrap();
+    std::fs::write(&segment, &older).unwrap();
+    let check = |expected: &[Record]| {
+        let mut store = dir.open();
+        assert_eq!(store.trouble().unwrap().code(), "E0307");
+        check_holds(&store, expected);
+        assert!(store.commit(&[Scribe::default().begin("new")]).is_err());
+        assert!(store.update_index().is_err());
+        assert!(store.rebuild_index(false).is_err(), "not quietly");
+        let report = store.verify(&everything()).unwrap();
+        assert!(report.findings.iter().any(|finding| finding.code() == "E0307"));
+        store.close().unwrap();
+        assert_eq!(std::fs::read(dir.index()).unwrap(), index, "the evidence stays");
+    };
+    check(&records);
+    // The same with another history of the same length: a log that was rolled back and went on.
+    std::fs::remove_file(dir.index()).unwrap();
+    let mut store = dir.open();
+    let other = [scribe.begin("other"), scribe.step("other")];
+    store.commit(&other).unwrap();
+    drop(store);
+    std::fs::write(dir.index(), &index).unwrap();
+    check(&[records, other.to_vec()].concat());
+    let mut store = dir.open();
+    store.rebuild_index(true).unwrap();
+    assert!(store.trouble().is_none(), "discarded when asked to");
+    check_verifies(&store);
+}
+
+#[test]
+fn a_log_that_is_shorter_than_what_a_handle_read_is_lost() {
+    let dir = Dir::new();
+    let (mut store, ..) = filled(&dir, 10);
+    let mut reader = dir.read();
+    let segment = dir.path().join("segments/00000000.seg");
+    let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+    file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.trouble().unwrap().code(), "E0307");
+    assert!(store.commit(&[Scribe::default().begin("new")]).is_err());
+    assert_eq!(store.trouble().unwrap().code(), "E0307");
+}
+
+#[test]
+fn erased_values_leave_the_index_and_every_file() {
+    let dir = Dir::new();
+    let mut store = dir.create();
+    let mut scribe = Scribe::default();
+    let secret = format!("secret-{}", noise(5000, 3));
+    let person = "person-of-interest";
+    let mut records = vec![scribe.begin("r")];
+    for _ in 0..3 {
+        let path = format!("/people/{person}");
+        let delta = Value::array([Value::record([("set", Value::from(path)), ("value", Value::Null)])]);
+        let content = Value::record([
+            ("agent_id", Value::from(person)),
+            ("delta", delta),
+            ("intent", Value::record([("text", Value::from(secret.clone())), ("plain", Value::from("p"))])),
+        ]);
+        records.push(scribe.transition("r", content));
+    }
+    store.commit(&records).unwrap();
+    store.update_index().unwrap();
+    store.put_snapshot(&name("r"), 3, secret.as_bytes()).unwrap();
+    let places = vec![pointer("/agent_id"), pointer("/delta"), pointer("/intent/text")];
+    let holds = |text: &str| {
+        let mut holding = Vec::new();
+        let mut dirs = vec![dir.path()];
+        while let Some(next) = dirs.pop() {
+            for entry in std::fs::read_dir(next).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    dirs.push(path);
+                } else if std::fs::read(&path).unwrap().windows(text.len()).any(|at| at == text.as_bytes()) {
+                    holding.push(path);
+                }
+            }
+        }
+        holding
+    };
+    let middle = &secret[2000..2030];
+    assert!(!holds(person).is_empty() && !holds(middle).is_empty());
+    let erase = scribe.beside(Kind::Erase, "r", Value::object());
+    store.erase(&erase, &[(1, places.clone())]).unwrap();
+    records.push(erase);
+    records[1] = records[1].without(&places);
+    check_holds(&store, &records);
+    assert!(!holds(middle).is_empty(), "two records still have it");
+    let erase = scribe.beside(Kind::Erase, "r", Value::object());
+    store.erase(&erase, &[(2, places.clone()), (3, places.clone())]).unwrap();
+    records.push(erase);
+    for position in [2, 3] {
+        records[position] = records[position].without(&places);
+    }
+    check_holds(&store, &records);
+    assert_eq!(holds(person), Vec::<PathBuf>::new());
+    assert_eq!(holds(&secret[..40]), Vec::<PathBuf>::new());
+    assert_eq!(holds(middle), Vec::<PathBuf>::new());
+    assert_eq!(store.snapshot(&name("r"), 9).unwrap(), None);
+    check_verifies(&store);
+    // What is rebuilt says the same.
+    store.rebuild_index(false).unwrap();
+    check_holds(&store, &records);
+    check_verifies(&store);
+    // And chunks that were erased are not used again.
+    let step = scribe.transition("r", Value::record([("intent", Value::from(secret.clone()))]));
+    store.commit(std::slice::from_ref(&step)).unwrap();
+    records.push(step);
+    check_holds(&store, &records);
+}
+
+#[test]
+fn a_handle_that_knew_chunks_forgets_them_when_another_one_erases() {
+    let dir = Dir::new();
+    let mut first = dir.create();
+    let mut scribe = Scribe::default();
+    let text = noise(4000, 5);
+    let content = || Value::record([("intent", Value::record([("text", Value::from(text.clone()))]))]);
+    let mut records = vec![scribe.begin("r"), scribe.transition("r", content())];
+    first.commit(&records).unwrap();
+    let mut second = dir.open();
+    let same = scribe.transition("r", content());
+    second.commit(std::slice::from_ref(&same)).unwrap();
+    records.push(same);
+    let erase = scribe.beside(Kind::Erase, "r", Value::object());
+    let places = vec![pointer("/intent")];
+    first.refresh().unwrap();
+    first.erase(&erase, &[(1, places.clone()), (2, places.clone())]).unwrap();
+    records.push(erase);
+    for position in [1, 2] {
+        records[position] = records[position].without(&places);
+    }
+    let again = scribe.transition("r", content());
+    second.commit(std::slice::from_ref(&again)).unwrap();
+    records.push(again);
+    check_holds(&second, &records);
+    let other = dir.open();
+    check_holds(&other, &records);
+    check_verifies(&other);
+}
+
+#[test]
+fn snapshots_come_back_from_the_index() {
+    let dir = Dir::new();
+    let (mut store, ..) = filled(&dir, 30);
+    store.update_index().unwrap();
+    let run = name("a");
+    for tick in [4, 8, 12] {
+        store.put_snapshot(&run, tick, format!("state {tick}").as_bytes()).unwrap();
+    }
+    let store = dir.read();
+    for (tick, expected) in [(3, None), (4, Some(4)), (11, Some(8)), (99, Some(12))] {
+        let expected = expected.map(|tick| (tick, format!("state {tick}").into_bytes()));
+        assert_eq!(store.snapshot(&run, tick).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_reader_never_writes() {
+    let dir = Dir::new();
+    let (mut store, ..) = filled(&dir, 1500);
+    store.sign_checkpoint(&key()).unwrap();
+    drop(store);
+    let list = |dir: &Path| {
+        let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    };
+    let before = list(&dir.path());
+    let mut store = dir.read();
+    assert!(store.commit(&[Scribe::default().begin("x")]).is_err());
+    assert!(store.sign_checkpoint(&key()).is_err());
+    assert!(store.update_index().is_err());
+    store.put_snapshot(&name("a"), 1, b"x").unwrap();
+    assert_eq!(store.snapshot(&name("a"), 1).unwrap(), None);
+    check_verifies(&store);
+    store.close().unwrap();
+    assert_eq!(list(&dir.path()), before);
+}
+
+#[test]
+fn the_index_is_advanced_in_the_background() {
+    let dir = Dir::new();
+    let options = Options { uncovered_max: 100, ..Options::write() };
+    let mut store = Embedded::create(&dir.path(), info(), options).unwrap();
+    let mut scribe = Scribe::default();
+    let mut records = vec![scribe.begin("a")];
+    store.commit(&records).unwrap();
+    for _ in 0..100 {
+        let group: Vec<Record> = (0..10).map(|_| scribe.step("a")).collect();
+        store.commit(&group).unwrap();
+        records.extend(group);
+    }
+    // The handle takes over what the thread did whenever it appends.
+    for _ in 0..200 {
+        if store.index_status().is_ok_and(|covered| covered >= 800) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        store.refresh().unwrap();
+        let step = scribe.step("a");
+        store.commit(std::slice::from_ref(&step)).unwrap();
+        records.push(step);
+    }
+    assert!(store.index_status().unwrap() >= 800);
+    check_holds(&store, &records);
+    check_verifies(&store);
+}

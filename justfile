@@ -1,0 +1,37 @@
+# What people run by hand. CI runs `scripts/test.sh` alone.
+
+# Lists what there is.
+default:
+    @just --list
+
+# Everything a change must pass: tests, formatting, lints, licences.
+check: test lint licences
+
+# Installs what is missing and runs every test.
+test *ARGS:
+    scripts/test.sh {{ARGS}}
+
+# Formatting and lints, with warnings as errors.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Licences, bans and sources of dependencies. Advisories are not checked: their database is not part of this repository.
+licences:
+    cargo deny check licenses bans sources
+
+# The rules that no compiler holds.
+tidy:
+    cargo run --quiet -p xtask -- tidy
+
+# Adds new cases to vectors/*.json. Never changes one.
+vectors:
+    cargo run --quiet -p xtask -- vectors
+
+# The figures of the recorder and the verifier.
+bench *ARGS:
+    cargo bench -p dendrer -- {{ARGS}}
+
+# Fuzzes one target with coverage, for some seconds: just fuzz json 60
+fuzz TARGET SECONDS="60":
+    cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run {{TARGET}} --features libfuzzer -- -max_total_time={{SECONDS}}

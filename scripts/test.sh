@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Installs what the tests need and is not there, then runs every test. Works on a fresh machine with cargo.
+#
+# Needs: cargo with rustc 1.89 or later. Installs: a C compiler and python3 through apt where it runs as root on Debian or
+# Ubuntu; the Python package `cryptography` into target/python; cargo-nextest through cargo. Touches nothing else.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\n== %s\n' "$*"; }
+
+say "what the tests need"
+missing=()
+command -v cc >/dev/null || missing+=(build-essential)
+command -v python3 >/dev/null || missing+=(python3)
+python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
+  else
+    echo "please install: ${missing[*]}" >&2
+    exit 1
+  fi
+fi
+
+# The second reader of the format is written in Python and needs one package for Ed25519.
+if [ -z "${DENDRER_PYTHON:-}" ]; then
+  export DENDRER_PYTHON="$PWD/target/python/bin/python"
+  if ! "$DENDRER_PYTHON" -c 'import cryptography' 2>/dev/null; then
+    python3 -m venv target/python
+    "$DENDRER_PYTHON" -m pip install --quiet --disable-pip-version-check 'cryptography>=42'
+  fi
+fi
+"$DENDRER_PYTHON" -c 'import cryptography, sys; print("python", sys.version.split()[0], "cryptography", cryptography.__version__)'
+
+command -v cargo-nextest >/dev/null || cargo install --locked cargo-nextest
+
+say "tests"
+cargo nextest run --workspace --no-fail-fast "$@"
+
+say "examples in the documentation"
+cargo test --workspace --doc --quiet
+
+say "fuzz targets, a short run of each on mutated seeds"
+CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" cargo test --quiet --manifest-path fuzz/Cargo.toml
+
+say "tidy"
+cargo run --quiet -p xtask -- tidy
+
+say "all tests passed"
