@@ -1,0 +1,152 @@
+//! Recording through the program: acknowledgements, refusals, pipes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use dendrer_object::Value;
+
+use crate::support::Place;
+
+fn codes(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("E0"))).collect()
+}
+
+#[test]
+fn intents_become_transitions_and_each_is_acknowledged() {
+    let place = Place::with_store();
+    let lines = concat!(
+        r#"{"type":"observation.add","agent":"a","confidence":0.5,"delta":[{"set":"/n","value":1}]}"#, "\n\n",
+        r#"{"transition_type":"action.request","agent_id":"a","action":{"tool":"t"}}"#, "\n",
+        r#"{"type":"action.result","author":"runtime","agent":"a","result":{"status":"error"}}"#,
+    );
+    let ran = place.run_with(&["commit", "--run", "r", "--goal", "g"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let acks: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(acks.len(), 4);
+    assert!(acks[0].starts_with("begun  sha256:"));
+    for (tick, ack) in acks[1..].iter().enumerate() {
+        assert!(ack.starts_with(&format!("tick {}  sha256:", tick + 1)), "{ack}");
+    }
+    assert_eq!(place.json(&["state", "r", "--path", "n"]).1.get("value"), Some(&Value::from(1u64)));
+    let counters = place.json(&["state", "r", "--path", "counters"]).1;
+    let value = counters.get("value").unwrap();
+    assert_eq!((value.get("tool_calls"), value.get("tool_errors")), (Some(&1u64.into()), Some(&1u64.into())));
+    assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
+}
+
+#[test]
+fn a_run_goes_on_where_it_stands() {
+    let place = Place::with_store();
+    let line = br#"{"type":"plan.update","agent":"a","delta":[{"append":"/list","value":1}]}"#;
+    for tick in 1..4 {
+        let ran = place.run_with(&["commit", "--run", "r"], line);
+        assert!(ran.stdout.contains(&format!("tick {tick}  ")), "{}", ran.stdout);
+    }
+    assert_eq!(place.json(&["state", "r"]).1.get("value").unwrap().to_string(), r#"{"list":[1,1,1]}"#);
+    assert_eq!(place.json(&["show", "r@3"]).1.get("content").unwrap().get("seq"), Some(&3u64.into()));
+    assert_eq!(place.run_with(&["commit", "--run", "r", "--new"], line).code, 2);
+    assert_eq!(place.run_with(&["commit", "--run", "r", "--goal", "late"], line).code, 2);
+    assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
+}
+
+#[test]
+fn refusals_are_kept_and_end_with_exit_code_5() {
+    let place = Place::with_store();
+    let lines = concat!(
+        r#"{"type":"plan.update","agent":"a"}"#, "\n",
+        r#"{"type":"kernel.anomaly","agent":"mallory"}"#, "\n",
+        r#"{"type":"policy.decision","agent":"a","policy":{"decision":"allow"}}"#, "\n",
+        r#"{"type":"plan.updte","agent":"a"}"#, "\n",
+        r#"{"type":"plan.update","agent":"a","delta":[{"set":"/policy","value":{}}]}"#, "\n",
+        r#"{"type":"plan.update","agent":"a"}"#, "\n",
+    );
+    let ran = place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    assert_eq!(ran.code, 5);
+    assert_eq!(codes(&ran.stdout), ["E0401", "E0403", "E0402", "E0405"]);
+    assert!(ran.stdout.contains("did you mean plan.update?"));
+    let log = place.json(&["log", "r", "--refusals"]).1;
+    let kinds: Vec<String> = log.get("items").unwrap().as_array().unwrap().iter().map(|item| item.get("type").unwrap().as_str().unwrap().to_owned()).collect();
+    assert_eq!(
+        kinds,
+        ["plan.update", "kernel.anomaly", "kernel.anomaly", "policy.decision", "plan.updte", "plan.update", "plan.update"]
+    );
+    let anomaly = place.json(&["show", "r@2"]).1;
+    assert_eq!(anomaly.get("author"), Some(&"kernel".into()));
+    assert_eq!(place.run(&["bisect", "r", "--predicate", "kernel.anomaly_free", "--expect-onset", "2"]).code, 0);
+    assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
+    assert_eq!(place.run_with(&["commit", "--run", "r", "--as", "system"], b"").code, 5);
+}
+
+#[test]
+fn a_bad_line_ends_it_and_what_stood_before_it_counts() {
+    let place = Place::with_store();
+    let lines = concat!(r#"{"type":"plan.update"}"#, "\n", r#"{"type":"plan.update","intnet":{}}"#, "\n", r#"{"type":"plan.update"}"#, "\n");
+    let ran = place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    assert_eq!(ran.code, 2);
+    assert!(ran.stdout.contains("tick 1  ") && !ran.stdout.contains("tick 2  "), "{}", ran.stdout);
+    for part in ["error[E0209]: an intent has no such member; did you mean \"intent\"?", "line     2", "1 transition before it is committed"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let (code, error) = {
+        let ran = place.run_with(&["commit", "--run", "r", "--json"], b"{\"type\":1}");
+        (ran.code, crate::support::parse(&ran.stdout))
+    };
+    assert_eq!((code, error.get("code").unwrap().as_str(), error.get("changed").unwrap().as_bool()), (2, Some("E0209"), Some(false)));
+}
+
+#[test]
+fn a_dry_run_judges_and_writes_nothing() {
+    let place = Place::with_store();
+    let lines = concat!(r#"{"type":"plan.update","delta":[{"set":"/n","value":1}]}"#, "\n", r#"{"type":"plan.update","delta":[{"add":"/n","value":1}]}"#, "\n");
+    let ran = place.run_with(&["commit", "--run", "r", "-n"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("tick 2  ") && !ran.stdout.contains("WARN"), "each line is judged on those before it: {}", ran.stdout);
+    assert_eq!(place.json(&["runs"]).1.get("total"), Some(&0u64.into()));
+}
+
+/// A line that comes alone is acknowledged while the pipe stays open.
+#[test]
+fn a_pipe_that_stays_open_is_answered_line_by_line() {
+    let place = Place::with_store();
+    let mut child = place.command(&["commit", "--run", "r"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    for tick in 1..=5 {
+        stdin.write_all(b"{\"type\":\"plan.update\"}\n").unwrap();
+        loop {
+            line.clear();
+            assert!(stdout.read_line(&mut line).unwrap() > 0);
+            if !line.starts_with("begun") {
+                break;
+            }
+        }
+        assert!(line.starts_with(&format!("tick {tick}  sha256:")), "{line}");
+        // Another process sees it at once, and nothing half of the next.
+        assert_eq!(place.json(&["log", "r"]).1.get("total"), Some(&Value::from(tick as u64)));
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_follower_sees_every_transition_once_and_in_order() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}");
+    let mut follower = place.command(&["log", "r", "--follow", "--jsonl"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let stdout = BufReader::new(follower.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || {
+        let ticks = stdout.lines().map_while(Result::ok).map(|line| {
+            let item = dendrer_object::json::parse_tagged(line.as_bytes()).unwrap();
+            item.get("tick").unwrap().as_u64().unwrap()
+        });
+        ticks.take(201).collect::<Vec<u64>>()
+    });
+    for _ in 0..4 {
+        let lines = "{\"type\":\"plan.update\"}\n".repeat(50);
+        assert_eq!(place.run_with(&["commit", "--run", "r"], lines.as_bytes()).code, 0);
+    }
+    assert_eq!(reader.join().unwrap(), (1..=201).collect::<Vec<u64>>());
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+}

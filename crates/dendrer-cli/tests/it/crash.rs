@@ -1,0 +1,66 @@
+//! Killed at any moment, a recording keeps every line that it acknowledged, and invents none.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::Place;
+
+/// How many times a recording is killed.
+const KILLS: u64 = 200;
+
+#[test]
+#[cfg(unix)]
+fn sigkill_at_two_hundred_points_loses_nothing_that_was_acknowledged() {
+    let place = Place::with_store();
+    let mut acknowledged: Vec<String> = Vec::new();
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut killed_while_busy = 0;
+    for round in 0..KILLS {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let mut child = place
+            .command(&["commit", "--run", "r", "--jsonl"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let feeder = std::thread::spawn(move || {
+            for n in 0..3000u64 {
+                let line = format!("{{\"type\":\"plan.update\",\"delta\":[{{\"set\":\"/n\",\"value\":{}}}],\"intent\":{{\"description\":\"{}\"}}}}\n", round * 10_000 + n, "x".repeat((n % 700) as usize));
+                if stdin.write_all(line.as_bytes()).is_err() {
+                    return;
+                }
+            }
+        });
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let reader = std::thread::spawn(move || stdout.lines().map_while(Result::ok).collect::<Vec<String>>());
+        std::thread::sleep(Duration::from_micros(500 + (state >> 33) % 40_000));
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        killed_while_busy += u64::from(!status.success());
+        feeder.join().unwrap();
+        let lines = reader.join().unwrap();
+        // The last line may be cut by the kill; a line is an acknowledgement when it is whole.
+        acknowledged.extend(lines.into_iter().filter(|line| line.contains("\"what\":\"committed\"") && line.ends_with('}')));
+    }
+    assert!(killed_while_busy > KILLS / 2, "{killed_while_busy}");
+    assert!(!acknowledged.is_empty());
+    let log = place.ok(&["log", "r", "-n", "0", "--jsonl"]);
+    let ids: std::collections::BTreeMap<u64, String> = log
+        .lines()
+        .filter_map(|line| {
+            let item = dendrer_object::json::parse_tagged(line.as_bytes()).unwrap();
+            Some((item.get("tick")?.as_u64()?, item.get("id")?.as_str()?.to_owned()))
+        })
+        .collect();
+    for line in &acknowledged {
+        let item = dendrer_object::json::parse_tagged(line.as_bytes()).unwrap();
+        let tick = item.get("tick").unwrap().as_u64().unwrap();
+        assert_eq!(ids.get(&tick).map(String::as_str), item.get("id").unwrap().as_str(), "tick {tick} was acknowledged");
+    }
+    assert_eq!(ids.len() as u64, *ids.keys().last().unwrap(), "ticks have no gaps");
+    let verified = place.run(&["verify", "--all", "--replay"]);
+    assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+}

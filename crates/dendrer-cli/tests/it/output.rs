@@ -1,0 +1,222 @@
+//! The rules of output: one document, no raw bytes of a trace, quiet pipes, known codes.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use dendrer_object::{Value, json};
+
+use crate::support::{Place, demo};
+
+/// Reading commands over the demo, hostile run included.
+const READING: &[&[&str]] = &[
+    &["runs"],
+    &["log", "hostile-1", "--refusals"],
+    &["log", "logistics-run-47"],
+    &["show", "hostile-1@3"],
+    &["show", "hostile-1@0"],
+    &["state", "hostile-1@tip"],
+    &["state", "logistics-run-47@22", "--path", "risk_score"],
+    &["verify", "hostile-1", "--replay"],
+    &["verify", "tampered.dnd"],
+    &["replay", "hostile-1", "--print", "state"],
+    &["bisect", "hostile-1", "--anomaly", "forged_type"],
+    &["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant"],
+    &["explain"],
+    &["explain", "E0301"],
+    &["schema"],
+    &["version"],
+];
+
+#[test]
+fn nothing_from_a_trace_reaches_the_terminal_raw() {
+    let demo = demo();
+    let mut commands: Vec<Vec<String>> = READING.iter().map(|args| args.iter().map(|arg| (*arg).to_owned()).collect()).collect();
+    commands.extend((0..=20).map(|tick| vec!["show".to_owned(), format!("hostile-1@{tick}")]));
+    for args in commands {
+        for extra in [&[][..], &["--json"], &["--color", "never", "--width", "100"]] {
+            let args: Vec<&str> = args.iter().map(String::as_str).chain(extra.iter().copied()).collect();
+            let ran = demo.run(&args);
+            for text in [&ran.stdout, &ran.stderr] {
+                let raw = text.chars().find(|c| *c != '\n' && (c.is_control() || "\u{202e}\u{202d}\u{200b}\u{2066}\u{feff}".contains(*c)));
+                assert_eq!(raw, None, "{args:?}");
+                // A model cannot print a line that looks like our verdict.
+                let fakes = text.lines().filter(|line| line.starts_with("VERIFIED"));
+                assert_eq!(fakes.count(), 0, "{args:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_verb_prints_exactly_one_document_that_fits_its_schema() {
+    let demo = demo();
+    for args in READING {
+        if args[0] == "schema" && args.len() > 1 {
+            continue;
+        }
+        let (_, answer) = demo.json(args);
+        check_schema(&answer, args);
+    }
+    for args in [&["show", "nope@1"][..], &["log", "logistics-run-47", "--from", "tick", "99"], &["explain", "E9999"], &["bisect", "logistics-run-47"], &["show"], &["nonsense"]] {
+        let (code, answer) = demo.json(args);
+        assert!(code == 2 || code == 3, "{args:?}: {code}");
+        assert_eq!(answer.get("schema").unwrap().as_str(), Some("dendrer.error/1"), "{args:?}");
+        check_schema(&answer, args);
+    }
+    let ran = demo.run(&["export", "logistics-run-47", "--format", "jsonl"]);
+    let schema = schema("event");
+    assert_eq!(ran.stdout.lines().count(), 64);
+    for line in ran.stdout.lines() {
+        fits(&json::parse_tagged(line.as_bytes()).unwrap(), &schema, "event").unwrap();
+    }
+}
+
+#[test]
+fn streams_are_one_item_a_line_and_a_summary() {
+    let ran = demo().run(&["log", "logistics-run-47", "--jsonl"]);
+    let lines: Vec<Value> = ran.stdout.lines().map(|line| json::parse_tagged(line.as_bytes()).unwrap()).collect();
+    assert_eq!(lines.len(), 65);
+    let summary = lines[64].get("summary").unwrap();
+    assert_eq!((summary.get("items"), summary.get("total")), (Some(&64u64.into()), Some(&64u64.into())));
+    assert_eq!(demo().run(&["log", "--json", "--jsonl"]).code, 2);
+}
+
+fn schema(name: &str) -> Value {
+    let text = demo().run(&["schema", name]).stdout;
+    json::parse_door(text.as_bytes()).unwrap()
+}
+
+fn check_schema(answer: &Value, args: &[&str]) {
+    let name = answer.get("schema").unwrap().as_str().unwrap();
+    let name = name.strip_prefix("dendrer.").unwrap().strip_suffix("/1").unwrap();
+    fits(answer, &schema(name), name).unwrap_or_else(|why| panic!("{args:?}: {why}"));
+}
+
+/// Checks a value against the part of JSON Schema that our schemas use.
+fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
+    let fail = |what: &str| Err(format!("{place}: {what}: {}", value.to_string().chars().take(200).collect::<String>()));
+    if let Some(wanted) = schema.get("const") && wanted != value {
+        return fail("const");
+    }
+    if let Some(allowed) = schema.get("enum") && !allowed.as_array().unwrap().iter().any(|known| known == value) {
+        return fail("enum");
+    }
+    if let Some(wanted) = schema.get("type").and_then(Value::as_str) {
+        let is_integer = value.as_number().is_some_and(|number| number.as_i64().is_some());
+        let good = wanted == value.type_name() || (wanted == "integer" && is_integer);
+        if !good {
+            return fail(wanted);
+        }
+    }
+    for name in ["anyOf", "oneOf"] {
+        if let Some(options) = schema.get(name)
+            && !options.as_array().unwrap().iter().any(|option| fits(value, option, place).is_ok())
+        {
+            return fail(name);
+        }
+    }
+    for name in schema.get("required").and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+        if value.get(name.as_str().unwrap()).is_none() {
+            return fail(&format!("required {name}"));
+        }
+    }
+    for (name, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|object| object.iter()) {
+        if let Some(member) = value.get(name) {
+            fits(member, inner, &format!("{place}.{name}"))?;
+        }
+    }
+    for item in value.as_array().into_iter().flat_map(|list| list.iter()) {
+        if let Some(inner) = schema.get("items") {
+            fits(item, inner, &format!("{place}[]"))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let mut child = demo().command(&["log", "logistics-run-47", "-n", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    drop(lines);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(output.status.success());
+}
+
+#[test]
+fn the_same_question_has_the_same_bytes_at_any_width() {
+    let demo = demo();
+    for args in READING {
+        assert_eq!(demo.run(args).stdout, demo.run(args).stdout, "{args:?}");
+    }
+    let narrow = demo.run(&["log", "logistics-run-47", "--width", "60"]).stdout;
+    assert!(narrow.lines().any(|line| line.ends_with("...")) && narrow.lines().all(|line| line.chars().count() <= 80));
+    assert!(!demo.run(&["log", "logistics-run-47"]).stdout.contains("...\n"), "nothing is cut where nobody asked");
+}
+
+#[test]
+fn colour_follows_the_switches_in_order() {
+    let bisect = ["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant"];
+    let colored = |args: &[&str], env: &[(&str, &str)]| {
+        let mut command = demo().command(&[&bisect[..], args].concat());
+        command.envs(env.iter().copied());
+        command.output().unwrap().stdout.contains(&0x1b)
+    };
+    assert!(!colored(&[], &[]), "a pipe has no colour");
+    assert!(colored(&["--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(colored(&[], &[("DENDRER_COLOR", "always"), ("NO_COLOR", "1")]));
+    assert!(!colored(&[], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
+    assert!(colored(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&["--color", "never"], &[("DENDRER_COLOR", "always")]));
+}
+
+#[test]
+fn a_slip_is_met_with_what_was_meant() {
+    let demo = demo();
+    for (args, code, parts) in [
+        (&["show", "logistics-run-4@22"][..], 3, &["error[E0101]: no run named \"logistics-run-4\"", "did you mean logistics-run-47?"][..]),
+        (&["show", "logistics-run-47@99"], 3, &["logistics-run-47 has ticks 1..64, there is no tick 99"]),
+        (&["state", "logistics-run-47@1", "--path", "risk_scor"], 3, &["did you mean risk_score?"]),
+        (&["bisect", "logistics-run-47", "--predicate", "kernel.policy_complaint"], 3, &["did you mean kernel.policy_compliant?"]),
+        (&["bisect", "logistics-run-47", "--predicate", "state.risk_score >"], 2, &["error[E0501]"]),
+        (&["bisect", "logistics-run-47", "--predicate", "risk_score > 1"], 2, &["error[E0505]"]),
+        (&["explain", "E0310x"], 3, &["error[E0109]"]),
+        (&["verfy"], 2, &["error[E0106]", "verify"]),
+        (&["log", "nowhere.dnd"], 3, &["error[E0108]: cannot read nowhere.dnd"]),
+        (&["verify", "logistics-run-47", "--tip", "sha256:0000"], 4, &["error[E0304]"]),
+    ] {
+        let ran = demo.run(args);
+        assert_eq!(ran.code, code, "{args:?}: {}{}", ran.stdout, ran.stderr);
+        for part in parts {
+            assert!(ran.stderr.contains(part), "{args:?} lacks {part}: {}", ran.stderr);
+        }
+        assert!(ran.stderr.contains("see: dendrer explain E0"), "{args:?}: {}", ran.stderr);
+    }
+}
+
+/// The examples in every `--help` are commands that work, in a place where the demo is.
+#[test]
+fn the_examples_of_the_help_work() {
+    let place = Place::new();
+    place.ok(&["demo", "--no-tour"]);
+    let dir = place.path().join("dendrer-demo");
+    let mut run = 0;
+    for verb in ["commit", "runs", "log", "show", "state", "verify", "replay", "bisect", "export", "explain", "schema", "version"] {
+        let help = place.ok(&[verb, "--help"]);
+        let examples: Vec<&str> = help.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| line.starts_with("  ")).collect();
+        assert!(examples.len() >= 2, "{verb}: {help}");
+        for example in examples {
+            if example.contains("intents.jsonl") {
+                std::fs::write(dir.join("intents.jsonl"), "{\"type\":\"plan.update\"}\n").unwrap();
+            }
+            let program = env!("CARGO_BIN_EXE_dendrer");
+            let script = example.trim().replace("dendrer ", &format!("{program} "));
+            let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(&dir).env("HOME", place.path()).stdin(Stdio::null()).output().unwrap();
+            assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+            run += 1;
+        }
+    }
+    assert!(run >= 24, "{run}");
+}

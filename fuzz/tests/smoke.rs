@@ -1,0 +1,107 @@
+//! A short run of each target on mutated seeds, without coverage, so that targets cannot rot. `DENDRER_FUZZ_RUNS` says
+//! how many mutations each gets.
+//!
+//! Seeds are the vectors, a few texts for what vectors do not hold, and `corpus/<target>/*`, where each input that ever
+//! broke a target is kept.
+
+use std::fs;
+use std::path::Path;
+
+use dendrer_object::Value;
+use dendrer_object::json::parse_canonical;
+
+/// xorshift64*: the same mutations everywhere.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
+    }
+
+    fn mutate(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
+        let mut data = seeds[self.below(seeds.len())].clone();
+        for _ in 0..1 + self.below(4) {
+            let at = self.below(data.len() + 1);
+            match self.below(6) {
+                0 => data.insert(at, self.below(256) as u8),
+                1 if at < data.len() => drop(data.remove(at)),
+                2 | 3 if at < data.len() => data[at] ^= 1 << self.below(8),
+                4 => {
+                    // A piece of another seed, as crossing over does.
+                    let other = &seeds[self.below(seeds.len())];
+                    let from = self.below(other.len() + 1);
+                    let to = (from + self.below(40)).min(other.len());
+                    data.splice(at..at, other[from..to].iter().copied());
+                }
+                _ => {
+                    let end = (at + self.below(16)).min(data.len());
+                    data.drain(at..end);
+                }
+            }
+        }
+        data
+    }
+}
+
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let vectors = |file: &str, members: &[&str]| -> Vec<Vec<u8>> {
+        let text = fs::read_to_string(here.join("../vectors").join(file)).expect("the vectors are there");
+        let cases = text.lines().filter_map(|line| parse_canonical(line.trim_end_matches(',').as_bytes()).ok());
+        let member = |case: &Value, name: &&str| Some(case.get(name)?.as_str()?.as_bytes().to_vec());
+        cases.flat_map(|case| members.iter().filter_map(|name| member(&case, name)).collect::<Vec<_>>()).collect()
+    };
+    let own: &[&str] = match target {
+        "note" => &["dendrer/00\n3\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n", "a+00000000+AQ=="],
+        "tile" => &["tile/0/x001/234.p/5", "tile/entries/000", "\u{2}\0\u{1}a\0\u{2}bc"],
+        "delta" => &[
+            r#"[{"a":[1,2,{"b":3}]},[{"set":"/a/2/b","value":null},{"append":"/a","value":1},{"remove":"/a/0"}]]"#,
+            r#"{"type":"plan.update","agent":"a","confidence":0.5,"delta":[{"add":"/n","value":1}],"links":[]}"#,
+        ],
+        "expression" => &[
+            "state.risk <= 0.75 && has(state.deep.a.b)", "state.list.exists(x, x > 3) or size(state.text) == 2",
+            "sum(state.list) / 2 > 1", "words(state.text)[0] in ['three', \"four\"]", "!(1.5e3 == -2) ? true : false",
+        ],
+        _ => &[],
+    };
+    let mut found: Vec<Vec<u8>> = own.iter().map(|text| text.as_bytes().to_vec()).collect();
+    found.extend(match target {
+        "json" => [vectors("json.json", &["door"]), vectors("canonical.json", &["text"])].concat(),
+        "header" => vectors("records.json", &["header", "entry"]),
+        "bundle" => vectors("bundles.json", &["text"]),
+        "note" => [vectors("bundles.json", &["key"]), notes(&vectors("bundles.json", &["text"]))].concat(),
+        "delta" => vectors("deltas.json", &["state", "delta"]),
+        _ => Vec::new(),
+    });
+    let corpus = fs::read_dir(here.join("corpus").join(target)).into_iter().flatten();
+    found.extend(corpus.filter_map(|entry| fs::read(entry.ok()?.path()).ok()));
+    found
+}
+
+/// The checkpoints out of bundles.
+fn notes(bundles: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let note = |bundle: &Vec<u8>| {
+        let last = parse_canonical(bundle.split(|byte| *byte == b'\n').rev().nth(1)?).ok()?;
+        Some(last.get("checkpoint")?.as_str()?.as_bytes().to_vec())
+    };
+    bundles.iter().filter_map(note).collect()
+}
+
+#[test]
+fn every_target_takes_mutated_seeds() {
+    let runs = std::env::var("DENDRER_FUZZ_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(5_000u64);
+    for (name, target) in dendrer_fuzz::TARGETS {
+        let seeds = seeds(name);
+        assert!(!seeds.is_empty(), "{name} has seeds");
+        seeds.iter().for_each(|seed| target(seed));
+        let mut draw = Draw(0x00F0_22ED);
+        for run in 0..runs {
+            let data = draw.mutate(&seeds);
+            let went_well = std::panic::catch_unwind(|| target(&data)).is_ok();
+            assert!(went_well, "{name}, mutation {run}; keep it as fuzz/corpus/{name}/: {:?}", String::from_utf8_lossy(&data));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The rules of the repository that no compiler holds. Each is one function from the tree to what does not hold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The crate table of `ARCHITECTURE.md`: who may depend on whom. Dependencies for development are free.
+const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
+    ("dendrer-object", &[]),
+    ("dendrer-kernel", &["dendrer-object"]),
+    ("dendrer-store", &["dendrer-object"]),
+    ("dendrer", &["dendrer-object", "dendrer-kernel", "dendrer-store"]),
+    ("dendrer-view", &["dendrer-object", "dendrer"]),
+    ("dendrer-testkit", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
+    ("dendrer-cli", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer", "dendrer-view"]),
+    ("xtask", &[]),
+];
+
+/// The requirements that this stage answers for, as ranges of ids.
+const OWNED: &[(&str, &[(u32, u32)])] = &[
+    (
+        "D",
+        &[
+            (1, 11), (16, 28), (33, 34), (37, 42), (61, 61), (64, 65), (67, 68), (115, 115), (125, 125), (138, 138),
+            (143, 147), (153, 155), (158, 165), (178, 180), (189, 190), (192, 193), (195, 195),
+        ],
+    ),
+    ("F", &[(35, 41)]),
+    ("X", &[(4, 6)]),
+];
+
+/// What the pure crates may not touch, so that it cannot be forgotten in their `clippy.toml`.
+const IMPURE: &[&str] = &[
+    "std::collections::HashMap", "std::collections::HashSet", "std::time::SystemTime", "std::time::Instant",
+    "std::fs::File", "std::process::Command", "std::env::var", "std::thread::spawn", "std::println",
+    "ring::rand::SystemRandom::new",
+];
+
+/// Features of serde_json that change what a document means, for every crate in the build.
+const SERDE_JSON_OFF: &[&str] = &["preserve_order", "arbitrary_precision", "unbounded_depth"];
+
+const LINES_MAX: usize = 1000;
+
+/// Returns what does not hold.
+pub(crate) fn check(root: &Path) -> Vec<String> {
+    let mut findings = Vec::new();
+    match metadata(root) {
+        Ok(metadata) => {
+            let members = members(&metadata);
+            findings.extend(arrows(&members));
+            findings.extend(explained(root, &members));
+            findings.extend(json_features(&metadata));
+        }
+        Err(why) => findings.push(why),
+    }
+    let sources = sources(root);
+    findings.extend(sources.iter().flat_map(|path| source(root, path)));
+    findings.extend(purity(root));
+    findings.extend(requirements(root));
+    findings.extend(second_reader(root));
+    findings
+}
+
+fn metadata(root: &Path) -> Result<Value, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+struct Member {
+    name: String,
+    /// Name, and whether it is for development only.
+    dependencies: Vec<(String, bool)>,
+}
+
+fn members(metadata: &Value) -> Vec<Member> {
+    let ids: Vec<&str> = list(&metadata["workspace_members"]).filter_map(Value::as_str).collect();
+    let packages = list(&metadata["packages"]).filter(|package| package["id"].as_str().is_some_and(|id| ids.contains(&id)));
+    let member = |package: &Value| Member {
+        name: text(&package["name"]),
+        dependencies: list(&package["dependencies"]).map(|to| (text(&to["name"]), to["kind"] == "dev")).collect(),
+    };
+    packages.map(member).collect()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// No crate knows another that its row does not name.
+fn arrows(members: &[Member]) -> Vec<String> {
+    let ours: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let mut findings = Vec::new();
+    for member in members {
+        let Some((_, allowed)) = MAY_DEPEND_ON.iter().find(|(name, _)| *name == member.name) else {
+            findings.push(format!("{} has no row in the crate table of xtask and ARCHITECTURE.md", member.name));
+            continue;
+        };
+        for (to, is_dev) in &member.dependencies {
+            if !is_dev && ours.contains(&to.as_str()) && !allowed.contains(&to.as_str()) {
+                findings.push(format!("{} may not depend on {to}: the crate table has no such arrow", member.name));
+            }
+        }
+    }
+    findings
+}
+
+/// Every dependency says what it saves and what it costs.
+fn explained(root: &Path, members: &[Member]) -> Vec<String> {
+    let page = read(&root.join("docs/dependencies.md"));
+    let ours: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let all = members.iter().flat_map(|member| &member.dependencies).map(|(name, _)| name.as_str());
+    let mut foreign: Vec<&str> = all.filter(|name| !ours.contains(name)).collect();
+    foreign.sort_unstable();
+    foreign.dedup();
+    let has_line = |name: &str| page.lines().any(|line| line.starts_with(&format!("| `{name}` |")));
+    let missing = foreign.into_iter().filter(|name| !has_line(name));
+    missing.map(|name| format!("{name} has no line in docs/dependencies.md")).collect()
+}
+
+fn json_features(metadata: &Value) -> Vec<String> {
+    let nodes = list(&metadata["resolve"]["nodes"]);
+    let json = nodes.filter(|node| node["id"].as_str().is_some_and(|id| id.contains("#serde_json@")));
+    let on = json.flat_map(|node| list(&node["features"])).filter_map(Value::as_str);
+    let on = on.filter(|feature| SERDE_JSON_OFF.contains(feature));
+    on.map(|feature| format!("serde_json has its feature {feature} on, which changes what a document means")).collect()
+}
+
+/// Every Rust file of ours.
+fn sources(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root.join("crates"), root.join("xtask"), root.join("fuzz")];
+    while let Some(directory) = open.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn source(root: &Path, path: &Path) -> Vec<String> {
+    // Taken apart so that this file does not find itself.
+    let unfinished = [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("dbg", "!("), concat!("#[", "ignore")];
+    let content = read(path);
+    let name = path.strip_prefix(root).unwrap_or(path).display();
+    let mut findings = Vec::new();
+    for (at, line) in content.lines().enumerate() {
+        for word in unfinished.iter().filter(|word| line.contains(**word)) {
+            findings.push(format!("{name}:{}: {word} has no place here", at + 1));
+        }
+    }
+    let lines = content.lines().count();
+    if lines > LINES_MAX {
+        findings.push(format!("{name} has {lines} lines; a file is one idea, under {LINES_MAX}"));
+    }
+    findings
+}
+
+fn purity(root: &Path) -> Vec<String> {
+    let mut findings = Vec::new();
+    for member in ["dendrer-object", "dendrer-kernel"] {
+        let list = read(&root.join("crates").join(member).join("clippy.toml"));
+        let missing = IMPURE.iter().filter(|path| !list.contains(&format!("path = \"{path}\"")));
+        findings.extend(missing.map(|path| format!("crates/{member}/clippy.toml does not deny {path}")));
+    }
+    findings
+}
+
+/// Every owned requirement has a row with an answer, and every test that a row names is there.
+fn requirements(root: &Path) -> Vec<String> {
+    let page = read(&root.join("docs/requirements.md"));
+    let mut findings = Vec::new();
+    for (letter, ranges) in OWNED {
+        for number in ranges.iter().flat_map(|(from, to)| *from..=*to) {
+            let start = format!("| {letter}-{number} |");
+            let answer = page.lines().find(|line| line.starts_with(&start)).and_then(|line| line.split('|').nth(3));
+            if answer.is_none_or(|answer| answer.trim().is_empty()) {
+                findings.push(format!("docs/requirements.md does not answer {letter}-{number}"));
+            }
+        }
+    }
+    // Between backticks there is every second piece.
+    let named = page.split('`').skip(1).step_by(2).filter_map(|quoted| quoted.split_once("::"));
+    for (file, function) in named.filter(|(file, _)| file.ends_with(".rs")) {
+        let defined = read(&root.join(file)).contains(&format!("fn {function}("));
+        if !defined {
+            findings.push(format!("docs/requirements.md names {file}::{function}, and there is no such test"));
+        }
+    }
+    findings
+}
+
+/// A second reader is only worth something if a person can read it at one sitting.
+fn second_reader(root: &Path) -> Vec<String> {
+    let text = read(&root.join("docs/verify.py"));
+    let (lines, widest) = (text.lines().count(), text.lines().map(|line| line.chars().count()).max().unwrap_or(0));
+    let fits = (1..=150).contains(&lines) && widest <= 100;
+    if fits { Vec::new() } else { vec![format!("docs/verify.py has {lines} lines of up to {widest} characters; at most 150 of 100")] }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
