@@ -118,7 +118,9 @@ pub fn tile(data: &[u8]) {
 pub fn delta(data: &[u8]) {
     let Ok(value) = parse_tagged(data) else { return };
     let _ = Intent::from_value(&value, None);
-    let Some([state, delta]) = value.as_array().and_then(|pair| <[&Value; 2]>::try_from(pair.iter().collect::<Vec<_>>()).ok()) else {
+    let Some([state, delta]) =
+        value.as_array().and_then(|pair| <[&Value; 2]>::try_from(pair.iter().collect::<Vec<_>>()).ok())
+    else {
         return;
     };
     let Ok(delta) = Delta::from_value(delta) else { return };

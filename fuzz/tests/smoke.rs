@@ -50,9 +50,12 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let vectors = |file: &str, members: &[&str]| -> Vec<Vec<u8>> {
         let text = fs::read_to_string(here.join("../vectors").join(file)).expect("the vectors are there");
-        let cases = text.lines().filter_map(|line| parse_canonical(line.trim_end_matches(',').as_bytes()).ok());
+        let cases =
+            text.lines().filter_map(|line| parse_canonical(line.trim_end_matches(',').as_bytes()).ok());
         let member = |case: &Value, name: &&str| Some(case.get(name)?.as_str()?.as_bytes().to_vec());
-        cases.flat_map(|case| members.iter().filter_map(|name| member(&case, name)).collect::<Vec<_>>()).collect()
+        cases
+            .flat_map(|case| members.iter().filter_map(|name| member(&case, name)).collect::<Vec<_>>())
+            .collect()
     };
     let own: &[&str] = match target {
         "note" => &["dendrer/00\n3\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n", "a+00000000+AQ=="],
@@ -62,8 +65,11 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             r#"{"type":"plan.update","agent":"a","confidence":0.5,"delta":[{"add":"/n","value":1}],"links":[]}"#,
         ],
         "expression" => &[
-            "state.risk <= 0.75 && has(state.deep.a.b)", "state.list.exists(x, x > 3) or size(state.text) == 2",
-            "sum(state.list) / 2 > 1", "words(state.text)[0] in ['three', \"four\"]", "!(1.5e3 == -2) ? true : false",
+            "state.risk <= 0.75 && has(state.deep.a.b)",
+            "state.list.exists(x, x > 3) or size(state.text) == 2",
+            "sum(state.list) / 2 > 1",
+            "words(state.text)[0] in ['three', \"four\"]",
+            "!(1.5e3 == -2) ? true : false",
         ],
         _ => &[],
     };
@@ -101,7 +107,11 @@ fn every_target_takes_mutated_seeds() {
         for run in 0..runs {
             let data = draw.mutate(&seeds);
             let went_well = std::panic::catch_unwind(|| target(&data)).is_ok();
-            assert!(went_well, "{name}, mutation {run}; keep it as fuzz/corpus/{name}/: {:?}", String::from_utf8_lossy(&data));
+            assert!(
+                went_well,
+                "{name}, mutation {run}; keep it as fuzz/corpus/{name}/: {:?}",
+                String::from_utf8_lossy(&data)
+            );
         }
     }
 }

@@ -23,8 +23,23 @@ const OWNED: &[(&str, &[(u32, u32)])] = &[
     (
         "D",
         &[
-            (1, 11), (16, 28), (33, 34), (37, 42), (61, 61), (64, 65), (67, 68), (115, 115), (125, 125), (138, 138),
-            (143, 147), (153, 155), (158, 165), (178, 180), (189, 190), (192, 193), (195, 195),
+            (1, 11),
+            (16, 28),
+            (33, 34),
+            (37, 42),
+            (61, 61),
+            (64, 65),
+            (67, 68),
+            (115, 115),
+            (125, 125),
+            (138, 138),
+            (143, 147),
+            (153, 155),
+            (158, 165),
+            (178, 180),
+            (189, 190),
+            (192, 193),
+            (195, 195),
         ],
     ),
     ("F", &[(35, 41)]),
@@ -33,8 +48,15 @@ const OWNED: &[(&str, &[(u32, u32)])] = &[
 
 /// What the pure crates may not touch, so that it cannot be forgotten in their `clippy.toml`.
 const IMPURE: &[&str] = &[
-    "std::collections::HashMap", "std::collections::HashSet", "std::time::SystemTime", "std::time::Instant",
-    "std::fs::File", "std::process::Command", "std::env::var", "std::thread::spawn", "std::println",
+    "std::collections::HashMap",
+    "std::collections::HashSet",
+    "std::time::SystemTime",
+    "std::time::Instant",
+    "std::fs::File",
+    "std::process::Command",
+    "std::env::var",
+    "std::thread::spawn",
+    "std::println",
     "ring::rand::SystemRandom::new",
 ];
 
@@ -83,10 +105,13 @@ struct Member {
 
 fn members(metadata: &Value) -> Vec<Member> {
     let ids: Vec<&str> = list(&metadata["workspace_members"]).filter_map(Value::as_str).collect();
-    let packages = list(&metadata["packages"]).filter(|package| package["id"].as_str().is_some_and(|id| ids.contains(&id)));
+    let packages = list(&metadata["packages"])
+        .filter(|package| package["id"].as_str().is_some_and(|id| ids.contains(&id)));
     let member = |package: &Value| Member {
         name: text(&package["name"]),
-        dependencies: list(&package["dependencies"]).map(|to| (text(&to["name"]), to["kind"] == "dev")).collect(),
+        dependencies: list(&package["dependencies"])
+            .map(|to| (text(&to["name"]), to["kind"] == "dev"))
+            .collect(),
     };
     packages.map(member).collect()
 }
@@ -105,12 +130,16 @@ fn arrows(members: &[Member]) -> Vec<String> {
     let mut findings = Vec::new();
     for member in members {
         let Some((_, allowed)) = MAY_DEPEND_ON.iter().find(|(name, _)| *name == member.name) else {
-            findings.push(format!("{} has no row in the crate table of xtask and ARCHITECTURE.md", member.name));
+            findings
+                .push(format!("{} has no row in the crate table of xtask and ARCHITECTURE.md", member.name));
             continue;
         };
         for (to, is_dev) in &member.dependencies {
             if !is_dev && ours.contains(&to.as_str()) && !allowed.contains(&to.as_str()) {
-                findings.push(format!("{} may not depend on {to}: the crate table has no such arrow", member.name));
+                findings.push(format!(
+                    "{} may not depend on {to}: the crate table has no such arrow",
+                    member.name
+                ));
             }
         }
     }
@@ -135,7 +164,8 @@ fn json_features(metadata: &Value) -> Vec<String> {
     let json = nodes.filter(|node| node["id"].as_str().is_some_and(|id| id.contains("#serde_json@")));
     let on = json.flat_map(|node| list(&node["features"])).filter_map(Value::as_str);
     let on = on.filter(|feature| SERDE_JSON_OFF.contains(feature));
-    on.map(|feature| format!("serde_json has its feature {feature} on, which changes what a document means")).collect()
+    on.map(|feature| format!("serde_json has its feature {feature} on, which changes what a document means"))
+        .collect()
 }
 
 /// Every Rust file of ours.
@@ -158,7 +188,12 @@ fn sources(root: &Path) -> Vec<PathBuf> {
 
 fn source(root: &Path, path: &Path) -> Vec<String> {
     // Taken apart so that this file does not find itself.
-    let unfinished = [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("dbg", "!("), concat!("#[", "ignore")];
+    let unfinished = [
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("dbg", "!("),
+        concat!("#[", "ignore"),
+    ];
     let content = read(path);
     let name = path.strip_prefix(root).unwrap_or(path).display();
     let mut findings = Vec::new();
@@ -191,7 +226,8 @@ fn requirements(root: &Path) -> Vec<String> {
     for (letter, ranges) in OWNED {
         for number in ranges.iter().flat_map(|(from, to)| *from..=*to) {
             let start = format!("| {letter}-{number} |");
-            let answer = page.lines().find(|line| line.starts_with(&start)).and_then(|line| line.split('|').nth(3));
+            let answer =
+                page.lines().find(|line| line.starts_with(&start)).and_then(|line| line.split('|').nth(3));
             if answer.is_none_or(|answer| answer.trim().is_empty()) {
                 findings.push(format!("docs/requirements.md does not answer {letter}-{number}"));
             }
@@ -202,7 +238,8 @@ fn requirements(root: &Path) -> Vec<String> {
     for (file, function) in named.filter(|(file, _)| file.ends_with(".rs")) {
         let defined = read(&root.join(file)).contains(&format!("fn {function}("));
         if !defined {
-            findings.push(format!("docs/requirements.md names {file}::{function}, and there is no such test"));
+            findings
+                .push(format!("docs/requirements.md names {file}::{function}, and there is no such test"));
         }
     }
     findings
@@ -211,9 +248,14 @@ fn requirements(root: &Path) -> Vec<String> {
 /// A second reader is only worth something if a person can read it at one sitting.
 fn second_reader(root: &Path) -> Vec<String> {
     let text = read(&root.join("docs/verify.py"));
-    let (lines, widest) = (text.lines().count(), text.lines().map(|line| line.chars().count()).max().unwrap_or(0));
+    let (lines, widest) =
+        (text.lines().count(), text.lines().map(|line| line.chars().count()).max().unwrap_or(0));
     let fits = (1..=150).contains(&lines) && widest <= 100;
-    if fits { Vec::new() } else { vec![format!("docs/verify.py has {lines} lines of up to {widest} characters; at most 150 of 100")] }
+    if fits {
+        Vec::new()
+    } else {
+        vec![format!("docs/verify.py has {lines} lines of up to {widest} characters; at most 150 of 100")]
+    }
 }
 
 fn read(path: &Path) -> String {

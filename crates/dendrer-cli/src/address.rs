@@ -10,18 +10,18 @@ use crate::failure::{Failure, Result};
 
 /// What a REV says, before anything was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rev {
+pub(crate) struct Rev {
     /// The bundle file, where one is named.
-    pub bundle: Option<String>,
+    pub(crate) bundle: Option<String>,
     /// The run; `None` where the source decides.
-    pub run: Option<String>,
+    pub(crate) run: Option<String>,
     /// The place.
-    pub pos: Option<Pos>,
+    pub(crate) pos: Option<Pos>,
 }
 
 /// A place in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pos {
+pub(crate) enum Pos {
     /// A tick.
     Tick(u64),
     /// So many before the tip.
@@ -32,7 +32,7 @@ pub enum Pos {
 
 impl Rev {
     /// Reads an address.
-    pub fn parse(text: &str) -> Result<Rev> {
+    pub(crate) fn parse(text: &str) -> Result<Rev> {
         let bad = || Failure::new("E0105", format!("\"{text}\" is not an address")).note("write RUN, RUN@TICK, RUN@tip or file.dnd");
         let bundle_end = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + 4);
         let bundle_end = bundle_end.or_else(|| (text.ends_with(".dnd") || Path::new(text).is_file()).then_some(text.len()));
@@ -54,7 +54,7 @@ impl Rev {
     }
 
     /// Finds the run that is meant.
-    pub fn run_in(&self, store: &dyn Store, named: &[RunName]) -> Result<RunName> {
+    pub(crate) fn run_in(&self, store: &dyn Store, named: &[RunName]) -> Result<RunName> {
         match self.run.as_deref() {
             None => match named {
                 [only] => Ok(only.clone()),
@@ -84,7 +84,7 @@ impl Pos {
     }
 
     /// Finds the tick that is meant.
-    pub fn tick(&self, trace: &Trace<'_>) -> Result<u64> {
+    pub(crate) fn tick(&self, trace: &Trace<'_>) -> Result<u64> {
         let tip = trace.tip();
         match *self {
             Pos::Tick(tick) if tick > tip => Err(dendrer::Error::NoTick { run: trace.name().clone(), tick, tip }.into()),
@@ -144,12 +144,12 @@ fn find_run(store: &dyn Store, text: &str) -> Result<RunName> {
 }
 
 /// Reads a tick as flags take it: `12`, `tick:12`, `tip`, `-1`.
-pub fn tick_arg(text: &str) -> std::result::Result<Pos, String> {
+pub(crate) fn tick_arg(text: &str) -> std::result::Result<Pos, String> {
     Pos::parse(text).ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
 }
 
 /// Reads a path of the state: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer.
-pub fn state_path(text: &str) -> Result<Pointer> {
+pub(crate) fn state_path(text: &str) -> Result<Pointer> {
     if text.is_empty() || text == "state" {
         return Ok(Pointer::root());
     }

@@ -9,56 +9,56 @@ use crate::out::ColorChoice;
 #[derive(Debug, Parser)]
 #[command(name = "dendrer", version, about, long_about = None, disable_help_subcommand = false, propagate_version = false,
     after_help = "Exit codes: 0 done or yes, 1 the answer is no, 2 usage, 3 not found, 4 integrity, 5 refused, 6 unsound or\nunverifiable, 7 replay divergence, 8 environment.  Codes: dendrer explain")]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub verb: Option<Verb>,
+    pub(crate) verb: Option<Verb>,
     /// Flags that every verb takes.
     #[command(flatten)]
-    pub global: Global,
+    pub(crate) global: Global,
 }
 
 /// Flags that every verb takes.
 #[derive(Debug, Clone, Args)]
-pub struct Global {
+pub(crate) struct Global {
     /// The store: a directory that holds .dendrer, or the .dendrer itself
     #[arg(long, global = true, value_name = "DIR")]
-    pub store: Option<String>,
+    pub(crate) store: Option<String>,
     /// Print exactly one JSON document
     #[arg(long, global = true)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// Print one JSON item a line, and a summary
     #[arg(long, global = true, conflicts_with = "json")]
-    pub jsonl: bool,
+    pub(crate) jsonl: bool,
     /// Write the answer to a file
     #[arg(short = 'o', long = "output", global = true, value_name = "FILE")]
-    pub output: Option<String>,
+    pub(crate) output: Option<String>,
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value = "auto")]
-    pub color: ColorChoice,
+    pub(crate) color: ColorChoice,
     /// How times are shown
     #[arg(long, global = true, value_enum, default_value = "local")]
-    pub time: TimeChoice,
+    pub(crate) time: TimeChoice,
     /// Cut lines at N characters
     #[arg(long, global = true, value_name = "N")]
-    pub width: Option<usize>,
+    pub(crate) width: Option<usize>,
     /// Shorten nothing
     #[arg(long, global = true)]
-    pub full: bool,
+    pub(crate) full: bool,
     /// Do not page
     #[arg(long, global = true)]
-    pub no_pager: bool,
+    pub(crate) no_pager: bool,
     /// Say nothing but the answer and errors
     #[arg(short = 'q', long, global = true)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
     /// The file that holds the key of the log
     #[arg(long, global = true, value_name = "FILE", env = "DENDRER_KEY", hide_env_values = true)]
-    pub key: Option<String>,
+    pub(crate) key: Option<String>,
 }
 
 /// How times are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TimeChoice {
+pub(crate) enum TimeChoice {
     /// In the local time zone.
     Local,
     /// As recorded, in UTC.
@@ -69,7 +69,7 @@ pub enum TimeChoice {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub enum Verb {
+pub(crate) enum Verb {
     /// Create a store
     #[command(after_help = "Examples:\n  dendrer init\n  dendrer init traces --key traces.key")]
     Init(Init),
@@ -116,66 +116,66 @@ pub enum Verb {
 
 /// `init`
 #[derive(Debug, Args)]
-pub struct Init {
+pub(crate) struct Init {
     /// Where; here if not given
-    pub dir: Option<String>,
+    pub(crate) dir: Option<String>,
 }
 
 /// `demo`
 #[derive(Debug, Args)]
-pub struct Demo {
+pub(crate) struct Demo {
     /// Where
     #[arg(default_value = "dendrer-demo")]
-    pub dir: String,
+    pub(crate) dir: String,
     /// "small", or a number of ticks for a generated run
     #[arg(long, default_value = "small")]
-    pub size: String,
+    pub(crate) size: String,
     /// Do not print the tour
     #[arg(long)]
-    pub no_tour: bool,
+    pub(crate) no_tour: bool,
 }
 
 /// `commit`
 #[derive(Debug, Args)]
-pub struct Commit {
+pub(crate) struct Commit {
     /// The run; it begins if there is none of this name
     #[arg(long)]
-    pub run: String,
+    pub(crate) run: String,
     /// Where the intents are; - for standard input
     #[arg(long, default_value = "-")]
-    pub file: String,
+    pub(crate) file: String,
     /// The agent of lines that do not name one
     #[arg(long)]
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Who writes: each line for itself, agents alone, or the system (which is refused)
     #[arg(long = "as", value_enum, default_value = "line")]
-    pub author: AuthorChoice,
+    pub(crate) author: AuthorChoice,
     /// Names that begin with $ are dendrer's tagged forms
     #[arg(long)]
-    pub tagged: bool,
+    pub(crate) tagged: bool,
     /// Judge, but write nothing
     #[arg(short = 'n', long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Fail if the run exists already
     #[arg(long)]
-    pub new: bool,
+    pub(crate) new: bool,
     /// For a new run: its goal
     #[arg(long)]
-    pub goal: Option<String>,
+    pub(crate) goal: Option<String>,
     /// For a new run: a JSON file with the initial state
     #[arg(long, value_name = "FILE")]
-    pub state: Option<String>,
+    pub(crate) state: Option<String>,
     /// For a new run: a JSON file with policy rules [{"id": ..., "holds": ...}]
     #[arg(long, value_name = "FILE")]
-    pub policy: Option<String>,
+    pub(crate) policy: Option<String>,
     /// For a new run: the stage it is recorded at
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1))]
-    pub stage: u64,
+    pub(crate) stage: u64,
 }
 
 /// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AuthorChoice {
+pub(crate) enum AuthorChoice {
     /// Each line says; an agent where it does not.
     Line,
     /// Agents alone: no line can speak for the runtime.
@@ -186,20 +186,20 @@ pub enum AuthorChoice {
 
 /// `runs`
 #[derive(Debug, Args)]
-pub struct Runs {
+pub(crate) struct Runs {
     /// A bundle to read instead of a store
-    pub file: Option<String>,
+    pub(crate) file: Option<String>,
     /// The order
     #[arg(long, value_enum, default_value = "updated")]
-    pub sort: RunSort,
+    pub(crate) sort: RunSort,
     /// At most N; 0 for all
     #[arg(short = 'n', long = "limit", default_value_t = 50)]
-    pub limit: usize,
+    pub(crate) limit: usize,
 }
 
 /// The order of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RunSort {
+pub(crate) enum RunSort {
     /// Newest first.
     Updated,
     /// Longest first.
@@ -210,64 +210,64 @@ pub enum RunSort {
 
 /// `log`
 #[derive(Debug, Args)]
-pub struct Log {
+pub(crate) struct Log {
     /// The run; the latest if not given
     #[arg(default_value = "@")]
-    pub run: String,
+    pub(crate) run: String,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub from: Option<Pos>,
+    pub(crate) from: Option<Pos>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub to: Option<Pos>,
+    pub(crate) to: Option<Pos>,
     /// Only these types
     #[arg(long = "type", value_delimiter = ',', value_name = "T,..")]
-    pub types: Vec<String>,
+    pub(crate) types: Vec<String>,
     /// Only these agents
     #[arg(long, value_delimiter = ',', value_name = "A,..")]
-    pub agent: Vec<String>,
+    pub(crate) agent: Vec<String>,
     /// Only transitions with anomalies
     #[arg(long)]
-    pub anomalies: bool,
+    pub(crate) anomalies: bool,
     /// Only ticks that wrote at this path
     #[arg(long, value_name = "P")]
-    pub path: Option<String>,
+    pub(crate) path: Option<String>,
     /// Refusals too, where they were judged
     #[arg(long)]
-    pub refusals: bool,
+    pub(crate) refusals: bool,
     /// One line each (the default)
     #[arg(long)]
-    pub oneline: bool,
+    pub(crate) oneline: bool,
     /// Newest first
     #[arg(long)]
-    pub reverse: bool,
+    pub(crate) reverse: bool,
     /// At most N; 0 for all
     #[arg(short = 'n', long = "limit")]
-    pub limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// Wait for more, until interrupted or the run ends
     #[arg(long, conflicts_with_all = ["reverse", "limit"])]
-    pub follow: bool,
+    pub(crate) follow: bool,
 }
 
 /// `show`
 #[derive(Debug, Args)]
-pub struct Show {
+pub(crate) struct Show {
     /// What: RUN@TICK
-    pub rev: String,
+    pub(crate) rev: String,
     /// Which state to print beside the change
     #[arg(long, value_enum, default_value = "delta")]
-    pub state: StateChoice,
+    pub(crate) state: StateChoice,
     /// Only this path of the state
     #[arg(long)]
-    pub path: Option<String>,
+    pub(crate) path: Option<String>,
     /// Print header and content as they are
     #[arg(long)]
-    pub raw_json: bool,
+    pub(crate) raw_json: bool,
 }
 
 /// Which state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StateChoice {
+pub(crate) enum StateChoice {
     /// What changed.
     Delta,
     /// The state before.
@@ -280,23 +280,23 @@ pub enum StateChoice {
 
 /// `state`
 #[derive(Debug, Args)]
-pub struct State {
+pub(crate) struct State {
     /// What: RUN@TICK
-    pub rev: String,
+    pub(crate) rev: String,
     /// One path of it
     #[arg(long)]
-    pub path: Option<String>,
+    pub(crate) path: Option<String>,
     /// The state before the transition, or after it
     #[arg(long, value_enum, default_value = "after")]
-    pub window: WindowChoice,
+    pub(crate) window: WindowChoice,
     /// How deep to print
     #[arg(long)]
-    pub depth: Option<usize>,
+    pub(crate) depth: Option<usize>,
 }
 
 /// Which side of a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WindowChoice {
+pub(crate) enum WindowChoice {
     /// After it.
     After,
     /// Before it.
@@ -305,57 +305,57 @@ pub enum WindowChoice {
 
 /// `verify`
 #[derive(Debug, Args)]
-pub struct Verify {
+pub(crate) struct Verify {
     /// Runs or bundle files; with none, the whole store
-    pub targets: Vec<String>,
+    pub(crate) targets: Vec<String>,
     /// Every run of the store
     #[arg(long, conflicts_with = "targets")]
-    pub all: bool,
+    pub(crate) all: bool,
     /// Make every transition again, too
     #[arg(long)]
-    pub replay: bool,
+    pub(crate) replay: bool,
     /// A tip kept elsewhere, which the run must have
     #[arg(long, value_name = "HASH")]
-    pub tip: Option<String>,
+    pub(crate) tip: Option<String>,
     /// A verifier key kept elsewhere, under which the log must be signed
     #[arg(long, value_name = "KEY")]
-    pub verifier: Option<String>,
+    pub(crate) verifier: Option<String>,
     /// Not to be called intact where nobody outside agrees
     #[arg(long)]
-    pub require_witness: bool,
+    pub(crate) require_witness: bool,
 }
 
 /// `replay`
 #[derive(Debug, Args)]
-pub struct Replay {
+pub(crate) struct Replay {
     /// The run
-    pub run: String,
+    pub(crate) run: String,
     /// The first tick to print
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub from: Option<Pos>,
+    pub(crate) from: Option<Pos>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub to: Option<Pos>,
+    pub(crate) to: Option<Pos>,
     /// A divergence ends with exit code 7 (the default)
     #[arg(long)]
-    pub strict: bool,
+    pub(crate) strict: bool,
     /// A divergence is reported and does not fail
     #[arg(long, conflicts_with = "strict")]
-    pub detect: bool,
+    pub(crate) detect: bool,
     /// Evaluate the reducer twice and compare
     #[arg(long)]
-    pub twice: bool,
+    pub(crate) twice: bool,
     /// What to print for each tick
     #[arg(long, value_enum, default_value = "none")]
-    pub print: PrintChoice,
+    pub(crate) print: PrintChoice,
     /// With --print state: one path of it
     #[arg(long)]
-    pub path: Option<String>,
+    pub(crate) path: Option<String>,
 }
 
 /// What to print for each tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PrintChoice {
+pub(crate) enum PrintChoice {
     /// Nothing.
     None,
     /// The state root.
@@ -367,49 +367,49 @@ pub enum PrintChoice {
 /// `bisect`
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly"]))]
-pub struct Bisect {
+pub(crate) struct Bisect {
     /// The run
-    pub run: String,
+    pub(crate) run: String,
     /// A registered predicate, or an expression that names the violation
     #[arg(long, value_name = "NAME|EXPR")]
-    pub predicate: Option<String>,
+    pub(crate) predicate: Option<String>,
     /// An expression that must be true
     #[arg(long, value_name = "EXPR")]
-    pub holds: Option<String>,
+    pub(crate) holds: Option<String>,
     /// A kind of anomaly
     #[arg(long, value_name = "KIND")]
-    pub anomaly: Option<String>,
+    pub(crate) anomaly: Option<String>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub from: Option<Pos>,
+    pub(crate) from: Option<Pos>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub to: Option<Pos>,
+    pub(crate) to: Option<Pos>,
     /// Judge every tick, too, and compare
     #[arg(long)]
-    pub scan: bool,
+    pub(crate) scan: bool,
     /// Fail with exit code 1 unless the onset is this tick
     #[arg(long, value_name = "N")]
-    pub expect_onset: Option<u64>,
+    pub(crate) expect_onset: Option<u64>,
 }
 
 /// `export`
 #[derive(Debug, Args)]
-pub struct Export {
+pub(crate) struct Export {
     /// The runs
     #[arg(required = true)]
-    pub runs: Vec<String>,
+    pub(crate) runs: Vec<String>,
     /// In which form
     #[arg(long, value_enum, default_value = "bundle")]
-    pub format: ExportFormat,
+    pub(crate) format: ExportFormat,
     /// Withhold the values at or below this place of every record, like /result/output
     #[arg(long, value_name = "POINTER")]
-    pub withhold: Vec<String>,
+    pub(crate) withhold: Vec<String>,
 }
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
+pub(crate) enum ExportFormat {
     /// One file that proves itself.
     Bundle,
     /// One event a line, as the dendrer paper spells it.
@@ -418,20 +418,20 @@ pub enum ExportFormat {
 
 /// `explain`
 #[derive(Debug, Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// The code, like E0301; all of them if not given
-    pub code: Option<String>,
+    pub(crate) code: Option<String>,
 }
 
 /// `schema`
 #[derive(Debug, Args)]
-pub struct Schema {
+pub(crate) struct Schema {
     /// The document; a list if not given
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 /// Joins the two words `tick` `N` behind the flags that take a tick, so that each flag takes one value.
-pub fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> {
+pub(crate) fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
     for arg in args {
         let after_tick = joined.last().is_some_and(|last| last == "tick");

@@ -4,23 +4,23 @@
 //! code that is not here; a test collects them from the sources.
 
 /// One code.
-pub struct Code {
+pub(crate) struct Code {
     /// Like `E0101`.
-    pub code: &'static str,
+    pub(crate) code: &'static str,
     /// A word for programs.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The exit code of a command that ends with it.
-    pub exit: u8,
+    pub(crate) exit: u8,
     /// One sentence.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// What it means and what to do.
-    pub text: &'static str,
+    pub(crate) text: &'static str,
 }
 
 macro_rules! codes {
     ($($code:literal $kind:literal $exit:literal $title:literal $text:literal)*) => {
         /// All codes, in order.
-        pub const CODES: &[Code] = &[$(Code { code: $code, kind: $kind, exit: $exit, title: $title, text: $text }),*];
+        pub(crate) const CODES: &[Code] = &[$(Code { code: $code, kind: $kind, exit: $exit, title: $title, text: $text }),*];
     };
 }
 
@@ -165,7 +165,7 @@ records can be written and read, but no checkpoint can be signed."
 }
 
 /// Finds a code.
-pub fn find(code: &str) -> Option<&'static Code> {
+pub(crate) fn find(code: &str) -> Option<&'static Code> {
     CODES.iter().find(|known| known.code == code)
 }
 

@@ -10,56 +10,56 @@ use crate::codes;
 
 /// A failure on its way to the user. At most three help lines; each is a command that can be pasted.
 #[derive(Debug, Clone, Default)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// The code.
-    pub code: &'static str,
+    pub(crate) code: &'static str,
     /// One sentence that names the object and the fact. Escaped when it is shown.
-    pub message: String,
+    pub(crate) message: String,
     /// Where, as name and value.
-    pub place: Vec<(String, String)>,
+    pub(crate) place: Vec<(String, String)>,
     /// What was not changed, and the like.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// Commands, as arguments.
-    pub help: Vec<Vec<String>>,
+    pub(crate) help: Vec<Vec<String>>,
     /// Whether anything was changed before it failed.
-    pub changed: bool,
+    pub(crate) changed: bool,
 }
 
 /// What every verb returns: the exit code, or why it failed.
-pub type Result<T = u8> = std::result::Result<T, Failure>;
+pub(crate) type Result<T = u8> = std::result::Result<T, Failure>;
 
 impl Failure {
     /// A failure with a code.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Failure {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Failure {
         debug_assert!(codes::find(code).is_some(), "{code} is not in the table");
         Failure { code, message: message.into(), ..Failure::default() }
     }
 
     /// Says where.
-    pub fn at(mut self, name: &str, value: impl Into<String>) -> Failure {
+    pub(crate) fn at(mut self, name: &str, value: impl Into<String>) -> Failure {
         self.place.push((name.to_owned(), value.into()));
         self
     }
 
     /// Adds a note.
-    pub fn note(mut self, note: impl Into<String>) -> Failure {
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Failure {
         self.notes.push(note.into());
         self
     }
 
     /// Adds a command that helps.
-    pub fn help(mut self, argv: &[&str]) -> Failure {
+    pub(crate) fn help(mut self, argv: &[&str]) -> Failure {
         self.help.push(argv.iter().map(|word| (*word).to_owned()).collect());
         self
     }
 
     /// The exit code.
-    pub fn exit(&self) -> u8 {
+    pub(crate) fn exit(&self) -> u8 {
         codes::find(self.code).map_or(8, |code| code.exit)
     }
 
     /// Writes the failure for people. `strong` wraps what should stand out.
-    pub fn lines(&self, strong: &dyn Fn(&str) -> String) -> Vec<String> {
+    pub(crate) fn lines(&self, strong: &dyn Fn(&str) -> String) -> Vec<String> {
         let mut lines = vec![format!("{} {}", strong(&format!("error[{}]:", self.code)), quote::escape(&self.message))];
         for (name, value) in &self.place {
             lines.extend(value.split('\n').map(|line| format!("  | {name:<8} {}", quote::escape(line))));
@@ -71,7 +71,7 @@ impl Failure {
     }
 
     /// Returns the failure as `dendrer.error/1`.
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let texts = |list: &[String]| Value::array(list.iter().map(|text| Value::from(text.as_str())));
         let place = self.place.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
         document(
@@ -90,7 +90,7 @@ impl Failure {
 }
 
 /// Writes arguments so that a shell takes them apart again as they are.
-pub fn shell(argv: &[String]) -> String {
+pub(crate) fn shell(argv: &[String]) -> String {
     let word = |word: &String| {
         let plain = !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c));
         let word = quote::escape(word);

@@ -29,7 +29,7 @@ fn key_path(given: Option<&str>, store: StoreId) -> Option<PathBuf> {
 }
 
 /// Makes a key for a new store and keeps it. Returns it with the file it is in.
-pub fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey, PathBuf)> {
+pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey, PathBuf)> {
     let Some(path) = key_path(given, store) else {
         return Err(Failure::new("E0807", "there is no home directory to keep the key of the log in").help(&["dendrer", "init", "--key", "FILE"]));
     };
@@ -58,7 +58,7 @@ pub fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey, PathBu
 }
 
 /// Finds the key of a store; `None` if it is not here.
-pub fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<SigningKey>> {
+pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<SigningKey>> {
     if let Some(path) = key_path(given, info.id) {
         match std::fs::read_to_string(&path) {
             Ok(text) => return read(&text, &path, info).map(Some),
@@ -84,7 +84,7 @@ fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {
 
 /// Signs the log as it is, and remembers outside the store what was signed, so that a store that was rolled back
 /// shows. Without the key nothing is signed.
-pub fn sign(store: &mut dyn Store, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {
+pub(crate) fn sign(store: &mut dyn Store, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {
     let Some(key) = key else { return Ok(None) };
     let note = store.sign_checkpoint(key)?;
     if let Ok(checkpoint) = Checkpoint::parse(note.text()) {
@@ -117,7 +117,7 @@ fn pin(store: StoreId, checkpoint: &Checkpoint) {
 }
 
 /// The newest head of a store that this user has seen.
-pub fn pinned(store: StoreId) -> Option<(u64, dendrer_object::Digest)> {
+pub(crate) fn pinned(store: StoreId) -> Option<(u64, dendrer_object::Digest)> {
     let text = std::fs::read_to_string(pin_path(store)?).ok()?;
     let checkpoint = Checkpoint::parse(&text).ok().filter(|checkpoint| checkpoint.origin() == store.origin())?;
     Some((checkpoint.size(), checkpoint.root()))

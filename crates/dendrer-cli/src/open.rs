@@ -13,10 +13,10 @@ use crate::args::Global;
 use crate::failure::{Failure, Result};
 
 /// The name of the directory that is a store.
-pub const STORE_DIR: &str = ".dendrer";
+pub(crate) const STORE_DIR: &str = ".dendrer";
 
 /// What a reading command reads.
-pub enum Source {
+pub(crate) enum Source {
     /// A store on disk.
     Store(Box<dyn Store>),
     /// A bundle.
@@ -25,7 +25,7 @@ pub enum Source {
 
 impl Source {
     /// The store, whichever it is.
-    pub fn store(&self) -> &dyn Store {
+    pub(crate) fn store(&self) -> &dyn Store {
         match self {
             Source::Store(store) => &**store,
             Source::Bundle(opened) => &opened.store,
@@ -33,7 +33,7 @@ impl Source {
     }
 
     /// The runs that a bundle was made for; none for a store.
-    pub fn named(&self) -> &[RunName] {
+    pub(crate) fn named(&self) -> &[RunName] {
         match self {
             Source::Store(_) => &[],
             Source::Bundle(opened) => &opened.bundle.runs,
@@ -41,14 +41,14 @@ impl Source {
     }
 
     /// Opens the run that an address means.
-    pub fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
+    pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
         let run = rev.run_in(self.store(), self.named())?;
         Ok(Trace::open(self.store(), &run)?)
     }
 }
 
 /// Opens what an address speaks of, for reading.
-pub fn source(global: &Global, rev: &Rev) -> Result<Source> {
+pub(crate) fn source(global: &Global, rev: &Rev) -> Result<Source> {
     match &rev.bundle {
         Some(path) => Ok(Source::Bundle(Box::new(open_bundle(path)?))),
         None => Ok(Source::Store(read_store(global)?)),
@@ -56,7 +56,7 @@ pub fn source(global: &Global, rev: &Rev) -> Result<Source> {
 }
 
 /// Reads a bundle file.
-pub fn open_bundle(path: &str) -> Result<Opened> {
+pub(crate) fn open_bundle(path: &str) -> Result<Opened> {
     let text = std::fs::read(path).map_err(|error| {
         Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
     })?;
@@ -68,17 +68,17 @@ pub fn open_bundle(path: &str) -> Result<Opened> {
 }
 
 /// Opens the store for reading.
-pub fn read_store(global: &Global) -> Result<Box<dyn Store>> {
+pub(crate) fn read_store(global: &Global) -> Result<Box<dyn Store>> {
     Ok(Box::new(Embedded::open(&find(global)?, Options::read())?))
 }
 
 /// Opens the store for writing.
-pub fn write_store(global: &Global) -> Result<Embedded> {
+pub(crate) fn write_store(global: &Global) -> Result<Embedded> {
     Ok(Embedded::open(&find(global)?, Options::write())?)
 }
 
 /// Finds the store: named, or by walking up.
-pub fn find(global: &Global) -> Result<PathBuf> {
+pub(crate) fn find(global: &Global) -> Result<PathBuf> {
     let named = global.store.clone().or_else(|| std::env::var("DENDRER_STORE").ok().filter(|text| !text.is_empty()));
     if let Some(named) = named {
         let path = Path::new(&named);
@@ -95,7 +95,7 @@ pub fn find(global: &Global) -> Result<PathBuf> {
 }
 
 /// Says that a store refuses to be written, in words for whoever wanted to.
-pub fn refuse_trouble(store: &dyn Store) -> Result<()> {
+pub(crate) fn refuse_trouble(store: &dyn Store) -> Result<()> {
     match store.trouble().as_deref() {
         None => Ok(()),
         Some(StoreError::ReadOnly { why }) => Err(Failure::new("E0805", "the store is open for reading only").at("cause", why.clone())),

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result};
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// For people.
     Text,
     /// One document.
@@ -20,7 +20,7 @@ pub enum Format {
 
 /// When colour is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum ColorChoice {
+pub(crate) enum ColorChoice {
     /// On a terminal, unless the environment says otherwise.
     Auto,
     /// Always.
@@ -30,7 +30,7 @@ pub enum ColorChoice {
 }
 
 /// The places an answer goes to.
-pub struct Out {
+pub(crate) struct Out {
     format: Format,
     writer: Box<dyn Write>,
     color: bool,
@@ -41,7 +41,7 @@ pub struct Out {
 
 /// What stands out, without red against green alone.
 #[derive(Debug, Clone, Copy)]
-pub enum Style {
+pub(crate) enum Style {
     /// A violation or a failure.
     Bad,
     /// All is well.
@@ -56,7 +56,7 @@ pub enum Style {
 
 impl Out {
     /// Decides on colour and width once. `file` takes the answer away from stdout.
-    pub fn new(format: Format, color: ColorChoice, width: Option<usize>, full: bool, quiet: bool, file: Option<&str>) -> Result<Out> {
+    pub(crate) fn new(format: Format, color: ColorChoice, width: Option<usize>, full: bool, quiet: bool, file: Option<&str>) -> Result<Out> {
         let terminal = file.is_none() && io::stdout().is_terminal();
         let writer: Box<dyn Write> = match file {
             None => Box::new(BufWriter::new(io::stdout())),
@@ -75,22 +75,22 @@ impl Out {
     }
 
     /// How the answer is written.
-    pub fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> Format {
         self.format
     }
 
     /// Whether people read it.
-    pub fn is_text(&self) -> bool {
+    pub(crate) fn is_text(&self) -> bool {
         self.format == Format::Text
     }
 
     /// The width at which lines are cut; `None` where they are not.
-    pub fn width(&self) -> Option<usize> {
+    pub(crate) fn width(&self) -> Option<usize> {
         self.width
     }
 
     /// Wraps what should stand out. The text must be escaped already.
-    pub fn paint(&self, style: Style, text: &str) -> String {
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if !self.color {
             return text.to_owned();
         }
@@ -105,38 +105,38 @@ impl Out {
     }
 
     /// Writes a line of the answer for people.
-    pub fn line(&mut self, line: impl AsRef<str>) -> Result<()> {
+    pub(crate) fn line(&mut self, line: impl AsRef<str>) -> Result<()> {
         let text = line.as_ref();
         self.write(text.as_bytes())?;
         self.write(b"\n")
     }
 
     /// Writes an item of a stream, for `--jsonl`.
-    pub fn item(&mut self, item: &Value) -> Result<()> {
+    pub(crate) fn item(&mut self, item: &Value) -> Result<()> {
         self.items += 1;
         let text = quote::json(item);
         self.line(text)
     }
 
     /// Ends a stream with its summary.
-    pub fn summary<'k>(&mut self, schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Result<()> {
+    pub(crate) fn summary<'k>(&mut self, schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Result<()> {
         let count = ("items", Value::from(self.items));
         let summary = document(schema, members.into_iter().chain([count]));
         self.line(quote::json(&Value::record([("summary", summary)])))
     }
 
     /// Writes the one document of the answer.
-    pub fn document(&mut self, value: &Value) -> Result<()> {
+    pub(crate) fn document(&mut self, value: &Value) -> Result<()> {
         self.line(quote::json(value))
     }
 
     /// Writes raw bytes of the answer, as an export does.
-    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.write(bytes)
     }
 
     /// Says something that is not the answer.
-    pub fn say(&mut self, line: impl AsRef<str>) {
+    pub(crate) fn say(&mut self, line: impl AsRef<str>) {
         if !self.quiet {
             // Nobody can be told that stderr is closed.
             let _ = writeln!(io::stderr(), "{}", line.as_ref());
@@ -144,7 +144,7 @@ impl Out {
     }
 
     /// Hands over to the system what was written so far.
-    pub fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         self.writer.flush().map_err(closed)
     }
 
@@ -162,7 +162,7 @@ fn closed(error: io::Error) -> Failure {
 }
 
 /// The code of a failure that nobody is left to hear.
-pub const QUIET: &str = "";
+pub(crate) const QUIET: &str = "";
 
 fn decide_color(choice: ColorChoice, terminal: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

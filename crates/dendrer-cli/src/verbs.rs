@@ -22,7 +22,7 @@ use crate::failure::Result;
 use crate::out::Out;
 
 /// Runs a verb and returns the exit code.
-pub fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
     match verb {
         Verb::Init(args) => init::run(global, args, out),
         Verb::Demo(args) => demo::run(global, args, out),
@@ -43,7 +43,7 @@ pub fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
 
 /// What `dendrer` alone prints.
 #[expect(clippy::print_stdout, reason = "the one answer that needs no flags and no output file")]
-pub fn welcome() -> u8 {
+pub(crate) fn welcome() -> u8 {
     println!("dendrer: version control for the runs of AI agents");
     println!();
     println!("Records what an agent proposed, what was allowed and which state followed; proves that the record is");

@@ -564,6 +564,26 @@ impl Record {
         Ok(Record(Arc::new(Inner { header, body, header_text, id })))
     }
 
+    /// As [`Record::seal`], for several at once whose headers are complete, which costs less than one after the other.
+    pub fn seal_each(parts: Vec<(Header, Body)>) -> Vec<Result<Record, SealError>> {
+        let texts: Vec<Vec<u8>> = parts
+            .iter()
+            .map(|(header, body)| {
+                let mut text = Vec::with_capacity(ID_TAG.len() + 512 + body.fields.len() * 72);
+                text.extend_from_slice(ID_TAG);
+                text::write_header(header, body, &mut text);
+                text
+            })
+            .collect();
+        let ids = Digest::of_each(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let records = parts.into_iter().zip(texts).zip(ids).map(|(((header, body), mut header_text), id)| {
+            header.check_shape()?;
+            header_text.drain(..ID_TAG.len());
+            Ok(Record(Arc::new(Inner { header, body, header_text, id })))
+        });
+        records.collect()
+    }
+
     /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.0.header
@@ -586,8 +606,13 @@ impl Record {
 
     /// Returns the entry of the store's log: canonical JSON of hash, kind, run and tick.
     pub fn entry(&self) -> Vec<u8> {
+        self.log_entry().text()
+    }
+
+    /// Returns the entry of the store's log.
+    pub fn log_entry(&self) -> Entry {
         let header = &self.0.header;
-        Entry { hash: self.0.id, kind: header.kind, run: header.run.clone(), tick: header.tick }.text()
+        Entry { hash: self.0.id, kind: header.kind, run: header.run.clone(), tick: header.tick }
     }
 
     /// Returns the same record with some values withheld. The id stays.

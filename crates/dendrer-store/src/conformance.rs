@@ -255,8 +255,10 @@ fn check_run(store: &dyn Store, run: &RunName, records: &[(u64, &Record)]) {
         assert_eq!(store.at(run, before).expect("at works"), None, "tick {before} is the parent's");
     }
     let mut listed = Vec::new();
-    while let Some((tick, position)) =
-        store.positions(run, listed.last().map_or(0, |(tick, _)| tick + 1)..=u64::MAX, 3).expect("positions").pop()
+    while let Some((tick, position)) = store
+        .positions(run, listed.last().map_or(0, |(tick, _)| tick + 1)..=u64::MAX, 3)
+        .expect("positions")
+        .pop()
     {
         let batch = store
             .positions(run, listed.last().map_or(0, |(tick, _): &(u64, u64)| tick + 1)..=tick, 3)
@@ -554,7 +556,9 @@ fn large_values_come_back(subject: &dyn Subject) {
     let mut store = subject.create(info());
     let mut scribe = Scribe::default();
     let mut records = vec![scribe.begin("r")];
-    for (seed, size) in [(1, 1020), (2, 1022), (3, 1023), (4, 5000), (5, 200_000), (6, 1_200_000), (6, 1_200_000)] {
+    for (seed, size) in
+        [(1, 1020), (2, 1022), (3, 1023), (4, 5000), (5, 200_000), (6, 1_200_000), (6, 1_200_000)]
+    {
         let text = Value::from(noise(size, seed));
         let content = Value::record([
             ("agent_id", Value::from("a")),
@@ -581,7 +585,10 @@ fn withheld_values_stay_withheld(subject: &dyn Subject) {
     records.push(scribe.step("r"));
     store.commit(&records).expect("they fit");
     check_holds(&*store, &records);
-    assert_eq!(store.get(1).expect("get works").expect("it is there").body().value("/intent/description"), None);
+    assert_eq!(
+        store.get(1).expect("get works").expect("it is there").body().value("/intent/description"),
+        None
+    );
 }
 
 fn ids_are_found_by_prefix(subject: &dyn Subject) {
@@ -632,8 +639,11 @@ fn erased_values_are_gone_and_records_verify(subject: &dyn Subject) {
     check_holds(&*store, &records);
     // The same again for more, of several records, and of one that was erased from before.
     let erase = scribe.beside(Kind::Erase, "r", nothing());
-    let targets =
-        [(2, vec![pointer("/intent")]), (1, vec![pointer("/agent_id"), pointer("/delta")]), (3, vec![pointer("/none")])];
+    let targets = [
+        (2, vec![pointer("/intent")]),
+        (1, vec![pointer("/agent_id"), pointer("/delta")]),
+        (3, vec![pointer("/none")]),
+    ];
     store.erase(&erase, &targets).expect("it can be erased");
     records.push(erase);
     for (position, places) in &targets {

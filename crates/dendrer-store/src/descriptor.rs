@@ -30,7 +30,8 @@ pub(crate) fn text(info: &StoreInfo) -> String {
 /// Reads the descriptor of a store, and checks that this code may read or write it.
 pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo, StoreError> {
     let path = dir.join(NAME);
-    let bytes = disk::read_file(disk, &path, SIZE_MAX).map_err(|error| StoreError::io("read", &path, error))?;
+    let bytes =
+        disk::read_file(disk, &path, SIZE_MAX).map_err(|error| StoreError::io("read", &path, error))?;
     let Some(bytes) = bytes else {
         return Err(StoreError::NotAStore { path: dir.to_owned(), why: format!("it has no {NAME}") });
     };
@@ -57,7 +58,9 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
         }
     }
     let text = |name: &'static str| {
-        member(name).and_then(Value::as_str).ok_or_else(|| damaged(name, "a text", format!("{:?}", member(name))))
+        member(name)
+            .and_then(Value::as_str)
+            .ok_or_else(|| damaged(name, "a text", format!("{:?}", member(name))))
     };
     let id = text("id")?.parse::<StoreId>();
     let key = text("key")?.parse();

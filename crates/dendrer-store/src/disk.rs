@@ -4,7 +4,7 @@
 //! file, except SQLite for the derived index.
 //!
 //! The invariant a newcomer would break: reads and writes may be short or interrupted, so all code goes through
-//! [`read_exact`], [`write_all`] and their like.
+//! `read_exact`, `write_all` and their like.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};

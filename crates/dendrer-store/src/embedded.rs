@@ -207,7 +207,8 @@ impl Embedded {
         };
         if store.options.write {
             let path = store.lock_path();
-            let lock = disk.open(&path, Open::Create).map_err(|error| StoreError::io("open", &path, error))?;
+            let lock =
+                disk.open(&path, Open::Create).map_err(|error| StoreError::io("open", &path, error))?;
             store.lock = Some(lock);
         }
         store.check_files()?;
@@ -302,7 +303,9 @@ impl Embedded {
         };
         let found = match self.segments.read(at)? {
             Read::Frame(frame::COMMIT, payload) => match frame::Commit::parse(&payload) {
-                Some(commit) if commit.size == covered.size() && commit.root == covered.root => return Ok(None),
+                Some(commit) if commit.size == covered.size() && commit.root == covered.root => {
+                    return Ok(None);
+                }
                 Some(commit) => format!("{} records with root {}", commit.size, commit.root),
                 None => "no commit".into(),
             },
@@ -377,8 +380,7 @@ impl Embedded {
 
     /// Takes over what the background thread did.
     fn absorb_index(&mut self) {
-        let covered =
-            self.indexer.shared.covered.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let covered = self.indexer.shared.covered.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(covered) = covered {
             self.trim(&covered);
         }
@@ -469,8 +471,7 @@ impl Embedded {
 
     fn advance_index(&mut self) -> Result<(), StoreError> {
         let (path, stop) = (self.index_path(), AtomicBool::new(false));
-        let covered =
-            index::advance(&path, &self.segments, self.info.id, self.durable, &stop, &|_| {})?;
+        let covered = index::advance(&path, &self.segments, self.info.id, self.durable, &stop, &|_| {})?;
         self.indexer.shared.covered.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.trim(&covered);
         Ok(())
@@ -679,7 +680,7 @@ impl Store for Embedded {
         self.check_owner()?;
         match &self.index {
             Some(index) if self.options.write && self.trouble.is_none() => {
-                index::put_snapshot(index.path(), run, tick, bytes)
+                index.put_snapshot(run, tick, bytes)
             }
             _ => Ok(()),
         }
@@ -733,6 +734,9 @@ impl Store for Embedded {
         Embedded::close(*self)
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 /// The checkpoint that a store keeps: the note, and what it says.
 type Kept = (SignedNote, Checkpoint);

@@ -165,7 +165,9 @@ impl StoreError {
             StoreError::DiskFull { .. } | StoreError::Io { .. } | StoreError::Index(_) => "E0801",
             StoreError::Locked { .. } => "E0802",
             StoreError::NewerFormat { .. } => "E0803",
-            StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => "E0805",
+            StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => {
+                "E0805"
+            }
             StoreError::Note(_) => "E0308",
             StoreError::Unsupported(_) => "E0601",
         }

@@ -224,7 +224,8 @@ impl Random {
 }
 
 fn content_after(events: &[Event], file: usize, crash: Crash, random: &mut Random) -> Vec<u8> {
-    let synced = events.iter().rposition(|event| matches!(event, Event::Sync { file: synced } if *synced == file));
+    let synced =
+        events.iter().rposition(|event| matches!(event, Event::Sync { file: synced } if *synced == file));
     let (before, after) = events.split_at(synced.map_or(0, |at| at + 1));
     let mut base = Vec::new();
     for event in before {

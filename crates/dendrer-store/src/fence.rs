@@ -165,7 +165,10 @@ pub(crate) fn check_head(summary: &RunSummary, header: &Header) -> Result<(), St
     let (fits, expected) = match (header.kind, header.prev, header.head) {
         (Kind::Transition, Some(prev), _) => {
             let before = header.tick.map(|tick| tick.saturating_sub(1));
-            (prev == found.id && (found.tick.is_none() || found.tick == before), Head { tick: before, id: prev })
+            (
+                prev == found.id && (found.tick.is_none() || found.tick == before),
+                Head { tick: before, id: prev },
+            )
         }
         (Kind::End, _, Some(head)) => (head == found.id, Head { tick: None, id: head }),
         _ => return Ok(()),

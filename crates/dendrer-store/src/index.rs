@@ -85,7 +85,18 @@ pub(crate) struct Indexed {
 pub(crate) struct Index {
     path: PathBuf,
     reader: Mutex<Connection>,
+    /// Opened when a snapshot is first kept.
+    writer: Mutex<Option<Connection>>,
     pub(crate) key: KeyOfChunks,
+}
+
+/// A run, as the index says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IndexedRun {
+    pub(crate) begin: u64,
+    pub(crate) parent: Option<Digest>,
+    /// As of what the index covers, which may be more than a handle sees.
+    pub(crate) first_own_tick: Option<u64>,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -97,6 +108,10 @@ impl From<rusqlite::Error> for StoreError {
 type Sql<T> = Result<T, rusqlite::Error>;
 
 impl Index {
+    fn new(path: &Path, reader: Connection, key: KeyOfChunks) -> Index {
+        Index { path: path.to_owned(), reader: Mutex::new(reader), writer: Mutex::default(), key }
+    }
+
     /// Opens the index for reading, and says what it covers.
     pub(crate) fn open(path: &Path, store: StoreId) -> Result<(Index, Covered), NoIndex> {
         if !path.exists() {
@@ -104,7 +119,7 @@ impl Index {
         }
         match open_reader(path, false).and_then(|db| read_meta(&db, store).map(|meta| (db, meta))) {
             Ok((reader, (key, covered))) => {
-                Ok((Index { path: path.to_owned(), reader: Mutex::new(reader), key }, covered))
+                Ok((Index::new(path, reader, key), covered))
             }
             Err(NoIndex::Unreadable(why)) => {
                 // A WAL database on media that cannot be written opens only when told that nothing changes, which
@@ -115,7 +130,7 @@ impl Index {
                 }
                 let db = open_reader(path, true)?;
                 let (key, covered) = read_meta(&db, store)?;
-                Ok((Index { path: path.to_owned(), reader: Mutex::new(db), key }, covered))
+                Ok((Index::new(path, db, key), covered))
             }
             Err(why) => Err(why),
         }
@@ -135,8 +150,17 @@ impl Index {
         Ok(())
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Keeps bytes for a run and tick.
+    pub(crate) fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let db = match &*writer {
+            Some(db) => db,
+            None => writer.insert(open_writer(&self.path, false)?),
+        };
+        let mut statement =
+            db.prepare_cached("INSERT OR REPLACE INTO snapshot (run, tick, state) VALUES (?1, ?2, ?3)")?;
+        statement.execute(params![run.as_str(), clamp(tick), bytes])?;
+        Ok(())
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {
@@ -204,26 +228,25 @@ impl Index {
         Ok(found)
     }
 
-    /// Returns where a run begins, its parent and its first own tick.
-    pub(crate) fn run(
-        &self,
-        run: &RunName,
-        below: u64,
-    ) -> Result<Option<(u64, Option<Digest>, Option<u64>)>, StoreError> {
+    pub(crate) fn run(&self, run: &RunName, below: u64) -> Result<Option<IndexedRun>, StoreError> {
         let db = self.reader();
-        let mut statement = db.prepare_cached(
-            "SELECT begin, parent, first_own_tick FROM run WHERE name = ?1 AND begin < ?2",
-        )?;
+        let mut statement = db
+            .prepare_cached("SELECT begin, parent, first_own_tick FROM run WHERE name = ?1 AND begin < ?2")?;
         let row = |row: &rusqlite::Row<'_>| {
             let parent = row.get_ref(1)?.as_blob_or_null()?.map(<[u8; 32]>::try_from);
             let parent = parent.transpose().map_err(|_| bad_column(1))?.map(Digest);
-            Ok((position(row, 0)?, parent, tick(row, 2)?))
+            Ok(IndexedRun { begin: position(row, 0)?, parent, first_own_tick: tick(row, 2)? })
         };
         Ok(statement.query_row(params![run.as_str(), below as i64], row).optional()?)
     }
 
     /// Lists where runs begin, and their names.
-    pub(crate) fn runs(&self, from: u64, below: u64, limit: usize) -> Result<Vec<(u64, RunName)>, StoreError> {
+    pub(crate) fn runs(
+        &self,
+        from: u64,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, RunName)>, StoreError> {
         let db = self.reader();
         let mut statement = db.prepare_cached(
             "SELECT begin, name FROM run WHERE begin >= ?1 AND begin < ?2 ORDER BY begin LIMIT ?3",
@@ -276,7 +299,8 @@ impl Index {
         let mut statement = db.prepare_cached(
             "SELECT position FROM record WHERE run = ?1 AND tick = ?2 AND tick IS NOT NULL AND position < ?3",
         )?;
-        let found = statement.query_row(params![begin as i64, tick as i64, below as i64], |row| position(row, 0));
+        let found =
+            statement.query_row(params![begin as i64, tick as i64, below as i64], |row| position(row, 0));
         Ok(found.optional()?)
     }
 
@@ -362,16 +386,6 @@ impl Index {
     }
 }
 
-/// Keeps bytes for a run and tick.
-pub(crate) fn put_snapshot(path: &Path, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
-    let db = open_writer(path, false)?;
-    db.execute(
-        "INSERT OR REPLACE INTO snapshot (run, tick, state) VALUES (?1, ?2, ?3)",
-        params![run.as_str(), clamp(tick), bytes],
-    )?;
-    Ok(())
-}
-
 /// Moves everything into the database file, so that nothing removed stays readable in SQLite's own log.
 pub(crate) fn truncate_log(path: &Path) -> Result<(), StoreError> {
     let db = open_writer(path, false)?;
@@ -433,11 +447,13 @@ pub(crate) fn open_writer(path: &Path, create: bool) -> Result<Connection, Store
 }
 
 fn no_index(error: rusqlite::Error) -> NoIndex {
-    use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, PermissionDenied, ReadOnly, SystemIoFailure};
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseBusy, DatabaseLocked, PermissionDenied, ReadOnly, SystemIoFailure,
+    };
     match error.sqlite_error_code() {
-        Some(
-            CannotOpen | ReadOnly | PermissionDenied | SystemIoFailure | DatabaseBusy | DatabaseLocked,
-        ) => NoIndex::Unreadable(error.to_string()),
+        Some(CannotOpen | ReadOnly | PermissionDenied | SystemIoFailure | DatabaseBusy | DatabaseLocked) => {
+            NoIndex::Unreadable(error.to_string())
+        }
         _ => NoIndex::Corrupt(error.to_string()),
     }
 }
@@ -449,8 +465,7 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
         return Err(NoIndex::Newer(version));
     }
     let get = |key: &str| -> Result<String, NoIndex> {
-        let mut statement =
-            db.prepare_cached("SELECT value FROM meta WHERE key = ?1").map_err(no_index)?;
+        let mut statement = db.prepare_cached("SELECT value FROM meta WHERE key = ?1").map_err(no_index)?;
         statement.query_row([key], |row| row.get(0)).map_err(no_index)
     };
     let corrupt = |what: &str| NoIndex::Corrupt(format!("{what} is not what it must be"));

@@ -107,7 +107,9 @@ impl Memory {
     }
 
     fn writable(&self) -> Result<&Frontier, StoreError> {
-        self.frontier.as_ref().ok_or_else(|| StoreError::ReadOnly { why: "it holds a part of a foreign log".into() })
+        self.frontier
+            .as_ref()
+            .ok_or_else(|| StoreError::ReadOnly { why: "it holds a part of a foreign log".into() })
     }
 }
 
@@ -161,7 +163,10 @@ impl Store for Memory {
     ) -> Result<(), StoreError> {
         self.scan(range, &mut |position, record| {
             let header = record.header();
-            f(position, Entry { hash: record.id(), kind: header.kind, run: header.run.clone(), tick: header.tick })
+            f(
+                position,
+                Entry { hash: record.id(), kind: header.kind, run: header.run.clone(), tick: header.tick },
+            )
         })
     }
 
@@ -239,7 +244,8 @@ impl Store for Memory {
 
     fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
         check_erase(record)?;
-        if let Some((position, _)) = targets.iter().find(|(position, _)| !self.records.contains_key(position)) {
+        if let Some((position, _)) = targets.iter().find(|(position, _)| !self.records.contains_key(position))
+        {
             return Err(StoreError::NoPosition(*position));
         }
         let at = self.append(std::slice::from_ref(record))?.start;

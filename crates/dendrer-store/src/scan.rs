@@ -26,10 +26,20 @@ const SECTOR: u64 = 512;
 const WINDOW: usize = 256 << 10;
 
 /// A frame of a group.
+#[expect(clippy::large_enum_variant, reason = "most items are records, and none is kept")]
 pub(crate) enum Item<'a> {
-    Values { payload: &'a [u8] },
-    Opened { at: At, payload: &'a [u8] },
-    Shared { at: At, payload: &'a [u8], kind: u8 },
+    Values {
+        payload: &'a [u8],
+    },
+    Opened {
+        at: At,
+        payload: &'a [u8],
+    },
+    Shared {
+        at: At,
+        payload: &'a [u8],
+        kind: u8,
+    },
     Void,
     Record(Found<'a>),
     /// A frame with a bad checksum, skipped.
@@ -109,9 +119,10 @@ impl Scanner {
         let mut before: Option<At> = None;
         loop {
             let segment = self.segment;
-            let step = self.reader.next().map_err(|error| {
-                StoreError::io("read", std::path::Path::new(&place_name(segment)), error)
-            })?;
+            let step = self
+                .reader
+                .next()
+                .map_err(|error| StoreError::io("read", std::path::Path::new(&place_name(segment)), error))?;
             let (offset, kind, payload) = match step {
                 Step::Frame { offset, kind, payload } => (offset, kind, payload),
                 Step::End { offset } if offset == group => return Ok(End::Clean),
@@ -144,7 +155,12 @@ impl Scanner {
                     let parsed = RecordFrame::parse(payload, self.store);
                     let (Some(parsed), Some(values)) = (parsed, before) else {
                         let sides = ["a record behind its values".into(), "something else".into()];
-                        return Ok(End::Damage(self.damage(DamageKind::Frame, offset, "record frame", sides)));
+                        return Ok(End::Damage(self.damage(
+                            DamageKind::Frame,
+                            offset,
+                            "record frame",
+                            sides,
+                        )));
                     };
                     if let Some(frontier) = &mut frontier {
                         frontier.push(leaf_of(&parsed));
@@ -173,7 +189,12 @@ impl Scanner {
             return None;
         }
         self.reader.seek(offset + head.size());
-        Some(self.damage(DamageKind::Frame, offset, "checksum of the frame", [fault.expected(), fault.found()]))
+        Some(self.damage(
+            DamageKind::Frame,
+            offset,
+            "checksum of the frame",
+            [fault.expected(), fault.found()],
+        ))
     }
 
     fn commit(
@@ -190,7 +211,13 @@ impl Scanner {
             Ok(End::Damage(this.damage(kind, offset, what, [expected, found])))
         };
         let Some(commit) = commit else {
-            return damage(self, DamageKind::Frame, "commit frame", "its magic".into(), "something else".into());
+            return damage(
+                self,
+                DamageKind::Frame,
+                "commit frame",
+                "its magic".into(),
+                "something else".into(),
+            );
         };
         let count = position - self.position;
         if u64::from(commit.count) != count {
@@ -234,12 +261,7 @@ pub(crate) fn leaf_of(frame: &RecordFrame<'_>) -> Digest {
 }
 
 pub(crate) fn entry_of(frame: &RecordFrame<'_>) -> Entry {
-    Entry {
-        hash: frame.id,
-        kind: frame.header.kind,
-        run: frame.header.run.clone(),
-        tick: frame.header.tick,
-    }
+    Entry { hash: frame.id, kind: frame.header.kind, run: frame.header.run.clone(), tick: frame.header.tick }
 }
 
 /// Tells whether a fault in the last segment is what a crash leaves of groups that were never acknowledged.

@@ -33,16 +33,19 @@ pub(crate) struct Segments {
     cache: Mutex<Cache>,
 }
 
+/// Kind and payload of a chunk or list.
+pub(crate) type Shared = Arc<(u8, Vec<u8>)>;
+
 /// Frames read lately, in two generations: when the younger is full, the older one goes.
 #[derive(Debug, Default)]
 struct Cache {
-    young: HashMap<u64, Arc<(u8, Vec<u8>)>>,
-    old: HashMap<u64, Arc<(u8, Vec<u8>)>>,
+    young: HashMap<u64, Shared>,
+    old: HashMap<u64, Shared>,
     bytes: usize,
 }
 
 impl Cache {
-    fn get(&mut self, at: u64) -> Option<Arc<(u8, Vec<u8>)>> {
+    fn get(&mut self, at: u64) -> Option<Shared> {
         if let Some(found) = self.young.get(&at) {
             return Some(Arc::clone(found));
         }
@@ -51,7 +54,7 @@ impl Cache {
         Some(found)
     }
 
-    fn put(&mut self, at: u64, frame: Arc<(u8, Vec<u8>)>) {
+    fn put(&mut self, at: u64, frame: Shared) {
         self.bytes += frame.1.len() + 64;
         self.young.insert(at, frame);
         if self.bytes > CACHE_BYTES / 2 {
@@ -218,7 +221,7 @@ impl Segments {
     }
 
     /// Reads a chunk or list frame through the cache.
-    pub(crate) fn read_shared(&self, at: u64) -> Result<Option<Arc<(u8, Vec<u8>)>>, StoreError> {
+    pub(crate) fn read_shared(&self, at: u64) -> Result<Option<Shared>, StoreError> {
         if let Some(found) = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(at) {
             return Ok(Some(found));
         }

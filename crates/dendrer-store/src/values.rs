@@ -133,9 +133,8 @@ impl Writer<'_> {
     pub(crate) fn write(&mut self, text: &[u8], out: &mut Vec<u8>) -> Vec<u64> {
         let (min, average, max) = sizes(text.len());
         let chunks = FastCDC::new(text, min, average, max);
-        let items = chunks.map(|chunk| {
-            self.put(frame::CHUNK, &text[chunk.offset..chunk.offset + chunk.length], out)
-        });
+        let items =
+            chunks.map(|chunk| self.put(frame::CHUNK, &text[chunk.offset..chunk.offset + chunk.length], out));
         let mut level: Vec<(u64, u32)> = items.collect();
         // What is left of each level stands after the lists of the level above it.
         let mut tails: Vec<Vec<u64>> = Vec::new();
@@ -265,7 +264,9 @@ fn visit_list(
     depth: usize,
     f: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), StoreError> {
-    let (Some(positions), Some(depth)) = (layout::parse_list(list), depth.checked_sub(1)) else { return Ok(()) };
+    let (Some(positions), Some(depth)) = (layout::parse_list(list), depth.checked_sub(1)) else {
+        return Ok(());
+    };
     for position in positions {
         if f(position)
             && let Some(found) = segments.read_shared(position)?

@@ -10,7 +10,7 @@ use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_step};
 use dendrer_kernel::step::Head;
 use dendrer_kernel::verify::{ChainFault, Chains, Line};
-use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::merkle::{Frontier, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Record};
 use dendrer_object::{Digest, Pointer, RunName};
@@ -19,6 +19,9 @@ use dendrer_store::{Store, StoreError};
 use crate::bundle::Opened;
 use crate::error::Error;
 use crate::trace::Trace;
+
+/// How many records are taken together.
+const BATCH: usize = 256;
 
 /// How many findings of one run are listed before they are only counted.
 const FINDINGS_MAX: usize = 20;
@@ -217,30 +220,9 @@ impl<'a> Checker<'a> {
 
     /// Opens every record that was asked for, in the order of the log, and folds every entry into the tree.
     fn walk(&mut self) -> Result<(), Error> {
-        let size = self.store.tree().size;
-        let mut entries = Vec::new();
-        self.store.entries(0..size, &mut |position, entry| {
-            entries.push((position, entry));
-            ControlFlow::Continue(())
-        })?;
-        let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
-        for (position, entry) in &entries {
-            self.frontier.push(leaf_hash(&entry.text()));
-            if self.sizes.contains(&self.frontier.size()) {
-                self.roots.insert(self.frontier.size(), self.frontier.root());
-            }
-            let known = wanted.get(&entry.run).copied();
-            let is_wanted = known.unwrap_or_else(|| self.wanted(entry.run.as_ref()));
-            wanted.entry(entry.run.clone()).or_insert(is_wanted);
-            if !is_wanted {
-                continue;
-            }
-            match self.store.get(*position) {
-                Ok(Some(record)) => self.take(*position, entry, Some(&record)),
-                Ok(None) => self.damaged(*position, entry, &StoreError::NoPosition(*position)),
-                Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => self.damaged(*position, entry, &error),
-                Err(error) => return Err(error.into()),
-            }
+        match self.options.runs {
+            None => self.walk_all()?,
+            Some(_) => self.walk_some()?,
         }
         let tree = self.store.tree();
         if (self.frontier.size(), self.frontier.root()) != (tree.size, tree.root) {
@@ -249,6 +231,104 @@ impl<'a> Checker<'a> {
         }
         if let Some(trouble) = self.store.trouble() {
             self.found(trouble.code(), None, None, trouble.to_string());
+        }
+        Ok(())
+    }
+
+    /// Everything, in one pass. Damage stops a pass; the record is looked at alone, and the next pass goes on behind.
+    fn walk_all(&mut self) -> Result<(), Error> {
+        let store = self.store;
+        let size = store.tree().size;
+        let mut next = 0;
+        while next < size {
+            let mut waiting: Vec<Record> = Vec::with_capacity(BATCH);
+            let passed = store.scan(next..size, &mut |position, record| {
+                debug_assert_eq!(position, next, "a scan goes in order");
+                waiting.push(record);
+                next += 1;
+                if waiting.len() == BATCH {
+                    self.take_each(next, std::mem::take(&mut waiting));
+                }
+                ControlFlow::Continue(())
+            });
+            self.take_each(next, waiting);
+            match passed {
+                Ok(()) if next == size => {}
+                Ok(()) | Err(StoreError::Damaged(_) | StoreError::Lost(_)) => {
+                    self.take_alone(next)?;
+                    next += 1;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes records that end at a position.
+    fn take_each(&mut self, end: u64, records: Vec<Record>) {
+        let entries: Vec<Entry> = records.iter().map(Record::log_entry).collect();
+        let leaves = leaf_hashes(&entries.iter().map(Entry::text).collect::<Vec<_>>());
+        let first = end - records.len() as u64;
+        for (((position, record), entry), leaf) in (first..).zip(&records).zip(&entries).zip(leaves) {
+            self.fold(leaf);
+            self.take(position, entry, Some(record));
+        }
+    }
+
+    /// Takes one record that a pass could not read.
+    fn take_alone(&mut self, position: u64) -> Result<(), Error> {
+        let mut entry = None;
+        // An entry that cannot be read either leaves a hole in the tree, which the root shows.
+        let _ = self.store.entries(position..position + 1, &mut |_, found| {
+            entry = Some(found);
+            ControlFlow::Break(())
+        });
+        let read = self.store.get(position);
+        let Some(entry) = entry else {
+            let why = read.err().map_or_else(|| "its entry cannot be read".to_owned(), |error| error.to_string());
+            self.found("E0305", None, None, format!("the record at position {position}: {why}"));
+            return Ok(());
+        };
+        self.fold(leaf_hash(&entry.text()));
+        match read {
+            Ok(Some(record)) => self.take(position, &entry, Some(&record)),
+            Ok(None) => self.damaged(position, &entry, &StoreError::NoPosition(position)),
+            Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => self.damaged(position, &entry, &error),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn fold(&mut self, leaf: Digest) {
+        self.frontier.push(leaf);
+        if self.sizes.contains(&self.frontier.size()) {
+            self.roots.insert(self.frontier.size(), self.frontier.root());
+        }
+    }
+
+    /// The whole tree, and the records of some runs.
+    fn walk_some(&mut self) -> Result<(), Error> {
+        let size = self.store.tree().size;
+        let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
+        let mut chosen = Vec::new();
+        let store = self.store;
+        store.entries(0..size, &mut |position, entry| {
+            self.fold(leaf_hash(&entry.text()));
+            let known = wanted.get(&entry.run).copied();
+            let is_wanted = known.unwrap_or_else(|| self.wanted(entry.run.as_ref()));
+            wanted.entry(entry.run.clone()).or_insert(is_wanted);
+            if is_wanted {
+                chosen.push((position, entry));
+            }
+            ControlFlow::Continue(())
+        })?;
+        for (position, entry) in chosen {
+            match self.store.get(position) {
+                Ok(Some(record)) => self.take(position, &entry, Some(&record)),
+                Ok(None) => self.damaged(position, &entry, &StoreError::NoPosition(position)),
+                Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => self.damaged(position, &entry, &error),
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }

@@ -4,11 +4,13 @@
 //! Needs `python3` with `cryptography`. Where that is missing the tests say SKIPPED and pass, unless
 //! `DENDRER_PYTHON` names an interpreter: then it must work. `scripts/test.sh` sets it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 #![expect(clippy::print_stderr, reason = "a skipped test must say so loudly")]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use dendrer::bundle::{export, open};
 use dendrer::recorder::Fixed;
@@ -24,7 +26,11 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, Value
 use dendrer_store::{Memory, Store, StoreInfo};
 
 const STORE: StoreId = StoreId([7; 16]);
-const EDITS: u64 = 10_000;
+
+/// How many edits of a bundle are judged: `DENDRER_EDITS`, or enough to see what a change broke.
+fn edits() -> u64 {
+    std::env::var("DENDRER_EDITS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
+}
 
 fn key() -> SigningKey {
     SigningKey::from_seed(&STORE.origin(), [3; 32]).unwrap()
@@ -130,7 +136,8 @@ fn header(kind: Kind, run: &str) -> Header {
 
 /// A fork of `parent`: its `run` record and the marker that follows it.
 fn fork(parent: &Record, run: &str) -> [Record; 2] {
-    let begin = seal(Header { prev: Some(parent.id()), ..header(Kind::Run, run) }, r#"{"kernel":1,"stage":1}"#);
+    let begin =
+        seal(Header { prev: Some(parent.id()), ..header(Kind::Run, run) }, r#"{"kernel":1,"stage":1}"#);
     let marker = Header {
         tick: Some(parent.header().tick.unwrap() + 1),
         prev: Some(begin.id()),
@@ -158,6 +165,12 @@ fn rust(text: &[u8], options: &Options) -> u8 {
 
 /// Returns the interpreter, or says why there is none.
 fn python() -> Option<String> {
+    // Starting one to ask costs as much as judging a bundle with it.
+    static FOUND: OnceLock<Option<String>> = OnceLock::new();
+    FOUND.get_or_init(find_python).clone()
+}
+
+fn find_python() -> Option<String> {
     let named = std::env::var("DENDRER_PYTHON").ok();
     let python = named.clone().unwrap_or_else(|| "python3".to_owned());
     let works = Command::new(&python)
@@ -167,9 +180,13 @@ fn python() -> Option<String> {
         .is_ok_and(|status| status.success());
     match (works, named) {
         (true, _) => Some(python),
-        (false, Some(named)) => panic!("DENDRER_PYTHON is {named}, and that is no Python 3.9 with cryptography"),
+        (false, Some(named)) => {
+            panic!("DENDRER_PYTHON is {named}, and that is no Python 3.9 with cryptography")
+        }
         (false, None) => {
-            eprintln!("SKIPPED: no python3 (3.9 or later) with the package cryptography; scripts/test.sh installs it");
+            eprintln!(
+                "SKIPPED: no python3 (3.9 or later) with the package cryptography; scripts/test.sh installs it"
+            );
             None
         }
     }
@@ -181,9 +198,11 @@ fn docs() -> PathBuf {
 
 /// Runs the program as an auditor would, and returns its exit code and what it printed.
 fn program(python: &str, case: &str, text: &[u8], arguments: &[&str]) -> (u8, String) {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("second-reader-{}-{case}.dnd", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("second-reader-{}-{case}.dnd", std::process::id()));
     std::fs::write(&path, text).unwrap();
-    let output = Command::new(python).arg(docs().join("verify.py")).arg(&path).args(arguments).output().unwrap();
+    let output =
+        Command::new(python).arg(docs().join("verify.py")).arg(&path).args(arguments).output().unwrap();
     std::fs::remove_file(&path).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(!errors.contains("Traceback"), "{case}: {errors}");
@@ -223,7 +242,12 @@ fn a_plain_run_is_intact_and_its_tip_and_key_are_compared() {
     check("wrong-key", &text, &["--key", &other_key], 4);
     check("cut", &text[..text.len() - 1], &[], 4);
     check("empty", b"", &[], 4);
-    check("newer", String::from_utf8(text).unwrap().replacen("\"bundle\":1", "\"bundle\":2", 1).as_bytes(), &[], 6);
+    check(
+        "newer",
+        String::from_utf8(text).unwrap().replacen("\"bundle\":1", "\"bundle\":2", 1).as_bytes(),
+        &[],
+        6,
+    );
 }
 
 #[test]
@@ -233,7 +257,9 @@ fn other_runs_can_be_left_out() {
         record(&mut store, run, "{}", &PLAIN[1..3]);
     }
     record(&mut store, "empty", "{}", &[]);
-    for runs in [&["a"][..], &["b"], &["d"], &["a", "c"], &["b", "c"], &["empty"], &["a", "b", "c", "d", "empty"]] {
+    for runs in
+        [&["a"][..], &["b"], &["d"], &["a", "c"], &["b", "c"], &["empty"], &["a", "b", "c", "d", "empty"]]
+    {
         check(&runs.join("-"), &bundle_of(&mut store, runs), &[], 0);
     }
     check("nothing", &bundle_of(&mut store, &[]), &[], 0);
@@ -261,7 +287,9 @@ fn large_values_stand_in_blobs() {
     let mut store = memory();
     let long = "lorem ipsum dolor ".repeat(200);
     let other = "0123456789".repeat(300);
-    let intent = |text: &str| format!(r#"{{"type":"observation.add","result":{{"text":"{text}","also":["{text}"]}}}}"#);
+    let intent = |text: &str| {
+        format!(r#"{{"type":"observation.add","result":{{"text":"{text}","also":["{text}"]}}}}"#)
+    };
     let exactly = |size: usize| intent(&"x".repeat(size - 2));
     let intents = [intent(&long), intent(&other), intent(&long), exactly(1024), exactly(1025)];
     record(&mut store, "r", "{}", &intents.each_ref().map(String::as_str));
@@ -281,7 +309,8 @@ fn refusals_anomalies_and_a_clock_that_went_back_are_part_of_the_record() {
     ];
     record(&mut store, "r", r#"{"risk":0}"#, &intents);
     let mut recorder = Recorder::resume(&mut store, &name("r"), Box::new(Fixed::new("later", 5, 1))).unwrap();
-    let anomaly = Anomaly { kind: "tool_failure".into(), message: "no answer".into(), agent: Some("buyer".into()) };
+    let anomaly =
+        Anomaly { kind: "tool_failure".into(), message: "no answer".into(), agent: Some("buyer".into()) };
     recorder.note_anomaly(&anomaly).unwrap();
     recorder.commit().unwrap();
     let tip = Trace::open(&store, &name("r")).unwrap().record(4).unwrap();
@@ -300,7 +329,8 @@ fn numbers_names_and_tagged_values_have_one_spelling_in_both() {
         "b":{"$bytes":"AAEC_w"},"w":{"$wtf8":"YeCggOmtng"},"g":{"$gap":{"path":"/x","reason":"too large"}},
         "r":{"$redacted":{"kind":"key","len_class":"32"}},"名前":{"$$x":null}}}"#;
     let tagged = tagged.replace("YeCggOmtng", &dendrer_object::digest::encode_base64url(b"a\xed\xa0\x80b"));
-    let broken = r#"{"type":"observation.add","result":{"odd":{"\ud800":1,"z":2,"a":{"\udfff x":"\ud83d"}}}}"#;
+    let broken =
+        r#"{"type":"observation.add","result":{"odd":{"\ud800":1,"z":2,"a":{"\udfff x":"\ud83d"}}}}"#;
     record(&mut store, "r", state, &[&tagged, broken]);
     check("values", &bundle_of(&mut store, &["r"]), &[], 0);
 }
@@ -315,7 +345,8 @@ fn a_fork_needs_the_beginning_of_its_parent() {
     check("fork", &bundle_of(&mut store, &["f"]), &[], 0);
     check("both", &bundle_of(&mut store, &["f", "p"]), &[], 0);
     let records = all_records(&store);
-    let own: Vec<usize> = (0..records.len()).filter(|at| records[*at].header().run == Some(name("f"))).collect();
+    let own: Vec<usize> =
+        (0..records.len()).filter(|at| records[*at].header().run == Some(name("f"))).collect();
     check("no-prefix", &forged(&records, &own, &["f"]).write(&split), &[], 6);
     check("half-a-prefix", &forged(&records, &[&[0, 1][..], &own].concat(), &["f"]).write(&split), &[], 6);
     check("not-begun", &forged(&records, &[&[1, 2][..], &own].concat(), &["f"]).write(&split), &[], 4);
@@ -466,7 +497,7 @@ fn no_byte_of_a_bundle_can_change_unseen_by_either_reader() {
     let long = format!(r#"{{"type":"observation.add","result":{{"é":"{}","n":1e21}}}}"#, "ab".repeat(520));
     record(&mut store, "r", r#"{"risk":9007199254740993}"#, &[&long, r#"{"type":"nonsense"}"#]);
     record(&mut store, "more", "{}", &[]);
-    check_edits(&bundle_of(&mut store, &["r"]), 0, EDITS);
+    check_edits(&bundle_of(&mut store, &["r"]), 0, edits());
 }
 
 #[test]
@@ -477,7 +508,7 @@ fn no_byte_of_a_bundle_with_withheld_values_can_change_unseen_by_either_reader()
     let mut bundle = forged(&records, &[0, 1, 2], &["r"]);
     let places: Vec<Pointer> = vec!["/result".parse().unwrap()];
     bundle.records = records.iter().map(|record| Sealed::of(&record.without(&places))).collect();
-    check_edits(&bundle.write(&split), 6, EDITS / 4);
+    check_edits(&bundle.write(&split), 6, edits() / 4);
 }
 
 /// The line that says for which runs a bundle was made is a label: no digest covers it. Where it names another run
@@ -498,14 +529,19 @@ fn what_is_no_bundle_gets_a_verdict_and_no_traceback() {
     let Some(python) = python() else { return };
     let deep = "[".repeat(100_000);
     let long = format!("{{\"bundle\":1,\"size\":{}}}\n", "9".repeat(10_000));
-    for (at, text) in ["\n", "{}\n", "null\n", "\u{feff}{}\n", "{\"bundle\":1}\n", "[1]\n", &deep, &long, "\0\n"].iter().enumerate() {
+    for (at, text) in
+        ["\n", "{}\n", "null\n", "\u{feff}{}\n", "{\"bundle\":1}\n", "[1]\n", &deep, &long, "\0\n"]
+            .iter()
+            .enumerate()
+    {
         let (code, _) = program(&python, &format!("nonsense-{at}"), text.as_bytes(), &[]);
         assert_eq!(code, 4, "{at}");
         assert_eq!(rust(text.as_bytes(), &Options::default()), 4, "{at}");
     }
     let usage = Command::new(&python).arg(docs().join("verify.py")).output().unwrap();
     assert_eq!(usage.status.code(), Some(2));
-    let missing = Command::new(&python).arg(docs().join("verify.py")).arg("no/such/file.dnd").output().unwrap();
+    let missing =
+        Command::new(&python).arg(docs().join("verify.py")).arg("no/such/file.dnd").output().unwrap();
     assert_eq!(missing.status.code(), Some(2));
 }
 
@@ -524,10 +560,15 @@ fn verify_py_stays_small() {
 fn doubles_are_spelled_alike() {
     let Some(python) = python() else { return };
     let mut draw = Draw(20_260_223);
-    let mut bits = || (draw.below(1 << 31) as u64) << 33 ^ (draw.below(1 << 31) as u64) << 8 ^ draw.below(256) as u64;
+    let mut bits =
+        || (draw.below(1 << 31) as u64) << 33 ^ (draw.below(1 << 31) as u64) << 8 ^ draw.below(256) as u64;
     // Half of them anywhere, half of them near where the spelling changes.
-    let near = |n: u64| f64::from_bits(n % (1 << 52) | (1023 + n % 72) << 52) * if n % 3 == 0 { 1e-9 } else { 1.0 };
-    let doubles: Vec<f64> = (0..20_000).map(|at| if at % 2 == 0 { f64::from_bits(bits()) } else { near(bits()) }).collect();
+    let near = |n: u64| {
+        let double = f64::from_bits((n % (1 << 52)) | ((1023 + n % 72) << 52));
+        if n.is_multiple_of(3) { double * 1e-9 } else { double }
+    };
+    let doubles: Vec<f64> =
+        (0..20_000).map(|at| if at % 2 == 0 { f64::from_bits(bits()) } else { near(bits()) }).collect();
     let doubles: Vec<f64> = doubles.into_iter().filter(|double| double.is_finite()).collect();
     let script = "import sys, struct\nsys.dont_write_bytecode = True\nsys.path.insert(0, sys.argv[1])\nimport verify\n\
         for line in sys.stdin: print(verify.number(struct.unpack('>d', bytes.fromhex(line.strip()))[0]))";
@@ -535,7 +576,8 @@ fn doubles_are_spelled_alike() {
     let lines: String = doubles.iter().map(|double| format!("{:016x}\n", double.to_bits())).collect();
     std::fs::write(&path, lines).unwrap();
     let input = std::fs::File::open(&path).unwrap();
-    let output = Command::new(python).args(["-c", script, docs().to_str().unwrap()]).stdin(input).output().unwrap();
+    let output =
+        Command::new(python).args(["-c", script, docs().to_str().unwrap()]).stdin(input).output().unwrap();
     std::fs::remove_file(&path).unwrap();
     let there = String::from_utf8(output.stdout).unwrap();
     assert_eq!(there.lines().count(), doubles.len());

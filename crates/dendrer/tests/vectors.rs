@@ -4,6 +4,8 @@
 //! already there would come out otherwise, it stops, and so does this test. Every file is one JSON object of `about`
 //! and `cases`, one case a line; values of the format stand in it as text.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,24 +40,59 @@ fn value_of(text: &str) -> Value {
 /// What the door makes of JSON as people write it.
 fn json() -> Vec<Value> {
     let accepted = [
-        "null", " true ", "[ ]", "{ }", "[1, 2 ,3]\n", r#"{"b":1,"a":2}"#, r#"{"a":{"y":[],"x":{}}}"#,
-        r#""\u0041\/\u00e9\u20ac""#, r#""\u0000\u0008\u0009\u000a\u000b\u000c\u000d\u001F\u007f""#, "\"\\\"\\\\\"",
-        r#""\ud83d\ude00""#, "\"😀é\"", r#"{"\ud83d\ude00":1,"\uffff":2,"é":3,"z":4,"":5}"#,
+        "null",
+        " true ",
+        "[ ]",
+        "{ }",
+        "[1, 2 ,3]\n",
+        r#"{"b":1,"a":2}"#,
+        r#"{"a":{"y":[],"x":{}}}"#,
+        r#""\u0041\/\u00e9\u20ac""#,
+        r#""\u0000\u0008\u0009\u000a\u000b\u000c\u000d\u001F\u007f""#,
+        "\"\\\"\\\\\"",
+        r#""\ud83d\ude00""#,
+        "\"😀é\"",
+        r#"{"\ud83d\ude00":1,"\uffff":2,"é":3,"z":4,"":5}"#,
         r#"{"€":1,"\r":2,"דּ":3,"1":4,"😀":5,"\u0080":6,"ö":7}"#,
         "[-0,0.0,1.0,4.50,2e-3,1E30,1e21,1e20,0.000001,1e-7]",
         "[9007199254740991,9007199254740992,-9007199254740993,123456789012345678901234567890]",
-        "[NaN,Infinity,-Infinity]", r#"{"$bytes":"AA","$":1,"$$x":2}"#, r#""\ud800""#, r#"["a\udfffb"]"#,
-        r#"{"\ud800":1,"z":2}"#, r#"{"__proto__":1,"constructor":{"a.b/c~d":0}}"#,
+        "[NaN,Infinity,-Infinity]",
+        r#"{"$bytes":"AA","$":1,"$$x":2}"#,
+        r#""\ud800""#,
+        r#"["a\udfffb"]"#,
+        r#"{"\ud800":1,"z":2}"#,
+        r#"{"__proto__":1,"constructor":{"a.b/c~d":0}}"#,
     ];
     let refused = [
-        "", "nul", "[1,]", "{\"a\":1,}", "{a:1}", "'a'", "\"\u{1}\"", "01", "+1", ".5", "1.", "1 2", "\u{feff}1", "1e400",
-        r#"{"a":1,"a":1}"#, r#"{"a":1,"\u0061":2}"#, r#"{"\ud800":1,"\ud800":2}"#, r#""\x""#, "[[]",
+        "",
+        "nul",
+        "[1,]",
+        "{\"a\":1,}",
+        "{a:1}",
+        "'a'",
+        "\"\u{1}\"",
+        "01",
+        "+1",
+        ".5",
+        "1.",
+        "1 2",
+        "\u{feff}1",
+        "1e400",
+        r#"{"a":1,"a":1}"#,
+        r#"{"a":1,"\u0061":2}"#,
+        r#"{"\ud800":1,"\ud800":2}"#,
+        r#""\x""#,
+        "[[]",
     ];
-    let canonical = |input: &&str| case([("door", text(input)), ("canonical", text(parse_door(input.as_bytes()).unwrap().to_string()))]);
+    let canonical = |input: &&str| {
+        case([("door", text(input)), ("canonical", text(parse_door(input.as_bytes()).unwrap().to_string()))])
+    };
     let error = |input: &[u8]| text(parse_door(input).unwrap_err().code());
     let deep = "[".repeat(129) + &"]".repeat(129);
     let mut cases: Vec<Value> = accepted.iter().map(canonical).collect();
-    cases.extend(refused.iter().map(|input| case([("door", text(input)), ("error", error(input.as_bytes()))])));
+    cases.extend(
+        refused.iter().map(|input| case([("door", text(input)), ("error", error(input.as_bytes()))])),
+    );
     cases.push(case([("door", text(&deep)), ("error", error(deep.as_bytes()))]));
     for bytes in [&b"\"\xff\""[..], b"\"\xc0\x80\"", b"\"\xed\xa0\x80\""] {
         cases.push(case([("door_hex", text(hex(bytes))), ("error", error(bytes))]));
@@ -68,30 +105,95 @@ fn canonical() -> Vec<Value> {
     let deepest = "[".repeat(136) + &"]".repeat(136);
     let too_deep = "[".repeat(137) + &"]".repeat(137);
     [
-        "null", "[]", "{}", r#"{"a":1,"b":2}"#, "0", "-1", "1e+21", "1e-7", "0.000001", "5e-324", "9007199254740993",
-        r#""\u000b\b""#, "\"\u{7f}é😀\"", "{\"😀\":1,\"\u{ffff}\":2}", r#"{"$float":"NaN"}"#, r#"{"$bytes":""}"#,
-        r#"{"$bytes":"_-8"}"#, r#"{"$wtf8":"7aCA"}"#, r#"{"$gap":{"path":"/a","reason":"too large"}}"#,
-        r#"{"$redacted":{"kind":"key"}}"#, r#"{"$object":[["a",1],[{"$wtf8":"7aCA"},2]]}"#, r#"{"$$":1,"$$a":2}"#,
+        "null",
+        "[]",
+        "{}",
+        r#"{"a":1,"b":2}"#,
+        "0",
+        "-1",
+        "1e+21",
+        "1e-7",
+        "0.000001",
+        "5e-324",
+        "9007199254740993",
+        r#""\u000b\b""#,
+        "\"\u{7f}é😀\"",
+        "{\"😀\":1,\"\u{ffff}\":2}",
+        r#"{"$float":"NaN"}"#,
+        r#"{"$bytes":""}"#,
+        r#"{"$bytes":"_-8"}"#,
+        r#"{"$wtf8":"7aCA"}"#,
+        r#"{"$gap":{"path":"/a","reason":"too large"}}"#,
+        r#"{"$redacted":{"kind":"key"}}"#,
+        r#"{"$object":[["a",1],[{"$wtf8":"7aCA"},2]]}"#,
+        r#"{"$$":1,"$$a":2}"#,
         &deepest,
-        " 1", "1 ", "1.0", "-0", "1e21", "1E5", "100000000000000000000000.5", "1e400", "NaN", r#"{"b":1,"a":2}"#,
-        r#"{"a":1,"a":1}"#, r#""\u0041""#, r#""\/""#, r#""\u001F""#, r#""\u0008""#, r#""\ud83d\ude00""#, r#""\ud800""#,
-        "{\"\u{ffff}\":2,\"😀\":1}", r#"{"$x":1}"#, r#"{"$float":"NaN","a":1}"#, r#"{"a":1,"$float":"NaN"}"#,
-        r#"{"$float":"1"}"#, r#"{"$float":1}"#, r#"{"$bytes":"AB"}"#, r#"{"$bytes":"AA=="}"#, r#"{"$wtf8":"YQ"}"#,
-        r#"{"$wtf8":"7aC97aCA"}"#, r#"{"$object":[["a",1]]}"#, r#"{"$object":[["b",1],[{"$wtf8":"7aCA"},2],["a",1]]}"#,
-        r#"{"$gap":{}}"#, r#"{"$redacted":1}"#, &too_deep,
+        " 1",
+        "1 ",
+        "1.0",
+        "-0",
+        "1e21",
+        "1E5",
+        "100000000000000000000000.5",
+        "1e400",
+        "NaN",
+        r#"{"b":1,"a":2}"#,
+        r#"{"a":1,"a":1}"#,
+        r#""\u0041""#,
+        r#""\/""#,
+        r#""\u001F""#,
+        r#""\u0008""#,
+        r#""\ud83d\ude00""#,
+        r#""\ud800""#,
+        "{\"\u{ffff}\":2,\"😀\":1}",
+        r#"{"$x":1}"#,
+        r#"{"$float":"NaN","a":1}"#,
+        r#"{"a":1,"$float":"NaN"}"#,
+        r#"{"$float":"1"}"#,
+        r#"{"$float":1}"#,
+        r#"{"$bytes":"AB"}"#,
+        r#"{"$bytes":"AA=="}"#,
+        r#"{"$wtf8":"YQ"}"#,
+        r#"{"$wtf8":"7aC97aCA"}"#,
+        r#"{"$object":[["a",1]]}"#,
+        r#"{"$object":[["b",1],[{"$wtf8":"7aCA"},2],["a",1]]}"#,
+        r#"{"$gap":{}}"#,
+        r#"{"$redacted":1}"#,
+        &too_deep,
     ]
     .iter()
-    .map(|input| case([("text", text(input)), ("canonical", Value::from(check_canonical(input.as_bytes()).is_ok()))]))
+    .map(|input| {
+        case([("text", text(input)), ("canonical", Value::from(check_canonical(input.as_bytes()).is_ok()))])
+    })
     .collect()
 }
 
 fn numbers() -> Vec<Value> {
     let bits: [u64; 24] = [
-        0x0000000000000000, 0x8000000000000000, 0x0000000000000001, 0x8000000000000001, 0x7fefffffffffffff,
-        0xffefffffffffffff, 0x4340000000000000, 0xc340000000000000, 0x4430000000000000, 0x44b52d02c7e14af5,
-        0x44b52d02c7e14af6, 0x44b52d02c7e14af7, 0x444b1ae4d6e2ef4e, 0x444b1ae4d6e2ef4f, 0x444b1ae4d6e2ef50,
-        0x3eb0c6f7a0b5ed8c, 0x3eb0c6f7a0b5ed8d, 0x41b3de4355555553, 0x41b3de4355555554, 0x41b3de4355555555,
-        0x41b3de4355555556, 0x41b3de4355555557, 0xbecbf647612f3696, 0x43143ff3c1cb0959,
+        0x0000000000000000,
+        0x8000000000000000,
+        0x0000000000000001,
+        0x8000000000000001,
+        0x7fefffffffffffff,
+        0xffefffffffffffff,
+        0x4340000000000000,
+        0xc340000000000000,
+        0x4430000000000000,
+        0x44b52d02c7e14af5,
+        0x44b52d02c7e14af6,
+        0x44b52d02c7e14af7,
+        0x444b1ae4d6e2ef4e,
+        0x444b1ae4d6e2ef4f,
+        0x444b1ae4d6e2ef50,
+        0x3eb0c6f7a0b5ed8c,
+        0x3eb0c6f7a0b5ed8d,
+        0x41b3de4355555553,
+        0x41b3de4355555554,
+        0x41b3de4355555555,
+        0x41b3de4355555556,
+        0x41b3de4355555557,
+        0xbecbf647612f3696,
+        0x43143ff3c1cb0959,
     ];
     let mut cases: Vec<Value> = bits
         .iter()
@@ -100,12 +202,24 @@ fn numbers() -> Vec<Value> {
             case([("bits", text(format!("{bits:016x}"))), ("text", text(number.to_string()))])
         })
         .collect();
-    for (value, decimals) in
-        [(2.675, 2), (0.5, 0), (1.5, 0), (2.5, 0), (0.8305, 3), (-0.0004, 3), (0.30000000000000004, 3), (1e22, 2), (0.0005, 3)]
-    {
+    for (value, decimals) in [
+        (2.675, 2),
+        (0.5, 0),
+        (1.5, 0),
+        (2.5, 0),
+        (0.8305, 3),
+        (-0.0004, 3),
+        (0.30000000000000004, 3),
+        (1e22, 2),
+        (0.0005, 3),
+    ] {
         let rounded = Value::from(round_half_even(value, decimals)).to_string();
         let value = Value::from(value).to_string();
-        cases.push(case([("value", text(value)), ("decimals", Value::from(u64::from(decimals))), ("rounded", text(rounded))]));
+        cases.push(case([
+            ("value", text(value)),
+            ("decimals", Value::from(u64::from(decimals))),
+            ("rounded", text(rounded)),
+        ]));
     }
     cases
 }
@@ -117,8 +231,23 @@ fn state_roots() -> Vec<Value> {
         Value::record(members).to_string()
     };
     let mut texts: Vec<String> = [
-        "null", "true", "false", "0", "-1.5", "1e+21", "9007199254740993", r#""""#, r#""é😀""#, "[]", "[null]", "{}",
-        r#"{"":0}"#, r#"{"a":1}"#, r#"{"a":1,"b":2}"#, r#"{"a":{"b":{"c":[{}]}}}"#, r#"{"$float":"NaN"}"#,
+        "null",
+        "true",
+        "false",
+        "0",
+        "-1.5",
+        "1e+21",
+        "9007199254740993",
+        r#""""#,
+        r#""é😀""#,
+        "[]",
+        "[null]",
+        "{}",
+        r#"{"":0}"#,
+        r#"{"a":1}"#,
+        r#"{"a":1,"b":2}"#,
+        r#"{"a":{"b":{"c":[{}]}}}"#,
+        r#"{"$float":"NaN"}"#,
     ]
     .map(str::to_owned)
     .to_vec();
@@ -164,21 +293,25 @@ fn salts() -> Vec<Value> {
 }
 
 fn disclosures() -> Vec<Value> {
-    [("/agent_id", r#""buyer""#), ("/result/output", r#"{"a":[1,2.5,null]}"#), ("/a~1b~0c/\"é", "9007199254740993")]
-        .into_iter()
-        .enumerate()
-        .map(|(at, (pointer, value))| {
-            let salt = Salt([at as u8; 16]);
-            let disclosure = disclosure(&salt, &pointer.parse::<Pointer>().unwrap(), value.as_bytes());
-            case([
-                ("salt", text(salt.base64url())),
-                ("pointer", text(pointer)),
-                ("value", text(value)),
-                ("digest", text(Digest::of(disclosure.as_bytes()).base64url())),
-                ("disclosure", text(disclosure)),
-            ])
-        })
-        .collect()
+    [
+        ("/agent_id", r#""buyer""#),
+        ("/result/output", r#"{"a":[1,2.5,null]}"#),
+        ("/a~1b~0c/\"é", "9007199254740993"),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(at, (pointer, value))| {
+        let salt = Salt([at as u8; 16]);
+        let disclosure = disclosure(&salt, &pointer.parse::<Pointer>().unwrap(), value.as_bytes());
+        case([
+            ("salt", text(salt.base64url())),
+            ("pointer", text(pointer)),
+            ("value", text(value)),
+            ("digest", text(Digest::of(disclosure.as_bytes()).base64url())),
+            ("disclosure", text(disclosure)),
+        ])
+    })
+    .collect()
 }
 
 const STORE: StoreId = StoreId([0x5e; 16]);
@@ -198,21 +331,44 @@ fn records() -> Vec<Value> {
         links: vec![],
         pack: None,
     };
-    let transition = |tick| Header { type_name: Some("action.result".parse().unwrap()), ..base(Kind::Transition, Some(tick), Some(id(1))) };
+    let transition = |tick| Header {
+        type_name: Some("action.result".parse().unwrap()),
+        ..base(Kind::Transition, Some(tick), Some(id(1)))
+    };
     let links = vec![Link { rel: Rel::CausedBy, hash: id(3) }, Link { rel: Rel::Evidence, hash: id(2) }];
     let refused = Some("run.fork".parse().unwrap());
     let content = [
-        (base(Kind::Run, Some(0), None), r#"{"kernel":1,"reducer":"delta/1","stage":1,"state":{"a":{"deep":1},"b":2},"state_root":"sha256:00"}"#),
+        (
+            base(Kind::Run, Some(0), None),
+            r#"{"kernel":1,"reducer":"delta/1","stage":1,"state":{"a":{"deep":1},"b":2},"state_root":"sha256:00"}"#,
+        ),
         (base(Kind::Run, None, Some(id(9))), "{}"),
-        (transition(1), r#"{"agent_id":"buyer","result":{"output":{"ok":true},"status":"ok"},"delta":[],"seq":1}"#),
+        (
+            transition(1),
+            r#"{"agent_id":"buyer","result":{"output":{"ok":true},"status":"ok"},"delta":[],"seq":1}"#,
+        ),
         (
             Header { author: Author::Runtime, links, pack: Some(id(4)), ..transition(9_007_199_254_740_991) },
             r#"{"intent":{},"action":{"tool":"x","params":{"q":[1]}},"result":{"a b":1},"metrics":{"tokens_used":3}}"#,
         ),
-        (transition(2), r#"{"state":{"~":1,"/":2,"!":3},"action":"text","intent":{"é":1},"anomalies":[{"kind":"late"}]}"#),
-        (Header { head: Some(id(7)), type_name: refused, author: Author::Agent, ..base(Kind::Refusal, None, None) }, r#"{"reason":{"code":"E0401","message":"no"}}"#),
+        (
+            transition(2),
+            r#"{"state":{"~":1,"/":2,"!":3},"action":"text","intent":{"é":1},"anomalies":[{"kind":"late"}]}"#,
+        ),
+        (
+            Header {
+                head: Some(id(7)),
+                type_name: refused,
+                author: Author::Agent,
+                ..base(Kind::Refusal, None, None)
+            },
+            r#"{"reason":{"code":"E0401","message":"no"}}"#,
+        ),
         (Header { head: Some(id(7)), ..base(Kind::End, None, None) }, r#"{"reason":"done"}"#),
-        (Header { run: None, author: Author::Institution, ..base(Kind::Erase, None, None) }, r#"{"about":{"hash":"sha256:00","path":"/result"},"reason":"asked"}"#),
+        (
+            Header { run: None, author: Author::Institution, ..base(Kind::Erase, None, None) },
+            r#"{"about":{"hash":"sha256:00","path":"/result"},"reason":"asked"}"#,
+        ),
     ];
     content
         .into_iter()
@@ -220,7 +376,8 @@ fn records() -> Vec<Value> {
         .map(|(at, (header, content))| {
             let value = value_of(content);
             let seed = Seed([at as u8; 16]);
-            let record = Record::seal(header, Body::commit(&cut(value.as_object().unwrap()), seed).unwrap()).unwrap();
+            let record =
+                Record::seal(header, Body::commit(&cut(value.as_object().unwrap()), seed).unwrap()).unwrap();
             case([
                 ("content", text(value.to_string())),
                 ("seed", text(seed.base64url())),
@@ -240,9 +397,15 @@ fn logs() -> Vec<Value> {
         cases.push(case([("entries", Value::from(size)), ("root", text(frontier.root().hex()))]));
         frontier.push(leaf_hash(format!("entry {size}").as_bytes()));
     }
-    for (begin, end) in [(0, 0), (0, 1), (0, 7), (1, 8), (3, 11), (5, 6), (6, 100), (0, 1 << 40), (1, (1 << 53) - 1)] {
+    for (begin, end) in
+        [(0, 0), (0, 1), (0, 7), (1, 8), (3, 11), (5, 6), (6, 100), (0, 1 << 40), (1, (1 << 53) - 1)]
+    {
         let levels = cover(begin..end).map(|node| Value::from(u64::from(node.level)));
-        cases.push(case([("begin", Value::from(begin)), ("end", Value::from(end)), ("levels", Value::array(levels))]));
+        cases.push(case([
+            ("begin", Value::from(begin)),
+            ("end", Value::from(end)),
+            ("levels", Value::array(levels)),
+        ]));
     }
     cases
 }
@@ -283,7 +446,11 @@ fn deltas() -> Vec<Value> {
             Ok(after) => ("after", text(after.to_string())),
             Err(error) => ("error", text(error.code())),
         };
-        case([("state", text(value_of(state).to_string())), ("delta", text(value_of(delta).to_string())), after])
+        case([
+            ("state", text(value_of(state).to_string())),
+            ("delta", text(value_of(delta).to_string())),
+            after,
+        ])
     })
     .collect()
 }
@@ -291,12 +458,18 @@ fn deltas() -> Vec<Value> {
 fn counters() -> Vec<Value> {
     let mut counters = Counters::default();
     [
-        ("action.request", r#"{"agent_id":"a","action":{"tool":"search"},"metrics":{"tokens_used":10,"cost_usd":0.5}}"#),
+        (
+            "action.request",
+            r#"{"agent_id":"a","action":{"tool":"search"},"metrics":{"tokens_used":10,"cost_usd":0.5}}"#,
+        ),
         ("action.result", r#"{"agent_id":"a","result":{"status":"error"}}"#),
         ("action.request", r#"{"agent_id":"b","action":{"calls":[{"tool":"x"},{"tool":"y"}]}}"#),
         ("action.result", r#"{"agent_id":"b","result":{"status":"ok"}}"#),
         ("action.result", r#"{"agent_id":"b","result":{}}"#),
-        ("policy.decision", r#"{"agent_id":"b","policy":{"decision":"deny"},"anomalies":[{"kind":"late"},"odd",3]}"#),
+        (
+            "policy.decision",
+            r#"{"agent_id":"b","policy":{"decision":"deny"},"anomalies":[{"kind":"late"},"odd",3]}"#,
+        ),
         ("action.request", r#"{"action":{}}"#),
         ("plan.update", r#"{"agent_id":"a","metrics":{"tokens_used":9007199254740993}}"#),
     ]
@@ -318,7 +491,8 @@ fn run(store: &mut Memory, name: &str, intents: &[&str]) {
     let mut start = Start::new(name.parse().unwrap());
     start.goal = Some("show the format".into());
     start.state = value_of(r#"{"risk":0.25}"#);
-    let mut recorder = Recorder::begin(store, &start, Box::new(Fixed::new(name, 1_771_867_265_000, 250))).unwrap();
+    let mut recorder =
+        Recorder::begin(store, &start, Box::new(Fixed::new(name, 1_771_867_265_000, 250))).unwrap();
     for intent in intents {
         recorder.propose(&Intent::from_value(&value_of(intent), Some("reader")).unwrap()).unwrap();
     }
@@ -334,7 +508,10 @@ fn bundles() -> Vec<Value> {
         r#"{"type":"run.fork"}"#,
     ];
     run(&mut store, "example", &intents);
-    let long = format!(r#"{{"type":"observation.add","result":{{"text":"{0}","again":"{0}"}}}}"#, "word ".repeat(240));
+    let long = format!(
+        r#"{{"type":"observation.add","result":{{"text":"{0}","again":"{0}"}}}}"#,
+        "word ".repeat(240)
+    );
     run(&mut store, "large", &[&long]);
     let note = store.sign_checkpoint(&key()).unwrap();
     let bundle = |runs: &[&str]| {
@@ -377,17 +554,45 @@ fn bundles() -> Vec<Value> {
 type File = (&'static str, &'static str, fn() -> Vec<Value>);
 
 const FILES: &[File] = &[
-    ("json", "What the door makes of JSON as people write it: its canonical text, or the code of the refusal.", json),
+    (
+        "json",
+        "What the door makes of JSON as people write it: its canonical text, or the code of the refusal.",
+        json,
+    ),
     ("canonical", "Texts, and whether each is the one canonical spelling of a value.", canonical),
-    ("numbers", "Doubles as 64 bits and their canonical text; and rounding, ties to even on the binary value.", numbers),
-    ("state-roots", "Values and the digest that binds them; salts are those of personal members.", state_roots),
+    (
+        "numbers",
+        "Doubles as 64 bits and their canonical text; and rounding, ties to even on the binary value.",
+        numbers,
+    ),
+    (
+        "state-roots",
+        "Values and the digest that binds them; salts are those of personal members.",
+        state_roots,
+    ),
     ("salts", "Seeds and the salts derived from them, in order.", salts),
-    ("disclosures", "Salt, pointer and canonical value; the disclosure; and the digest that stands in the header.", disclosures),
-    ("records", "Content and seed; the header they give; its id; the log entry; the leaf of the tree.", records),
-    ("logs", "Roots of the logs of `entry 0`, `entry 1` and so on; and the levels of the subtrees that cover a range.", logs),
+    (
+        "disclosures",
+        "Salt, pointer and canonical value; the disclosure; and the digest that stands in the header.",
+        disclosures,
+    ),
+    (
+        "records",
+        "Content and seed; the header they give; its id; the log entry; the leaf of the tree.",
+        records,
+    ),
+    (
+        "logs",
+        "Roots of the logs of `entry 0`, `entry 1` and so on; and the levels of the subtrees that cover a range.",
+        logs,
+    ),
     ("deltas", "A state and a delta; the state after it, or the code of the refusal.", deltas),
     ("counters", "Transitions of one run in order, and the counters after each.", counters),
-    ("bundles", "Bundles as text, with the key of the log, the tip of the run, and the exit code of a verifier.", bundles),
+    (
+        "bundles",
+        "Bundles as text, with the key of the log, the tip of the run, and the exit code of a verifier.",
+        bundles,
+    ),
 ];
 
 fn directory() -> PathBuf {
@@ -422,9 +627,16 @@ fn every_vector_holds_and_none_was_edited() {
             continue;
         }
         for case in &new {
-            assert!(old.contains(case), "{name}.json lacks a case; run `cargo run -p xtask -- vectors`: {case}");
+            assert!(
+                old.contains(case),
+                "{name}.json lacks a case; run `cargo run -p xtask -- vectors`: {case}"
+            );
         }
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), lines(about, &old), "{name}.json is not as it is written");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            lines(about, &old),
+            "{name}.json is not as it is written"
+        );
     }
 }
 
@@ -438,7 +650,10 @@ fn the_worked_example_is_the_bundle_of_the_vectors() {
     let shown: Vec<&str> = example.lines().filter(|line| line.starts_with("{\"")).collect();
     assert!(shown.len() > 5, "the example shows the lines of the bundle");
     for line in shown {
-        assert!(bundle.lines().any(|known| known == line), "the example has a line that the bundle has not: {line}");
+        assert!(
+            bundle.lines().any(|known| known == line),
+            "the example has a line that the bundle has not: {line}"
+        );
     }
 }
 
@@ -452,6 +667,7 @@ fn python_agrees_on_every_vector() {
         return;
     }
     let output = Command::new(python).arg(directory().join("check.py")).output().unwrap();
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let printed =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{printed}");
 }

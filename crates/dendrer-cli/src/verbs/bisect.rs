@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::open;
 use crate::out::{Out, Style};
 
-pub fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let predicate = predicate(args)?;
     let source = open::source(global, &rev)?;

@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
-use dendrer::kernel::step::{Outcome, Stage, Start};
+use dendrer::kernel::step::{Stage, Start};
 use dendrer::recorder::{Recorder, Submitted, World};
 use dendrer::store::Store;
 use dendrer_object::record::{Author, Kind, Record};
@@ -39,7 +39,7 @@ struct Tally {
     items: Vec<Value>,
 }
 
-pub fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {
         return Err(Failure::new("E0408", "system transitions are made by the kernel alone").note("nothing was committed"));
     }

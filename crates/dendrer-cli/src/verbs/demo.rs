@@ -27,7 +27,7 @@ const TOUR: &[(&str, u8, &str)] = &[
     ("dendrer verify tampered.dnd", 4, "what tampering looks like"),
 ];
 
-pub fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let dir = Path::new(&args.dir);
     if dir.join(STORE_DIR).exists() {
         return Err(Failure::new("E0110", format!("{} holds a store already", dir.display())).note("nothing was changed"));

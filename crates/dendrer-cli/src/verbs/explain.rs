@@ -8,7 +8,7 @@ use crate::codes::{CODES, Code, find};
 use crate::failure::{Failure, Result};
 use crate::out::{Format, Out};
 
-pub fn run(args: &Explain, out: &mut Out) -> Result {
+pub(crate) fn run(args: &Explain, out: &mut Out) -> Result {
     let Some(wanted) = &args.code else { return list(out) };
     let wanted = wanted.to_uppercase();
     let Some(code) = find(&wanted) else {

@@ -18,7 +18,7 @@ use crate::keys;
 use crate::open::{self, Source};
 use crate::out::Out;
 
-pub fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     let revs = args.runs.iter().map(|text| Rev::parse(text)).collect::<Result<Vec<_>>>()?;
     let bytes = match args.format {
         ExportFormat::Bundle => bundle(global, args, &revs)?,

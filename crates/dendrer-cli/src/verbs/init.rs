@@ -15,7 +15,7 @@ use crate::keys;
 use crate::open::STORE_DIR;
 use crate::out::Out;
 
-pub fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let dir = Path::new(args.dir.as_deref().or(global.store.as_deref()).unwrap_or("."));
     let path = if dir.ends_with(STORE_DIR) { dir.to_owned() } else { dir.join(STORE_DIR) };
     if path.join("store.json").exists() {

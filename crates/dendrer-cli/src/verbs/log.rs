@@ -46,7 +46,7 @@ fn writes(record: &Record, place: &Pointer) -> bool {
     delta.is_some_and(|delta| delta.paths().any(|path| path.overlaps(place)))
 }
 
-pub fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let filter = Filter {
         types: args.types.clone(),

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::open;
 use crate::out::{Format, Out};
 
-pub fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::source(global, &rev)?;
     let trace = source.trace(&rev)?;

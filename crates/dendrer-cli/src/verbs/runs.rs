@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::open;
 use crate::out::{Format, Out};
 
-pub fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     let rev = args.file.as_deref().map(Rev::parse).transpose()?.unwrap_or(Rev { bundle: None, run: None, pos: None });
     let source = open::source(global, &rev)?;
     let store = source.store();
@@ -71,7 +71,7 @@ pub fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
 }
 
 /// Reads the list of runs, whole.
-pub fn all(store: &dyn Store) -> Result<Vec<RunSummary>> {
+pub(crate) fn all(store: &dyn Store) -> Result<Vec<RunSummary>> {
     let mut runs = Vec::new();
     let mut from = 0;
     loop {

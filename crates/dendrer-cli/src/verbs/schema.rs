@@ -8,7 +8,7 @@ use crate::args::Schema;
 use crate::failure::{Failure, Result};
 use crate::out::Out;
 
-pub fn run(args: &Schema, out: &mut Out) -> Result {
+pub(crate) fn run(args: &Schema, out: &mut Out) -> Result {
     let Some(name) = &args.name else {
         if out.is_text() {
             for (name, _) in SCHEMAS {

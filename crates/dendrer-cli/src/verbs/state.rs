@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result};
 use crate::open;
 use crate::out::Out;
 
-pub fn run(global: &Global, args: &State, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
     let source = open::source(global, &rev)?;
     let trace = source.trace(&rev)?;

@@ -21,7 +21,7 @@ struct Answer {
     is_bundle: bool,
 }
 
-pub fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
+pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     let options = Options {
         replay: args.replay,
         tip: args.tip.as_deref().map(parse_tip).transpose()?,

@@ -9,7 +9,7 @@ use dendrer_view::document;
 use crate::failure::Result;
 use crate::out::Out;
 
-pub fn run(out: &mut Out) -> Result {
+pub(crate) fn run(out: &mut Out) -> Result {
     let version = env!("CARGO_PKG_VERSION");
     if out.is_text() {
         out.line(format!("dendrer {version}"))?;

@@ -23,6 +23,9 @@ use crate::values::{ChunkKey, Chunks, INLINE_MAX, Writer};
 /// How large a group may be, so that offsets in a segment stay within 32 bits.
 const GROUP_MAX: u64 = 2 << 30;
 
+/// Appends further frames to a group.
+pub(super) type More<'a> = dyn FnMut(&mut Writer<'_>, &mut Vec<u8>) + 'a;
+
 /// Where a group is about to be written.
 struct Spot {
     segment: u32,
@@ -45,7 +48,7 @@ impl Embedded {
     pub(super) fn append_group(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         let begin = self.size();
         let changed = fence::check(self, self.info.id, begin, records)?;
-        self.write_group(records, &mut |_, _| Ok(()), changed)?;
+        self.write_group(records, &mut |_, _| {}, changed)?;
         Ok(begin..self.size())
     }
 
@@ -53,7 +56,7 @@ impl Embedded {
     pub(super) fn write_group(
         &mut self,
         records: &[Record],
-        more: &mut dyn FnMut(&mut Writer<'_>, &mut Vec<u8>) -> Result<(), StoreError>,
+        more: &mut More<'_>,
         changed: Changed,
     ) -> Result<(), StoreError> {
         check_sizes(records)?;
@@ -65,19 +68,16 @@ impl Embedded {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         let made = self.make_group(&spot, records, more, &mut buffer);
-        let written = made.and_then(|made| {
-            if buffer.len() as u64 > GROUP_MAX {
-                let size = buffer.len() as u64;
-                return Err(StoreError::TooLarge { what: "a group", size, max: GROUP_MAX });
-            }
-            self.write_buffer(&spot, &buffer)?;
-            Ok(made)
-        });
         let end = buffer.len() as u64;
+        let written = match end {
+            0..=GROUP_MAX => self.write_buffer(&spot, &buffer),
+            _ => Err(StoreError::TooLarge { what: "a group", size: end, max: GROUP_MAX }),
+        };
         // A buffer that was needed once for something huge is not kept for ever.
         buffer.shrink_to(1 << 20);
         self.buffer = buffer;
-        self.take_made(written?, &spot, end, changed);
+        written?;
+        self.take_made(made, &spot, end, changed);
         Ok(())
     }
 
@@ -90,13 +90,7 @@ impl Embedded {
         }
     }
 
-    fn make_group(
-        &self,
-        spot: &Spot,
-        records: &[Record],
-        more: &mut dyn FnMut(&mut Writer<'_>, &mut Vec<u8>) -> Result<(), StoreError>,
-        buffer: &mut Vec<u8>,
-    ) -> Result<Made, StoreError> {
+    fn make_group(&self, spot: &Spot, records: &[Record], more: &mut More<'_>, buffer: &mut Vec<u8>) -> Made {
         if spot.fresh {
             let header = SegmentHeader { store: self.info.id, number: spot.segment, start: self.size() };
             buffer.extend_from_slice(&header.write());
@@ -119,7 +113,7 @@ impl Embedded {
         }
         let entries: Vec<Vec<u8>> = records.iter().map(Record::entry).collect();
         leaf_hashes(&entries).into_iter().for_each(|leaf| frontier.push(leaf));
-        more(&mut writer, buffer)?;
+        more(&mut writer, buffer);
         let root = frontier.root();
         let commit = Commit {
             count: records.len() as u32,
@@ -130,7 +124,7 @@ impl Embedded {
         };
         let learned = writer.fresh;
         commit.write(buffer);
-        Ok(Made { rows, frontier, root, learned })
+        Made { rows, frontier, root, learned }
     }
 
     /// The index, where its knowledge of chunks is not void because of an erasure that it does not cover yet.
@@ -149,14 +143,16 @@ impl Embedded {
             let file = self.options.disk.open(&path, Open::Create).map_err(io)?;
             self.segments.put_file(number, file);
         }
-        let file = self.segments.file(number)?.ok_or_else(|| {
-            self.segments.io("open", number, std::io::ErrorKind::NotFound.into())
-        })?;
+        let file = self
+            .segments
+            .file(number)?
+            .ok_or_else(|| self.segments.io("open", number, std::io::ErrorKind::NotFound.into()))?;
         let Err(error) = disk::write_all(&*file, buffer, start) else { return Ok(()) };
         let error = self.segments.io("write", number, error);
         // What was written of it goes, durably: its bytes must not show through under a later group.
         if let Err(second) = file.set_len(start).and_then(|()| file.sync()) {
-            let why = StoreError::SyncFailed { why: format!("a failed write could not be taken back: {second}") };
+            let why =
+                StoreError::SyncFailed { why: format!("a failed write could not be taken back: {second}") };
             self.set_trouble(why);
         }
         Err(error)

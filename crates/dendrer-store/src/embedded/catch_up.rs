@@ -36,12 +36,20 @@ enum Next {
 impl Embedded {
     /// Takes in all groups that are whole. As the lock holder, cuts an unfinished end and finishes erasures.
     pub(super) fn catch_up(&mut self, holder: bool) -> Result<(), StoreError> {
-        if self.stuck || !self.check_length()? {
+        if self.stuck {
             return Ok(());
         }
+        let has_more = match self.length_beyond()? {
+            Some(beyond) => beyond > 0,
+            None => return Ok(()),
+        };
         // Nobody writes while we hold the lock, so one look is enough then.
         let looks_max = if holder { 1 } else { LOOKS };
         let mut looks = looks_max;
+        // As a rule nobody else has written, and there is nothing to read.
+        if !has_more && !matches!(self.next_segment(holder, false)?, Next::Segment | Next::Again) {
+            return if holder { self.finish_erasures() } else { Ok(()) };
+        }
         let Some(mut scanner) = self.scanner()? else { return Ok(()) };
         loop {
             let next = match self.take_group(&mut scanner, holder, looks == 1)? {
@@ -78,15 +86,16 @@ impl Embedded {
         Scanner::new(&self.segments, self.info.id, at, self.size(), frontier)
     }
 
-    /// Checks that the log is not shorter than what this handle has read of it.
-    fn check_length(&mut self) -> Result<bool, StoreError> {
+    /// Returns how much longer the segment is than what this handle has read of it. `None` if it is shorter, which is
+    /// a loss.
+    fn length_beyond(&mut self) -> Result<Option<u64>, StoreError> {
         let segment = self.end.segment;
         let found = match self.segments.file(segment)? {
             Some(file) => Some(file.len().map_err(|error| self.segments.io("read", segment, error))?),
             None => None,
         };
-        if found.is_some_and(|len| len >= self.end.offset) {
-            return Ok(true);
+        if let Some(beyond) = found.and_then(|len| len.checked_sub(self.end.offset)) {
+            return Ok(Some(beyond));
         }
         let place = Place { file: place_name(segment), ..Place::default() };
         let expected = format!("{} bytes, as read before", self.end.offset);
@@ -94,11 +103,16 @@ impl Embedded {
         let (kind, what) = (DamageKind::Loss, "length of the segment");
         self.set_trouble(Damage { kind, place, what, expected, found }.into());
         self.stuck = true;
-        Ok(false)
+        Ok(None)
     }
 
     /// Reads one group and takes it in if it is whole.
-    fn take_group(&mut self, scanner: &mut Scanner, holder: bool, last_look: bool) -> Result<Next, StoreError> {
+    fn take_group(
+        &mut self,
+        scanner: &mut Scanner,
+        holder: bool,
+        last_look: bool,
+    ) -> Result<Next, StoreError> {
         let mut group = Group::default();
         let end = read_group(scanner, &mut group)?;
         let damage = match end {
@@ -220,7 +234,8 @@ impl Embedded {
             Ok(Some(header)) => {
                 let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
                 let (expected, found) = (self.size().to_string(), header.start.to_string());
-                Damage { kind: DamageKind::Chain, place, what: "begin of the segment", expected, found }.into()
+                Damage { kind: DamageKind::Chain, place, what: "begin of the segment", expected, found }
+                    .into()
             }
             Ok(None) => match self.check_headless(number, holder)? {
                 None => return Ok(Next::Stop),

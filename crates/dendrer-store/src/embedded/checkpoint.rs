@@ -25,7 +25,8 @@ impl Embedded {
         let bytes = disk::read_file(&*self.options.disk, &path, 1 << 20)
             .map_err(|error| StoreError::io("read", &path, error))?;
         let Some(bytes) = bytes else { return Ok(None) };
-        let unreadable = |found: String| damage(DamageKind::File, "checkpoint", "a signed note".into(), found);
+        let unreadable =
+            |found: String| damage(DamageKind::File, "checkpoint", "a signed note".into(), found);
         let note = SignedNote::parse(&bytes).map_err(|error| unreadable(error.to_string()))?;
         let checkpoint = Checkpoint::parse(note.text()).map_err(|error| unreadable(error.to_string()))?;
         let origin = self.info.id.origin();
@@ -65,7 +66,8 @@ impl Embedded {
     fn compare_checkpoint(&self, kept: &Checkpoint) -> Result<Option<StoreError>, StoreError> {
         let size = kept.size();
         if size > self.size() {
-            let (expected, found) = (format!("{size} records, as was signed"), format!("{} records", self.size()));
+            let (expected, found) =
+                (format!("{size} records, as was signed"), format!("{} records", self.size()));
             return Ok(Some(damage(DamageKind::Loss, "size of the log", expected, found)));
         }
         let root = match self.root_at(size) {

@@ -74,7 +74,6 @@ impl Embedded {
                     let at = At::from_u64(put_opened(left, *replaces, writer, out));
                     opened.push((left.id(), at));
                 }
-                Ok(())
             },
             changed,
         )?;
@@ -139,7 +138,6 @@ impl Embedded {
             if !doomed.values.contains(&at.to_u64()) && has_list(kind, payload) {
                 living.push(at);
             }
-            Ok(())
         })?;
         let mut looked_into: BTreeSet<u64> = BTreeSet::new();
         for at in living {
@@ -186,10 +184,7 @@ impl Embedded {
     }
 
     /// Hands over all frames that can be read, those behind damage too. A frame with a bad checksum has kind 0.
-    pub(super) fn each_frame(
-        &self,
-        f: &mut dyn FnMut(At, u8, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    pub(super) fn each_frame(&self, f: &mut dyn FnMut(At, u8, &[u8])) -> Result<(), StoreError> {
         for segment in self.segments.numbers()? {
             let begin = At::new(segment, SEGMENT_HEADER as u64);
             let Some(mut reader) = self.segments.reader(begin, WINDOW)? else { continue };
@@ -197,9 +192,9 @@ impl Embedded {
             let is_end = |offset| !self.stuck && (segment, offset) >= (self.end.segment, self.end.offset);
             while !is_end(reader.offset()) {
                 match reader.next().map_err(|error| self.segments.io("read", segment, error))? {
-                    Step::Frame { offset, kind, payload } => f(At::new(segment, offset), kind, payload)?,
+                    Step::Frame { offset, kind, payload } => f(At::new(segment, offset), kind, payload),
                     Step::Fault { offset, fault: Fault::Checksum { head, .. } } => {
-                        f(At::new(segment, offset), 0, &[])?;
+                        f(At::new(segment, offset), 0, &[]);
                         reader.seek(offset + head.size());
                     }
                     Step::Fault { offset, .. } => {

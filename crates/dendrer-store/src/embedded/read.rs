@@ -13,6 +13,7 @@ use super::Embedded;
 use crate::contract::{DELTA, Head, RunSummary};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Fault, Step};
+use crate::index::IndexedRun;
 use crate::layout::{self, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Unsealed};
 use crate::memory::prefix_start;
 use crate::scan::entry_of;
@@ -68,7 +69,7 @@ pub(super) fn assemble(
             let found = format!("what cannot be read at {:?}", At::from_u64(at));
             return damage("chunks of a value", "a chunk or list", found);
         }
-        let text = field.slot.is_some().then(|| start..texts.len());
+        let text = field.slot.is_some().then_some(start..texts.len());
         fields.push(RawField { digest: field.digest, salt: field.salt, text });
     }
     let (id, header) = (frame.id, frame.header.clone());
@@ -77,7 +78,12 @@ pub(super) fn assemble(
 
 /// Seals what was read, or says how it differs.
 pub(super) fn seal(raw: RawRecord, at: At) -> Result<Record, Box<Damage>> {
-    let place = Place {
+    seal_each(vec![(raw, at)]).pop().expect("one for one")
+}
+
+/// As [`seal`], for several at once.
+fn seal_each(raws: Vec<(RawRecord, At)>) -> Vec<Result<Record, Box<Damage>>> {
+    let place = |(raw, at): &(RawRecord, At)| Place {
         file: place_name(at.segment),
         offset: Some(at.offset.into()),
         position: None,
@@ -85,15 +91,24 @@ pub(super) fn seal(raw: RawRecord, at: At) -> Result<Record, Box<Damage>> {
         run: raw.header.run.clone(),
         tick: raw.header.tick,
     };
-    let expected = raw.id.to_string();
-    raw.seal().map_err(|unsealed| {
-        let found = match unsealed {
-            Unsealed::Invalid(why) => why,
-            Unsealed::Differs(found) => found.to_string(),
-        };
-        Box::new(Damage { kind: DamageKind::Content, place, what: "id of the record", expected, found })
-    })
+    // Whole records hash together; one that is not would hold the others back.
+    let places: Vec<Place> = raws.iter().map(place).collect();
+    let sealed = RawRecord::seal_each(raws.into_iter().map(|(raw, _)| raw).collect());
+    let compare = |(sealed, place): (Result<Record, Unsealed>, Place)| {
+        sealed.map_err(|unsealed| {
+            let expected = place.record.map(|id| id.to_string()).unwrap_or_default();
+            let found = match unsealed {
+                Unsealed::Invalid(why) => why,
+                Unsealed::Differs(found) => found.to_string(),
+            };
+            Box::new(Damage { kind: DamageKind::Content, place, what: "id of the record", expected, found })
+        })
+    };
+    sealed.into_iter().zip(places).map(compare).collect()
 }
+
+/// How many records are sealed together.
+const SEALED_TOGETHER: usize = 128;
 
 fn place_of(at: At, frame: &RecordFrame<'_>) -> Place {
     Place {
@@ -233,14 +248,20 @@ impl Embedded {
                 Step::Frame { kind: frame::RECORD, payload, offset } => {
                     let at = At::new(segment, offset);
                     let Some(record) = RecordFrame::parse(payload, self.info.id) else {
-                        return Err((*broken(at, "record frame", &Read::Frame(frame::RECORD, Vec::new()))).into());
+                        return Err(
+                            (*broken(at, "record frame", &Read::Frame(frame::RECORD, Vec::new()))).into()
+                        );
                     };
                     let frames = Frames { values: before.0, kind: before.1, payload: &before.2, record };
                     if f(frames)?.is_break() {
                         return Ok(());
                     }
                 }
-                Step::Frame { kind: kind @ (frame::VALUES | frame::OPENED | frame::VOID), payload, offset } => {
+                Step::Frame {
+                    kind: kind @ (frame::VALUES | frame::OPENED | frame::VOID),
+                    payload,
+                    offset,
+                } => {
                     before.0 = At::new(segment, offset);
                     before.1 = kind;
                     before.2.clear();
@@ -255,8 +276,7 @@ impl Embedded {
                     reader.seek(offset + head.size());
                 }
                 Step::Fault { offset, fault } => {
-                    let place =
-                        Place { file: place_name(segment), offset: Some(offset), ..Place::default() };
+                    let place = Place { file: place_name(segment), offset: Some(offset), ..Place::default() };
                     let (expected, found) = (fault.expected(), fault.found());
                     let (kind, what) = (DamageKind::Frame, "checksum of the frame");
                     return Err(Damage { kind, place, what, expected, found }.into());
@@ -285,22 +305,58 @@ impl Embedded {
         let begin = self.locate(range.start)?.ok_or(StoreError::NoPosition(range.start))?;
         let has_opened =
             self.tail.has_opened() || self.index.as_ref().map_or(Ok(false), |index| index.has_opened())?;
-        let mut position = range.start;
+        let mut next = range.start;
+        let mut waiting: Vec<(RawRecord, At)> = Vec::with_capacity(SEALED_TOGETHER);
+        let mut hand_over = |position: u64, record: Result<Record, Box<Damage>>| -> Result<_, StoreError> {
+            Ok(f(position, record.map_err(|damage| at_position(damage, position))?))
+        };
+        // Hands over what waits, which ends at `next`.
+        let flush = |waiting: &mut Vec<(RawRecord, At)>, next: u64, hand_over: &mut dyn FnMut(u64, Result<Record, Box<Damage>>) -> Result<ControlFlow<()>, StoreError>| {
+            let first = next - waiting.len() as u64;
+            for (position, record) in (first..).zip(seal_each(std::mem::take(waiting))) {
+                if hand_over(position, record)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok::<_, StoreError>(ControlFlow::Continue(()))
+        };
+        let mut stopped = false;
         self.stream(begin, &mut |frames| {
+            let position = next;
             let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
-            let record = match opened {
+            let alone = match opened {
                 // Also without an opened frame, one that is no values frame gets its own account of what is wrong.
-                Some(_) => self.read_at(frames.values, &frames.record.id, opened)?,
-                None if frames.kind == 0 => self.read_at(frames.values, &frames.record.id, None)?,
+                Some(_) => Some(self.read_at(frames.values, &frames.record.id, opened)?),
+                None if frames.kind == 0 => Some(self.read_at(frames.values, &frames.record.id, None)?),
                 None => {
                     let source = Source { at: frames.values, kind: frames.kind, payload: frames.payload };
-                    assemble(&self.segments, &source, &frames.record)?.and_then(|raw| seal(raw, frames.values))
+                    match assemble(&self.segments, &source, &frames.record)? {
+                        Ok(raw) => {
+                            waiting.push((raw, frames.values));
+                            None
+                        }
+                        Err(damage) => Some(Err(damage)),
+                    }
                 }
             };
-            let flow = f(position, record.map_err(|damage| at_position(damage, position))?);
-            position += 1;
-            Ok(if position == end { ControlFlow::Break(()) } else { flow })
-        })
+            let mut flow = ControlFlow::Continue(());
+            if alone.is_some() {
+                flow = flush(&mut waiting, position, &mut hand_over)?;
+            }
+            next += 1;
+            if let (Some(record), false) = (alone, flow.is_break()) {
+                flow = hand_over(position, record)?;
+            }
+            if flow.is_continue() && (waiting.len() == SEALED_TOGETHER || next == end) {
+                flow = flush(&mut waiting, next, &mut hand_over)?;
+            }
+            stopped = flow.is_break();
+            Ok(if next == end { ControlFlow::Break(()) } else { flow })
+        })?;
+        if !stopped {
+            flush(&mut waiting, next, &mut hand_over)?;
+        }
+        Ok(())
     }
 
     pub(super) fn scan_entries(
@@ -350,7 +406,7 @@ impl Embedded {
     /// Returns where a run begins, as the index knows it.
     fn indexed_begin(&self, run: &RunName) -> Result<Option<u64>, StoreError> {
         let found = self.index.as_ref().map_or(Ok(None), |index| index.run(run, self.tail.base))?;
-        Ok(found.map(|(begin, ..)| begin))
+        Ok(found.map(|run| run.begin))
     }
 
     pub(super) fn run_summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
@@ -359,7 +415,8 @@ impl Embedded {
         }
         let mut summary = self.indexed_summary(run)?;
         if let Some(rows) = self.tail.run(run) {
-            if let Some(row) = rows.begin.filter(|_| summary.is_none()).and_then(|begin| self.tail.row(begin)) {
+            if let Some(row) = rows.begin.filter(|_| summary.is_none()).and_then(|begin| self.tail.row(begin))
+            {
                 summary = Some(self.tail_begin(run, rows.begin.unwrap_or_default(), row)?);
             }
             if let Some(summary) = &mut summary {
@@ -379,7 +436,9 @@ impl Embedded {
     /// The summary of a run as far as the index covers it.
     fn indexed_summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
         let (Some(index), base) = (&self.index, self.tail.base) else { return Ok(None) };
-        let Some((begin, parent, first_own_tick)) = index.run(run, base)? else { return Ok(None) };
+        let Some(IndexedRun { begin, parent, first_own_tick }) = index.run(run, base)? else {
+            return Ok(None);
+        };
         let Some(record) = index.record(begin)? else { return Ok(None) };
         let own = index.head(begin, base)?;
         let (refusals, ended, beside_ts) = index.beside_counts(begin, base)?;
@@ -421,7 +480,12 @@ impl Embedded {
     }
 
     /// The summary of a run that begins in the tail, before its other records.
-    fn tail_begin(&self, run: &RunName, begin: u64, row: &crate::tail::Row) -> Result<RunSummary, StoreError> {
+    fn tail_begin(
+        &self,
+        run: &RunName,
+        begin: u64,
+        row: &crate::tail::Row,
+    ) -> Result<RunSummary, StoreError> {
         let parent_tick = match row.prev {
             Some(prev) => crate::fence::Log::known(self, &prev)?.and_then(|known| known.tick),
             None => None,
@@ -496,7 +560,8 @@ impl Embedded {
         }
         if let Some(rows) = self.tail.run(run) {
             let skip = ticks.start().saturating_sub(rows.first_tick);
-            let chain = (rows.first_tick..).zip(&rows.chain).skip(usize::try_from(skip).unwrap_or(usize::MAX));
+            let chain =
+                (rows.first_tick..).zip(&rows.chain).skip(usize::try_from(skip).unwrap_or(usize::MAX));
             let wanted = chain.take_while(|(tick, _)| tick <= ticks.end()).take(limit - found.len());
             found.extend(wanted.map(|(tick, position)| (tick, *position)));
         }
@@ -606,6 +671,7 @@ struct Frames<'a> {
     record: RecordFrame<'a>,
 }
 
+#[expect(clippy::boxed_local, reason = "damage comes boxed from everywhere")]
 fn at_position(mut damage: Box<Damage>, position: u64) -> StoreError {
     damage.place.position = Some(position);
     (*damage).into()

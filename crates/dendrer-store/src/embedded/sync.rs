@@ -63,9 +63,10 @@ impl Embedded {
         if self.durable >= self.size() {
             return Ok(None);
         }
-        let file = self.segments.file(segment)?.ok_or_else(|| {
-            self.segments.io("sync", segment, io::ErrorKind::NotFound.into())
-        })?;
+        let file = self
+            .segments
+            .file(segment)?
+            .ok_or_else(|| self.segments.io("sync", segment, io::ErrorKind::NotFound.into()))?;
         let is_named = self.named.is_some_and(|named| named >= segment);
         let dir = (!is_named).then(|| (Arc::clone(&self.options.disk), self.segments.dir().to_owned()));
         Ok(Some(Job { file, dir }))

@@ -38,7 +38,10 @@ impl Embedded {
             from = next;
         }
         let path = self.log_dir().join("checkpoint");
-        self.options.disk.create_dir(&self.log_dir()).map_err(|error| StoreError::io("create", &path, error))?;
+        self.options
+            .disk
+            .create_dir(&self.log_dir())
+            .map_err(|error| StoreError::io("create", &path, error))?;
         disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
             .map_err(|error| StoreError::io("write", &path, error))?;
         self.remove_partial(begin, size);
@@ -51,7 +54,9 @@ impl Embedded {
         let bytes = disk::read_file(&*self.options.disk, &path, 1 << 20)
             .map_err(|error| StoreError::io("read", &path, error))?;
         let note = bytes.and_then(|bytes| SignedNote::parse(&bytes).ok());
-        let Some(checkpoint) = note.and_then(|note| Checkpoint::parse(note.text()).ok()) else { return Ok(0) };
+        let Some(checkpoint) = note.and_then(|note| Checkpoint::parse(note.text()).ok()) else {
+            return Ok(0);
+        };
         let root = TileReader::new(checkpoint.size(), |tile| self.read_tile(tile)).root();
         Ok(if root.is_ok_and(|root| root == checkpoint.root()) { checkpoint.size() } else { 0 })
     }

@@ -284,16 +284,13 @@ impl Verifier {
     /// Adds what the handle knows and the walk cannot: loss, and files that are gone.
     fn check_handle(&mut self, store: &Embedded) {
         use crate::contract::Store as _;
-        match store.trouble().as_deref() {
-            Some(StoreError::Damaged(damage) | StoreError::Lost(damage)) => {
-                let same = |known: &Damage| {
-                    (&known.place.file, known.place.offset) == (&damage.place.file, damage.place.offset)
-                };
-                if !self.report.findings.iter().any(same) {
-                    self.find((**damage).clone());
-                }
+        if let Some(StoreError::Damaged(damage) | StoreError::Lost(damage)) = store.trouble().as_deref() {
+            let same = |known: &Damage| {
+                (&known.place.file, known.place.offset) == (&damage.place.file, damage.place.offset)
+            };
+            if !self.report.findings.iter().any(same) {
+                self.find((**damage).clone());
             }
-            Some(_) | None => {}
         }
         let (seen, walked) = (store.tree(), self.report.tree);
         if seen.size > walked.size || (seen.size == walked.size && seen.root != walked.root) {

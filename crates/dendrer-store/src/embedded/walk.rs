@@ -130,7 +130,14 @@ impl Walk<'_> {
         }
     }
 
-    fn damage(&mut self, segment: u32, offset: u64, kind: DamageKind, what: &'static str, sides: [String; 2]) {
+    fn damage(
+        &mut self,
+        segment: u32,
+        offset: u64,
+        kind: DamageKind,
+        what: &'static str,
+        sides: [String; 2],
+    ) {
         let [expected, found] = sides;
         let place = Place { file: place_name(segment), offset: Some(offset), ..Place::default() };
         self.say(WalkItem::Damage(Box::new(Damage { kind, place, what, expected, found })));
@@ -278,7 +285,12 @@ impl Walk<'_> {
                 damage.place.record = Some(frame.id);
                 damage.place.run = frame.header.run.clone();
                 damage.place.tick = frame.header.tick;
-                WalkItem::Unreadable { position, id: frame.id, header: Box::new(frame.header.clone()), damage }
+                WalkItem::Unreadable {
+                    position,
+                    id: frame.id,
+                    header: Box::new(frame.header.clone()),
+                    damage,
+                }
             }
         })
     }
@@ -291,7 +303,6 @@ impl Walk<'_> {
                 if let (frame::OPENED, Some((id, Some(_), _))) = (kind, layout::opened_head(payload)) {
                     newest.insert(id, at);
                 }
-                Ok(())
             })?;
             let opened: Vec<At> = newest.values().copied().collect();
             let doomed = self.store.doomed(&opened)?.all;

@@ -146,12 +146,10 @@ impl Writer<'_> {
                 group.chunks.push((self.key.of(kind, payload), at.to_u64()));
             }
             Item::Void | Item::Broken(_) => payload.clear(),
-            Item::Record(found) => {
-                match self.row(found, &payload, is_opened) {
-                    Ok(row) => group.rows.push(row),
-                    Err(error) => failure = Some(error),
-                }
-            }
+            Item::Record(found) => match self.row(found, &payload, is_opened) {
+                Ok(row) => group.rows.push(row),
+                Err(error) => failure = Some(error),
+            },
         })?;
         match failure {
             Some(error) => Err(error),
@@ -175,7 +173,9 @@ impl Writer<'_> {
         let mut said = Said::default();
         for (pointer, field) in pointers.iter().zip(fields) {
             let place = pointer.as_str();
-            let Some(slot) = field.slot.as_ref().filter(|_| place == AGENT || place == DELTA) else { continue };
+            let Some(slot) = field.slot.as_ref().filter(|_| place == AGENT || place == DELTA) else {
+                continue;
+            };
             let mut text = Vec::new();
             let read = values::read(self.segments, slot, before.to_u64(), &mut text)?;
             let Some(value) = read.ok().and_then(|()| json::parse_canonical(&text).ok()) else { continue };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, noise};
-use dendrer_store::faulty::{Crash, Faulty, Fault};
+use dendrer_store::faulty::{Crash, Fault, Faulty};
 use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
 
 const DIR: &str = "/work/.dendrer";
@@ -42,7 +42,10 @@ fn script() -> (Vec<Step>, Vec<Record>) {
     let large = |scribe: &mut Scribe, size: usize| {
         let content = Value::record([
             ("agent_id", Value::from("a")),
-            ("intent", Value::record([("secret", Value::from(secret())), ("keep", Value::from(noise(size, 3)))])),
+            (
+                "intent",
+                Value::record([("secret", Value::from(secret())), ("keep", Value::from(noise(size, 3)))]),
+            ),
         ]);
         scribe.transition("r", content)
     };
@@ -78,7 +81,9 @@ fn perform(store: &mut Embedded, step: &Step) -> Result<(), StoreError> {
         Step::Append(records) => store.append(records).map(drop),
         Step::Sync => store.sync().map(drop),
         Step::Sign => store.sign_checkpoint(&key()).map(drop),
-        Step::Erase(record, position, place) => store.erase(record, &[(*position, vec![place.clone()])]).map(drop),
+        Step::Erase(record, position, place) => {
+            store.erase(record, &[(*position, vec![place.clone()])]).map(drop)
+        }
     }
 }
 
@@ -201,7 +206,8 @@ fn erased_bytes_are_on_no_disk_once_the_erasure_is_acknowledged() {
     }
     assert!(holds(&disk), "other records have the same secret");
     let erase = Scribe::default().apart(Kind::Erase, Value::record([("all", Value::Null)]));
-    let all: Vec<_> = (0..store.tree().size).map(|position| (position, vec![pointer("/intent/secret")])).collect();
+    let all: Vec<_> =
+        (0..store.tree().size).map(|position| (position, vec![pointer("/intent/secret")])).collect();
     store.erase(&erase, &all).unwrap();
     for crash in [Crash::Process, Crash::Everything] {
         assert!(!holds(&disk.image(disk.moments(), crash)), "{crash:?}");

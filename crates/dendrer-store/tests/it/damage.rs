@@ -78,7 +78,10 @@ fn diagnose(files: &BTreeMap<PathBuf, Vec<u8>>, records: &[Record], context: &st
     match (store.trouble(), said) {
         (Some(trouble), Some(_)) => Some(format!("{} {trouble}", trouble.code())),
         (None, None) => {
-            assert!(store.tree().size == records.len() as u64, "records are missing and nobody says so: {context}");
+            assert!(
+                store.tree().size == records.len() as u64,
+                "records are missing and nobody says so: {context}"
+            );
             None
         }
         // What only a walk sees, such as a damaged record that the index covers, need not trouble a handle; but what

@@ -67,7 +67,8 @@ fn a_value_of_50_mb_comes_back() {
     let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
     let mut scribe = Scribe::default();
     let large = Value::from(noise(50_000_000, 1));
-    let content = Value::record([("intent", Value::record([("large", large.clone()), ("small", Value::Null)]))]);
+    let content =
+        Value::record([("intent", Value::record([("large", large.clone()), ("small", Value::Null)]))]);
     let mut records = vec![scribe.begin("r"), scribe.transition("r", content.clone())];
     store.commit(&records).unwrap();
     let once = segment_bytes(&path);
@@ -97,7 +98,10 @@ fn a_value_of_50_mb_comes_back() {
         records[position as usize] = records[position as usize].without(&places);
     }
     check_holds(&store, &records);
-    assert_eq!(store.verify(&VerifyOptions { index: true, ..VerifyOptions::default() }).unwrap().findings, []);
+    assert_eq!(
+        store.verify(&VerifyOptions { index: true, ..VerifyOptions::default() }).unwrap().findings,
+        []
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The stores through their public face.
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod conform;
 mod crash;

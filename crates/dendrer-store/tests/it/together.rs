@@ -153,3 +153,47 @@ fn what_others_began_and_did_not_finish_is_cut_by_the_next_writer() {
     assert_eq!(again.len(), longer.len());
     assert_eq!(again[..longer.len() - 77], longer[..longer.len() - 77]);
 }
+
+const CHILD: &str = "DENDRER_TEST_CHILD";
+
+/// Appends to the run of its own that the environment names; does nothing as a test of its own.
+#[test]
+fn child_that_appends() {
+    let Ok(what) = std::env::var(CHILD) else { return };
+    let (path, run) = what.split_once(' ').unwrap();
+    let mut store = open(Path::new(path), Options { uncovered_max: 30, ..Options::write() });
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin(run)]).unwrap();
+    for _ in 0..50 {
+        store.commit(&[scribe.step(run), scribe.step(run)]).unwrap();
+    }
+    store.close().unwrap();
+}
+
+#[test]
+fn processes_of_their_own_append_in_turns() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let mut store =
+        Embedded::create(&path, info(), Options { segment_size: 20_000, ..Options::write() }).unwrap();
+    let children: Vec<_> = (0..4)
+        .map(|number| {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "together::child_that_appends"])
+                .env(CHILD, format!("{} run-{number}", path.display()))
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(store.refresh().unwrap(), 4 * 101);
+    for number in 0..4 {
+        let run = store.run(&name(&format!("run-{number}"))).unwrap().unwrap();
+        assert_eq!((run.transitions, run.head.tick), (100, Some(100)));
+    }
+    let report = store.verify(&VerifyOptions { index: true, ..VerifyOptions::default() }).unwrap();
+    assert_eq!(report.findings, []);
+}

@@ -1,0 +1,77 @@
+use super::*;
+use crate::conformance::{Scribe, info};
+use crate::faulty::Faulty;
+
+fn on(disk: &Faulty) -> Options {
+    Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() }
+}
+
+#[test]
+fn a_handle_refuses_after_a_fork() {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new("/s"), info(), on(&disk)).unwrap();
+    let mut scribe = Scribe::default();
+    let begin = scribe.begin("r");
+    store.commit(std::slice::from_ref(&begin)).unwrap();
+    // As the child of a fork sees it: the same memory in another process.
+    store.owner = std::process::id() + 1;
+    let step = [scribe.step("r")];
+    let before = disk.calls();
+    let refused = [
+        store.append(&step).map(drop),
+        store.append(&[]).map(drop),
+        store.sync().map(drop),
+        store.start_sync().map(drop),
+        store.refresh().map(drop),
+        store.get(0).map(drop),
+        store.find(&begin.id()).map(drop),
+        store.runs(0, 9).map(drop),
+        store.walk(&mut |_| ControlFlow::Continue(())),
+        store.update_index(),
+    ];
+    for refused in refused {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, StoreError::Forked { .. }), "{error}");
+        assert_eq!(error.code(), "E0805");
+    }
+    assert_eq!(disk.calls(), before, "nothing was touched");
+    store.close().unwrap();
+    assert_eq!(disk.calls(), before, "nor by closing it");
+}
+
+#[test]
+fn a_group_begins_a_new_segment_when_the_last_one_is_large() {
+    let disk = Faulty::new();
+    let options = Options { segment_size: 1000, ..on(&disk) };
+    let mut store = Embedded::create(Path::new("/s"), info(), options.clone()).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r")]).unwrap();
+    for _ in 0..20 {
+        store.commit(&[scribe.step("r")]).unwrap();
+    }
+    let files = disk.files();
+    let sizes: Vec<usize> =
+        files.iter().filter(|(path, _)| path.starts_with("/s/segments")).map(|(_, file)| file.len()).collect();
+    assert!(sizes.len() > 5 && sizes[..sizes.len() - 1].iter().all(|size| *size > 1000), "{sizes:?}");
+    drop(store);
+    assert_eq!(Embedded::open(Path::new("/s"), options).unwrap().tree().size, 21);
+}
+
+#[test]
+fn a_commit_says_what_was_known_to_be_on_disk() {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new("/s"), info(), on(&disk)).unwrap();
+    let mut scribe = Scribe::default();
+    store.append(&[scribe.begin("r")]).unwrap();
+    store.append(&[scribe.step("r")]).unwrap();
+    store.sync().unwrap();
+    store.append(&[scribe.step("r")]).unwrap();
+    let file = store.segments.file(0).unwrap().unwrap();
+    let mut said = Vec::new();
+    let mut from = 0;
+    while let Some((at, commit)) = frame::find_commit(&*file, from, 0).unwrap() {
+        said.push((commit.size, commit.synced));
+        from = at + 1;
+    }
+    assert_eq!(said, [(1, 0), (2, 0), (3, 2)]);
+}
