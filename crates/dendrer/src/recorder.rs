@@ -150,7 +150,11 @@ impl<'s> Recorder<'s> {
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
     /// of an intent that cannot be sealed; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
-        let items: Vec<(&Intent, Inputs)> = intents.iter().map(|intent| (intent, self.inputs())).collect();
+        // What is judged together is committed together, so it has one time.
+        let clock = self.surroundings.now();
+        let surroundings = &mut self.surroundings;
+        let items: Vec<(&Intent, Inputs)> =
+            intents.iter().map(|intent| (intent, Inputs { clock, seed: surroundings.seed() })).collect();
         let mut outcomes = Vec::with_capacity(intents.len());
         let result = step::step_each(&mut self.head, &items, &DeltaReducer, &mut outcomes);
         for outcome in &outcomes {

@@ -239,6 +239,8 @@ impl Embedded {
             }
             Ok(None) => match self.check_headless(number, holder)? {
                 None => return Ok(Next::Stop),
+                // It may have been begun, and the one after it too, since we looked at its header.
+                Some(_) if !last_look => return Ok(Next::Again),
                 Some(damage) => damage.into(),
             },
             Err(error @ StoreError::Damaged(_)) => error,

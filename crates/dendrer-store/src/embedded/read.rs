@@ -107,8 +107,61 @@ fn seal_each(raws: Vec<(RawRecord, At)>) -> Vec<Result<Record, Box<Damage>>> {
     sealed.into_iter().zip(places).map(compare).collect()
 }
 
-/// How many records are sealed together.
+/// How many records are sealed together, and how many bytes of values at most wait for that.
 const SEALED_TOGETHER: usize = 128;
+const WAITING_BYTES: usize = 16 << 20;
+
+/// Records of a scan that wait to be sealed together.
+struct Batch<'a> {
+    store: &'a Embedded,
+    /// The position of the first one that waits.
+    next: u64,
+    waiting: Vec<(RawRecord, At)>,
+    bytes: usize,
+    f: &'a mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+}
+
+impl Batch<'_> {
+    fn push(&mut self, raw: RawRecord, at: At) -> Result<ControlFlow<()>, StoreError> {
+        self.bytes += raw.texts.len();
+        self.waiting.push((raw, at));
+        if self.waiting.len() < SEALED_TOGETHER && self.bytes < WAITING_BYTES {
+            return Ok(ControlFlow::Continue(()));
+        }
+        self.flush()
+    }
+
+    /// Hands over the records that wait.
+    fn flush(&mut self) -> Result<ControlFlow<()>, StoreError> {
+        self.bytes = 0;
+        for sealed in seal_each(std::mem::take(&mut self.waiting)) {
+            let flow = match sealed {
+                Ok(record) => (self.f)(self.next, record),
+                Err(_) => return self.alone(),
+            };
+            self.next += 1;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Hands over the next record as a single read gives it, which knows about erasures, also about one that is under
+    /// way, and says precisely what is wrong.
+    fn alone(&mut self) -> Result<ControlFlow<()>, StoreError> {
+        if !self.waiting.is_empty() {
+            let flow = self.flush()?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        let position = self.next;
+        let record = self.store.read_record(position)?.ok_or(StoreError::NoPosition(position))?;
+        self.next += 1;
+        Ok((self.f)(position, record))
+    }
+}
 
 fn place_of(at: At, frame: &RecordFrame<'_>) -> Place {
     Place {
@@ -138,8 +191,7 @@ impl Embedded {
             return Ok(None);
         }
         if let Some(row) = self.tail.row(position) {
-            let read = self.read_at(row.values, &row.id, self.tail.opened(&row.id))?;
-            return read.map(Some).map_err(|damage| at_position(damage, position));
+            return self.read_or_erased(row.values, &row.id, self.tail.opened(&row.id), position).map(Some);
         }
         // The index may be wrong; the segments decide.
         let indexed = self.index.as_ref().and_then(|index| index.record(position).ok().flatten());
@@ -153,7 +205,51 @@ impl Embedded {
             return Err(StoreError::NoPosition(position));
         };
         let opened = self.opened(&id, position)?;
-        self.read_at(values, &id, opened)?.map(Some).map_err(|damage| at_position(damage, position))
+        self.read_or_erased(values, &id, opened, position).map(Some)
+    }
+
+    /// Reads a record, or what another handle that erases values just now leaves of it.
+    fn read_or_erased(
+        &self,
+        values: At,
+        id: &Digest,
+        opened: Option<At>,
+        position: u64,
+    ) -> Result<Record, StoreError> {
+        let damage = match self.read_at(values, id, opened)? {
+            Ok(record) => return Ok(record),
+            Err(damage) => damage,
+        };
+        if let Some(later) = self.opened_later(id)?
+            && let Ok(record) = self.read_at(values, id, Some(later))?
+        {
+            return Ok(record);
+        }
+        Err(at_position(damage, position))
+    }
+
+    /// Looks for an opened frame of a record behind what this handle has taken in.
+    fn opened_later(&self, id: &Digest) -> Result<Option<At>, StoreError> {
+        let mut segment = self.end.segment;
+        let mut begin = At::new(segment, self.end.offset);
+        let (mut seen, mut committed) = (None, None);
+        while let Some(mut reader) = self.segments.reader(begin, WINDOW)? {
+            loop {
+                match reader.next().map_err(|error| self.segments.io("read", segment, error))? {
+                    Step::Frame { offset, kind: frame::OPENED, payload } => {
+                        let is_it = layout::opened_head(payload).is_some_and(|(about, ..)| about == *id);
+                        seen = is_it.then(|| At::new(segment, offset)).or(seen);
+                    }
+                    Step::Frame { kind: frame::COMMIT, .. } => committed = seen,
+                    Step::Frame { .. } => {}
+                    Step::Fault { .. } => return Ok(committed),
+                    Step::End { .. } => break,
+                }
+            }
+            segment += 1;
+            begin = At::new(segment, SEGMENT_HEADER as u64);
+        }
+        Ok(committed)
     }
 
     /// Reads the record whose values are at a place. Damage is the inner error.
@@ -305,57 +401,24 @@ impl Embedded {
         let begin = self.locate(range.start)?.ok_or(StoreError::NoPosition(range.start))?;
         let has_opened =
             self.tail.has_opened() || self.index.as_ref().map_or(Ok(false), |index| index.has_opened())?;
-        let mut next = range.start;
-        let mut waiting: Vec<(RawRecord, At)> = Vec::with_capacity(SEALED_TOGETHER);
-        let mut hand_over = |position: u64, record: Result<Record, Box<Damage>>| -> Result<_, StoreError> {
-            Ok(f(position, record.map_err(|damage| at_position(damage, position))?))
-        };
-        // Hands over what waits, which ends at `next`.
-        let flush = |waiting: &mut Vec<(RawRecord, At)>, next: u64, hand_over: &mut dyn FnMut(u64, Result<Record, Box<Damage>>) -> Result<ControlFlow<()>, StoreError>| {
-            let first = next - waiting.len() as u64;
-            for (position, record) in (first..).zip(seal_each(std::mem::take(waiting))) {
-                if hand_over(position, record)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            Ok::<_, StoreError>(ControlFlow::Continue(()))
-        };
-        let mut stopped = false;
+        let mut batch = Batch { store: self, next: range.start, waiting: Vec::new(), bytes: 0, f };
         self.stream(begin, &mut |frames| {
-            let position = next;
+            let position = batch.next + batch.waiting.len() as u64;
             let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
-            let alone = match opened {
-                // Also without an opened frame, one that is no values frame gets its own account of what is wrong.
-                Some(_) => Some(self.read_at(frames.values, &frames.record.id, opened)?),
-                None if frames.kind == 0 => Some(self.read_at(frames.values, &frames.record.id, None)?),
-                None => {
-                    let source = Source { at: frames.values, kind: frames.kind, payload: frames.payload };
-                    match assemble(&self.segments, &source, &frames.record)? {
-                        Ok(raw) => {
-                            waiting.push((raw, frames.values));
-                            None
-                        }
-                        Err(damage) => Some(Err(damage)),
-                    }
-                }
+            let source = Source { at: frames.values, kind: frames.kind, payload: frames.payload };
+            let raw = match opened {
+                None => assemble(&self.segments, &source, &frames.record)?.ok(),
+                Some(_) => None,
             };
-            let mut flow = ControlFlow::Continue(());
-            if alone.is_some() {
-                flow = flush(&mut waiting, position, &mut hand_over)?;
-            }
-            next += 1;
-            if let (Some(record), false) = (alone, flow.is_break()) {
-                flow = hand_over(position, record)?;
-            }
-            if flow.is_continue() && (waiting.len() == SEALED_TOGETHER || next == end) {
-                flow = flush(&mut waiting, next, &mut hand_over)?;
-            }
-            stopped = flow.is_break();
-            Ok(if next == end { ControlFlow::Break(()) } else { flow })
+            let flow = match raw {
+                Some(raw) => batch.push(raw, frames.values)?,
+                None => batch.alone()?,
+            };
+            let done = position + 1 == end;
+            Ok(if done && flow.is_continue() { end_of(batch.flush()?) } else { flow })
         })?;
-        if !stopped {
-            flush(&mut waiting, next, &mut hand_over)?;
-        }
+        // Whatever waits still stands before something that could not be read.
+        let _ = batch.flush()?;
         Ok(())
     }
 
@@ -625,7 +688,11 @@ impl Embedded {
             return Ok(Vec::new());
         };
         let (first, second, _) = self.segments.read_two(row.values)?;
-        let opened = self.tail.opened(&row.id);
+        let is_there = matches!(&first, Read::Frame(frame::VALUES | frame::OPENED, _));
+        let opened = match self.tail.opened(&row.id) {
+            None if !is_there => self.opened_later(&row.id)?,
+            opened => opened,
+        };
         let (at, values) = match opened {
             Some(at) => (at, self.segments.read(at)?),
             None => (row.values, first),
@@ -661,6 +728,11 @@ impl Embedded {
 
 /// How many summaries of runs are kept.
 const SUMMARIES_MAX: usize = 50_000;
+
+/// The end of a range ends the scan, whatever the last record said.
+fn end_of(_: ControlFlow<()>) -> ControlFlow<()> {
+    ControlFlow::Break(())
+}
 
 /// A record as it stands in a segment, with the frame before it.
 struct Frames<'a> {

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dendrer_object::{Record, Value};
-use dendrer_store::conformance::{Scribe, info, name};
+use dendrer_object::record::Kind;
+use dendrer_object::{Pointer, Record, Value};
+use dendrer_store::conformance::{Scribe, info, name, noise};
 use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
 
 fn open(path: &Path, options: Options) -> Embedded {
@@ -103,6 +104,26 @@ fn a_reader_follows_a_writer_and_never_sees_half_a_group() {
         done.store(true, Ordering::Relaxed);
         assert!(reader.join().unwrap() > 0);
     });
+}
+
+#[test]
+fn a_reader_that_has_not_refreshed_reads_what_an_erasure_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut scribe = Scribe::default();
+    let large = || Value::record([("intent", Value::record([("text", Value::from(noise(4000, 1)))]))]);
+    let mut records = vec![scribe.begin("r"), scribe.transition("r", large()), scribe.step("r")];
+    store.commit(&records).unwrap();
+    let reader = open(&path, Options::read());
+    let erase = scribe.beside(Kind::Erase, "r", Value::object());
+    let places: Vec<Pointer> = vec!["/intent".parse().unwrap()];
+    store.erase(&erase, &[(1, places.clone()), (2, places.clone())]).unwrap();
+    for record in &mut records[1..] {
+        *record = record.without(&places);
+    }
+    assert_eq!(reader.tree().size, 3);
+    dendrer_store::conformance::check_holds(&reader, &records);
 }
 
 #[test]
