@@ -33,9 +33,13 @@ pub(crate) enum Pos {
 impl Rev {
     /// Reads an address.
     pub(crate) fn parse(text: &str) -> Result<Rev> {
-        let bad = || Failure::new("E0105", format!("\"{text}\" is not an address")).note("write RUN, RUN@TICK, RUN@tip or file.dnd");
+        let bad = || {
+            Failure::new("E0105", format!("\"{text}\" is not an address"))
+                .note("write RUN, RUN@TICK, RUN@tip or file.dnd")
+        };
         let bundle_end = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + 4);
-        let bundle_end = bundle_end.or_else(|| (text.ends_with(".dnd") || Path::new(text).is_file()).then_some(text.len()));
+        let bundle_end = bundle_end
+            .or_else(|| (text.ends_with(".dnd") || Path::new(text).is_file()).then_some(text.len()));
         let (bundle, rest) = match bundle_end {
             Some(end) => (Some(text[..end].to_owned()), text[end..].trim_start_matches('#')),
             None => (None, text),
@@ -61,7 +65,11 @@ impl Rev {
                 [] => Err(Failure::new("E0101", "the bundle holds no run")),
                 many => {
                     let names: Vec<&str> = many.iter().map(RunName::as_str).collect();
-                    Err(Failure::new("E0107", format!("the bundle holds {} runs; say which with #RUN", many.len())).at("runs", names.join(", ")))
+                    Err(Failure::new(
+                        "E0107",
+                        format!("the bundle holds {} runs; say which with #RUN", many.len()),
+                    )
+                    .at("runs", names.join(", ")))
                 }
             },
             Some("@") => latest(store, 0),
@@ -73,7 +81,11 @@ impl Rev {
 
 impl Pos {
     fn parse(text: &str) -> Option<Pos> {
-        let digits = |text: &str| (!text.is_empty() && text.bytes().all(|c| c.is_ascii_digit())).then(|| text.parse().ok()).flatten();
+        let digits = |text: &str| {
+            (!text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()))
+                .then(|| text.parse().ok())
+                .flatten()
+        };
         match text {
             "tip" => Some(Pos::Tip),
             _ => match text.strip_prefix('-') {
@@ -87,11 +99,16 @@ impl Pos {
     pub(crate) fn tick(&self, trace: &Trace<'_>) -> Result<u64> {
         let tip = trace.tip();
         match *self {
-            Pos::Tick(tick) if tick > tip => Err(dendrer::Error::NoTick { run: trace.name().clone(), tick, tip }.into()),
+            Pos::Tick(tick) if tick > tip => {
+                Err(dendrer::Error::NoTick { run: trace.name().clone(), tick, tip }.into())
+            }
             Pos::Tick(tick) => Ok(tick),
             Pos::Tip => Ok(tip),
             Pos::Back(back) => tip.checked_sub(back).ok_or_else(|| {
-                Failure::new("E0102", format!("{} has {tip} ticks, there is none {back} before the last", trace.name()))
+                Failure::new(
+                    "E0102",
+                    format!("{} has {tip} ticks, there is none {back} before the last", trace.name()),
+                )
             }),
         }
     }
@@ -109,7 +126,9 @@ fn latest(store: &dyn Store, back: usize) -> Result<RunName> {
     runs.sort();
     match runs.len().checked_sub(1 + back) {
         Some(at) => Ok(runs.swap_remove(at).1),
-        None => Err(Failure::new("E0101", "there is no such run: the store is empty").help(&["dendrer", "demo"])),
+        None => {
+            Err(Failure::new("E0101", "there is no such run: the store is empty").help(&["dendrer", "demo"]))
+        }
     }
 }
 
@@ -121,7 +140,10 @@ fn find_run(store: &dyn Store, text: &str) -> Result<RunName> {
         return Ok(name.clone());
     }
     let hex = text.strip_prefix("sha256:").unwrap_or(text);
-    if hex.len() >= 4 && hex.len() <= 64 && hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c)) {
+    if hex.len() >= 4
+        && hex.len() <= 64
+        && hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c))
+    {
         let found = store.find_prefix(hex, 9)?;
         match found.as_slice() {
             [] => {}
@@ -132,20 +154,24 @@ fn find_run(store: &dyn Store, text: &str) -> Result<RunName> {
             }
             many => {
                 let ids: Vec<String> = many.iter().map(|(id, _)| id.short()).collect();
-                return Err(Failure::new("E0107", format!("{} records begin with {hex}", many.len())).at("ids", ids.join(", ")));
+                return Err(Failure::new("E0107", format!("{} records begin with {hex}", many.len()))
+                    .at("ids", ids.join(", ")));
             }
         }
     }
     // Asking for the trace gives the same answer as every other reader: the name, and what may have been meant.
     match name {
-        Ok(name) => Err(Trace::open(store, &name).err().map_or_else(|| Failure::new("E0101", text), Failure::from)),
+        Ok(name) => {
+            Err(Trace::open(store, &name).err().map_or_else(|| Failure::new("E0101", text), Failure::from))
+        }
         Err(_) => Err(Failure::new("E0101", format!("no run named \"{text}\"")).help(&["dendrer", "runs"])),
     }
 }
 
 /// Reads a tick as flags take it: `12`, `tick:12`, `tip`, `-1`.
 pub(crate) fn tick_arg(text: &str) -> std::result::Result<Pos, String> {
-    Pos::parse(text).ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
+    Pos::parse(text)
+        .ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
 }
 
 /// Reads a path of the state: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer.
@@ -154,7 +180,9 @@ pub(crate) fn state_path(text: &str) -> Result<Pointer> {
         return Ok(Pointer::root());
     }
     if text.starts_with('/') {
-        return text.parse().map_err(|error: dendrer_object::pointer::PointerError| Failure::new("E0104", error.to_string()));
+        return text.parse().map_err(|error: dendrer_object::pointer::PointerError| {
+            Failure::new("E0104", error.to_string())
+        });
     }
     let bad = || Failure::new("E0104", format!("\"{text}\" is not a path")).note("write a.b[2] or /a/b/2");
     let mut names: Vec<String> = Vec::new();
@@ -162,10 +190,15 @@ pub(crate) fn state_path(text: &str) -> Result<Pointer> {
     let mut first = true;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix('[') {
-            let end = if inner.starts_with('"') { inner.find("\"]").map(|at| at + 1) } else { inner.find(']') }.ok_or_else(bad)?;
+            let end =
+                if inner.starts_with('"') { inner.find("\"]").map(|at| at + 1) } else { inner.find(']') }
+                    .ok_or_else(bad)?;
             let token = &inner[..end];
             names.push(match token.strip_prefix('"') {
-                Some(_) => dendrer_object::json::parse_tagged(token.as_bytes()).ok().and_then(|v| v.as_str().map(str::to_owned)).ok_or_else(bad)?,
+                Some(_) => dendrer_object::json::parse_tagged(token.as_bytes())
+                    .ok()
+                    .and_then(|v| v.as_str().map(str::to_owned))
+                    .ok_or_else(bad)?,
                 None => token.to_owned(),
             });
             rest = &inner[end + 1..];
@@ -190,7 +223,8 @@ mod tests {
     #[test]
     fn addresses_are_read_as_written() {
         let check = |text: &str, expected: &str| {
-            let found = Rev::parse(text).map_or_else(|failure| failure.code.to_owned(), |rev| format!("{rev:?}"));
+            let found =
+                Rev::parse(text).map_or_else(|failure| failure.code.to_owned(), |rev| format!("{rev:?}"));
             assert_eq!(found, expected, "{text}");
         };
         check("r", "Rev { bundle: None, run: Some(\"r\"), pos: None }");
@@ -207,7 +241,8 @@ mod tests {
 
     #[test]
     fn paths_are_read_in_both_spellings() {
-        let check = |text: &str, expected: &str| assert_eq!(state_path(text).unwrap().as_str(), expected, "{text}");
+        let check =
+            |text: &str, expected: &str| assert_eq!(state_path(text).unwrap().as_str(), expected, "{text}");
         check("risk_score", "/risk_score");
         check("state.a.b[2].c", "/a/b/2/c");
         check("a[\"x y/z\"]", "/a/x y~1z");

@@ -77,31 +77,45 @@ pub(crate) enum Verb {
     #[command(after_help = "Examples:\n  dendrer demo\n  dendrer demo big --size 100000")]
     Demo(Demo),
     /// Take intents as JSON lines, through the kernel
-    #[command(after_help = "Examples:\n  echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first\n  dendrer commit --run first --file intents.jsonl")]
+    #[command(
+        after_help = "Examples:\n  echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first\n  dendrer commit --run first --file intents.jsonl"
+    )]
     Commit(Commit),
     /// List runs
     #[command(visible_alias = "ls", after_help = "Examples:\n  dendrer runs\n  dendrer runs --sort ticks")]
     Runs(Runs),
     /// List transitions
-    #[command(after_help = "Examples:\n  dendrer log logistics-run-47\n  dendrer log logistics-run-47 --from tick 20 --to tick 24")]
+    #[command(
+        after_help = "Examples:\n  dendrer log logistics-run-47\n  dendrer log logistics-run-47 --from tick 20 --to tick 24"
+    )]
     Log(Log),
     /// Show one transition with its state change
-    #[command(after_help = "Examples:\n  dendrer show logistics-run-47@22\n  dendrer show logistics-run-47@22 --raw-json")]
+    #[command(
+        after_help = "Examples:\n  dendrer show logistics-run-47@22\n  dendrer show logistics-run-47@22 --raw-json"
+    )]
     Show(Show),
     /// Show the state at a tick, whole or one path
-    #[command(after_help = "Examples:\n  dendrer state logistics-run-47@22\n  dendrer state logistics-run-47@22 --path risk_score")]
+    #[command(
+        after_help = "Examples:\n  dendrer state logistics-run-47@22\n  dendrer state logistics-run-47@22 --path risk_score"
+    )]
     State(State),
     /// Check that the record is what was committed
     #[command(after_help = "Examples:\n  dendrer verify logistics-run-47 --replay\n  dendrer verify --all")]
     Verify(Verify),
     /// Make every state again from the record, without a model or a tool
-    #[command(after_help = "Examples:\n  dendrer replay logistics-run-47\n  dendrer replay logistics-run-47 --to tick 21 --print state")]
+    #[command(
+        after_help = "Examples:\n  dendrer replay logistics-run-47\n  dendrer replay logistics-run-47 --to tick 21 --print state"
+    )]
     Replay(Replay),
     /// Find the first tick at which something is violated
-    #[command(after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1")]
+    #[command(
+        after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1"
+    )]
     Bisect(Bisect),
     /// Hand runs over: a bundle that proves itself, or JSON lines
-    #[command(after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl")]
+    #[command(
+        after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
+    )]
     Export(Export),
     /// Explain a code
     #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]

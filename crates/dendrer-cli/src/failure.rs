@@ -60,7 +60,8 @@ impl Failure {
 
     /// Writes the failure for people. `strong` wraps what should stand out.
     pub(crate) fn lines(&self, strong: &dyn Fn(&str) -> String) -> Vec<String> {
-        let mut lines = vec![format!("{} {}", strong(&format!("error[{}]:", self.code)), quote::escape(&self.message))];
+        let mut lines =
+            vec![format!("{} {}", strong(&format!("error[{}]:", self.code)), quote::escape(&self.message))];
         for (name, value) in &self.place {
             lines.extend(value.split('\n').map(|line| format!("  | {name:<8} {}", quote::escape(line))));
         }
@@ -80,7 +81,10 @@ impl Failure {
                 ("code", Value::from(self.code)),
                 ("kind", Value::from(codes::find(self.code).map_or("unknown", |code| code.kind))),
                 ("message", Value::from(self.message.as_str())),
-                ("where", Value::record(place.map(|(name, value)| (dendrer_object::tag::stored_name(name), value)))),
+                (
+                    "where",
+                    Value::record(place.map(|(name, value)| (dendrer_object::tag::stored_name(name), value))),
+                ),
                 ("changed", Value::from(self.changed)),
                 ("notes", texts(&self.notes)),
                 ("help", Value::array(self.help.iter().map(|argv| Value::record([("argv", texts(argv))])))),
@@ -92,7 +96,8 @@ impl Failure {
 /// Writes arguments so that a shell takes them apart again as they are.
 pub(crate) fn shell(argv: &[String]) -> String {
     let word = |word: &String| {
-        let plain = !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c));
+        let plain = !word.is_empty()
+            && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c));
         let word = quote::escape(word);
         if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
     };
@@ -103,7 +108,9 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let failure = Failure::new(error.code(), error.to_string());
         match error {
-            Error::NoRun { near: Some(near), .. } => failure.note(format!("did you mean {near}?")).help(&["dendrer", "log", near.as_str()]),
+            Error::NoRun { near: Some(near), .. } => {
+                failure.note(format!("did you mean {near}?")).help(&["dendrer", "log", near.as_str()])
+            }
             Error::NoRun { .. } => failure.help(&["dendrer", "runs"]),
             Error::NoTick { run, tip, .. } => failure.help(&["dendrer", "show", &format!("{run}@{tip}")]),
             Error::Store(error) => store_failure(failure, &error),
@@ -140,10 +147,16 @@ fn store_failure(failure: Failure, error: &StoreError) -> Failure {
             .at("found", damage.found.clone())
             .note("the store is opened for reading only; nothing was changed")
             .help(&["dendrer", "verify", "--all"]),
-        StoreError::Stale { run, .. } => {
-            failure.note("nothing of this group was committed").help(&["dendrer", "log", run.as_str(), "-n", "5"])
+        StoreError::Stale { run, .. } => failure.note("nothing of this group was committed").help(&[
+            "dendrer",
+            "log",
+            run.as_str(),
+            "-n",
+            "5",
+        ]),
+        StoreError::DiskFull { .. } => {
+            failure.note("what was not acknowledged was not recorded; the store is as it was")
         }
-        StoreError::DiskFull { .. } => failure.note("what was not acknowledged was not recorded; the store is as it was"),
         _ => failure,
     }
 }

@@ -31,11 +31,15 @@ fn key_path(given: Option<&str>, store: StoreId) -> Option<PathBuf> {
 /// Makes a key for a new store and keeps it. Returns it with the file it is in.
 pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey, PathBuf)> {
     let Some(path) = key_path(given, store) else {
-        return Err(Failure::new("E0807", "there is no home directory to keep the key of the log in").help(&["dendrer", "init", "--key", "FILE"]));
+        return Err(Failure::new("E0807", "there is no home directory to keep the key of the log in")
+            .help(&["dendrer", "init", "--key", "FILE"]));
     };
     let mut seed = [0; 32];
-    SystemRandom::new().fill(&mut seed).map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
-    let key = SigningKey::from_seed(&store.origin(), seed).map_err(|error| Failure::new("E0308", error.to_string()))?;
+    SystemRandom::new()
+        .fill(&mut seed)
+        .map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
+    let key = SigningKey::from_seed(&store.origin(), seed)
+        .map_err(|error| Failure::new("E0308", error.to_string()))?;
     let write = || -> std::io::Result<()> {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent)?;
@@ -52,7 +56,8 @@ pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey,
         Ok(()) => Ok((key, path)),
         Err(error) => {
             let code = if error.kind() == std::io::ErrorKind::AlreadyExists { "E0110" } else { "E0801" };
-            Err(Failure::new(code, format!("cannot write the key to {}", path.display())).at("cause", error.to_string()))
+            Err(Failure::new(code, format!("cannot write the key to {}", path.display()))
+                .at("cause", error.to_string()))
         }
     }
 }
@@ -64,7 +69,8 @@ pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<Signi
             Ok(text) => return read(&text, &path, info).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => {}
             Err(error) => {
-                return Err(Failure::new("E0804", format!("cannot read the key in {}", path.display())).at("cause", error.to_string()));
+                return Err(Failure::new("E0804", format!("cannot read the key in {}", path.display()))
+                    .at("cause", error.to_string()));
             }
         }
     }
@@ -74,7 +80,9 @@ pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<Signi
 }
 
 fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {
-    let bad = |why: String| Failure::new("E0804", format!("the key in {} cannot be used", path.display())).at("cause", why);
+    let bad = |why: String| {
+        Failure::new("E0804", format!("the key in {} cannot be used", path.display())).at("cause", why)
+    };
     let key = SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))?;
     if *key.verifier_key() != info.key {
         return Err(bad(format!("it is not the key of this store, which is {}", info.key)));
@@ -119,6 +127,7 @@ fn pin(store: StoreId, checkpoint: &Checkpoint) {
 /// The newest head of a store that this user has seen.
 pub(crate) fn pinned(store: StoreId) -> Option<(u64, dendrer_object::Digest)> {
     let text = std::fs::read_to_string(pin_path(store)?).ok()?;
-    let checkpoint = Checkpoint::parse(&text).ok().filter(|checkpoint| checkpoint.origin() == store.origin())?;
+    let checkpoint =
+        Checkpoint::parse(&text).ok().filter(|checkpoint| checkpoint.origin() == store.origin())?;
     Some((checkpoint.size(), checkpoint.root()))
 }

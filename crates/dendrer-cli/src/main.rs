@@ -62,8 +62,10 @@ fn report(failure: &Failure, json: bool) -> u8 {
         let mut stdout = std::io::stdout();
         let _ = writeln!(stdout, "{}", dendrer_view::quote::json(&failure.to_json()));
     } else {
-        let colored = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let strong = |text: &str| if colored { format!("\x1b[1;38;5;208m{text}\x1b[0m") } else { text.to_owned() };
+        let colored = std::io::stderr().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let strong =
+            |text: &str| if colored { format!("\x1b[1;38;5;208m{text}\x1b[0m") } else { text.to_owned() };
         let mut stderr = std::io::stderr();
         for line in failure.lines(&strong) {
             let _ = writeln!(stderr, "{line}");

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use dendrer::Trace;
 use dendrer::bundle::{self, Opened};
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Store, StoreError};
-use dendrer::Trace;
 use dendrer_object::RunName;
 
 use crate::address::Rev;
@@ -79,13 +79,16 @@ pub(crate) fn write_store(global: &Global) -> Result<Embedded> {
 
 /// Finds the store: named, or by walking up.
 pub(crate) fn find(global: &Global) -> Result<PathBuf> {
-    let named = global.store.clone().or_else(|| std::env::var("DENDRER_STORE").ok().filter(|text| !text.is_empty()));
+    let named =
+        global.store.clone().or_else(|| std::env::var("DENDRER_STORE").ok().filter(|text| !text.is_empty()));
     if let Some(named) = named {
         let path = Path::new(&named);
         let inner = path.join(STORE_DIR);
         return Ok(if inner.is_dir() { inner } else { path.to_owned() });
     }
-    let here = std::env::current_dir().map_err(|error| Failure::new("E0801", "there is no current directory").at("cause", error.to_string()))?;
+    let here = std::env::current_dir().map_err(|error| {
+        Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
+    })?;
     match here.ancestors().map(|dir| dir.join(STORE_DIR)).find(|dir| dir.is_dir()) {
         Some(found) => Ok(found),
         None => Err(Failure::new("E0103", format!("no store in {} or above", here.display()))
@@ -98,7 +101,10 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
 pub(crate) fn refuse_trouble(store: &dyn Store) -> Result<()> {
     match store.trouble().as_deref() {
         None => Ok(()),
-        Some(StoreError::ReadOnly { why }) => Err(Failure::new("E0805", "the store is open for reading only").at("cause", why.clone())),
-        Some(error) => Err(Failure::new(error.code(), error.to_string()).note("the store is opened for reading only; nothing was changed")),
+        Some(StoreError::ReadOnly { why }) => {
+            Err(Failure::new("E0805", "the store is open for reading only").at("cause", why.clone()))
+        }
+        Some(error) => Err(Failure::new(error.code(), error.to_string())
+            .note("the store is opened for reading only; nothing was changed")),
     }
 }

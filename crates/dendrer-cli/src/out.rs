@@ -56,19 +56,30 @@ pub(crate) enum Style {
 
 impl Out {
     /// Decides on colour and width once. `file` takes the answer away from stdout.
-    pub(crate) fn new(format: Format, color: ColorChoice, width: Option<usize>, full: bool, quiet: bool, file: Option<&str>) -> Result<Out> {
+    pub(crate) fn new(
+        format: Format,
+        color: ColorChoice,
+        width: Option<usize>,
+        full: bool,
+        quiet: bool,
+        file: Option<&str>,
+    ) -> Result<Out> {
         let terminal = file.is_none() && io::stdout().is_terminal();
         let writer: Box<dyn Write> = match file {
             None => Box::new(BufWriter::new(io::stdout())),
             Some(path) => {
                 let file = std::fs::File::create(path);
-                let file = file.map_err(|error| Failure::new("E0108", format!("cannot write {path}")).at("cause", error.to_string()));
+                let file = file.map_err(|error| {
+                    Failure::new("E0108", format!("cannot write {path}")).at("cause", error.to_string())
+                });
                 Box::new(BufWriter::new(file?))
             }
         };
         let width = match (width, terminal && !full) {
             (Some(width), _) => Some(width),
-            (None, true) => std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).or_else(terminal_width),
+            (None, true) => {
+                std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).or_else(terminal_width)
+            }
             (None, false) => None,
         };
         Ok(Out { format, writer, color: decide_color(color, terminal), width, quiet, items: 0 })
@@ -119,7 +130,11 @@ impl Out {
     }
 
     /// Ends a stream with its summary.
-    pub(crate) fn summary<'k>(&mut self, schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Result<()> {
+    pub(crate) fn summary<'k>(
+        &mut self,
+        schema: &str,
+        members: impl IntoIterator<Item = (&'k str, Value)>,
+    ) -> Result<()> {
         let count = ("items", Value::from(self.items));
         let summary = document(schema, members.into_iter().chain([count]));
         self.line(quote::json(&Value::record([("summary", summary)])))

@@ -46,8 +46,12 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
 pub(crate) fn welcome() -> u8 {
     println!("dendrer: version control for the runs of AI agents");
     println!();
-    println!("Records what an agent proposed, what was allowed and which state followed; proves that the record is");
-    println!("what was committed; replays it without a model or a tool; finds the first tick that went wrong.");
+    println!(
+        "Records what an agent proposed, what was allowed and which state followed; proves that the record is"
+    );
+    println!(
+        "what was committed; replays it without a model or a tool; finds the first tick that went wrong."
+    );
     println!();
     println!("  dendrer demo            make a sample store and take a tour");
     println!("  dendrer init            create a store here");
@@ -64,7 +68,9 @@ fn time(ts: Timestamp, choice: TimeChoice) -> String {
         TimeChoice::Local => {
             let ms = i64::try_from(ts.ms()).unwrap_or(i64::MAX);
             match jiff::Timestamp::from_millisecond(ms) {
-                Ok(time) => time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+                Ok(time) => {
+                    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+                }
                 Err(_) => ts.to_string(),
             }
         }
@@ -77,12 +83,22 @@ fn pretty(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Vec<St
     let pad = "  ".repeat(indent);
     let closed = depth == Some(0);
     match value {
-        Value::Object(object) if closed && !object.is_empty() => lines.push(format!("{pad}{lead}{{... {} members}}", object.len())),
-        Value::Array(array) if closed && !array.is_empty() => lines.push(format!("{pad}{lead}[... {} items]", array.len())),
+        Value::Object(object) if closed && !object.is_empty() => {
+            lines.push(format!("{pad}{lead}{{... {} members}}", object.len()))
+        }
+        Value::Array(array) if closed && !array.is_empty() => {
+            lines.push(format!("{pad}{lead}[... {} items]", array.len()))
+        }
         Value::Object(object) if !object.is_empty() => {
             lines.push(format!("{pad}{lead}{{"));
             for (name, member) in object.iter() {
-                pretty(member, indent + 1, depth.map(|depth| depth - 1), lines, &format!("{}: ", quote::quoted(name)));
+                pretty(
+                    member,
+                    indent + 1,
+                    depth.map(|depth| depth - 1),
+                    lines,
+                    &format!("{}: ", quote::quoted(name)),
+                );
             }
             lines.push(format!("{pad}}}"));
         }

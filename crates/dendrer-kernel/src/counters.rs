@@ -8,8 +8,17 @@ use std::collections::BTreeMap;
 use dendrer_object::{Value, value::Object};
 
 /// The names of the counters, for hints.
-pub const NAMES: &[&str] =
-    &["transitions", "tool_calls", "tool_errors", "tokens_used", "cost_usd", "denied_count", "last_tool", "by_agent", "anomalies"];
+pub const NAMES: &[&str] = &[
+    "transitions",
+    "tool_calls",
+    "tool_errors",
+    "tokens_used",
+    "cost_usd",
+    "denied_count",
+    "last_tool",
+    "by_agent",
+    "anomalies",
+];
 
 /// The counters after some transition.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -54,7 +63,9 @@ impl Counters {
         let metric = |name: &str| at("metrics", name).and_then(|value| value.as_f64()).unwrap_or(0.0);
         self.tokens_used += metric("tokens_used");
         self.cost_usd += metric("cost_usd");
-        for anomaly in content.get("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+        for anomaly in
+            content.get("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
+        {
             let kind = anomaly.get("kind").unwrap_or(anomaly).as_str().unwrap_or("unnamed");
             *self.anomalies.entry(kind.to_owned()).or_default() += 1;
         }
@@ -80,7 +91,11 @@ impl Counters {
     /// Returns the counters as the value that expressions see.
     pub fn to_value(&self) -> Value {
         let counts = |map: &BTreeMap<String, u64>| {
-            Value::Object(map.iter().map(|(name, count)| (name.as_str().into(), Value::from(*count))).collect::<Object>())
+            Value::Object(
+                map.iter()
+                    .map(|(name, count)| (name.as_str().into(), Value::from(*count)))
+                    .collect::<Object>(),
+            )
         };
         Value::record([
             ("anomalies", counts(&self.anomalies)),
@@ -100,7 +115,12 @@ impl Counters {
     pub fn from_value(value: &Value) -> Option<Counters> {
         let count = |name: &str| value.get(name)?.as_u64();
         let counts = |name: &str| -> Option<BTreeMap<String, u64>> {
-            value.get(name)?.as_object()?.iter().map(|(key, count)| Some((key.to_string(), count.as_u64()?))).collect()
+            value
+                .get(name)?
+                .as_object()?
+                .iter()
+                .map(|(key, count)| Some((key.to_string(), count.as_u64()?)))
+                .collect()
         };
         let counters = Counters {
             transitions: count("transitions")?,
@@ -126,11 +146,17 @@ mod tests {
     fn counters_count_what_their_names_say() {
         let mut counters = Counters::default();
         for (type_name, content) in [
-            ("action.request", r#"{"agent_id":"a","action":{"tool":"search"},"metrics":{"tokens_used":10,"cost_usd":0.5}}"#),
+            (
+                "action.request",
+                r#"{"agent_id":"a","action":{"tool":"search"},"metrics":{"tokens_used":10,"cost_usd":0.5}}"#,
+            ),
             ("action.result", r#"{"agent_id":"a","result":{"status":"error"}}"#),
             ("action.request", r#"{"agent_id":"b","action":{"calls":[{"tool":"x"},{"tool":"y"}]}}"#),
             ("action.result", r#"{"agent_id":"b","result":{"status":"ok"}}"#),
-            ("policy.decision", r#"{"agent_id":"b","policy":{"decision":"deny"},"anomalies":[{"kind":"late"},"odd"]}"#),
+            (
+                "policy.decision",
+                r#"{"agent_id":"b","policy":{"decision":"deny"},"anomalies":[{"kind":"late"},"odd"]}"#,
+            ),
         ] {
             counters.add(type_name, &parse_door(content.as_bytes()).unwrap());
         }

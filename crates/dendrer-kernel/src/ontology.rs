@@ -94,7 +94,9 @@ pub fn check_authorship(
         }
         Some(Class::System) => Err(AuthorshipError::Forged(type_name.clone(), "the kernel")),
         Some(Class::Governance) => Err(AuthorshipError::Forged(type_name.clone(), "the institution")),
-        Some(Class::Runtime) if author != Author::Runtime => Err(AuthorshipError::RuntimeOnly(type_name.clone())),
+        Some(Class::Runtime) if author != Author::Runtime => {
+            Err(AuthorshipError::RuntimeOnly(type_name.clone()))
+        }
         Some(Class::Runtime | Class::Agent) => Ok(()),
     }
 }

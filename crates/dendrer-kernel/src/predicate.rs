@@ -105,7 +105,8 @@ impl Predicate {
         }
         let quoted = Value::from(kind).to_string();
         let text = format!("{quoted} in state.counters.anomalies");
-        let predicate = Predicate::condition(&format!("anomaly {kind}"), &text).expect("a quoted name checks");
+        let predicate =
+            Predicate::condition(&format!("anomaly {kind}"), &text).expect("a quoted name checks");
         Predicate { monotone: Monotone::ByConstruction, ..predicate }
     }
 

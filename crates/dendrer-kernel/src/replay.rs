@@ -146,8 +146,12 @@ impl Divergence {
     pub fn usual_causes(&self) -> &'static str {
         match (self.what, self.purity) {
             (Compared::StateRoot, _) => "a writer that sealed a root it had not computed",
-            (_, Purity::Tested) => "a clock, chance, an unordered set, or a reducer that changed since the recording",
-            (_, Purity::ByConstruction) => "a record made by another version of the kernel, or edited and sealed again",
+            (_, Purity::Tested) => {
+                "a clock, chance, an unordered set, or a reducer that changed since the recording"
+            }
+            (_, Purity::ByConstruction) => {
+                "a record made by another version of the kernel, or edited and sealed again"
+            }
         }
     }
 }
@@ -164,7 +168,15 @@ pub fn recorded_state(before: &Value, record: &Record) -> Result<Value, ReplayEr
     let root = field("/state_root")?;
     let computed = Value::from(after.digest());
     if root != computed {
-        return Err(diverged(tick, Compared::StateRoot, None, Some(root), Some(computed), "delta/1", Purity::ByConstruction));
+        return Err(diverged(
+            tick,
+            Compared::StateRoot,
+            None,
+            Some(root),
+            Some(computed),
+            "delta/1",
+            Purity::ByConstruction,
+        ));
     }
     Ok(after)
 }
@@ -173,7 +185,12 @@ pub fn recorded_state(before: &Value, record: &Record) -> Result<Value, ReplayEr
 ///
 /// With `twice`, the reducer is also evaluated a second time, so that chance shows even where the first
 /// evaluation happened to agree with the record.
-pub fn replay_step(head: &mut Head, record: &Record, reducer: &dyn Reducer, twice: bool) -> Result<(), ReplayError> {
+pub fn replay_step(
+    head: &mut Head,
+    record: &Record,
+    reducer: &dyn Reducer,
+    twice: bool,
+) -> Result<(), ReplayError> {
     let tick = record.header().tick.unwrap_or(0);
     let recorded = recorded_state(head.state(), record)?;
     let missing = record.body().fields().iter().find(|field| record.body().text(field).is_none());
@@ -187,7 +204,8 @@ pub fn replay_step(head: &mut Head, record: &Record, reducer: &dyn Reducer, twic
         compare_evaluations(head.state(), intent, reducer, tick)?;
     }
     let mut after = head.clone();
-    let made = step::again(&mut after, &cause, inputs, reducer).map_err(|error| ReplayError::Seal { tick, error })?;
+    let made = step::again(&mut after, &cause, inputs, reducer)
+        .map_err(|error| ReplayError::Seal { tick, error })?;
     if made.id() == record.id() {
         *head = after;
         return Ok(());

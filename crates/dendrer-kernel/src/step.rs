@@ -12,7 +12,9 @@ use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::record::{self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed};
+use dendrer_object::record::{
+    self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed,
+};
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
 
@@ -49,7 +51,9 @@ pub enum Stage {
 impl Stage {
     /// Reads a stage number.
     pub fn from_number(number: u64) -> Option<Stage> {
-        [Stage::Observe, Stage::Replay, Stage::Contracts, Stage::Full].get(usize::try_from(number).ok()?).copied()
+        [Stage::Observe, Stage::Replay, Stage::Contracts, Stage::Full]
+            .get(usize::try_from(number).ok()?)
+            .copied()
     }
 }
 
@@ -242,7 +246,11 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         ("state", start.state.clone()),
         ("state_root", Value::from(start.state.digest())),
     ];
-    let optional = [("goal", start.goal.as_deref().map(Value::from)), ("meta", start.meta.clone()), ("inputs", start.inputs.clone())];
+    let optional = [
+        ("goal", start.goal.as_deref().map(Value::from)),
+        ("meta", start.meta.clone()),
+        ("inputs", start.inputs.clone()),
+    ];
     content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
     if !start.policy.is_empty() {
         content.push(("policy", Value::array(start.policy.iter().cloned())));
@@ -281,7 +289,9 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
 fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
     let read = |(index, rule): (usize, &Value)| {
         let fail = |why: String| StartError::Policy { index, why };
-        let (Some(id), Some(holds)) = (rule.get("id").and_then(Value::as_str), rule.get("holds").and_then(Value::as_str)) else {
+        let (Some(id), Some(holds)) =
+            (rule.get("id").and_then(Value::as_str), rule.get("holds").and_then(Value::as_str))
+        else {
             return Err(fail("a rule has a text `id` and a text `holds`".to_owned()));
         };
         Predicate::holds(id, holds).map_err(|error| fail(error.to_string()))
@@ -297,15 +307,24 @@ impl Head {
         let start = Start {
             run: record.header().run.clone().expect("a run record has a run"),
             goal: text("goal"),
-            stage: content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number).unwrap_or(Stage::Observe),
+            stage: content
+                .get("stage")
+                .and_then(Value::as_u64)
+                .and_then(Stage::from_number)
+                .unwrap_or(Stage::Observe),
             reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
             state: content.get("state").cloned().unwrap_or_else(Value::object),
-            policy: content.get("policy").and_then(Value::as_array).map(|rules| rules.iter().cloned().collect()).unwrap_or_default(),
+            policy: content
+                .get("policy")
+                .and_then(Value::as_array)
+                .map(|rules| rules.iter().cloned().collect())
+                .unwrap_or_default(),
             meta: content.get("meta").cloned(),
             inputs: content.get("inputs").cloned(),
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        let (again, mut head) = begin(record.header().store, &start, Inputs { clock: record.header().ts, seed })?;
+        let (again, mut head) =
+            begin(record.header().store, &start, Inputs { clock: record.header().ts, seed })?;
         head.id = record.id();
         // A record with a closed field cannot be made again, but its id still stands.
         debug_assert!(record.body().seed().is_none() || again.id() == record.id());
@@ -417,11 +436,17 @@ pub fn step_each(
 }
 
 /// Judges and reduces one intent. Whatever needs no id is done here; the head has moved but for ids.
-fn prepare(head: &mut Head, intent: &Intent, inputs: Inputs, reducer: &dyn Reducer) -> Result<Prepared, SealError> {
+fn prepare(
+    head: &mut Head,
+    intent: &Intent,
+    inputs: Inputs,
+    reducer: &dyn Reducer,
+) -> Result<Prepared, SealError> {
     if let Err(reason) = judge(head, intent) {
         return draft_refusal(head, intent, reason, inputs);
     }
-    let reduced = reducer.reduce(&head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
+    let reduced =
+        reducer.reduce(&head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
     let (state, delta, note) = match reduced {
         Ok((state, delta)) => (state, delta, None),
         Err(error) if head.stage >= Stage::Contracts => {
@@ -542,7 +567,9 @@ fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
             return Err(Reason::KernelPath(path.clone()));
         }
     }
-    for anomaly in intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+    for anomaly in
+        intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
+    {
         if let Some(kind) = kernel_note(anomaly) {
             return Err(Reason::KernelNote(kind.to_owned()));
         }
@@ -589,7 +616,8 @@ struct Change {
 }
 
 /// The names that every transition has, made once.
-static NAMES: LazyLock<[Arc<str>; 4]> = LazyLock::new(|| ["agent_id", "delta", "seq", "state_root"].map(Arc::from));
+static NAMES: LazyLock<[Arc<str>; 4]> =
+    LazyLock::new(|| ["agent_id", "delta", "seq", "state_root"].map(Arc::from));
 
 /// Drafts a transition and moves the head on, but for its id.
 fn draft_transition(
@@ -603,7 +631,8 @@ fn draft_transition(
     let seq = head.agents.get(&what.agent).map_or(1, |last| last.seq + 1);
     let mut content = what.members;
     if !change.notes.is_empty() {
-        let listed = content.iter().position(|(name, _)| &**name == "anomalies").map(|at| content.remove(at).1);
+        let listed =
+            content.iter().position(|(name, _)| &**name == "anomalies").map(|at| content.remove(at).1);
         let listed: Vec<Value> =
             listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect();
         content.push(("anomalies".into(), Value::array(listed.into_iter().chain(change.notes))));
@@ -677,12 +706,18 @@ fn second_seed(seed: Seed) -> Seed {
     Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
 }
 
-fn draft_refusal(head: &Head, intent: &Intent, reason: Reason, inputs: Inputs) -> Result<Prepared, SealError> {
+fn draft_refusal(
+    head: &Head,
+    intent: &Intent,
+    reason: Reason,
+    inputs: Inputs,
+) -> Result<Prepared, SealError> {
     let mut content = intent.members.clone();
     content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
     content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
     content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
-    let why = Value::record([("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))]);
+    let why =
+        Value::record([("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))]);
     content.push(("reason".into(), why));
     let mut links = intent.links.clone();
     links.sort_unstable();
@@ -775,7 +810,12 @@ fn earlier(ts: Timestamp, note: &Value) -> Timestamp {
 }
 
 /// Makes a recorded transition again on the head before it.
-pub(crate) fn again(head: &mut Head, cause: &Cause, inputs: Inputs, reducer: &dyn Reducer) -> Result<Record, SealError> {
+pub(crate) fn again(
+    head: &mut Head,
+    cause: &Cause,
+    inputs: Inputs,
+    reducer: &dyn Reducer,
+) -> Result<Record, SealError> {
     match cause {
         Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
         Cause::Proposed(intent) => match step_with(head, intent, inputs, reducer)? {

@@ -163,7 +163,8 @@ mod tests {
 
     fn run() -> Vec<Record> {
         let inputs = |n: u8| Inputs { clock: Timestamp::from_ms(u64::from(n)), seed: Seed([n; 16]) };
-        let (first, mut head) = begin(StoreId([1; 16]), &Start::new("r".parse().unwrap()), inputs(0)).unwrap();
+        let (first, mut head) =
+            begin(StoreId([1; 16]), &Start::new("r".parse().unwrap()), inputs(0)).unwrap();
         let mut records = vec![first];
         for n in 1..6 {
             let intent = Intent::new("plan.update".parse().unwrap(), "a");

@@ -275,13 +275,17 @@ impl Bundle {
         while covered < bundle.size {
             let value = lines.need("a log entry")?;
             let item = read_log_item(&value).map_err(|why| lines.error(why))?;
-            let adjacent = matches!((&item, bundle.log.last()), (LogItem::Omitted { .. }, Some(LogItem::Omitted { .. })));
+            let adjacent = matches!(
+                (&item, bundle.log.last()),
+                (LogItem::Omitted { .. }, Some(LogItem::Omitted { .. }))
+            );
             if adjacent {
                 return Err(lines.error("two stretches of omitted entries stand side by side"));
             }
             let step = if let LogItem::Omitted { count, .. } = &item { *count } else { 1 };
             entries += usize::from(matches!(item, LogItem::Entry(_)));
-            covered = covered.checked_add(step).ok_or_else(|| lines.error("more entries than a log can have"))?;
+            covered =
+                covered.checked_add(step).ok_or_else(|| lines.error("more entries than a log can have"))?;
             bundle.log.push(item);
         }
         if covered != bundle.size || entries != count {
@@ -292,7 +296,11 @@ impl Bundle {
         for _ in 0..count {
             let value = lines.need("a record")?;
             let record = RawRecord::read(&value).map_err(|why| lines.error(why))?;
-            record.fields.iter().filter_map(|field| field.blobs.as_ref()).for_each(|list| uses.extend(list.iter().copied()));
+            record
+                .fields
+                .iter()
+                .filter_map(|field| field.blobs.as_ref())
+                .for_each(|list| uses.extend(list.iter().copied()));
             raw.push((record, lines.number));
         }
         let blobs = read_blobs(&mut lines, &uses)?;
@@ -300,7 +308,10 @@ impl Bundle {
             bundle.records.push(record.resolve(&blobs).map_err(|why| BundleError::new(line, why))?);
         }
         let last = lines.need("the checkpoint")?;
-        let note = last.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("checkpoint")?.as_str());
+        let note = last
+            .as_object()
+            .filter(|object| object.len() == 1)
+            .and_then(|object| object.get("checkpoint")?.as_str());
         bundle.checkpoint = note.ok_or_else(|| lines.error("not a checkpoint line"))?.to_owned();
         if !lines.rest.is_empty() {
             return Err(BundleError::new(lines.number + 1, "there is something after the checkpoint"));
@@ -325,9 +336,10 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
     }
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let number = |name: &str| value.get(name).and_then(Value::as_u64);
-    let runs = value.get("runs").and_then(Value::as_array).and_then(|runs| {
-        runs.iter().map(|run| run.as_str()?.parse().ok()).collect::<Option<Vec<RunName>>>()
-    });
+    let runs = value
+        .get("runs")
+        .and_then(Value::as_array)
+        .and_then(|runs| runs.iter().map(|run| run.as_str()?.parse().ok()).collect::<Option<Vec<RunName>>>());
     let read = || {
         let bundle = Bundle {
             store: text("store")?.parse().ok()?,
@@ -341,7 +353,9 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
         Some((bundle, usize::try_from(number("records")?).ok()?))
     };
     match value.as_object() {
-        Some(object) if object.len() == 6 => read().ok_or_else(|| error("a member of the header is not what it must be")),
+        Some(object) if object.len() == 6 => {
+            read().ok_or_else(|| error("a member of the header is not what it must be"))
+        }
         _ => Err(error("the header has exactly the members bundle, key, records, runs, size and store")),
     }
 }
@@ -355,7 +369,9 @@ fn read_log_item(value: &Value) -> Result<LogItem, String> {
         hashes.iter().map(|hash| Digest::from_base64url(hash.as_str()?)).collect::<Option<Vec<_>>>()
     });
     match (omitted.as_u64(), hashes, value.as_object()) {
-        (Some(count @ 1..), Some(hashes), Some(object)) if object.len() == 2 => Ok(LogItem::Omitted { count, hashes }),
+        (Some(count @ 1..), Some(hashes), Some(object)) if object.len() == 2 => {
+            Ok(LogItem::Omitted { count, hashes })
+        }
         _ => Err("not a stretch of omitted entries".to_owned()),
     }
 }
@@ -385,7 +401,9 @@ impl Lines<'_> {
 
     fn need(&mut self, what: &str) -> Result<Value, BundleError> {
         let value = self.next()?;
-        value.ok_or_else(|| BundleError::new(self.number + 1, format!("the file ends where {what} is expected")))
+        value.ok_or_else(|| {
+            BundleError::new(self.number + 1, format!("the file ends where {what} is expected"))
+        })
     }
 }
 
@@ -459,17 +477,21 @@ impl RawRecord {
         let member = |name: &str| object.get(name);
         let header_text = json::to_vec(member("header").ok_or("a record has a header")?);
         let (_, digests) = Header::parse_with_digests(&header_text).map_err(|error| error.to_string())?;
-        let seed = member("seed").map(|seed| seed.as_str().and_then(Seed::from_base64url).ok_or("the seed is not one"));
+        let seed = member("seed")
+            .map(|seed| seed.as_str().and_then(Seed::from_base64url).ok_or("the seed is not one"));
         let salts = member("salts").map(|salts| salts.as_object().ok_or("salts is an object"));
         let values = member("values").and_then(Value::as_object).ok_or("a record has values")?;
-        let chunked = member("chunked").map(|c| c.as_object().filter(|c| !c.is_empty()).ok_or("chunked is an object"));
+        let chunked =
+            member("chunked").map(|c| c.as_object().filter(|c| !c.is_empty()).ok_or("chunked is an object"));
         let (seed, salts, chunked) = (seed.transpose()?, salts.transpose()?, chunked.transpose()?);
         if seed.is_some() == salts.is_some() {
             return Err("a record has either a seed or salts".into());
         }
         let expected = 3 + usize::from(chunked.is_some());
         if object.len() != expected {
-            return Err("a record has header, values, seed or salts, and chunked where values are large".into());
+            return Err(
+                "a record has header, values, seed or salts, and chunked where values are large".into()
+            );
         }
         let mut open = 0;
         let mut fields = Vec::with_capacity(digests.len());
@@ -478,7 +500,9 @@ impl RawRecord {
             let text = values.get(name).map(json::to_vec);
             let blobs = chunked.and_then(|chunked| chunked.get(name)).map(read_indexes).transpose()?;
             let salt = salts.and_then(|salts| salts.get(name));
-            let salt = salt.map(|salt| salt.as_str().and_then(Salt::from_base64url).ok_or("a salt is not one")).transpose()?;
+            let salt = salt
+                .map(|salt| salt.as_str().and_then(Salt::from_base64url).ok_or("a salt is not one"))
+                .transpose()?;
             let is_open = text.is_some() || blobs.is_some();
             if text.is_some() && blobs.is_some() {
                 return Err(format!("{name} stands both in values and in chunked"));
@@ -507,7 +531,8 @@ impl RawRecord {
         let resolve = |field: RawField| {
             let text = match (field.text, field.blobs) {
                 (None, Some(indexes)) => {
-                    let text: Vec<u8> = indexes.iter().flat_map(|index| blobs[*index].iter().copied()).collect();
+                    let text: Vec<u8> =
+                        indexes.iter().flat_map(|index| blobs[*index].iter().copied()).collect();
                     if text.len() <= INLINE_MAX {
                         return Err(format!("{} is too small to stand in blobs", field.pointer));
                     }
@@ -537,13 +562,18 @@ fn read_blobs(lines: &mut Lines<'_>, uses: &[usize]) -> Result<Vec<Vec<u8>>, Bun
         match index.cmp(&count) {
             std::cmp::Ordering::Less => {}
             std::cmp::Ordering::Equal => count += 1,
-            std::cmp::Ordering::Greater => return Err(lines.error("blobs are not numbered in the order of their first use")),
+            std::cmp::Ordering::Greater => {
+                return Err(lines.error("blobs are not numbered in the order of their first use"));
+            }
         }
     }
     let mut blobs: Vec<Vec<u8>> = Vec::new();
     for _ in 0..count {
         let value = lines.need("a blob")?;
-        let blob = value.as_object().filter(|object| object.len() == 1).and_then(|object| decode_base64url(object.get("blob")?.as_str()?));
+        let blob = value
+            .as_object()
+            .filter(|object| object.len() == 1)
+            .and_then(|object| decode_base64url(object.get("blob")?.as_str()?));
         let blob = blob.filter(|blob| !blob.is_empty());
         blobs.push(blob.ok_or_else(|| lines.error("not a blob"))?);
     }

@@ -109,7 +109,9 @@ impl DeltaError {
 impl fmt::Display for DeltaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.index, &self.path) {
-            (Some(index), Some(path)) => write!(f, "delta operation {index} at {}: {}", path.dotted(), self.why),
+            (Some(index), Some(path)) => {
+                write!(f, "delta operation {index} at {}: {}", path.dotted(), self.why)
+            }
             (Some(index), None) => write!(f, "delta operation {index}: {}", self.why),
             _ => self.why.fmt(f),
         }
@@ -131,7 +133,8 @@ impl Op {
 
     fn from_value(value: &Value) -> Result<Op, DeltaErrorKind> {
         let object = value.as_object().ok_or(DeltaErrorKind::Shape)?;
-        let mut actions = Action::ALL.into_iter().filter_map(|action| Some((action, object.get(action.name())?)));
+        let mut actions =
+            Action::ALL.into_iter().filter_map(|action| Some((action, object.get(action.name())?)));
         let (Some((action, path)), None) = (actions.next(), actions.next()) else {
             return Err(DeltaErrorKind::Shape);
         };
@@ -186,7 +189,8 @@ impl Op {
                 Ok(())
             }
             Value::Array(array) => {
-                let index = array_index(step).filter(|index| *index < array.len()).ok_or(DeltaErrorKind::Missing)?;
+                let index =
+                    array_index(step).filter(|index| *index < array.len()).ok_or(DeltaErrorKind::Missing)?;
                 if rest.is_empty() && self.action == Action::Remove {
                     array.remove(index);
                     return Ok(());
@@ -218,7 +222,8 @@ impl Op {
             (Action::Append, Some(other)) => Err(DeltaErrorKind::NotArray(other.type_name())),
             (Action::Add, None) | (Action::Remove, _) => Err(DeltaErrorKind::Missing),
             (Action::Add, Some(before)) => {
-                let number = |value: &Value| value.as_f64().ok_or(DeltaErrorKind::NotNumber(value.type_name()));
+                let number =
+                    |value: &Value| value.as_f64().ok_or(DeltaErrorKind::NotNumber(value.type_name()));
                 let sum = number(before)? + number(&value()?)?;
                 Number::from_f64(sum).map(Value::Number).ok_or(DeltaErrorKind::Overflow)
             }
@@ -286,7 +291,11 @@ mod tests {
         check("{}", r#"[{"set":"/a/b","value":1}]"#, r#"{"a":{"b":1}}"#);
         check(r#"{"a":1}"#, r#"[{"set":"/a","value":null}]"#, r#"{"a":null}"#);
         check(r#"{"a":1,"b":2}"#, r#"[{"remove":"/a"}]"#, r#"{"b":2}"#);
-        check("{}", r#"[{"append":"/x/list","value":1},{"append":"/x/list","value":2}]"#, r#"{"x":{"list":[1,2]}}"#);
+        check(
+            "{}",
+            r#"[{"append":"/x/list","value":1},{"append":"/x/list","value":2}]"#,
+            r#"{"x":{"list":[1,2]}}"#,
+        );
         check(r#"{"n":0.1}"#, r#"[{"add":"/n","value":0.2}]"#, r#"{"n":0.30000000000000004}"#);
         check(r#"{"l":[1,2,3]}"#, r#"[{"set":"/l/1","value":9},{"remove":"/l/0"}]"#, r#"{"l":[9,3]}"#);
         check(r#"{"l":[{"a":1}]}"#, r#"[{"add":"/l/0/a","value":-1}]"#, r#"{"l":[{"a":0}]}"#);
@@ -297,15 +306,54 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_the_place() {
         check("{}", r#"[{"remove":"/a"}]"#, "E0404 delta operation 0 at a: there is nothing at this path");
-        check("{}", r#"[{"add":"/a","value":1}]"#, "E0404 delta operation 0 at a: there is nothing at this path");
-        check("{}", r#"[{"add":"/a/b","value":1}]"#, "E0404 delta operation 0 at a.b: there is nothing at this path");
-        check(r#"{"a":1}"#, r#"[{"set":"/a/b","value":1}]"#, "E0404 delta operation 0 at a.b: a number has no members");
-        check(r#"{"a":1}"#, r#"[{"append":"/a","value":1}]"#, "E0404 delta operation 0 at a: append needs an array, and there is a number");
-        check(r#"{"a":"x"}"#, r#"[{"add":"/a","value":1}]"#, "E0404 delta operation 0 at a: add needs two numbers within 2^53-1, and there is a string");
-        check(r#"{"a":9007199254740993}"#, r#"[{"add":"/a","value":1}]"#, "E0404 delta operation 0 at a: add needs two numbers within 2^53-1, and there is a number");
-        check(r#"{"a":1e308}"#, r#"[{"add":"/a","value":1e308}]"#, "E0404 delta operation 0 at a: the sum is not a number");
-        check(r#"{"l":[]}"#, r#"[{"set":"/l/0","value":1}]"#, "E0404 delta operation 0 at l[0]: there is nothing at this path");
-        for bad in ["{}", r#"[1]"#, r#"[{"set":"/a"}]"#, r#"[{"remove":"/a","value":1}]"#, r#"[{"set":"/a","add":"/a","value":1}]"#, r#"[{"put":"/a","value":1}]"#] {
+        check(
+            "{}",
+            r#"[{"add":"/a","value":1}]"#,
+            "E0404 delta operation 0 at a: there is nothing at this path",
+        );
+        check(
+            "{}",
+            r#"[{"add":"/a/b","value":1}]"#,
+            "E0404 delta operation 0 at a.b: there is nothing at this path",
+        );
+        check(
+            r#"{"a":1}"#,
+            r#"[{"set":"/a/b","value":1}]"#,
+            "E0404 delta operation 0 at a.b: a number has no members",
+        );
+        check(
+            r#"{"a":1}"#,
+            r#"[{"append":"/a","value":1}]"#,
+            "E0404 delta operation 0 at a: append needs an array, and there is a number",
+        );
+        check(
+            r#"{"a":"x"}"#,
+            r#"[{"add":"/a","value":1}]"#,
+            "E0404 delta operation 0 at a: add needs two numbers within 2^53-1, and there is a string",
+        );
+        check(
+            r#"{"a":9007199254740993}"#,
+            r#"[{"add":"/a","value":1}]"#,
+            "E0404 delta operation 0 at a: add needs two numbers within 2^53-1, and there is a number",
+        );
+        check(
+            r#"{"a":1e308}"#,
+            r#"[{"add":"/a","value":1e308}]"#,
+            "E0404 delta operation 0 at a: the sum is not a number",
+        );
+        check(
+            r#"{"l":[]}"#,
+            r#"[{"set":"/l/0","value":1}]"#,
+            "E0404 delta operation 0 at l[0]: there is nothing at this path",
+        );
+        for bad in [
+            "{}",
+            r#"[1]"#,
+            r#"[{"set":"/a"}]"#,
+            r#"[{"remove":"/a","value":1}]"#,
+            r#"[{"set":"/a","add":"/a","value":1}]"#,
+            r#"[{"put":"/a","value":1}]"#,
+        ] {
             let delta = parse_door(bad.as_bytes()).unwrap();
             assert_eq!(Delta::from_value(&delta).unwrap_err().code(), "E0209", "{bad}");
         }
@@ -318,7 +366,14 @@ mod tests {
     #[test]
     fn a_state_cannot_grow_too_deep() {
         let deep = format!("[{{\"set\":\"{}\",\"value\":[]}}]", "/a".repeat(128));
-        check("{}", &deep, &format!("E0204 delta operation 0 at {}: the state would be nested deeper than 128 levels", ["a"; 128].join(".")));
+        check(
+            "{}",
+            &deep,
+            &format!(
+                "E0204 delta operation 0 at {}: the state would be nested deeper than 128 levels",
+                ["a"; 128].join(".")
+            ),
+        );
     }
 
     #[test]

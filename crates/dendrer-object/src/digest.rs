@@ -120,7 +120,8 @@ pub fn encode_base64url(bytes: &[u8]) -> String {
 pub fn write_base64url(bytes: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + bytes.len().div_ceil(3) * 4, 0);
-    let length = URL_SAFE_NO_PAD.encode_slice(bytes, &mut out[start..]).expect("four characters for three bytes");
+    let length =
+        URL_SAFE_NO_PAD.encode_slice(bytes, &mut out[start..]).expect("four characters for three bytes");
     out.truncate(start + length);
 }
 
@@ -161,12 +162,16 @@ mod tests {
         let bytes: Vec<u8> = (0..40_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         // Every length around the borders of blocks and padding, and some long ones among them.
         for count in [0, 1, 7, 8, 9, 15, 16, 17, 31, 33, 100, 400] {
-            let messages: Vec<&[u8]> = (0..count).map(|n| &bytes[n..n + n * 7 % 260 + if n % 50 == 3 { 20_000 } else { 0 }]).collect();
+            let messages: Vec<&[u8]> = (0..count)
+                .map(|n| &bytes[n..n + n * 7 % 260 + if n % 50 == 3 { 20_000 } else { 0 }])
+                .collect();
             let expected: Vec<Digest> = messages.iter().map(|message| Digest::of(message)).collect();
             assert_eq!(Digest::of_each(&messages), expected, "{count}");
         }
         let all: Vec<&[u8]> = (0..300).map(|length| &bytes[..length]).collect();
-        assert!(Digest::of_each(&all).iter().zip(&all).all(|(digest, message)| *digest == Digest::of(message)));
+        assert!(
+            Digest::of_each(&all).iter().zip(&all).all(|(digest, message)| *digest == Digest::of(message))
+        );
     }
 
     #[test]

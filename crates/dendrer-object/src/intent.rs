@@ -52,7 +52,11 @@ pub struct IntentError {
 
 impl fmt::Display for IntentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+        if self.path.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.path, self.message)
+        }
     }
 }
 
@@ -64,15 +68,41 @@ fn error<T>(path: &str, message: impl Into<String>) -> Result<T, IntentError> {
 
 /// The members an intent may have: the short names and those of the paper's event (appendix B).
 const KNOWN: &[&str] = &[
-    "type", "transition_type", "agent", "agent_id", "goal", "goal_id", "author", "intent", "confidence",
-    "uncertainty_notes", "action", "result", "policy", "metrics", "anomalies", "delta", "effect", "fork_type",
+    "type",
+    "transition_type",
+    "agent",
+    "agent_id",
+    "goal",
+    "goal_id",
+    "author",
+    "intent",
+    "confidence",
+    "uncertainty_notes",
+    "action",
+    "result",
+    "policy",
+    "metrics",
+    "anomalies",
+    "delta",
+    "effect",
+    "fork_type",
     "links",
 ];
 
 /// The members of the paper's event that the kernel sets.
 const SET_BY_KERNEL: &[&str] = &[
-    "tick", "ts", "run_id", "run", "state_before", "state_after", "state_root", "seq", "intent_context_hash",
-    "chain_hash", "prev", "pack",
+    "tick",
+    "ts",
+    "run_id",
+    "run",
+    "state_before",
+    "state_after",
+    "state_root",
+    "seq",
+    "intent_context_hash",
+    "chain_hash",
+    "prev",
+    "pack",
 ];
 
 impl Intent {
@@ -136,12 +166,16 @@ impl Intent {
             (None, Some(agent)) => agent.into(),
             (None, None) => "agent".into(),
         };
-        let goal = one_of(object, "goal", "goal_id")?.map(|value| text(value, "/goal", ID_SIZE_MAX)).transpose()?;
+        let goal =
+            one_of(object, "goal", "goal_id")?.map(|value| text(value, "/goal", ID_SIZE_MAX)).transpose()?;
         let author = match object.get("author").map(|value| (value, value.as_str())) {
             None | Some((_, Some("agent"))) => Author::Agent,
             Some((_, Some("runtime"))) => Author::Runtime,
             Some((value, _)) => {
-                return error("/author", format!("an intent is written by \"agent\" or \"runtime\", not {value}"));
+                return error(
+                    "/author",
+                    format!("an intent is written by \"agent\" or \"runtime\", not {value}"),
+                );
             }
         };
         let delta = object.get("delta").map(read_delta).transpose()?;
@@ -160,13 +194,17 @@ fn check_name(name: &str) -> Result<(), IntentError> {
     }
     match crate::text::nearest(name, KNOWN.iter().copied()) {
         Some(near) => error(&path, format!("an intent has no such member; did you mean {near:?}?")),
-        None => error(&path, "an intent has no such member; your own data belongs in intent, action or result"),
+        None => {
+            error(&path, "an intent has no such member; your own data belongs in intent, action or result")
+        }
     }
 }
 
 fn one_of<'a>(object: &'a Object, short: &str, long: &str) -> Result<Option<&'a Value>, IntentError> {
     match (object.get(short), object.get(long)) {
-        (Some(a), Some(b)) if a != b => error(&format!("/{short}"), format!("{short} and {long} differ: {a} and {b}")),
+        (Some(a), Some(b)) if a != b => {
+            error(&format!("/{short}"), format!("{short} and {long} differ: {a} and {b}"))
+        }
         (a, b) => Ok(a.or(b)),
     }
 }
@@ -211,7 +249,12 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
         if let Some(value) = object.get(name) {
             match value {
                 Value::Object(_) => members.push((name.into(), value.clone())),
-                _ => return error(&format!("/{name}"), format!("this is an object, not a {}", value.type_name())),
+                _ => {
+                    return error(
+                        &format!("/{name}"),
+                        format!("this is an object, not a {}", value.type_name()),
+                    );
+                }
             }
         }
     }
@@ -252,7 +295,10 @@ fn read_intent(object: &Object) -> Result<Option<Value>, IntentError> {
         Some(Value::Number(number)) => {
             let in_range = number.as_f64().filter(|value| (0.0..=1.0).contains(value));
             let Some(value) = in_range else {
-                return error("/intent/confidence", format!("a confidence lies between 0 and 1, not at {number}"));
+                return error(
+                    "/intent/confidence",
+                    format!("a confidence lies between 0 and 1, not at {number}"),
+                );
             };
             // Quantized while it is written, so that later comparisons are comparisons of bytes.
             let rounded = Number::from_f64(round_half_even(value, CONFIDENCE_DECIMALS));
@@ -275,7 +321,9 @@ fn words(
             members.push((name.into(), value.clone()));
             Ok(())
         }
-        Some(value) => error(&format!("/{name}"), format!("{name} is one of {}, not {value}", allowed.join(", "))),
+        Some(value) => {
+            error(&format!("/{name}"), format!("{name} is one of {}, not {value}", allowed.join(", ")))
+        }
     }
 }
 
@@ -284,7 +332,9 @@ fn check_words_inside(members: &[(Arc<str>, Value)]) -> Result<(), IntentError> 
         match &**name {
             "action" => match (value.get("tool"), value.get("calls")) {
                 (Some(Value::String(_)) | None, Some(Value::Array(_)) | None) => {}
-                (Some(_), Some(Value::Array(_)) | None) => return error("/action/tool", "a tool is named by text"),
+                (Some(_), Some(Value::Array(_)) | None) => {
+                    return error("/action/tool", "a tool is named by text");
+                }
                 (_, Some(_)) => return error("/action/calls", "calls is a list"),
             },
             "result" => match value.get("status") {
@@ -334,7 +384,10 @@ mod tests {
             ("[]", "E0209 an intent is an object, and this is a array"),
             ("{}", "E0209 /type: an intent names its transition type, like \"observation.add\""),
             (r#"{"type":"Plan"}"#, "E0210 /type: \"Plan\" is not a transition type"),
-            (r#"{"type":"a","intnet":{}}"#, "E0209 /intnet: an intent has no such member; did you mean \"intent\"?"),
+            (
+                r#"{"type":"a","intnet":{}}"#,
+                "E0209 /intnet: an intent has no such member; did you mean \"intent\"?",
+            ),
             (r#"{"type":"a","tick":3}"#, "E0209 /tick: this is set by the kernel and cannot be proposed"),
             (r#"{"type":"a","confidence":2}"#, "E0209 /intent/confidence: a confidence lies between 0 and 1"),
             (r#"{"type":"a","confidence":NaN}"#, "E0209 /intent/confidence: a confidence is a number"),

@@ -572,7 +572,10 @@ impl<'a> Parser<'a> {
             let short = matches!(first, 0x08 | 0x09 | 0x0a | 0x0c | 0x0d);
             let lower = self.bytes[start + 2..self.at].iter().all(|c| !c.is_ascii_uppercase());
             if first >= 0x20 || short || !lower {
-                return Err(JsonError::new(JsonErrorKind::NotCanonical("an escape in another spelling"), start));
+                return Err(JsonError::new(
+                    JsonErrorKind::NotCanonical("an escape in another spelling"),
+                    start,
+                ));
             }
         }
         if !(0xd800..0xe000).contains(&first) {
@@ -631,7 +634,11 @@ impl Members {
 
 /// Escapes a name for a JSON pointer (RFC 6901 3).
 pub(crate) fn escape(name: &str) -> Cow<'_, str> {
-    if name.contains(['~', '/']) { Cow::Owned(name.replace('~', "~0").replace('/', "~1")) } else { Cow::Borrowed(name) }
+    if name.contains(['~', '/']) {
+        Cow::Owned(name.replace('~', "~0").replace('/', "~1"))
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 #[cfg(test)]

@@ -106,7 +106,11 @@ impl Number {
             let magnitude = digits.iter().fold(0u64, |n, c| n * 10 + u64::from(c - b'0'));
             if magnitude <= SAFE_INTEGER_MAX {
                 let value = magnitude as f64;
-                return Number(Repr::Double(if text.starts_with('-') && magnitude != 0 { -value } else { value }));
+                return Number(Repr::Double(if text.starts_with('-') && magnitude != 0 {
+                    -value
+                } else {
+                    value
+                }));
             }
         }
         Number(Repr::Big(text.into()))
@@ -273,9 +277,16 @@ mod tests {
     #[test]
     fn rounding_works_on_the_exact_binary_value() {
         // Each expectation is what Python's round() prints.
-        for (value, decimals, expected) in
-            [(2.675, 2, 2.67), (0.5, 0, 0.0), (1.5, 0, 2.0), (2.5, 0, 2.0), (0.8305, 3, 0.831), (-0.0004, 3, 0.0), (0.1 + 0.2, 3, 0.3), (1e22, 2, 1e22)]
-        {
+        for (value, decimals, expected) in [
+            (2.675, 2, 2.67),
+            (0.5, 0, 0.0),
+            (1.5, 0, 2.0),
+            (2.5, 0, 2.0),
+            (0.8305, 3, 0.831),
+            (-0.0004, 3, 0.0),
+            (0.1 + 0.2, 3, 0.3),
+            (1e22, 2, 1e22),
+        ] {
             assert_eq!(round_half_even(value, decimals), expected, "round({value}, {decimals})");
         }
     }

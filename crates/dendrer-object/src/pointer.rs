@@ -93,11 +93,16 @@ impl Pointer {
 /// Reads an array index: digits without leading zeros (RFC 6901 4).
 pub fn array_index(token: &str) -> Option<usize> {
     let canonical = token == "0" || !token.starts_with('0');
-    (canonical && !token.is_empty() && token.bytes().all(|c| c.is_ascii_digit())).then(|| token.parse().ok())?
+    (canonical && !token.is_empty() && token.bytes().all(|c| c.is_ascii_digit()))
+        .then(|| token.parse().ok())?
 }
 
 fn unescape(token: &str) -> Cow<'_, str> {
-    if token.contains('~') { Cow::Owned(token.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(token) }
+    if token.contains('~') {
+        Cow::Owned(token.replace("~1", "/").replace("~0", "~"))
+    } else {
+        Cow::Borrowed(token)
+    }
 }
 
 impl FromStr for Pointer {
@@ -105,7 +110,9 @@ impl FromStr for Pointer {
 
     fn from_str(text: &str) -> Result<Pointer, PointerError> {
         let mut after_tilde = text.split('~').skip(1);
-        if !(text.is_empty() || text.starts_with('/')) || !after_tilde.all(|rest| rest.starts_with(['0', '1'])) {
+        if !(text.is_empty() || text.starts_with('/'))
+            || !after_tilde.all(|rest| rest.starts_with(['0', '1']))
+        {
             return Err(PointerError(text.chars().take(160).collect()));
         }
         Ok(Pointer(text.into()))
@@ -145,8 +152,14 @@ mod tests {
         let document = br#"{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"k\"l":6," ":7,"m~n":8}"#;
         let value = crate::json::parse_door(document).unwrap();
         for (pointer, expected) in [
-            ("/foo", r#"["bar","baz"]"#), ("/foo/0", r#""bar""#), ("/", "0"), ("/a~1b", "1"), ("/c%d", "2"),
-            ("/k\"l", "6"), ("/ ", "7"), ("/m~0n", "8"),
+            ("/foo", r#"["bar","baz"]"#),
+            ("/foo/0", r#""bar""#),
+            ("/", "0"),
+            ("/a~1b", "1"),
+            ("/c%d", "2"),
+            ("/k\"l", "6"),
+            ("/ ", "7"),
+            ("/m~0n", "8"),
         ] {
             let pointer: Pointer = pointer.parse().unwrap();
             assert_eq!(pointer.get(&value).unwrap().to_string(), expected, "{pointer}");

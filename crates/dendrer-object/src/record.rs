@@ -248,7 +248,8 @@ impl Draft {
     pub fn commit_each(drafts: Vec<Draft>) -> Vec<(Header, Body)> {
         let (headers, texts): (Vec<Header>, Vec<TextsOfBody>) =
             drafts.into_iter().map(|draft| (draft.header, draft.texts)).unzip();
-        let bodies = Body::of_texts_each(texts).into_iter().map(|body| body.expect("checked when it was drafted"));
+        let bodies =
+            Body::of_texts_each(texts).into_iter().map(|body| body.expect("checked when it was drafted"));
         headers.into_iter().zip(bodies).collect()
     }
 }
@@ -332,7 +333,11 @@ impl Body {
 
     /// Commits to values given as canonical text, each a range of `values`.
     /// The texts are taken as canonical: check those that come from outside first.
-    pub fn of_texts(texts: Vec<(Pointer, Range<usize>)>, values: Vec<u8>, seed: Seed) -> Result<Body, SealError> {
+    pub fn of_texts(
+        texts: Vec<(Pointer, Range<usize>)>,
+        values: Vec<u8>,
+        seed: Seed,
+    ) -> Result<Body, SealError> {
         Body::of_texts_each(vec![(texts, values, seed)]).pop().expect("one for one")
     }
 
@@ -341,7 +346,9 @@ impl Body {
         let preimages: Vec<[u8; 36]> =
             items.iter().flat_map(|(texts, _, seed)| seed.preimages(texts.len())).collect();
         let salts = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
-        let mut disclosures = Vec::with_capacity(items.iter().map(|(texts, values, _)| values.len() * 4 / 3 + texts.len() * 80).sum());
+        let mut disclosures = Vec::with_capacity(
+            items.iter().map(|(texts, values, _)| values.len() * 4 / 3 + texts.len() * 80).sum(),
+        );
         let mut ends = Vec::new();
         let mut scratch = Vec::new();
         let mut pairs = salts.iter();
@@ -437,7 +444,8 @@ impl Body {
         let salts: Vec<_> = (0..self.fields.len()).map(|index| self.salt(index)).collect();
         let mut values = Vec::new();
         let fields = self.fields.iter().zip(salts).map(|(field, salt)| {
-            let text = self.text(field).filter(|_| !withheld.iter().any(|place| place.contains(&field.pointer)));
+            let text =
+                self.text(field).filter(|_| !withheld.iter().any(|place| place.contains(&field.pointer)));
             let text = text.map(|text| {
                 let start = values.len();
                 values.extend_from_slice(text);
@@ -526,7 +534,10 @@ impl Header {
             }
             Kind::Refusal => self.run.is_some() && chained == (None, None) && self.head.is_some(),
             Kind::End => {
-                self.run.is_some() && chained == (None, None) && self.head.is_some() && self.type_name.is_none()
+                self.run.is_some()
+                    && chained == (None, None)
+                    && self.head.is_some()
+                    && self.type_name.is_none()
             }
             Kind::Register | Kind::Erase | Kind::Key => chained == (None, None) && self.type_name.is_none(),
         };

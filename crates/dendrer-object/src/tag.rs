@@ -93,7 +93,8 @@ pub fn check(tag: &str, value: &Value) -> Result<(), &'static str> {
             Some(_) => Ok(()),
             None => Err("$wtf8 is unpadded base64url of WTF-8 with a lone surrogate"),
         },
-        "$object" => check_object(value).ok_or("$object is sorted pairs of distinct names and values, one of them broken"),
+        "$object" => check_object(value)
+            .ok_or("$object is sorted pairs of distinct names and values, one of them broken"),
         "$gap" => match value.get("reason").and_then(Value::as_str) {
             Some(_) => Ok(()),
             None => Err("$gap has a reason"),
@@ -102,7 +103,9 @@ pub fn check(tag: &str, value: &Value) -> Result<(), &'static str> {
             Some(_) => Ok(()),
             None => Err("$redacted has a kind"),
         },
-        _ => Err("the tags are $float, $bytes, $wtf8, $object, $gap and $redacted; a name of your own that begins with $ has a second one"),
+        _ => Err(
+            "the tags are $float, $bytes, $wtf8, $object, $gap and $redacted; a name of your own that begins with $ has a second one",
+        ),
     }
 }
 
@@ -142,7 +145,11 @@ fn encode_wtf8(units: &[u16]) -> Vec<u8> {
             // Generalized UTF-8: a surrogate is written as the three bytes its number would have.
             Err(lone) => {
                 let n = lone.unpaired_surrogate();
-                out.extend_from_slice(&[0xe0 | (n >> 12) as u8, 0x80 | (n >> 6 & 0x3f) as u8, 0x80 | (n & 0x3f) as u8]);
+                out.extend_from_slice(&[
+                    0xe0 | (n >> 12) as u8,
+                    0x80 | (n >> 6 & 0x3f) as u8,
+                    0x80 | (n & 0x3f) as u8,
+                ]);
             }
         }
     }

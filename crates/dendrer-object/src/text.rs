@@ -39,7 +39,10 @@ mod tests {
     #[test]
     fn near_words_are_found_and_far_ones_are_not() {
         assert_eq!(nearest("intnet", ["intent", "action"]), Some("intent"));
-        assert_eq!(nearest("logistics-run-4", ["logistics-run-47", "planning-run-12"]), Some("logistics-run-47"));
+        assert_eq!(
+            nearest("logistics-run-4", ["logistics-run-47", "planning-run-12"]),
+            Some("logistics-run-47")
+        );
         assert_eq!(nearest("zzz", ["intent", "action"]), None);
         assert_eq!(nearest("", ["a"]), Some("a"));
     }

@@ -83,7 +83,9 @@ fn document(random: &mut Random, depth: u64) -> serde_json::Value {
         2 => ((random.below(1 << 53) as i64) - (1 << 52)).into(),
         3 => {
             let value = f64::from_bits(random.next());
-            serde_json::Number::from_f64(value).filter(|_| value.abs() < 9e15 || value.abs() >= 1e21).map_or(serde_json::Value::Null, Into::into)
+            serde_json::Number::from_f64(value)
+                .filter(|_| value.abs() < 9e15 || value.abs() >= 1e21)
+                .map_or(serde_json::Value::Null, Into::into)
         }
         4 => text(random).into(),
         5 => (0..random.below(6)).map(|_| document(random, depth - 1)).collect(),
@@ -109,5 +111,8 @@ fn text(random: &mut Random) -> String {
 #[test]
 fn a_value_is_one_whatever_door_it_came_through() {
     let value = parse_door(br#"{"b":[1.0,1e0,1],"a":"\u0041"}"#).unwrap();
-    assert_eq!(value, Value::record([("a", Value::from("A")), ("b", Value::array([1u64, 1, 1].map(Value::from)))]));
+    assert_eq!(
+        value,
+        Value::record([("a", Value::from("A")), ("b", Value::array([1u64, 1, 1].map(Value::from)))])
+    );
 }

@@ -109,6 +109,8 @@ pub struct Embedded {
     durable: u64,
     /// The segment of which the directory entry is known to be on disk.
     named: Option<u32>,
+    /// Where the part of the log begins that the index does not cover: segment and offset.
+    covered_to: (u32, u64),
     tail: Tail,
     summaries: Mutex<HashMap<RunName, RunSummary>>,
     chunks: Chunks,
@@ -191,6 +193,7 @@ impl Embedded {
             end,
             durable: 0,
             named: None,
+            covered_to: (0, SEGMENT_HEADER as u64),
             tail: Tail::new(0),
             summaries: Mutex::default(),
             chunks: Chunks::new(KeyOfChunks::random()),
@@ -287,6 +290,7 @@ impl Embedded {
                 root: covered.root,
             };
         }
+        self.covered_to = (self.end.segment, self.end.offset);
         // The index never covers what was not on disk.
         self.durable = self.end.frontier.size();
         self.tail = Tail::new(self.end.frontier.size());
@@ -401,6 +405,7 @@ impl Embedded {
             && covered.size() <= self.size()
         {
             self.tail.trim(covered.size(), at);
+            self.covered_to = (at.segment, u64::from(at.offset) + frame::COMMIT_SIZE);
         }
     }
 
@@ -408,7 +413,8 @@ impl Embedded {
     fn index_in_background(&mut self) {
         self.absorb_index();
         let uncovered = self.durable.saturating_sub(self.tail.base);
-        if !self.may_index() || uncovered < self.options.uncovered_max {
+        let much = uncovered >= self.options.uncovered_max || self.uncovered_bytes() >= UNCOVERED_BYTES;
+        if uncovered == 0 || !much || !self.may_index() {
             return;
         }
         if self.indexer.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
@@ -431,6 +437,13 @@ impl Embedded {
             }
         };
         self.indexer.thread = std::thread::Builder::new().name("dendrer-index".into()).spawn(work).ok();
+    }
+
+    /// About how many bytes of the log the index does not cover.
+    fn uncovered_bytes(&self) -> u64 {
+        let (segment, offset) = self.covered_to;
+        let segments = u64::from(self.end.segment.saturating_sub(segment));
+        (segments * self.options.segment_size + self.end.offset).saturating_sub(offset)
     }
 
     /// Whether this handle may write the index.
@@ -527,7 +540,8 @@ impl Embedded {
             let _ = thread.join();
         }
         self.absorb_index();
-        if self.tail.len() >= CLOSE_UNCOVERED && self.may_index() {
+        let much = self.tail.len() >= CLOSE_UNCOVERED || self.uncovered_bytes() >= CLOSE_UNCOVERED_BYTES;
+        if much && self.tail.len() > 0 && self.may_index() {
             // An index that could not be brought up to date is late, not wrong.
             let _ = self.update_index();
         }
@@ -535,8 +549,13 @@ impl Embedded {
     }
 }
 
-/// How many records may be outside the index when a handle is closed: reading them again takes some milliseconds.
+/// How many bytes may be outside the index before it is advanced in the background.
+const UNCOVERED_BYTES: u64 = 32 << 20;
+
+/// How many records and bytes may be outside the index when a handle is closed: reading them again takes some
+/// milliseconds.
 const CLOSE_UNCOVERED: usize = 1_000;
+const CLOSE_UNCOVERED_BYTES: u64 = 8 << 20;
 
 impl Drop for Embedded {
     fn drop(&mut self) {

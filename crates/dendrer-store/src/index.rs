@@ -118,9 +118,7 @@ impl Index {
             return Err(NoIndex::Absent);
         }
         match open_reader(path, false).and_then(|db| read_meta(&db, store).map(|meta| (db, meta))) {
-            Ok((reader, (key, covered))) => {
-                Ok((Index::new(path, reader, key), covered))
-            }
+            Ok((reader, (key, covered))) => Ok((Index::new(path, reader, key), covered)),
             Err(NoIndex::Unreadable(why)) => {
                 // A WAL database on media that cannot be written opens only when told that nothing changes, which
                 // holds only if no log was left behind.

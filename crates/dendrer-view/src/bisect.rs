@@ -20,7 +20,10 @@ pub fn head_lines(predicate: &Predicate, report: &Report) -> Vec<String> {
     let monotone = match (predicate.monotone(), report.candidates) {
         (Monotone::ByConstruction, _) => "by construction".to_owned(),
         (Monotone::Unknown, Some(candidates)) => {
-            format!("on this run ({} checked for recovery)", count(candidates, "candidate tick", "candidate ticks"))
+            format!(
+                "on this run ({} checked for recovery)",
+                count(candidates, "candidate tick", "candidate ticks")
+            )
         }
         (Monotone::Unknown, None) => "not known".to_owned(),
     };
@@ -76,7 +79,9 @@ pub fn probe_lines(report: &Report) -> Vec<String> {
 /// Returns the report as `dendrer.bisect/1`. `origin` is the transition at the onset, where there is one.
 pub fn to_json(run: &str, predicate: &Predicate, report: &Report, origin: Option<Value>) -> Value {
     let verdict = |verdict: &Verdict| match verdict {
-        Verdict::Uncertain(why) => Value::record([("verdict", Value::from("uncertain")), ("why", Value::from(why.as_str()))]),
+        Verdict::Uncertain(why) => {
+            Value::record([("verdict", Value::from("uncertain")), ("why", Value::from(why.as_str()))])
+        }
         other => Value::record([("verdict", Value::from(other.to_string()))]),
     };
     let at = |tick: u64, found: &Verdict| {
@@ -105,16 +110,22 @@ pub fn to_json(run: &str, predicate: &Predicate, report: &Report, origin: Option
         "bisect",
         [
             ("run", Value::from(run)),
-            ("predicate", Value::record([
-                ("name", Value::from(predicate.name())),
-                ("version", Value::from(predicate.version())),
-                ("words", Value::from(predicate.words())),
-                ("digest", Value::from(predicate.digest())),
-                ("monotone", Value::from(match predicate.monotone() {
-                    Monotone::ByConstruction => "by construction",
-                    Monotone::Unknown => "checked on this run",
-                })),
-            ])),
+            (
+                "predicate",
+                Value::record([
+                    ("name", Value::from(predicate.name())),
+                    ("version", Value::from(predicate.version())),
+                    ("words", Value::from(predicate.words())),
+                    ("digest", Value::from(predicate.digest())),
+                    (
+                        "monotone",
+                        Value::from(match predicate.monotone() {
+                            Monotone::ByConstruction => "by construction",
+                            Monotone::Unknown => "checked on this run",
+                        }),
+                    ),
+                ]),
+            ),
             ("outcome", Value::from(outcome)),
             ("onset", Value::from(onset)),
             ("certainty", Value::from(if exact { EXACT } else { "unavailable" })),

@@ -1,7 +1,7 @@
 //! Transitions as rows of a log.
 
-use dendrer_object::record::{Kind, Record};
 use dendrer_object::Value;
+use dendrer_object::record::{Kind, Record};
 
 use crate::quote;
 
@@ -28,7 +28,8 @@ pub struct Row {
 pub fn row(record: &Record) -> Row {
     let header = record.header();
     let content = record.content();
-    let type_name = header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
+    let type_name =
+        header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
     let type_name = if header.kind == Kind::Refusal { format!("refused {type_name}") } else { type_name };
     let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default();
     Row {
@@ -57,7 +58,8 @@ fn summary(content: &Value) -> String {
         parts.push(if status == "ok" { "ok".to_owned() } else { format!("FAIL {}", quote::escape(status)) });
     }
     if let Some(calls) = at("action", "calls").and_then(Value::as_array) {
-        let tools = calls.iter().filter_map(|call| call.get("tool").and_then(Value::as_str)).map(quote::escape);
+        let tools =
+            calls.iter().filter_map(|call| call.get("tool").and_then(Value::as_str)).map(quote::escape);
         parts.push(tools.collect::<Vec<_>>().join(", "));
     } else if let Some(tool) = at("action", "tool").and_then(Value::as_str) {
         parts.push(quote::escape(tool));
@@ -73,7 +75,8 @@ fn summary(content: &Value) -> String {
     if parts.is_empty() {
         let anomaly = content.get("anomalies").and_then(Value::as_array).and_then(|list| list.get(0));
         let kind = anomaly.and_then(|anomaly| anomaly.get("kind")).and_then(Value::as_str).map(quote::escape);
-        let message = anomaly.and_then(|anomaly| anomaly.get("message")).and_then(Value::as_str).map(quote::quoted);
+        let message =
+            anomaly.and_then(|anomaly| anomaly.get("message")).and_then(Value::as_str).map(quote::quoted);
         parts.extend(kind.into_iter().chain(message));
     }
     parts.join(" ")

@@ -86,7 +86,10 @@ mod tests {
 
     #[test]
     fn nothing_that_acts_gets_through() {
-        assert_eq!(escape("a\x1b[31mb\u{202e}c\nd\u{9b}e\u{200b}"), "a\\x1b[31mb\\u{202e}c\\nd\\x9be\\u{200b}");
+        assert_eq!(
+            escape("a\x1b[31mb\u{202e}c\nd\u{9b}e\u{200b}"),
+            "a\\x1b[31mb\\u{202e}c\\nd\\x9be\\u{200b}"
+        );
         assert_eq!(quoted("say \"hi\"\\"), "\"say \\\"hi\\\"\\\\\"");
         for code in 0..=0x10ffffu32 {
             let Some(c) = char::from_u32(code) else { continue };

@@ -19,7 +19,8 @@ pub struct Changed {
 
 /// Lists what a transition wrote, each place once, in order of first writing.
 pub fn changes(record: &Record, before: &Value, after: &Value) -> Vec<Changed> {
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default();
+    let delta =
+        record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default();
     let mut found: Vec<Changed> = Vec::new();
     for path in delta.paths() {
         if found.iter().any(|changed| changed.path == *path) {

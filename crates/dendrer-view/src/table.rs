@@ -68,11 +68,15 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_only_a_width_cuts() {
-        let mut table = Table::new(&[("tick", Align::Right), ("type", Align::Left), ("summary", Align::Left)]);
+        let mut table =
+            Table::new(&[("tick", Align::Right), ("type", Align::Left), ("summary", Align::Left)]);
         table.row(vec!["1".into(), "plan.update".into(), "short".into()]);
         table.row(vec!["10".into(), "x".into(), "a longer summary".into()]);
         let (lines, cut) = table.lines(None);
-        assert_eq!(lines, ["tick  type         summary", "   1  plan.update  short", "  10  x            a longer summary"]);
+        assert_eq!(
+            lines,
+            ["tick  type         summary", "   1  plan.update  short", "  10  x            a longer summary"]
+        );
         assert!(!cut);
         let (lines, cut) = table.lines(Some(26));
         assert_eq!(lines[2], "  10  x            a lo...");

@@ -37,14 +37,22 @@ pub fn run_lines(report: &Report, run: &RunReport) -> Vec<String> {
             short(line.tip)
         )),
         Some(first) => {
-            let at = first.tick.map_or_else(|| "beside the chain".to_owned(), |tick| format!("at tick {tick}"));
-            lines.push(format!("chain      FAIL  {at} of {}   {}", line.tick, count(findings as u64, "finding", "findings")));
+            let at =
+                first.tick.map_or_else(|| "beside the chain".to_owned(), |tick| format!("at tick {tick}"));
+            lines.push(format!(
+                "chain      FAIL  {at} of {}   {}",
+                line.tick,
+                count(findings as u64, "finding", "findings")
+            ));
         }
     }
     match &run.replay {
         None => {}
-        Some(Ok(ticks)) => lines.push(format!("replay     OK    {ticks} of {ticks} states reproduced by the recorded reducer")),
-        Some(Err(error)) => lines.push(format!("replay     FAIL  {}", crate::quote::escape(&error.to_string()))),
+        Some(Ok(ticks)) => lines
+            .push(format!("replay     OK    {ticks} of {ticks} states reproduced by the recorded reducer")),
+        Some(Err(error)) => {
+            lines.push(format!("replay     FAIL  {}", crate::quote::escape(&error.to_string())))
+        }
     }
     lines
 }
@@ -73,11 +81,14 @@ pub fn to_json(report: &Report) -> Value {
             ("witnesses", texts(&report.witnesses)),
             ("not_checked", texts(&report.not_checked)),
             ("records", Value::from(report.records)),
-            ("log", Value::record([
-                ("size", Value::from(report.log.0)),
-                ("root", Value::from(report.log.1)),
-                ("signed", Value::from(report.signed)),
-            ])),
+            (
+                "log",
+                Value::record([
+                    ("size", Value::from(report.log.0)),
+                    ("root", Value::from(report.log.1)),
+                    ("signed", Value::from(report.signed)),
+                ]),
+            ),
             ("items", Value::array(report.runs.iter().map(run_json))),
             ("findings", Value::array(report.findings.iter().map(finding_json))),
             ("findings_left_out", Value::from(report.findings_left_out as u64)),

@@ -26,7 +26,8 @@ use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|part| part == name);
-    let dir = tempfile::tempdir_in(std::env::var_os("BENCH_DIR").unwrap_or_else(|| "target".into())).expect("a directory");
+    let dir = tempfile::tempdir_in(std::env::var_os("BENCH_DIR").unwrap_or_else(|| "target".into()))
+        .expect("a directory");
     if wanted("record") {
         record(dir.path());
     }
@@ -62,7 +63,12 @@ struct Floor {
 fn floor(dir: &Path, steps: usize, sync_every: usize) -> Floor {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/floor.py");
     let file = dir.join("floor.jsonl");
-    let output = Command::new("python3").arg(script).arg(&file).arg(steps.to_string()).arg(sync_every.to_string()).output();
+    let output = Command::new("python3")
+        .arg(script)
+        .arg(&file)
+        .arg(steps.to_string())
+        .arg(sync_every.to_string())
+        .output();
     let output = output.expect("python3 runs");
     let value = dendrer_object::json::parse_door(&output.stdout).expect("the floor prints JSON");
     let number = |name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
@@ -71,7 +77,8 @@ fn floor(dir: &Path, steps: usize, sync_every: usize) -> Floor {
 
 /// Steps of 1 KB: a call of a stub model with its answer, unique, made before the clock starts.
 fn intents(count: usize) -> Vec<Intent> {
-    const WORDS: [&str; 10] = ["alpha", "route", "storm", "hotel", "price", "train", "plan", "check", "allow", "result"];
+    const WORDS: [&str; 10] =
+        ["alpha", "route", "storm", "hotel", "price", "train", "plan", "check", "allow", "result"];
     let mut state = 1u64;
     let mut word = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -88,7 +95,11 @@ fn intents(count: usize) -> Vec<Intent> {
                 text.truncate(size);
                 text
             };
-            let params = Value::record([("model", Value::from("stub")), ("n", Value::from(n as u64)), ("prompt", Value::from(text(420)))]);
+            let params = Value::record([
+                ("model", Value::from("stub")),
+                ("n", Value::from(n as u64)),
+                ("prompt", Value::from(text(420))),
+            ]);
             let result = Value::record([("output", Value::from(text(450))), ("status", Value::from("ok"))]);
             Intent::new("action.result".parse().expect("a type"), "agent")
                 .by_runtime()
@@ -136,7 +147,12 @@ fn record(dir: &Path) {
             let all = cpu() - before;
             let us = |time: Duration| time.as_secs_f64() * 1e6 / 20_000.0;
             ratios.push(us(recorded) / floor.cpu_us);
-            line = format!("{:.1} us, with the index {:.1} us, floor {:.1} us", us(recorded), us(all), floor.cpu_us);
+            line = format!(
+                "{:.1} us, with the index {:.1} us, floor {:.1} us",
+                us(recorded),
+                us(all),
+                floor.cpu_us
+            );
         }
         println!("  groups of {group:>3}: ratio {:.2}   (last round: {line})", median(ratios));
     }
@@ -208,7 +224,8 @@ fn verification(dir: &Path) {
             }
             for (index, field) in body.fields().iter().enumerate() {
                 let salt = body.salt(index).expect("a seed gives salts");
-                preimages.push(disclosure(&salt, &field.pointer, body.text(field).expect("open")).into_bytes());
+                preimages
+                    .push(disclosure(&salt, &field.pointer, body.text(field).expect("open")).into_bytes());
             }
             preimages.push([b"dendrer/record/v1\n", record.header_text()].concat());
             preimages.push([b"\0", &record.entry()[..]].concat());
@@ -228,18 +245,26 @@ fn verification(dir: &Path) {
         let verifying = begin.elapsed();
         assert_eq!(report.verdict, verify::Verdict::Intact, "{:?}", report.findings);
         ratios.push(verifying.as_secs_f64() / hashing.as_secs_f64());
-        println!("  {:.1} us a record; hashing {:.1} us", verifying.as_secs_f64() * 1e6 / 20_001.0, hashing.as_secs_f64() * 1e6 / 20_001.0);
+        println!(
+            "  {:.1} us a record; hashing {:.1} us",
+            verifying.as_secs_f64() * 1e6 / 20_001.0,
+            hashing.as_secs_f64() * 1e6 / 20_001.0
+        );
     }
     println!("  ratio {:.2}", median(ratios));
     black_box(leaf_hash(b""));
 }
 
 fn delta() {
-    println!("committing a 200-byte delta on a 10 MB object of 100,000 keys against a 10 KB one (limit: 3.00)");
+    println!(
+        "committing a 200-byte delta on a 10 MB object of 100,000 keys against a 10 KB one (limit: 3.00)"
+    );
     let measure = |keys: u64| {
         let state = Value::record([(
             "big",
-            Value::Object((0..keys).map(|n| (format!("key-{n:06}").into(), Value::from("v".repeat(88)))).collect()),
+            Value::Object(
+                (0..keys).map(|n| (format!("key-{n:06}").into(), Value::from("v".repeat(88)))).collect(),
+            ),
         )]);
         let start = Start { state, ..Start::new("bench".parse().expect("a name")) };
         let inputs = |n: u64| Inputs { clock: Timestamp::from_ms(n), seed: Seed([n as u8; 16]) };

@@ -90,7 +90,8 @@ pub fn bisect(trace: &Trace<'_>, query: &Query) -> Result<Report, Error> {
     };
     if query.scan {
         let verdicts = judge.turns(from, to, Candidates::Every)?.turns;
-        report.scan = Some(verdicts.iter().find(|(_, verdict)| *verdict == Verdict::Violation).map(|(tick, _)| *tick));
+        report.scan =
+            Some(verdicts.iter().find(|(_, verdict)| *verdict == Verdict::Violation).map(|(tick, _)| *tick));
     }
     if let Some((tick, why)) = uncertain(&[&report.low, &report.high]) {
         report.outcome = Outcome::Uncertain(tick, why);
@@ -210,7 +211,8 @@ impl Judge<'_, '_> {
         self.trace.moments(first, last, &mut |moment, record| {
             let delta = record.and_then(|record| record.body().value("/delta"));
             let is_first = moment.tick == first;
-            if is_first || all || delta.is_some_and(|delta| touches(&delta, self.predicate.expr().read_set())) {
+            if is_first || all || delta.is_some_and(|delta| touches(&delta, self.predicate.expr().read_set()))
+            {
                 judged += u64::from(!is_first);
                 let verdict = self.verdict(moment);
                 if found.last_key_value().is_none_or(|(_, last)| *last != verdict) {

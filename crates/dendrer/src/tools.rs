@@ -82,7 +82,13 @@ impl<'t> Executor<'t> {
     }
 
     /// Makes a call for the request that is about to be, or was, committed at `tick`.
-    pub fn call(&mut self, tick: u64, index: u64, tool: &str, params: &Value) -> Result<Value, MissingAnswer> {
+    pub fn call(
+        &mut self,
+        tick: u64,
+        index: u64,
+        tool: &str,
+        params: &Value,
+    ) -> Result<Value, MissingAnswer> {
         match self {
             Executor::Live(call) => Ok(call(tool, params)),
             Executor::Replay(answers) => {
@@ -111,9 +117,11 @@ fn calls(tick: u64, content: &Value) -> Vec<CallKey> {
 /// Finds the open call that a result answers. A result that names another tool or other parameters than any open
 /// call answers none of them: a wrong answer would be worse than a missing one.
 fn answered(open: &[(Digest, CallKey)], links: &[Link], content: &Value) -> Option<usize> {
-    let caused_by = |request: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *request);
+    let caused_by =
+        |request: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *request);
     let is_linked = open.iter().any(|(request, _)| caused_by(request));
-    let named = content.get("action").and_then(|action| Some((action.get("tool")?.as_str()?, action.get("params"))));
+    let named =
+        content.get("action").and_then(|action| Some((action.get("tool")?.as_str()?, action.get("params"))));
     let same = |key: &CallKey| match named {
         Some((tool, params)) => {
             key.tool == tool && params.is_none_or(|params| key.params == params_digest(params))
@@ -155,8 +163,10 @@ mod tests {
         drop(recorder);
         let trace = Trace::open(&store, &run).unwrap();
         let Executor::Replay(answers) = Executor::replay(&trace).unwrap() else { panic!() };
-        let found: Vec<_> = answers.iter().map(|(key, value)| (key.tick, key.index, value.to_string())).collect();
-        let found: Vec<_> = found.iter().map(|(tick, index, value)| (*tick, *index, value.as_str())).collect();
+        let found: Vec<_> =
+            answers.iter().map(|(key, value)| (key.tick, key.index, value.to_string())).collect();
+        let found: Vec<_> =
+            found.iter().map(|(tick, index, value)| (*tick, *index, value.as_str())).collect();
         assert_eq!(found, expected);
     }
 
@@ -164,7 +174,9 @@ mod tests {
     const ASK_TWICE: &str = r#"{"type":"action.request","action":{"calls":[{"tool":"t"},{"tool":"t"}]}}"#;
 
     fn answer(action: &str, output: u64) -> String {
-        format!(r#"{{"type":"action.result","author":"runtime",{action}"result":{{"output":{output},"status":"ok"}}}}"#)
+        format!(
+            r#"{{"type":"action.result","author":"runtime",{action}"result":{{"output":{output},"status":"ok"}}}}"#
+        )
     }
 
     #[test]
@@ -188,7 +200,10 @@ mod tests {
         let named = r#""action":{"tool":"t","params":{"n":1}},"#;
         let other = r#"{"type":"action.request","action":{"tool":"u"}}"#;
         check(&[(other, None), (ASK, None), (&answer(named, 7), None)], &[(2, 0, "7")]);
-        check(&[(ASK_TWICE, None), (&answer("", 1), None), (&answer("", 2), None)], &[(1, 0, "1"), (1, 1, "2")]);
+        check(
+            &[(ASK_TWICE, None), (&answer("", 1), None), (&answer("", 2), None)],
+            &[(1, 0, "1"), (1, 1, "2")],
+        );
     }
 
     #[test]

@@ -228,7 +228,9 @@ impl<'s> Trace<'s> {
         let owner = self.owner(tick.max(1)).or_else(|_| self.owner(self.tip()))?;
         let snapshot = match self.store.snapshot(owner, tick) {
             // A snapshot is derived: one that cannot be read, or does not fit, is as good as none.
-            Ok(Some((at, bytes))) if kept.as_ref().is_none_or(|kept| kept.tick < at) => self.check_snapshot(at, &bytes)?,
+            Ok(Some((at, bytes))) if kept.as_ref().is_none_or(|kept| kept.tick < at) => {
+                self.check_snapshot(at, &bytes)?
+            }
             _ => None,
         };
         match snapshot.or(kept) {
@@ -303,7 +305,8 @@ impl Moment {
         let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
             let pair = pair.as_array()?;
             let head = pair.get(1)?;
-            let head = AgentHead { seq: head.get("seq")?.as_u64()?, id: head.get("id")?.as_str()?.parse().ok()? };
+            let head =
+                AgentHead { seq: head.get("seq")?.as_u64()?, id: head.get("id")?.as_str()?.parse().ok()? };
             Some((Arc::from(pair.get(0)?.as_str()?), head))
         });
         Some(Moment {
@@ -318,7 +321,16 @@ impl Moment {
 
     /// Takes the run up again for writing, from here.
     pub fn head(&self, start: &Record, run: &RunName) -> Result<Head, Error> {
-        Ok(Head::at_moment(start, run.clone(), self.tick, self.id, self.ts, self.state.clone(), self.counters.clone(), self.agents.clone())?)
+        Ok(Head::at_moment(
+            start,
+            run.clone(),
+            self.tick,
+            self.id,
+            self.ts,
+            self.state.clone(),
+            self.counters.clone(),
+            self.agents.clone(),
+        )?)
     }
 }
 
@@ -329,7 +341,8 @@ pub(crate) fn read(store: &dyn Store, position: u64) -> Result<Record, Error> {
 
 /// Says that there is no such run, and which one may have been meant.
 pub(crate) fn no_run(store: &dyn Store, run: &RunName) -> Error {
-    let names: Vec<RunName> = store.runs(0, 10_000).unwrap_or_default().into_iter().map(|run| run.name).collect();
+    let names: Vec<RunName> =
+        store.runs(0, 10_000).unwrap_or_default().into_iter().map(|run| run.name).collect();
     let near = nearest(run.as_str(), names.iter().map(RunName::as_str));
     Error::NoRun { run: run.to_string(), near: near.and_then(|near| near.parse().ok()) }
 }

@@ -137,7 +137,9 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
     let here = opened.bundle.records.len() as u64;
     if here < opened.bundle.size {
         let left_out = opened.bundle.size - here;
-        checker.not_checked.push(format!("{left_out} other records of the same log, which the bundle leaves out"));
+        checker
+            .not_checked
+            .push(format!("{left_out} other records of the same log, which the bundle leaves out"));
     }
     checker.finish()
 }
@@ -182,7 +184,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn found(&mut self, code: &'static str, entry: Option<(u64, &Entry)>, sides: Option<(String, String)>, message: String) {
+    fn found(
+        &mut self,
+        code: &'static str,
+        entry: Option<(u64, &Entry)>,
+        sides: Option<(String, String)>,
+        message: String,
+    ) {
         let run = entry.and_then(|(_, entry)| entry.run.clone());
         let count = self.faulty.entry(run.clone()).or_default();
         *count += 1;
@@ -213,9 +221,9 @@ impl<'a> Checker<'a> {
     /// A fork rests on the beginning of its parent, so that is checked with it.
     fn is_ancestor(&self, run: &RunName) -> bool {
         let wanted = self.options.runs.iter().flatten();
-        wanted.filter_map(|name| Trace::open(self.store, name).ok()).any(|trace| {
-            trace.lineage().iter().any(|(owner, _)| owner == run)
-        })
+        wanted
+            .filter_map(|name| Trace::open(self.store, name).ok())
+            .any(|trace| trace.lineage().iter().any(|(owner, _)| owner == run))
     }
 
     /// Opens every record that was asked for, in the order of the log, and folds every entry into the tree.
@@ -285,7 +293,8 @@ impl<'a> Checker<'a> {
         });
         let read = self.store.get(position);
         let Some(entry) = entry else {
-            let why = read.err().map_or_else(|| "its entry cannot be read".to_owned(), |error| error.to_string());
+            let why =
+                read.err().map_or_else(|| "its entry cannot be read".to_owned(), |error| error.to_string());
             self.found("E0305", None, None, format!("the record at position {position}: {why}"));
             return Ok(());
         };
@@ -293,7 +302,9 @@ impl<'a> Checker<'a> {
         match read {
             Ok(Some(record)) => self.take(position, &entry, Some(&record)),
             Ok(None) => self.damaged(position, &entry, &StoreError::NoPosition(position)),
-            Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => self.damaged(position, &entry, &error),
+            Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => {
+                self.damaged(position, &entry, &error)
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -326,7 +337,9 @@ impl<'a> Checker<'a> {
             match self.store.get(position) {
                 Ok(Some(record)) => self.take(position, &entry, Some(&record)),
                 Ok(None) => self.damaged(position, &entry, &StoreError::NoPosition(position)),
-                Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => self.damaged(position, &entry, &error),
+                Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => {
+                    self.damaged(position, &entry, &error)
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -335,7 +348,9 @@ impl<'a> Checker<'a> {
 
     fn damaged(&mut self, position: u64, entry: &Entry, error: &StoreError) {
         let sides = match error {
-            StoreError::Damaged(damage) | StoreError::Lost(damage) => Some((damage.expected.clone(), damage.found.clone())),
+            StoreError::Damaged(damage) | StoreError::Lost(damage) => {
+                Some((damage.expected.clone(), damage.found.clone()))
+            }
             _ => None,
         };
         self.found(error.code(), Some((position, entry)), sides, error.to_string());
@@ -361,7 +376,12 @@ impl<'a> Checker<'a> {
             self.take(position, entry, record.as_ref());
         }
         if opened.root.is_none() {
-            self.found("E0303", None, None, "entries and subtrees do not make a log of the claimed size".to_owned());
+            self.found(
+                "E0303",
+                None,
+                None,
+                "entries and subtrees do not make a log of the claimed size".to_owned(),
+            );
         }
     }
 
@@ -405,11 +425,16 @@ impl<'a> Checker<'a> {
         let Some(checkpoint) = self.open_note(note) else { return };
         let size = self.store.tree().size;
         if checkpoint.size() > size {
-            let message = format!("a checkpoint was signed for {} records, and the log has {size}", checkpoint.size());
+            let message =
+                format!("a checkpoint was signed for {} records, and the log has {size}", checkpoint.size());
             self.found("E0307", None, None, message);
             return;
         }
-        let root = if checkpoint.size() == 0 { Some(Frontier::new().root()) } else { self.roots.get(&checkpoint.size()).copied() };
+        let root = if checkpoint.size() == 0 {
+            Some(Frontier::new().root())
+        } else {
+            self.roots.get(&checkpoint.size()).copied()
+        };
         if root != Some(checkpoint.root()) {
             let sides = root.map(|root| (checkpoint.root().short(), root.short()));
             self.found("E0303", None, sides, "the log is not the one that was signed".to_owned());
@@ -424,7 +449,12 @@ impl<'a> Checker<'a> {
         let Some(checkpoint) = self.open_note(note) else { return };
         if checkpoint.size() != opened.bundle.size || Some(checkpoint.root()) != opened.root {
             let sides = opened.root.map(|root| (checkpoint.root().short(), root.short()));
-            self.found("E0303", None, sides, "the log of the bundle is not the one that was signed".to_owned());
+            self.found(
+                "E0303",
+                None,
+                sides,
+                "the log of the bundle is not the one that was signed".to_owned(),
+            );
         }
         self.signed = Some(checkpoint.size());
         self.roots.extend(opened.root.map(|root| (opened.bundle.size, root)));
@@ -434,7 +464,12 @@ impl<'a> Checker<'a> {
         let info = self.store.info();
         if let Some(key) = self.options.key.as_ref().filter(|key| **key != info.key) {
             let sides = Some((info.key.to_string(), key.to_string()));
-            self.found("E0308", None, sides, "the log names another key than the one that was given".to_owned());
+            self.found(
+                "E0308",
+                None,
+                sides,
+                "the log names another key than the one that was given".to_owned(),
+            );
         }
         self.key_checked = self.options.key.is_some();
         match Checkpoint::open(note, &info.id.origin(), &info.key) {
@@ -456,13 +491,18 @@ impl<'a> Checker<'a> {
             let Some(line) = self.chains.lines().get(&run).cloned() else {
                 return Err(crate::trace::no_run(self.store, &run));
             };
-            let replay = (self.options.replay && !line.broken).then(|| replay(self.store, &run)).transpose()?;
+            let replay =
+                (self.options.replay && !line.broken).then(|| replay(self.store, &run)).transpose()?;
             runs.push(RunReport { run, line, replay });
         }
         let witnesses = self.witnesses(&runs);
         let verdict = self.verdict(&runs, !witnesses.is_empty());
         let size = self.store.tree().size;
-        let root = if self.frontier.size() == size { Some(self.frontier.root()) } else { self.roots.get(&size).copied() };
+        let root = if self.frontier.size() == size {
+            Some(self.frontier.root())
+        } else {
+            self.roots.get(&size).copied()
+        };
         Ok(Report {
             verdict,
             runs,
@@ -485,22 +525,32 @@ impl<'a> Checker<'a> {
                 None => {
                     let found = runs.first().and_then(|report| report.line.tip);
                     let sides = found.map(|found| (found.to_string(), tip.to_string()));
-                    let message = "the record is consistent with itself, but its tip is not the one that was given";
+                    let message =
+                        "the record is consistent with itself, but its tip is not the one that was given";
                     self.found("E0304", None, sides, message.to_owned());
                 }
             }
         }
         if let Some((size, root)) = self.options.pinned {
             match self.roots.get(&size) {
-                Some(found) if *found == root => agreed.push(format!("the log of {size} records pinned here")),
+                Some(found) if *found == root => {
+                    agreed.push(format!("the log of {size} records pinned here"))
+                }
                 Some(found) => {
                     let sides = Some((root.short(), found.short()));
-                    let message = format!("the log was pinned here at {size} records with another root: there are two histories");
+                    let message = format!(
+                        "the log was pinned here at {size} records with another root: there are two histories"
+                    );
                     self.found("E0307", None, sides, message);
                 }
                 None => {
                     let now = self.store.tree().size;
-                    self.found("E0307", None, None, format!("the log was pinned here at {size} records, and has {now}"));
+                    self.found(
+                        "E0307",
+                        None,
+                        None,
+                        format!("the log was pinned here at {size} records, and has {now}"),
+                    );
                 }
             }
         }
@@ -551,7 +601,12 @@ pub fn replay_with(
     f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
     let closed = |record: &Record| {
-        record.body().fields().iter().find(|field| record.body().text(field).is_none()).map(|field| field.pointer.clone())
+        record
+            .body()
+            .fields()
+            .iter()
+            .find(|field| record.body().text(field).is_none())
+            .map(|field| field.pointer.clone())
     };
     let erased = |tick: u64, pointer: Option<Pointer>| Ok(Err(ReplayError::Erased { tick, pointer }));
     if let Some(pointer) = closed(trace.start()) {
@@ -559,14 +614,20 @@ pub fn replay_with(
     }
     let mut refusals: BTreeMap<Digest, Vec<Record>> = BTreeMap::new();
     for record in trace.beside()? {
-        if let (dendrer_object::record::Kind::Refusal, Some(head)) = (record.header().kind, record.header().head) {
+        if let (dendrer_object::record::Kind::Refusal, Some(head)) =
+            (record.header().kind, record.header().head)
+        {
             refusals.entry(head).or_default().push(record);
         }
     }
     let mut head = Head::at_start(trace.start())?;
     let mut result = Ok(0);
     let mut judge = |head: &Head| -> Result<(), ReplayError> {
-        refusals.remove(&head.id()).into_iter().flatten().try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
+        refusals
+            .remove(&head.id())
+            .into_iter()
+            .flatten()
+            .try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
     };
     if let Err(error) = judge(&head) {
         return Ok(Err(error));

@@ -44,7 +44,8 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     if let Some(expected) = args.expect_onset {
         if found != Some(expected) {
             let found = found.map_or_else(|| "no onset".to_owned(), |tick| format!("tick {tick}"));
-            let failure = Failure::new("E0510", format!("expected the onset at tick {expected}, found {found}"));
+            let failure =
+                Failure::new("E0510", format!("expected the onset at tick {expected}, found {found}"));
             return if out.is_text() { Err(failure) } else { Ok(failure.exit()) };
         }
         return Ok(0);
@@ -73,12 +74,16 @@ fn predicate(args: &Bisect) -> Result<Predicate> {
         return Ok(built_in);
     }
     // A dotted name that is not an expression over the state was meant as a name.
-    let name_like = text.split('.').all(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-' || c == b'/'));
+    let name_like = text.split('.').all(|word| {
+        !word.is_empty()
+            && word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-' || c == b'/')
+    });
     if name_like && text.contains('.') && !text.starts_with("state.") {
         let failure = Failure::new("E0511", format!("there is no predicate {text}"));
         return Err(match dendrer_object::text::nearest(text, BUILT_IN.iter().copied()) {
             Some(near) => failure.note(format!("did you mean {near}?")),
-            None => failure.note(format!("there are {}, or write an expression over state", BUILT_IN.join(" and "))),
+            None => failure
+                .note(format!("there are {}, or write an expression over state", BUILT_IN.join(" and "))),
         });
     }
     Ok(Predicate::condition("expression", text)?)
@@ -88,18 +93,25 @@ fn predicate(args: &Bisect) -> Result<Predicate> {
 fn refusal(args: &Bisect, trace: &Trace<'_>, predicate: &Predicate, report: &Report) -> Option<Failure> {
     match &report.outcome {
         Outcome::Recovers(turns) => {
-            let turns: Vec<String> = turns.iter().take(8).map(|(tick, verdict)| format!("tick {tick} {verdict}")).collect();
+            let turns: Vec<String> =
+                turns.iter().take(8).map(|(tick, verdict)| format!("tick {tick} {verdict}")).collect();
             let failure = Failure::new("E0504", "refusing to bisect with a predicate that can recover")
                 .at("turns", turns.join(", "))
                 .note("a wrong tick would look exactly like a right one");
             Some(failure.help(&["dendrer", "bisect", &args.run, "--predicate", "kernel.anomaly_free"]))
         }
         Outcome::Uncertain(tick, why) => {
-            let mut failure = Failure::new("E0509", format!("the predicate cannot be judged at tick {tick} of {}", trace.name()))
-                .at("why", why.clone())
-                .note("uncertain is never taken for ok");
+            let mut failure = Failure::new(
+                "E0509",
+                format!("the predicate cannot be judged at tick {tick} of {}", trace.name()),
+            )
+            .at("why", why.clone())
+            .note("uncertain is never taken for ok");
             if let Some(path) = predicate.expr().read_set().first() {
-                failure = failure.note(format!("say what a missing field means, like: has(state.{}) && ...", path.dotted()));
+                failure = failure.note(format!(
+                    "say what a missing field means, like: has(state.{}) && ...",
+                    path.dotted()
+                ));
             }
             Some(failure)
         }
@@ -107,7 +119,13 @@ fn refusal(args: &Bisect, trace: &Trace<'_>, predicate: &Predicate, report: &Rep
     }
 }
 
-fn text(args: &Bisect, trace: &Trace<'_>, predicate: &Predicate, report: &Report, out: &mut Out) -> Result<()> {
+fn text(
+    args: &Bisect,
+    trace: &Trace<'_>,
+    predicate: &Predicate,
+    report: &Report,
+    out: &mut Out,
+) -> Result<()> {
     for line in head_lines(predicate, report) {
         out.line(line)?;
     }
@@ -119,7 +137,10 @@ fn text(args: &Bisect, trace: &Trace<'_>, predicate: &Predicate, report: &Report
     match &report.outcome {
         Outcome::Onset(tick) => origin(args, trace, *tick, out)?,
         Outcome::Initial => {
-            out.line(format!("ORIGIN (exact)  tick {}  the initial state of the range is in violation", report.low.0))?;
+            out.line(format!(
+                "ORIGIN (exact)  tick {}  the initial state of the range is in violation",
+                report.low.0
+            ))?;
             if report.low.0 == 0 {
                 out.line("  no transition brought it about: the run began with it")?;
             }
@@ -129,11 +150,18 @@ fn text(args: &Bisect, trace: &Trace<'_>, predicate: &Predicate, report: &Report
                 Monotone::ByConstruction => "the predicate cannot recover in between".to_owned(),
                 Monotone::Unknown => "every tick that wrote what it reads was checked".to_owned(),
             };
-            out.line(format!("no violation: tick {} and tick {} are both compliant, and {why}", report.low.0, report.high.0))?;
+            out.line(format!(
+                "no violation: tick {} and tick {} are both compliant, and {why}",
+                report.low.0, report.high.0
+            ))?;
         }
         Outcome::Recovers(turns) => {
             for (tick, verdict) in turns.iter().take(12) {
-                let mark = if *verdict == Verdict::Violation { "FAIL" } else { "OK     <- recovered: binary search could return a wrong tick" };
+                let mark = if *verdict == Verdict::Violation {
+                    "FAIL"
+                } else {
+                    "OK     <- recovered: binary search could return a wrong tick"
+                };
                 out.line(format!("  tick {tick}  {verdict}  {mark}"))?;
             }
             if turns.len() > 12 {
@@ -143,7 +171,8 @@ fn text(args: &Bisect, trace: &Trace<'_>, predicate: &Predicate, report: &Report
         Outcome::Uncertain(..) => {}
     }
     if let Some(found) = report.scan {
-        let word = found.map_or_else(|| "no violation".to_owned(), |tick| format!("first violation at tick {tick}"));
+        let word =
+            found.map_or_else(|| "no violation".to_owned(), |tick| format!("first violation at tick {tick}"));
         out.line(format!("scan       {} ticks judged: {word}", thousands(report.high.0 - report.low.0 + 1)))?;
     }
     Ok(())

@@ -41,9 +41,13 @@ struct Tally {
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {
-        return Err(Failure::new("E0408", "system transitions are made by the kernel alone").note("nothing was committed"));
+        return Err(Failure::new("E0408", "system transitions are made by the kernel alone")
+            .note("nothing was committed"));
     }
-    let name: RunName = args.run.parse().map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
+    let name: RunName = args
+        .run
+        .parse()
+        .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
     let lines = read_lines(&args.file)?;
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&store)?;
@@ -52,11 +56,16 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
     if exists && (args.goal.is_some() || args.state.is_some() || args.policy.is_some()) {
-        return Err(Failure::new("E0106", format!("{name} exists already; --goal, --state and --policy are for a new run")));
+        return Err(Failure::new(
+            "E0106",
+            format!("{name} exists already; --goal, --state and --policy are for a new run"),
+        ));
     }
     let key = keys::find(global.key.as_deref(), store.info())?;
     if key.is_none() {
-        out.say("note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)");
+        out.say(
+            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
+        );
     }
     let mut recorder = match exists {
         true => Recorder::resume(&mut store, &name, Box::new(World::default()))?,
@@ -71,7 +80,11 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     }
     result.map_err(|mut failure| {
         failure.changed = tally.committed + tally.refused > 0;
-        let kept = format!("{} before it {} committed", count(tally.committed, "transition", "transitions"), if tally.committed == 1 { "is" } else { "are" });
+        let kept = format!(
+            "{} before it {} committed",
+            count(tally.committed, "transition", "transitions"),
+            if tally.committed == 1 { "is" } else { "are" }
+        );
         failure.note(kept)
     })?;
     let members = [
@@ -88,7 +101,12 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         Format::Jsonl => out.summary("commit", members)?,
         Format::Text => {
             let dry = if args.dry_run { "nothing was written (dry run): " } else { "" };
-            out.say(format!("{dry}{}, {} refused, {}", count(tally.committed, "transition", "transitions"), tally.refused, count(tally.anomalies, "anomaly", "anomalies")));
+            out.say(format!(
+                "{dry}{}, {} refused, {}",
+                count(tally.committed, "transition", "transitions"),
+                tally.refused,
+                count(tally.anomalies, "anomaly", "anomalies")
+            ));
         }
     }
     Ok(if tally.refused > 0 { 5 } else { 0 })
@@ -96,14 +114,23 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
 
 fn start(args: &Commit, name: RunName) -> Result<Start> {
     let file = |path: &str| -> Result<Value> {
-        let text = std::fs::read(path).map_err(|error| Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string()))?;
-        json::parse_door(&text).map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
+        let text = std::fs::read(path).map_err(|error| {
+            Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
+        })?;
+        json::parse_door(&text)
+            .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
     };
     let policy = match &args.policy {
         None => Vec::new(),
         Some(path) => match file(path)? {
             Value::Array(rules) => rules.iter().cloned().collect(),
-            other => return Err(Failure::new("E0209", format!("a policy is a list of rules, not a {}", other.type_name())).at("file", path.as_str())),
+            other => {
+                return Err(Failure::new(
+                    "E0209",
+                    format!("a policy is a list of rules, not a {}", other.type_name()),
+                )
+                .at("file", path.as_str()));
+            }
         },
     };
     Ok(Start {
@@ -121,7 +148,9 @@ fn read_lines(path: &str) -> Result<Receiver<Line>> {
         "-" => Box::new(std::io::stdin()),
         path => {
             let file = std::fs::File::open(path);
-            Box::new(file.map_err(|error| Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string()))?)
+            Box::new(file.map_err(|error| {
+                Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
+            })?)
         }
     };
     let (send, receive) = sync_channel(GROUP_LINES);
@@ -151,7 +180,13 @@ fn read_lines(path: &str) -> Result<Receiver<Line>> {
     Ok(receive)
 }
 
-fn take_lines(args: &Commit, lines: &Receiver<Line>, recorder: &mut Recorder<'_>, tally: &mut Tally, out: &mut Out) -> Result<()> {
+fn take_lines(
+    args: &Commit,
+    lines: &Receiver<Line>,
+    recorder: &mut Recorder<'_>,
+    tally: &mut Tally,
+    out: &mut Out,
+) -> Result<()> {
     let mut under_way: Option<Submitted> = None;
     let mut failure = None;
     loop {
@@ -219,7 +254,9 @@ fn take_lines(args: &Commit, lines: &Receiver<Line>, recorder: &mut Recorder<'_>
 fn read_intent(args: &Commit, line: Line) -> Result<Option<(u64, usize, Intent)>> {
     let (number, text) = match line {
         Line::Text(number, text) => (number, text),
-        Line::Failed(error) => return Err(Failure::new("E0801", "cannot read the intents").at("cause", error.to_string())),
+        Line::Failed(error) => {
+            return Err(Failure::new("E0801", "cannot read the intents").at("cause", error.to_string()));
+        }
     };
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
@@ -227,7 +264,8 @@ fn read_intent(args: &Commit, line: Line) -> Result<Option<(u64, usize, Intent)>
     let place = |failure: Failure| failure.at("line", number.to_string());
     let parsed = if args.tagged { json::parse_tagged(&text) } else { json::parse_door(&text) };
     let value = parsed.map_err(|error| {
-        let failure = place(Failure::new(error.code(), error.kind.to_string()).at("byte", error.offset.to_string()));
+        let failure =
+            place(Failure::new(error.code(), error.kind.to_string()).at("byte", error.offset.to_string()));
         if error.path.is_empty() { failure } else { failure.at("path", error.path.clone()) }
     })?;
     let mut intent = Intent::from_value(&value, args.agent.as_deref()).map_err(|error| {
@@ -258,7 +296,11 @@ fn acknowledge(records: Vec<Record>, tally: &mut Tally, out: &mut Out) -> Result
             }
             _ => item(&record, "begun"),
         };
-        tally.anomalies += record.body().value("/anomalies").and_then(|list| list.as_array().map(|list| list.len() as u64)).unwrap_or(0);
+        tally.anomalies += record
+            .body()
+            .value("/anomalies")
+            .and_then(|list| list.as_array().map(|list| list.len() as u64))
+            .unwrap_or(0);
         match out.format() {
             Format::Json => tally.items.push(item),
             Format::Jsonl => out.item(&item)?,
@@ -287,12 +329,17 @@ fn text(record: &Record, out: &mut Out) -> Result<()> {
     let name = header.type_name.as_ref().map(|name| name.to_string()).unwrap_or_default();
     match (header.kind, header.tick) {
         (Kind::Transition, Some(tick)) => {
-            let noted = record.body().value("/anomalies").map(|list| format!("   WARN {}", quote::value(&list))).unwrap_or_default();
+            let noted = record
+                .body()
+                .value("/anomalies")
+                .map(|list| format!("   WARN {}", quote::value(&list)))
+                .unwrap_or_default();
             out.line(format!("tick {tick}  {}  {name}{noted}", record.id()))
         }
         (Kind::Refusal, _) => {
             let reason = record.body().value("/reason").unwrap_or(Value::Null);
-            let part = |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+            let part =
+                |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
             let line = format!("refused  {}  {name}  {} {}", record.id(), part("code"), part("message"));
             let line = out.paint(Style::Bad, &line);
             out.line(line)

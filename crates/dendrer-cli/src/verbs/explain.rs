@@ -13,7 +13,8 @@ pub(crate) fn run(args: &Explain, out: &mut Out) -> Result {
     let wanted = wanted.to_uppercase();
     let Some(code) = find(&wanted) else {
         let near = dendrer_object::text::nearest(&wanted, CODES.iter().map(|code| code.code));
-        let failure = Failure::new("E0109", format!("there is no code {wanted}")).help(&["dendrer", "explain"]);
+        let failure =
+            Failure::new("E0109", format!("there is no code {wanted}")).help(&["dendrer", "explain"]);
         return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
     };
     if out.is_text() {
@@ -36,7 +37,9 @@ fn list(out: &mut Out) -> Result {
             }
             out.line(format!("{} of {} codes", CODES.len(), CODES.len()))?;
         }
-        Format::Json => out.document(&document("explain", [("items", Value::array(CODES.iter().map(item)))]))?,
+        Format::Json => {
+            out.document(&document("explain", [("items", Value::array(CODES.iter().map(item)))]))?
+        }
         Format::Jsonl => {
             for code in CODES {
                 out.item(&item(code))?;

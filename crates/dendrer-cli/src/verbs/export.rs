@@ -28,7 +28,9 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         None => out.bytes(&bytes)?,
         Some(path) => {
             write_whole(Path::new(path), &bytes).map_err(|error| {
-                Failure::new("E0801", format!("cannot write {path}")).at("cause", error.to_string()).note("nothing half-written is left")
+                Failure::new("E0801", format!("cannot write {path}"))
+                    .at("cause", error.to_string())
+                    .note("nothing half-written is left")
             })?;
             out.say(format!("wrote {} bytes to {}", bytes.len(), quote::escape(path)));
             if args.format == ExportFormat::Bundle {
@@ -59,7 +61,15 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(Failure::new("E0601", "a bundle is a whole already: copy the file"));
     }
-    let withheld: Vec<Pointer> = args.withhold.iter().map(|text| text.parse().map_err(|error: dendrer_object::pointer::PointerError| Failure::new("E0106", error.to_string()))).collect::<Result<_>>()?;
+    let withheld: Vec<Pointer> = args
+        .withhold
+        .iter()
+        .map(|text| {
+            text.parse().map_err(|error: dendrer_object::pointer::PointerError| {
+                Failure::new("E0106", error.to_string())
+            })
+        })
+        .collect::<Result<_>>()?;
     let mut store = open::write_store(global)?;
     let mut names: Vec<RunName> = Vec::new();
     for rev in revs {
@@ -76,14 +86,20 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
     };
     let note = match note {
         Some(note) => note,
-        None => store.checkpoint()?.ok_or_else(|| Failure::new("E0804", "the key of the log is not here, and nothing was signed yet"))?,
+        None => store.checkpoint()?.ok_or_else(|| {
+            Failure::new("E0804", "the key of the log is not here, and nothing was signed yet")
+        })?,
     };
     let mut bundle = dendrer::bundle::export(&store, &names, &note)?;
     if !withheld.is_empty() {
         let positions: Vec<u64> = bundle.positions().map(|(position, _)| position).collect();
         for (sealed, position) in bundle.records.iter_mut().zip(positions) {
             if let Some(record) = store.get(position)? {
-                let touched = record.body().fields().iter().any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
+                let touched = record
+                    .body()
+                    .fields()
+                    .iter()
+                    .any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
                 if touched {
                     *sealed = Sealed::of(&record.without(&withheld));
                 }
@@ -102,7 +118,9 @@ fn events(global: &Global, revs: &[Rev]) -> Result<Vec<u8>> {
         let mut previous = trace.at(0)?.state;
         trace.moments(0, trace.tip(), &mut |moment, record| {
             if let Some(record) = record {
-                bytes.extend_from_slice(quote::json(&event(&trace, record, &previous, &moment.state)).as_bytes());
+                bytes.extend_from_slice(
+                    quote::json(&event(&trace, record, &previous, &moment.state)).as_bytes(),
+                );
                 bytes.push(b'\n');
             }
             previous = moment.state.clone();
@@ -117,10 +135,15 @@ fn event(trace: &Trace<'_>, record: &Record, before: &Value, after: &Value) -> V
     let content = record.content();
     let member = |name: &str| content.get(name).cloned().unwrap_or(Value::Null);
     // The paper prints the members of the state that the transition touched, before and after it.
-    let mut touched: Vec<String> = dendrer_view::show::changes(record, before, after).iter().filter_map(|change| change.path.tokens().next().map(|name| name.into_owned())).collect();
+    let mut touched: Vec<String> = dendrer_view::show::changes(record, before, after)
+        .iter()
+        .filter_map(|change| change.path.tokens().next().map(|name| name.into_owned()))
+        .collect();
     touched.sort();
     touched.dedup();
-    let side = |state: &Value| Value::record(touched.iter().filter_map(|name| Some((name.as_str(), state.get(name)?.clone()))));
+    let side = |state: &Value| {
+        Value::record(touched.iter().filter_map(|name| Some((name.as_str(), state.get(name)?.clone()))))
+    };
     let anomalies = content.get("anomalies").cloned().unwrap_or_else(|| Value::array([]));
     Value::record([
         ("tick", Value::from(header.tick)),

@@ -19,7 +19,8 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let dir = Path::new(args.dir.as_deref().or(global.store.as_deref()).unwrap_or("."));
     let path = if dir.ends_with(STORE_DIR) { dir.to_owned() } else { dir.join(STORE_DIR) };
     if path.join("store.json").exists() {
-        return Err(Failure::new("E0110", format!("{} is a store already", path.display())).note("nothing was changed"));
+        return Err(Failure::new("E0110", format!("{} is a store already", path.display()))
+            .note("nothing was changed"));
     }
     let mut id = [0; 16];
     SystemRandom::new().fill(&mut id).map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
@@ -27,7 +28,9 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let (key, key_path) = keys::create(global.key.as_deref(), id)?;
     let verifier = key.verifier_key().clone();
     let made = || -> Result<()> {
-        std::fs::create_dir_all(&path).map_err(|error| Failure::new("E0801", format!("cannot make {}", path.display())).at("cause", error.to_string()))?;
+        std::fs::create_dir_all(&path).map_err(|error| {
+            Failure::new("E0801", format!("cannot make {}", path.display())).at("cause", error.to_string())
+        })?;
         let mut store = Embedded::create(&path, StoreInfo::new(id, verifier.clone()), Options::write())?;
         begin_log(&mut store, &mut World::default())?;
         keys::sign(&mut store, Some(&key))?;
@@ -39,17 +42,23 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         return Err(failure);
     }
     if !out.is_text() {
-        out.document(&document("init", [
-            ("path", Value::from(path.display().to_string())),
-            ("id", Value::from(id.to_string())),
-            ("verifier", Value::from(verifier.to_string())),
-            ("key", Value::from(key_path.display().to_string())),
-        ]))?;
+        out.document(&document(
+            "init",
+            [
+                ("path", Value::from(path.display().to_string())),
+                ("id", Value::from(id.to_string())),
+                ("verifier", Value::from(verifier.to_string())),
+                ("key", Value::from(key_path.display().to_string())),
+            ],
+        ))?;
         return Ok(0);
     }
     out.line(format!("created a store in {}", quote::escape(&path.display().to_string())))?;
     out.line(format!("verifier  {verifier}"))?;
-    out.say(format!("note: the key of its log is in {}, readable by you alone; it is not part of the store", quote::escape(&key_path.display().to_string())));
+    out.say(format!(
+        "note: the key of its log is in {}, readable by you alone; it is not part of the store",
+        quote::escape(&key_path.display().to_string())
+    ));
     out.say("help: echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first");
     Ok(0)
 }

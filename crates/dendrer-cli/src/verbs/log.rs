@@ -35,7 +35,10 @@ impl Filter {
         let type_name = record.header().type_name.as_ref().map(|name| name.as_str());
         let agent = || record.body().value("/agent_id");
         (self.types.is_empty() || self.types.iter().any(|wanted| Some(wanted.as_str()) == type_name))
-            && (self.agents.is_empty() || agent().and_then(|a| a.as_str().map(str::to_owned)).is_some_and(|a| self.agents.contains(&a)))
+            && (self.agents.is_empty()
+                || agent()
+                    .and_then(|a| a.as_str().map(str::to_owned))
+                    .is_some_and(|a| self.agents.contains(&a)))
             && (!self.anomalies || record.body().value("/anomalies").is_some())
             && self.path.as_ref().is_none_or(|path| writes(record, path))
     }
@@ -194,7 +197,10 @@ impl<'o> Writer<'o> {
                 row.confidence_text(),
                 row.summary
             );
-            let line = self.out.width().map_or_else(|| line.trim_end().to_owned(), |width| quote::shorten(line.trim_end(), width));
+            let line = self
+                .out
+                .width()
+                .map_or_else(|| line.trim_end().to_owned(), |width| quote::shorten(line.trim_end(), width));
             let style = if row.tick.is_none() || row.anomalies > 0 { Some(Style::Warn) } else { None };
             let line = style.map_or(line.clone(), |style| self.out.paint(style, &line));
             self.out.line(line)?;
@@ -237,7 +243,8 @@ fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out
         return Err(Failure::new("E0601", "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {
-        return Err(Failure::new("E0106", "--follow has no end, so it has no one document").help(&["dendrer", "log", &args.run, "--follow", "--jsonl"]));
+        return Err(Failure::new("E0106", "--follow has no end, so it has no one document")
+            .help(&["dendrer", "log", &args.run, "--follow", "--jsonl"]));
     }
     let run = rev.run_in(&*store, &[])?;
     let mut next = {

@@ -27,7 +27,8 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
         if head.tick() < from || args.print == PrintChoice::None {
             return ControlFlow::Continue(());
         }
-        let mut item = vec![("tick", Value::from(head.tick())), ("state_root", Value::from(head.state().digest()))];
+        let mut item =
+            vec![("tick", Value::from(head.tick())), ("state_root", Value::from(head.state().digest()))];
         if args.print == PrintChoice::State {
             let value = path.as_ref().map_or(Some(head.state()), |path| path.get(head.state()));
             item.push(("state", value.cloned().unwrap_or(Value::Null)));
@@ -43,7 +44,11 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let made = match &result {
         Ok(ticks) => *ticks,
         Err(ReplayError::Divergence(divergence)) => divergence.tick.saturating_sub(1),
-        Err(ReplayError::Erased { tick, .. } | ReplayError::Delta { tick, .. } | ReplayError::Seal { tick, .. }) => tick.saturating_sub(1),
+        Err(
+            ReplayError::Erased { tick, .. }
+            | ReplayError::Delta { tick, .. }
+            | ReplayError::Seal { tick, .. },
+        ) => tick.saturating_sub(1),
         Err(_) => 0,
     };
     let members = [
@@ -67,7 +72,12 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
         Format::Text => match result {
             Ok(ticks) => {
                 let twice = if args.twice { ", two evaluations each" } else { "" };
-                out.line(format!("replayed   OK    {} of {} of {}, by delta/1{twice}; no model and no tool was called", count(ticks, "tick", "ticks"), trace.tip(), trace.name()))?;
+                out.line(format!(
+                    "replayed   OK    {} of {} of {}, by delta/1{twice}; no model and no tool was called",
+                    count(ticks, "tick", "ticks"),
+                    trace.tip(),
+                    trace.name()
+                ))?;
                 Ok(0)
             }
             Err(error) if args.detect => {
@@ -84,9 +94,15 @@ fn print(out: &mut Out, item: &Value, items: &mut Vec<Value>) -> Result<()> {
         Format::Json => items.push(item.clone()),
         Format::Jsonl => out.item(item)?,
         Format::Text => {
-            let text = |name: &str| item.get(name).map(|value| value.as_str().map_or_else(|| quote::value(value), quote::escape));
+            let text = |name: &str| {
+                item.get(name).map(|value| value.as_str().map_or_else(|| quote::value(value), quote::escape))
+            };
             let state = text("state").map(|state| format!("  {state}")).unwrap_or_default();
-            out.line(format!("{:>6}  {}{state}", text("tick").unwrap_or_default(), text("state_root").unwrap_or_default()))?;
+            out.line(format!(
+                "{:>6}  {}{state}",
+                text("tick").unwrap_or_default(),
+                text("state_root").unwrap_or_default()
+            ))?;
         }
     }
     Ok(())
@@ -96,7 +112,9 @@ fn failure(error: &ReplayError) -> Failure {
     let failure = Failure::new(error.code(), error.to_string());
     match error {
         ReplayError::Divergence(divergence) => {
-            let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+            let side = |value: &Option<Value>| {
+                value.as_ref().map_or_else(|| "nothing".to_owned(), |value| value.to_string())
+            };
             failure
                 .at("tick", divergence.tick.to_string())
                 .at("path", divergence.path.dotted())

@@ -12,25 +12,43 @@ use crate::open;
 use crate::out::{Format, Out};
 
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
-    let rev = args.file.as_deref().map(Rev::parse).transpose()?.unwrap_or(Rev { bundle: None, run: None, pos: None });
+    let rev = args.file.as_deref().map(Rev::parse).transpose()?.unwrap_or(Rev {
+        bundle: None,
+        run: None,
+        pos: None,
+    });
     let source = open::source(global, &rev)?;
     let store = source.store();
     let mut runs = all(store)?;
     let total = runs.len();
     match args.sort {
         RunSort::Updated => runs.sort_by(|a, b| b.head_position.cmp(&a.head_position)),
-        RunSort::Ticks => runs.sort_by(|a, b| b.head.tick.cmp(&a.head.tick).then_with(|| a.name.cmp(&b.name))),
+        RunSort::Ticks => {
+            runs.sort_by(|a, b| b.head.tick.cmp(&a.head.tick).then_with(|| a.name.cmp(&b.name)))
+        }
         RunSort::Name => runs.sort_by(|a, b| a.name.cmp(&b.name)),
     }
     if args.limit > 0 {
         runs.truncate(args.limit);
     }
     let mut items = Vec::new();
-    let mut table = Table::new(&[("name", Align::Left), ("ticks", Align::Right), ("refused", Align::Right), ("stage", Align::Right), ("updated", Align::Left), ("goal", Align::Left)]);
+    let mut table = Table::new(&[
+        ("name", Align::Left),
+        ("ticks", Align::Right),
+        ("refused", Align::Right),
+        ("stage", Align::Right),
+        ("updated", Align::Left),
+        ("goal", Align::Left),
+    ]);
     for run in &runs {
         let start = store.get(run.begin)?.map_or(Value::object(), |record| record.content());
         let item = dendrer_view::runs::to_json(run, &start, forked_from(store, run)?);
-        let text = |name: &str| start.get(name).map(|value| value.as_str().map_or_else(|| quote::value(value), quote::escape)).unwrap_or_default();
+        let text = |name: &str| {
+            start
+                .get(name)
+                .map(|value| value.as_str().map_or_else(|| quote::value(value), quote::escape))
+                .unwrap_or_default()
+        };
         table.row(vec![
             run.name.to_string(),
             run.head.tick.map_or_else(|| "?".to_owned(), thousands),
@@ -43,7 +61,10 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     }
     let shown = runs.len();
     match out.format() {
-        Format::Json => out.document(&document("runs", [("items", Value::array(items)), ("total", Value::from(total as u64))]))?,
+        Format::Json => out.document(&document(
+            "runs",
+            [("items", Value::array(items)), ("total", Value::from(total as u64))],
+        ))?,
         Format::Jsonl => {
             for item in &items {
                 out.item(item)?;

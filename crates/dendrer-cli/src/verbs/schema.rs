@@ -16,19 +16,24 @@ pub(crate) fn run(args: &Schema, out: &mut Out) -> Result {
             }
             out.line(format!("{} of {} schemas", SCHEMAS.len(), SCHEMAS.len()))?;
         } else {
-            out.document(&document("schemas", [("items", Value::array(SCHEMAS.iter().map(|(name, _)| Value::from(*name))))]))?;
+            out.document(&document(
+                "schemas",
+                [("items", Value::array(SCHEMAS.iter().map(|(name, _)| Value::from(*name))))],
+            ))?;
         }
         return Ok(0);
     };
     let Some(text) = find(name) else {
         let near = dendrer_object::text::nearest(name, SCHEMAS.iter().map(|(name, _)| *name));
-        let failure = Failure::new("E0109", format!("there is no schema {name}")).help(&["dendrer", "schema"]);
+        let failure =
+            Failure::new("E0109", format!("there is no schema {name}")).help(&["dendrer", "schema"]);
         return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
     };
     if out.is_text() {
         out.line(text.trim_end())?;
     } else {
-        let value = json::parse_door(text.as_bytes()).map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        let value = json::parse_door(text.as_bytes())
+            .map_err(|error| Failure::new(error.code(), error.to_string()))?;
         out.line(undollar(&value))?;
     }
     Ok(0)

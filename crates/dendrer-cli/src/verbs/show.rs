@@ -37,7 +37,12 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let state = match (&path, state) {
         (Some(path), Some(state)) => {
             let found = path.get(&state).cloned();
-            Some(found.ok_or_else(|| Failure::new("E0104", format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name())))?)
+            Some(found.ok_or_else(|| {
+                Failure::new(
+                    "E0104",
+                    format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name()),
+                )
+            })?)
         }
         (_, state) => state,
     };
@@ -62,7 +67,13 @@ fn raw(record: &Record) -> Value {
     document("record", [("id", Value::from(record.id())), ("header", header), ("content", record.content())])
 }
 
-fn to_json(trace: &Trace<'_>, tick: u64, record: &Record, changed: &[Changed], state: Option<Value>) -> Value {
+fn to_json(
+    trace: &Trace<'_>,
+    tick: u64,
+    record: &Record,
+    changed: &[Changed],
+    state: Option<Value>,
+) -> Value {
     let header = record.header();
     let mut members = vec![
         ("run", Value::from(trace.name().as_str())),
@@ -73,9 +84,12 @@ fn to_json(trace: &Trace<'_>, tick: u64, record: &Record, changed: &[Changed], s
         ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
         ("author", Value::from(header.author.as_str())),
         ("ts", Value::from(header.ts.to_string())),
-        ("links", Value::array(header.links.iter().map(|link| {
-            Value::record([("hash", Value::from(link.hash)), ("rel", Value::from(link.rel.as_str()))])
-        }))),
+        (
+            "links",
+            Value::array(header.links.iter().map(|link| {
+                Value::record([("hash", Value::from(link.hash)), ("rel", Value::from(link.rel.as_str()))])
+            })),
+        ),
         ("content", record.content()),
         ("changes", Value::array(changed.iter().map(Changed::to_json))),
         ("certainty", Value::from(RECORDED)),
@@ -84,7 +98,14 @@ fn to_json(trace: &Trace<'_>, tick: u64, record: &Record, changed: &[Changed], s
     document("show", members)
 }
 
-fn text(global: &Global, args: &Show, tick: u64, record: &Record, changed: &[Changed], out: &mut Out) -> Result<()> {
+fn text(
+    global: &Global,
+    args: &Show,
+    tick: u64,
+    record: &Record,
+    changed: &[Changed],
+    out: &mut Out,
+) -> Result<()> {
     let header = record.header();
     let content = record.content();
     let name = header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
@@ -100,10 +121,13 @@ fn text(global: &Global, args: &Show, tick: u64, record: &Record, changed: &[Cha
     }
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
     let width = out.width();
-    let cut = |text: String| width.map_or(text.clone(), |width| quote::shorten(&text, width.saturating_sub(12)));
+    let cut =
+        |text: String| width.map_or(text.clone(), |width| quote::shorten(&text, width.saturating_sub(12)));
     if let Some(description) = at("intent", "description") {
         let confidence = at("intent", "confidence").and_then(Value::as_f64);
-        let confidence = confidence.map(|value| format!("      confidence {value:.3}   (quantized 0.001)")).unwrap_or_default();
+        let confidence = confidence
+            .map(|value| format!("      confidence {value:.3}   (quantized 0.001)"))
+            .unwrap_or_default();
         out.line(format!("intent      {}{confidence}", cut(quote::value(description))))?;
     }
     if let Some(action) = content.get("action").and_then(Value::as_object) {
@@ -122,8 +146,14 @@ fn text(global: &Global, args: &Show, tick: u64, record: &Record, changed: &[Cha
     }
     if let Some(policy) = content.get("policy") {
         let decision = policy.get("decision").and_then(Value::as_str).unwrap_or("-");
-        let checks = policy.get("checks").map(|checks| format!("   checks {}", quote::value(checks))).unwrap_or_default();
-        let version = policy.get("policy_version").map(|version| format!("   version {}", quote::value(version))).unwrap_or_default();
+        let checks = policy
+            .get("checks")
+            .map(|checks| format!("   checks {}", quote::value(checks)))
+            .unwrap_or_default();
+        let version = policy
+            .get("policy_version")
+            .map(|version| format!("   version {}", quote::value(version)))
+            .unwrap_or_default();
         out.line(format!("policy      {}{checks}{version}", quote::escape(decision)))?;
     }
     for name in ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer"] {

@@ -30,24 +30,36 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
         path.get(&moment.state).cloned()
     };
     let Some(value) = found else {
-        let failure = Failure::new("E0104", format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name()));
-        let names: Vec<String> = moment.state.as_object().map(|state| state.iter().map(|(name, _)| name.to_string()).collect()).unwrap_or_default();
+        let failure = Failure::new(
+            "E0104",
+            format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name()),
+        );
+        let names: Vec<String> = moment
+            .state
+            .as_object()
+            .map(|state| state.iter().map(|(name, _)| name.to_string()).collect())
+            .unwrap_or_default();
         let wanted = path.tokens().next().unwrap_or_default().into_owned();
         return Err(match dendrer_object::text::nearest(&wanted, names.iter().map(String::as_str)) {
-            Some(near) => failure.note(format!("did you mean {near}?")).help(&["dendrer", "state", &args.rev, "--path", near]),
+            Some(near) => failure
+                .note(format!("did you mean {near}?"))
+                .help(&["dendrer", "state", &args.rev, "--path", near]),
             None => failure.help(&["dendrer", "state", &args.rev, "--depth", "1"]),
         });
     };
     if !out.is_text() {
-        out.document(&document("state", [
-            ("run", Value::from(trace.name().as_str())),
-            ("tick", Value::from(tick)),
-            ("window", Value::from(if args.window == WindowChoice::After { "after" } else { "before" })),
-            ("path", Value::from(path.as_str())),
-            ("state_root", Value::from(root)),
-            ("value", value),
-            ("certainty", Value::from(if in_counters { "derived" } else { RECORDED })),
-        ]))?;
+        out.document(&document(
+            "state",
+            [
+                ("run", Value::from(trace.name().as_str())),
+                ("tick", Value::from(tick)),
+                ("window", Value::from(if args.window == WindowChoice::After { "after" } else { "before" })),
+                ("path", Value::from(path.as_str())),
+                ("state_root", Value::from(root)),
+                ("value", value),
+                ("certainty", Value::from(if in_counters { "derived" } else { RECORDED })),
+            ],
+        ))?;
         return Ok(0);
     }
     let mut lines = Vec::new();

@@ -83,7 +83,9 @@ fn parse_tip(text: &str) -> Result<Digest> {
 }
 
 fn parse_key(text: &str) -> Result<VerifierKey> {
-    text.parse().map_err(|error: dendrer_object::note::NoteError| Failure::new("E0308", format!("not a verifier key: {error}")))
+    text.parse().map_err(|error: dendrer_object::note::NoteError| {
+        Failure::new("E0308", format!("not a verifier key: {error}"))
+    })
 }
 
 fn verify_store(global: &Global, revs: &[Rev], options: Options) -> Result<Answer> {
@@ -99,7 +101,10 @@ fn verify_store(global: &Global, revs: &[Rev], options: Options) -> Result<Answe
     // What records cannot show: frames, commit frames, files beside the log.
     let structure = store.verify(&VerifyOptions::default())?;
     for damage in structure.findings {
-        let known = report.findings.iter().any(|finding| finding.position.is_some() && finding.position == damage.place.position);
+        let known = report
+            .findings
+            .iter()
+            .any(|finding| finding.position.is_some() && finding.position == damage.place.position);
         if known {
             continue;
         }
@@ -155,12 +160,24 @@ fn print(answer: &Answer, args: &Verify, out: &mut Out) -> Result<()> {
         let line = out.paint(Style::Bad, &line);
         out.line(line)?;
         if let (Some(stored), Some(computed)) = (&finding.stored, &finding.computed) {
-            out.line(format!("  | stored    {}        computed  {}", quote::escape(stored), quote::escape(computed)))?;
+            out.line(format!(
+                "  | stored    {}        computed  {}",
+                quote::escape(stored),
+                quote::escape(computed)
+            ))?;
         }
         let line_of = report.runs.iter().find(|run| Some(&run.run) == finding.run.as_ref());
         let good = line_of.and_then(|run| run.line.last_good);
         if let (Some(tick), Some(good), Some(line)) = (finding.tick, good, line_of) {
-            let rest = if tick < line.line.tick { format!("    ticks {}..{} rest on tick {tick} and are not trustworthy", tick + 1, line.line.tick) } else { String::new() };
+            let rest = if tick < line.line.tick {
+                format!(
+                    "    ticks {}..{} rest on tick {tick} and are not trustworthy",
+                    tick + 1,
+                    line.line.tick
+                )
+            } else {
+                String::new()
+            };
             out.line(format!("  | last good tick: {good}{rest}"))?;
         }
         out.line(format!("      see: dendrer explain {}", finding.code))?;
@@ -185,8 +202,14 @@ fn print(answer: &Answer, args: &Verify, out: &mut Out) -> Result<()> {
             witnesses => out.line(format!("witnessed by {}", quote::escape(&witnesses.join(", "))))?,
         }
     }
-    if answer.is_bundle && code == 4 && let Some(good) = report.runs.iter().find_map(|run| run.line.last_good) {
-        out.say(format!("help: read what is still sound:   dendrer log {} --to tick {good}", quote::escape(&answer.name)));
+    if answer.is_bundle
+        && code == 4
+        && let Some(good) = report.runs.iter().find_map(|run| run.line.last_good)
+    {
+        out.say(format!(
+            "help: read what is still sound:   dendrer log {} --to tick {good}",
+            quote::escape(&answer.name)
+        ));
     }
     Ok(())
 }

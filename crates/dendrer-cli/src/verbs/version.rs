@@ -13,15 +13,20 @@ pub(crate) fn run(out: &mut Out) -> Result {
     let version = env!("CARGO_PKG_VERSION");
     if out.is_text() {
         out.line(format!("dendrer {version}"))?;
-        out.line(format!("formats   record {FORMAT_VERSION}, bundle 1, store {FORMAT}, kernel {KERNEL_VERSION}"))?;
+        out.line(format!(
+            "formats   record {FORMAT_VERSION}, bundle 1, store {FORMAT}, kernel {KERNEL_VERSION}"
+        ))?;
     } else {
-        out.document(&document("version", [
-            ("version", Value::from(version)),
-            ("record", Value::from(FORMAT_VERSION)),
-            ("bundle", Value::from(1u64)),
-            ("store", Value::from(FORMAT)),
-            ("kernel", Value::from(KERNEL_VERSION)),
-        ]))?;
+        out.document(&document(
+            "version",
+            [
+                ("version", Value::from(version)),
+                ("record", Value::from(FORMAT_VERSION)),
+                ("bundle", Value::from(1u64)),
+                ("store", Value::from(FORMAT)),
+                ("kernel", Value::from(KERNEL_VERSION)),
+            ],
+        ))?;
     }
     Ok(0)
 }

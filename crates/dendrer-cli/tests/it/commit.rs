@@ -15,8 +15,10 @@ fn codes(text: &str) -> Vec<&str> {
 fn intents_become_transitions_and_each_is_acknowledged() {
     let place = Place::with_store();
     let lines = concat!(
-        r#"{"type":"observation.add","agent":"a","confidence":0.5,"delta":[{"set":"/n","value":1}]}"#, "\n\n",
-        r#"{"transition_type":"action.request","agent_id":"a","action":{"tool":"t"}}"#, "\n",
+        r#"{"type":"observation.add","agent":"a","confidence":0.5,"delta":[{"set":"/n","value":1}]}"#,
+        "\n\n",
+        r#"{"transition_type":"action.request","agent_id":"a","action":{"tool":"t"}}"#,
+        "\n",
         r#"{"type":"action.result","author":"runtime","agent":"a","result":{"status":"error"}}"#,
     );
     let ran = place.run_with(&["commit", "--run", "r", "--goal", "g"], lines.as_bytes());
@@ -53,26 +55,50 @@ fn a_run_goes_on_where_it_stands() {
 fn refusals_are_kept_and_end_with_exit_code_5() {
     let place = Place::with_store();
     let lines = concat!(
-        r#"{"type":"plan.update","agent":"a"}"#, "\n",
-        r#"{"type":"kernel.anomaly","agent":"mallory"}"#, "\n",
-        r#"{"type":"policy.decision","agent":"a","policy":{"decision":"allow"}}"#, "\n",
-        r#"{"type":"plan.updte","agent":"a"}"#, "\n",
-        r#"{"type":"plan.update","agent":"a","delta":[{"set":"/policy","value":{}}]}"#, "\n",
-        r#"{"type":"plan.update","agent":"a"}"#, "\n",
+        r#"{"type":"plan.update","agent":"a"}"#,
+        "\n",
+        r#"{"type":"kernel.anomaly","agent":"mallory"}"#,
+        "\n",
+        r#"{"type":"policy.decision","agent":"a","policy":{"decision":"allow"}}"#,
+        "\n",
+        r#"{"type":"plan.updte","agent":"a"}"#,
+        "\n",
+        r#"{"type":"plan.update","agent":"a","delta":[{"set":"/policy","value":{}}]}"#,
+        "\n",
+        r#"{"type":"plan.update","agent":"a"}"#,
+        "\n",
     );
     let ran = place.run_with(&["commit", "--run", "r"], lines.as_bytes());
     assert_eq!(ran.code, 5);
     assert_eq!(codes(&ran.stdout), ["E0401", "E0403", "E0402", "E0405"]);
     assert!(ran.stdout.contains("did you mean plan.update?"));
     let log = place.json(&["log", "r", "--refusals"]).1;
-    let kinds: Vec<String> = log.get("items").unwrap().as_array().unwrap().iter().map(|item| item.get("type").unwrap().as_str().unwrap().to_owned()).collect();
+    let kinds: Vec<String> = log
+        .get("items")
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item.get("type").unwrap().as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(
         kinds,
-        ["plan.update", "kernel.anomaly", "kernel.anomaly", "policy.decision", "plan.updte", "plan.update", "plan.update"]
+        [
+            "plan.update",
+            "kernel.anomaly",
+            "kernel.anomaly",
+            "policy.decision",
+            "plan.updte",
+            "plan.update",
+            "plan.update"
+        ]
     );
     let anomaly = place.json(&["show", "r@2"]).1;
     assert_eq!(anomaly.get("author"), Some(&"kernel".into()));
-    assert_eq!(place.run(&["bisect", "r", "--predicate", "kernel.anomaly_free", "--expect-onset", "2"]).code, 0);
+    assert_eq!(
+        place.run(&["bisect", "r", "--predicate", "kernel.anomaly_free", "--expect-onset", "2"]).code,
+        0
+    );
     assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
     assert_eq!(place.run_with(&["commit", "--run", "r", "--as", "system"], b"").code, 5);
 }
@@ -80,27 +106,50 @@ fn refusals_are_kept_and_end_with_exit_code_5() {
 #[test]
 fn a_bad_line_ends_it_and_what_stood_before_it_counts() {
     let place = Place::with_store();
-    let lines = concat!(r#"{"type":"plan.update"}"#, "\n", r#"{"type":"plan.update","intnet":{}}"#, "\n", r#"{"type":"plan.update"}"#, "\n");
+    let lines = concat!(
+        r#"{"type":"plan.update"}"#,
+        "\n",
+        r#"{"type":"plan.update","intnet":{}}"#,
+        "\n",
+        r#"{"type":"plan.update"}"#,
+        "\n"
+    );
     let ran = place.run_with(&["commit", "--run", "r"], lines.as_bytes());
     assert_eq!(ran.code, 2);
     assert!(ran.stdout.contains("tick 1  ") && !ran.stdout.contains("tick 2  "), "{}", ran.stdout);
-    for part in ["error[E0209]: an intent has no such member; did you mean \"intent\"?", "line     2", "1 transition before it is committed"] {
+    for part in [
+        "error[E0209]: an intent has no such member; did you mean \"intent\"?",
+        "line     2",
+        "1 transition before it is committed",
+    ] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     let (code, error) = {
         let ran = place.run_with(&["commit", "--run", "r", "--json"], b"{\"type\":1}");
         (ran.code, crate::support::parse(&ran.stdout))
     };
-    assert_eq!((code, error.get("code").unwrap().as_str(), error.get("changed").unwrap().as_bool()), (2, Some("E0209"), Some(false)));
+    assert_eq!(
+        (code, error.get("code").unwrap().as_str(), error.get("changed").unwrap().as_bool()),
+        (2, Some("E0209"), Some(false))
+    );
 }
 
 #[test]
 fn a_dry_run_judges_and_writes_nothing() {
     let place = Place::with_store();
-    let lines = concat!(r#"{"type":"plan.update","delta":[{"set":"/n","value":1}]}"#, "\n", r#"{"type":"plan.update","delta":[{"add":"/n","value":1}]}"#, "\n");
+    let lines = concat!(
+        r#"{"type":"plan.update","delta":[{"set":"/n","value":1}]}"#,
+        "\n",
+        r#"{"type":"plan.update","delta":[{"add":"/n","value":1}]}"#,
+        "\n"
+    );
     let ran = place.run_with(&["commit", "--run", "r", "-n"], lines.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.contains("tick 2  ") && !ran.stdout.contains("WARN"), "each line is judged on those before it: {}", ran.stdout);
+    assert!(
+        ran.stdout.contains("tick 2  ") && !ran.stdout.contains("WARN"),
+        "each line is judged on those before it: {}",
+        ran.stdout
+    );
     assert_eq!(place.json(&["runs"]).1.get("total"), Some(&0u64.into()));
 }
 
@@ -108,7 +157,13 @@ fn a_dry_run_judges_and_writes_nothing() {
 #[test]
 fn a_pipe_that_stays_open_is_answered_line_by_line() {
     let place = Place::with_store();
-    let mut child = place.command(&["commit", "--run", "r"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = place
+        .command(&["commit", "--run", "r"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -133,7 +188,12 @@ fn a_pipe_that_stays_open_is_answered_line_by_line() {
 fn a_follower_sees_every_transition_once_and_in_order() {
     let place = Place::with_store();
     place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}");
-    let mut follower = place.command(&["log", "r", "--follow", "--jsonl"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut follower = place
+        .command(&["log", "r", "--follow", "--jsonl"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let stdout = BufReader::new(follower.stdout.take().unwrap());
     let reader = std::thread::spawn(move || {
         let ticks = stdout.lines().map_while(Result::ok).map(|line| {

@@ -28,14 +28,19 @@ fn sigkill_at_two_hundred_points_loses_nothing_that_was_acknowledged() {
         let mut stdin = child.stdin.take().unwrap();
         let feeder = std::thread::spawn(move || {
             for n in 0..3000u64 {
-                let line = format!("{{\"type\":\"plan.update\",\"delta\":[{{\"set\":\"/n\",\"value\":{}}}],\"intent\":{{\"description\":\"{}\"}}}}\n", round * 10_000 + n, "x".repeat((n % 700) as usize));
+                let line = format!(
+                    "{{\"type\":\"plan.update\",\"delta\":[{{\"set\":\"/n\",\"value\":{}}}],\"intent\":{{\"description\":\"{}\"}}}}\n",
+                    round * 10_000 + n,
+                    "x".repeat((n % 700) as usize)
+                );
                 if stdin.write_all(line.as_bytes()).is_err() {
                     return;
                 }
             }
         });
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        let reader = std::thread::spawn(move || stdout.lines().map_while(Result::ok).collect::<Vec<String>>());
+        let reader =
+            std::thread::spawn(move || stdout.lines().map_while(Result::ok).collect::<Vec<String>>());
         std::thread::sleep(Duration::from_micros(500 + (state >> 33) % 40_000));
         child.kill().unwrap();
         let status = child.wait().unwrap();
@@ -43,7 +48,9 @@ fn sigkill_at_two_hundred_points_loses_nothing_that_was_acknowledged() {
         feeder.join().unwrap();
         let lines = reader.join().unwrap();
         // The last line may be cut by the kill; a line is an acknowledgement when it is whole.
-        acknowledged.extend(lines.into_iter().filter(|line| line.contains("\"what\":\"committed\"") && line.ends_with('}')));
+        acknowledged.extend(
+            lines.into_iter().filter(|line| line.contains("\"what\":\"committed\"") && line.ends_with('}')),
+        );
     }
     assert!(killed_while_busy > KILLS / 2, "{killed_while_busy}");
     assert!(!acknowledged.is_empty());
@@ -58,7 +65,11 @@ fn sigkill_at_two_hundred_points_loses_nothing_that_was_acknowledged() {
     for line in &acknowledged {
         let item = dendrer_object::json::parse_tagged(line.as_bytes()).unwrap();
         let tick = item.get("tick").unwrap().as_u64().unwrap();
-        assert_eq!(ids.get(&tick).map(String::as_str), item.get("id").unwrap().as_str(), "tick {tick} was acknowledged");
+        assert_eq!(
+            ids.get(&tick).map(String::as_str),
+            item.get("id").unwrap().as_str(),
+            "tick {tick} was acknowledged"
+        );
     }
     assert_eq!(ids.len() as u64, *ids.keys().last().unwrap(), "ticks have no gaps");
     let verified = place.run(&["verify", "--all", "--replay"]);

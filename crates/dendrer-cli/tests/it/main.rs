@@ -2,6 +2,7 @@
 
 mod commit;
 mod crash;
+mod flips;
 mod output;
 mod support;
 mod tour;

@@ -30,14 +30,17 @@ const READING: &[&[&str]] = &[
 #[test]
 fn nothing_from_a_trace_reaches_the_terminal_raw() {
     let demo = demo();
-    let mut commands: Vec<Vec<String>> = READING.iter().map(|args| args.iter().map(|arg| (*arg).to_owned()).collect()).collect();
+    let mut commands: Vec<Vec<String>> =
+        READING.iter().map(|args| args.iter().map(|arg| (*arg).to_owned()).collect()).collect();
     commands.extend((0..=20).map(|tick| vec!["show".to_owned(), format!("hostile-1@{tick}")]));
     for args in commands {
         for extra in [&[][..], &["--json"], &["--color", "never", "--width", "100"]] {
             let args: Vec<&str> = args.iter().map(String::as_str).chain(extra.iter().copied()).collect();
             let ran = demo.run(&args);
             for text in [&ran.stdout, &ran.stderr] {
-                let raw = text.chars().find(|c| *c != '\n' && (c.is_control() || "\u{202e}\u{202d}\u{200b}\u{2066}\u{feff}".contains(*c)));
+                let raw = text.chars().find(|c| {
+                    *c != '\n' && (c.is_control() || "\u{202e}\u{202d}\u{200b}\u{2066}\u{feff}".contains(*c))
+                });
                 assert_eq!(raw, None, "{args:?}");
                 // A model cannot print a line that looks like our verdict.
                 let fakes = text.lines().filter(|line| line.starts_with("VERIFIED"));
@@ -57,7 +60,14 @@ fn every_verb_prints_exactly_one_document_that_fits_its_schema() {
         let (_, answer) = demo.json(args);
         check_schema(&answer, args);
     }
-    for args in [&["show", "nope@1"][..], &["log", "logistics-run-47", "--from", "tick", "99"], &["explain", "E9999"], &["bisect", "logistics-run-47"], &["show"], &["nonsense"]] {
+    for args in [
+        &["show", "nope@1"][..],
+        &["log", "logistics-run-47", "--from", "tick", "99"],
+        &["explain", "E9999"],
+        &["bisect", "logistics-run-47"],
+        &["show"],
+        &["nonsense"],
+    ] {
         let (code, answer) = demo.json(args);
         assert!(code == 2 || code == 3, "{args:?}: {code}");
         assert_eq!(answer.get("schema").unwrap().as_str(), Some("dendrer.error/1"), "{args:?}");
@@ -74,7 +84,8 @@ fn every_verb_prints_exactly_one_document_that_fits_its_schema() {
 #[test]
 fn streams_are_one_item_a_line_and_a_summary() {
     let ran = demo().run(&["log", "logistics-run-47", "--jsonl"]);
-    let lines: Vec<Value> = ran.stdout.lines().map(|line| json::parse_tagged(line.as_bytes()).unwrap()).collect();
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| json::parse_tagged(line.as_bytes()).unwrap()).collect();
     assert_eq!(lines.len(), 65);
     let summary = lines[64].get("summary").unwrap();
     assert_eq!((summary.get("items"), summary.get("total")), (Some(&64u64.into()), Some(&64u64.into())));
@@ -94,11 +105,17 @@ fn check_schema(answer: &Value, args: &[&str]) {
 
 /// Checks a value against the part of JSON Schema that our schemas use.
 fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
-    let fail = |what: &str| Err(format!("{place}: {what}: {}", value.to_string().chars().take(200).collect::<String>()));
-    if let Some(wanted) = schema.get("const") && wanted != value {
+    let fail = |what: &str| {
+        Err(format!("{place}: {what}: {}", value.to_string().chars().take(200).collect::<String>()))
+    };
+    if let Some(wanted) = schema.get("const")
+        && wanted != value
+    {
         return fail("const");
     }
-    if let Some(allowed) = schema.get("enum") && !allowed.as_array().unwrap().iter().any(|known| known == value) {
+    if let Some(allowed) = schema.get("enum")
+        && !allowed.as_array().unwrap().iter().any(|known| known == value)
+    {
         return fail("enum");
     }
     if let Some(wanted) = schema.get("type").and_then(Value::as_str) {
@@ -120,7 +137,9 @@ fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
             return fail(&format!("required {name}"));
         }
     }
-    for (name, inner) in schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|object| object.iter()) {
+    for (name, inner) in
+        schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|object| object.iter())
+    {
         if let Some(member) = value.get(name) {
             fits(member, inner, &format!("{place}.{name}"))?;
         }
@@ -135,7 +154,12 @@ fn fits(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
 
 #[test]
 fn a_closed_pipe_ends_quietly() {
-    let mut child = demo().command(&["log", "logistics-run-47", "-n", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = demo()
+        .command(&["log", "logistics-run-47", "-n", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     lines.read_line(&mut line).unwrap();
@@ -152,8 +176,14 @@ fn the_same_question_has_the_same_bytes_at_any_width() {
         assert_eq!(demo.run(args).stdout, demo.run(args).stdout, "{args:?}");
     }
     let narrow = demo.run(&["log", "logistics-run-47", "--width", "60"]).stdout;
-    assert!(narrow.lines().any(|line| line.ends_with("...")) && narrow.lines().all(|line| line.chars().count() <= 80));
-    assert!(!demo.run(&["log", "logistics-run-47"]).stdout.contains("...\n"), "nothing is cut where nobody asked");
+    assert!(
+        narrow.lines().any(|line| line.ends_with("..."))
+            && narrow.lines().all(|line| line.chars().count() <= 80)
+    );
+    assert!(
+        !demo.run(&["log", "logistics-run-47"]).stdout.contains("...\n"),
+        "nothing is cut where nobody asked"
+    );
 }
 
 #[test]
@@ -176,10 +206,18 @@ fn colour_follows_the_switches_in_order() {
 fn a_slip_is_met_with_what_was_meant() {
     let demo = demo();
     for (args, code, parts) in [
-        (&["show", "logistics-run-4@22"][..], 3, &["error[E0101]: no run named \"logistics-run-4\"", "did you mean logistics-run-47?"][..]),
+        (
+            &["show", "logistics-run-4@22"][..],
+            3,
+            &["error[E0101]: no run named \"logistics-run-4\"", "did you mean logistics-run-47?"][..],
+        ),
         (&["show", "logistics-run-47@99"], 3, &["logistics-run-47 has ticks 1..64, there is no tick 99"]),
         (&["state", "logistics-run-47@1", "--path", "risk_scor"], 3, &["did you mean risk_score?"]),
-        (&["bisect", "logistics-run-47", "--predicate", "kernel.policy_complaint"], 3, &["did you mean kernel.policy_compliant?"]),
+        (
+            &["bisect", "logistics-run-47", "--predicate", "kernel.policy_complaint"],
+            3,
+            &["did you mean kernel.policy_compliant?"],
+        ),
         (&["bisect", "logistics-run-47", "--predicate", "state.risk_score >"], 2, &["error[E0501]"]),
         (&["bisect", "logistics-run-47", "--predicate", "risk_score > 1"], 2, &["error[E0505]"]),
         (&["explain", "E0310x"], 3, &["error[E0109]"]),
@@ -203,9 +241,17 @@ fn the_examples_of_the_help_work() {
     place.ok(&["demo", "--no-tour"]);
     let dir = place.path().join("dendrer-demo");
     let mut run = 0;
-    for verb in ["commit", "runs", "log", "show", "state", "verify", "replay", "bisect", "export", "explain", "schema", "version"] {
+    for verb in [
+        "commit", "runs", "log", "show", "state", "verify", "replay", "bisect", "export", "explain",
+        "schema", "version",
+    ] {
         let help = place.ok(&[verb, "--help"]);
-        let examples: Vec<&str> = help.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| line.starts_with("  ")).collect();
+        let examples: Vec<&str> = help
+            .lines()
+            .skip_while(|line| *line != "Examples:")
+            .skip(1)
+            .take_while(|line| line.starts_with("  "))
+            .collect();
         assert!(examples.len() >= 2, "{verb}: {help}");
         for example in examples {
             if example.contains("intents.jsonl") {
@@ -213,7 +259,13 @@ fn the_examples_of_the_help_work() {
             }
             let program = env!("CARGO_BIN_EXE_dendrer");
             let script = example.trim().replace("dendrer ", &format!("{program} "));
-            let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(&dir).env("HOME", place.path()).stdin(Stdio::null()).output().unwrap();
+            let output = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .current_dir(&dir)
+                .env("HOME", place.path())
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
             assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
             run += 1;
         }

@@ -46,7 +46,13 @@ impl Place {
     }
 
     pub(crate) fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
-        let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
         let writer = std::thread::spawn(move || {
@@ -74,7 +80,12 @@ impl Place {
 
 fn program(home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dendrer"));
-    command.args(args).env_clear().env("HOME", home).env("TZ", "UTC").env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+        .args(args)
+        .env_clear()
+        .env("HOME", home)
+        .env("TZ", "UTC")
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command
 }
 

@@ -37,8 +37,11 @@ fn each_command_of_the_tour_ends_as_it_says() {
     let place = Place::new();
     let tour = place.ok(&["demo"]);
     let lines: Vec<&str> = tour.lines().collect();
-    let commands: Vec<(usize, &str)> =
-        lines.iter().enumerate().filter_map(|(at, line)| Some((at, line.strip_prefix("  dendrer ")?))).collect();
+    let commands: Vec<(usize, &str)> = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(at, line)| Some((at, line.strip_prefix("  dendrer ")?)))
+        .collect();
     assert_eq!(commands.len(), 5);
     for (at, command) in commands {
         let expected = if lines[at + 1].contains("exit code 4") { 4 } else { 0 };
@@ -55,11 +58,18 @@ fn onsets_are_those_of_the_paper() {
         ("logistics-planner-1", 14, &[32, 16, 8, 12, 14, 13]),
         ("planning-run-12", 1, &[24, 12, 6, 3, 1]),
     ] {
-        let (code, answer) = demo().json(&["bisect", run, "--predicate", "kernel.policy_compliant", "--scan"]);
+        let (code, answer) =
+            demo().json(&["bisect", run, "--predicate", "kernel.policy_compliant", "--scan"]);
         assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(onset)), "{run}");
         assert_eq!(answer.get("scan_onset"), answer.get("onset"), "{run}");
-        let found: Vec<u64> =
-            answer.get("items").unwrap().as_array().unwrap().iter().map(|p| p.get("tick").unwrap().as_u64().unwrap()).collect();
+        let found: Vec<u64> = answer
+            .get("items")
+            .unwrap()
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|p| p.get("tick").unwrap().as_u64().unwrap())
+            .collect();
         assert_eq!(found, probes, "{run}");
     }
 }
@@ -71,7 +81,11 @@ fn a_predicate_that_recovers_is_refused_with_the_turning_ticks() {
     for part in ["tick 14  violation", "tick 17  ok", "tick 22  violation"] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
-    assert!(ran.stderr.contains("error[E0504]: refusing to bisect with a predicate that can recover"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("error[E0504]: refusing to bisect with a predicate that can recover"),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains("note: a wrong tick would look exactly like a right one"));
 }
 
@@ -86,14 +100,45 @@ fn other_outcomes_have_their_own_words_and_codes() {
     assert!(initial.stdout.contains("the initial state of the range is in violation"), "{}", initial.stdout);
     let uncertain = demo.run(&["bisect", "logistics-run-47", "--holds", "state.nope == 1"]);
     assert_eq!(uncertain.code, 6);
-    assert!(uncertain.stderr.contains("error[E0509]") && uncertain.stderr.contains("has(state.nope)"), "{}", uncertain.stderr);
-    let expected = demo.run(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant", "--expect-onset", "21"]);
+    assert!(
+        uncertain.stderr.contains("error[E0509]") && uncertain.stderr.contains("has(state.nope)"),
+        "{}",
+        uncertain.stderr
+    );
+    let expected = demo.run(&[
+        "bisect",
+        "logistics-run-47",
+        "--predicate",
+        "kernel.policy_compliant",
+        "--expect-onset",
+        "21",
+    ]);
     assert_eq!(expected.code, 1);
-    let expected = demo.run(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant", "--expect-onset", "22"]);
+    let expected = demo.run(&[
+        "bisect",
+        "logistics-run-47",
+        "--predicate",
+        "kernel.policy_compliant",
+        "--expect-onset",
+        "22",
+    ]);
     assert_eq!(expected.code, 0);
     let anomaly = demo.json(&["bisect", "logistics-run-47", "--anomaly", "kernel.anomaly"]).1;
     assert_eq!(anomaly.get("onset"), Some(&Value::from(32u64)));
-    let part = demo.json(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant", "--from", "tick", "10", "--to", "tick", "30"]).1;
+    let part = demo
+        .json(&[
+            "bisect",
+            "logistics-run-47",
+            "--predicate",
+            "kernel.policy_compliant",
+            "--from",
+            "tick",
+            "10",
+            "--to",
+            "tick",
+            "30",
+        ])
+        .1;
     assert_eq!(part.get("onset"), Some(&Value::from(22u64)));
 }
 
@@ -137,9 +182,23 @@ fn the_corruption_suite() {
         }
     }
     let (exit, good) = demo.json(&["verify", bundle]);
-    let tip = good.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("tip").unwrap().as_str().unwrap().to_owned();
+    let tip = good
+        .get("items")
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .get(0)
+        .unwrap()
+        .get("tip")
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(exit, 0);
-    assert_eq!(demo.json(&["verify", bundle, "--tip", &tip]).1.get("verdict").unwrap().as_str(), Some("VERIFIED"));
+    assert_eq!(
+        demo.json(&["verify", bundle, "--tip", &tip]).1.get("verdict").unwrap().as_str(),
+        Some("VERIFIED")
+    );
     let rewritten = "corrupt/rewritten.dnd";
     assert_eq!(demo.run(&["verify", rewritten]).code, 0, "a full rewrite with the key is consistent");
     let (exit, answer) = demo.json(&["verify", rewritten, "--tip", &tip]);
@@ -170,7 +229,11 @@ fn reading_verbs_take_a_bundle_and_a_damaged_one_up_to_the_damage() {
     assert_eq!(demo.run(&["log", "tampered.dnd", "--to", "tick", "17"]).code, 0);
     let beyond = demo.run(&["log", "tampered.dnd"]);
     assert_eq!(beyond.code, 4);
-    assert!(beyond.stderr.contains("error[E0301]: tick 18 of logistics-run-47 is damaged"), "{}", beyond.stderr);
+    assert!(
+        beyond.stderr.contains("error[E0301]: tick 18 of logistics-run-47 is damaged"),
+        "{}",
+        beyond.stderr
+    );
 }
 
 #[test]

@@ -38,7 +38,11 @@ fn odd_values_are_kept_with_their_type() {
         (r#"{"\udfff":1}"#, false, r#"{"$object":[[{"$wtf8":"7b-_"},1]]}"#),
         (r#"{"$bytes":"aGk","$":1,"$$x":2}"#, false, r#"{"$$":1,"$$$x":2,"$$bytes":"aGk"}"#),
         (r#"{"$bytes":"aGk"}"#, true, r#"{"$bytes":"aGk"}"#),
-        (r#"{"__proto__":{"a":1},"constructor":null,"a\u0000b":"\u0000"}"#, false, r#"{"__proto__":{"a":1},"a\u0000b":"\u0000","constructor":null}"#),
+        (
+            r#"{"__proto__":{"a":1},"constructor":null,"a\u0000b":"\u0000"}"#,
+            false,
+            r#"{"__proto__":{"a":1},"a\u0000b":"\u0000","constructor":null}"#,
+        ),
         ("-0.0", false, "0"),
     ] {
         let expected = json::parse_tagged(stored.as_bytes()).unwrap();
@@ -74,7 +78,9 @@ fn a_50_mb_string_is_kept_and_one_over_64_mib_is_refused_with_its_path() {
     let text = |size: usize| format!("\"{}\"", "0123456789abcdef".repeat(size / 16)).into_bytes();
     let kept = through_the_program(&place, &text(50_000_000), false).unwrap();
     assert_eq!(kept.as_str().map(str::len), Some(50_000_000));
-    let line = [br#"{"type":"action.result","author":"runtime","result":{"output":"#, &text(64 << 20)[..], b"}}"].concat();
+    let line =
+        [br#"{"type":"action.result","author":"runtime","result":{"output":"#, &text(64 << 20)[..], b"}}"]
+            .concat();
     let ran = place.run_with(&["commit", "--run", "r"], &line);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("error[E0205]") && ran.stderr.contains("/result/output"), "{}", ran.stderr);
@@ -87,7 +93,14 @@ fn an_empty_store_answers_every_question() {
     assert_eq!(place.ok(&["runs"]), "0 of 0 runs\n");
     assert_eq!(place.json(&["runs"]).1.get("items").unwrap().to_string(), "[]");
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
-    for args in [&["log"][..], &["show", "r@1"], &["state", "r@1"], &["replay", "r"], &["bisect", "r", "--holds", "true"], &["export", "r"]] {
+    for args in [
+        &["log"][..],
+        &["show", "r@1"],
+        &["state", "r@1"],
+        &["replay", "r"],
+        &["bisect", "r", "--holds", "true"],
+        &["export", "r"],
+    ] {
         let ran = place.run(args);
         assert_eq!(ran.code, 3, "{args:?}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains("error[E0101]"), "{args:?}: {}", ran.stderr);
@@ -100,7 +113,11 @@ fn outside_a_store_the_way_in_is_named() {
     for args in [&["runs"][..], &["log", "r"], &["verify", "--all"], &["commit", "--run", "r"]] {
         let ran = place.run(args);
         assert_eq!(ran.code, 3, "{args:?}");
-        assert!(ran.stderr.contains("error[E0103]") && ran.stderr.contains("dendrer init") && ran.stderr.contains("dendrer demo"));
+        assert!(
+            ran.stderr.contains("error[E0103]")
+                && ran.stderr.contains("dendrer init")
+                && ran.stderr.contains("dendrer demo")
+        );
     }
 }
 
@@ -142,7 +159,11 @@ fn the_key_is_outside_the_store_and_readable_by_its_owner_alone() {
             stack.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         } else {
             let bytes = std::fs::read(&path).unwrap();
-            assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{}", path.display());
+            assert!(
+                !bytes.windows(secret.len()).any(|window| window == secret.as_bytes()),
+                "{}",
+                path.display()
+            );
         }
     }
     let other = Place::new();

@@ -75,8 +75,14 @@ fn a_forged_type_is_refused_and_put_on_record() {
     let (_, mut head) = start("{}", "[]", Stage::Replay);
     committed(&mut head, 1, r#"{"type":"plan.update","agent":"a"}"#);
     let judged_against = head.id();
-    for (n, name) in ["kernel.anomaly", "run.fork", "bisect.result", "policy.contract_extension"].iter().enumerate() {
-        let refused = refused(&mut head, 10 + n as u64, &format!(r#"{{"type":"{name}","agent":"mallory","intent":{{"description":"x"}}}}"#));
+    for (n, name) in
+        ["kernel.anomaly", "run.fork", "bisect.result", "policy.contract_extension"].iter().enumerate()
+    {
+        let refused = refused(
+            &mut head,
+            10 + n as u64,
+            &format!(r#"{{"type":"{name}","agent":"mallory","intent":{{"description":"x"}}}}"#),
+        );
         assert_eq!(refused.reason.code(), "E0401");
         if n == 0 {
             assert_eq!(refused.refusal.header().head, Some(judged_against));
@@ -119,7 +125,11 @@ fn every_other_refusal_is_a_refusal_alone_and_moves_nothing() {
 #[test]
 fn the_runtime_writes_results_and_decisions_on_the_agents_behalf() {
     let (_, mut head) = start("{}", "[]", Stage::Replay);
-    let record = committed(&mut head, 1, r#"{"type":"policy.decision","author":"runtime","agent":"a","policy":{"decision":"deny"}}"#);
+    let record = committed(
+        &mut head,
+        1,
+        r#"{"type":"policy.decision","author":"runtime","agent":"a","policy":{"decision":"deny"}}"#,
+    );
     assert_eq!(record.header().author, Author::Runtime);
     assert_eq!(record.body().value("/agent_id"), Some("a".into()));
 }
@@ -127,7 +137,11 @@ fn the_runtime_writes_results_and_decisions_on_the_agents_behalf() {
 #[test]
 fn below_stage_2_a_change_that_does_not_fit_is_noted_and_the_state_stays() {
     let (_, mut head) = start(r#"{"n":"text"}"#, "[]", Stage::Replay);
-    let record = committed(&mut head, 1, r#"{"type":"plan.update","anomalies":["mine"],"delta":[{"add":"/n","value":1}]}"#);
+    let record = committed(
+        &mut head,
+        1,
+        r#"{"type":"plan.update","anomalies":["mine"],"delta":[{"add":"/n","value":1}]}"#,
+    );
     assert_eq!(head.state(), &value(r#"{"n":"text"}"#));
     let anomalies = record.body().value("/anomalies").unwrap().to_string();
     assert_eq!(
@@ -142,14 +156,18 @@ fn time_never_runs_backwards_and_says_so() {
     let first = committed(&mut head, 50, r#"{"type":"plan.update"}"#);
     let second = committed(&mut head, 20, r#"{"type":"plan.update"}"#);
     assert_eq!(second.header().ts, first.header().ts);
-    assert_eq!(second.body().value("/anomalies").unwrap().to_string(), r#"[{"by_ms":30,"kind":"clock_went_back"}]"#);
+    assert_eq!(
+        second.body().value("/anomalies").unwrap().to_string(),
+        r#"[{"by_ms":30,"kind":"clock_went_back"}]"#
+    );
 }
 
 #[test]
 fn the_first_broken_policy_rule_is_latched() {
     let policy = r#"[{"id":"risk","holds":"state.risk <= 0.75"},{"id":"missing","holds":"state.nope == 1"}]"#;
     let (_, mut head) = start(r#"{"risk":0.1}"#, policy, Stage::Replay);
-    let set = |risk: f64| format!(r#"{{"type":"observation.add","delta":[{{"set":"/risk","value":{risk}}}]}}"#);
+    let set =
+        |risk: f64| format!(r#"{{"type":"observation.add","delta":[{{"set":"/risk","value":{risk}}}]}}"#);
     for (n, risk) in [0.7, 0.8, 0.2, 0.9].into_iter().enumerate() {
         committed(&mut head, n as u64 + 1, &set(risk));
     }
@@ -173,7 +191,8 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
 
 /// A run with everything in it that a step can do.
 fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, Head) {
-    let (first, mut head) = start(r#"{"n":1,"list":[]}"#, r#"[{"id":"small","holds":"state.n < 5"}]"#, Stage::Replay);
+    let (first, mut head) =
+        start(r#"{"n":1,"list":[]}"#, r#"[{"id":"small","holds":"state.n < 5"}]"#, Stage::Replay);
     let (mut chain, mut beside) = (Vec::new(), Vec::new());
     for (n, text) in [
         r#"{"type":"observation.add","agent":"a","confidence":0.12345,"delta":[{"add":"/n","value":3}]}"#,

@@ -108,8 +108,12 @@ fn no_byte_can_change_unseen() {
             let mut edited = text.clone();
             edited[at] ^= change;
             let Ok(read) = Bundle::parse(&edited) else { continue };
-            let same_head = (read.store, &read.key, &read.runs, read.size) == (good.store, &good.key, &good.runs, 8);
-            let opens = read.positions().zip(&read.records).all(|((_, entry), sealed)| sealed.open(entry, STORE).is_ok());
+            let same_head =
+                (read.store, &read.key, &read.runs, read.size) == (good.store, &good.key, &good.runs, 8);
+            let opens = read
+                .positions()
+                .zip(&read.records)
+                .all(|((_, entry), sealed)| sealed.open(entry, STORE).is_ok());
             assert!(
                 !same_head || !opens || read.root() != Some(root_of_all()),
                 "byte {at} changed unseen: {}",
@@ -143,10 +147,14 @@ fn faults_name_what_does_not_fit() {
         let edited = text.replacen(from, to, 1);
         assert_ne!(edited, text);
         let read = Bundle::parse(edited.as_bytes()).unwrap();
-        let mut faults = read.positions().zip(&read.records).filter_map(|((_, e), sealed)| sealed.open(e, STORE).err());
+        let mut faults =
+            read.positions().zip(&read.records).filter_map(|((_, e), sealed)| sealed.open(e, STORE).err());
         faults.next().unwrap()
     };
     assert!(matches!(fault("\"/result/n\":1", "\"/result/n\":2"), RecordFault::Value { .. }));
     assert!(matches!(fault("\"author\":\"agent\"", "\"author\":\"runtime\""), RecordFault::Header { .. }));
-    assert!(matches!(fault("\"kind\":\"run\",\"run\":\"r\",\"tick\":0", "\"kind\":\"run\",\"run\":\"x\",\"tick\":0"), RecordFault::Entry));
+    assert!(matches!(
+        fault("\"kind\":\"run\",\"run\":\"r\",\"tick\":0", "\"kind\":\"run\",\"run\":\"x\",\"tick\":0"),
+        RecordFault::Entry
+    ));
 }

@@ -98,7 +98,10 @@ fn the_door_says_what_is_wrong_and_where() {
         ("{\"a\":[1,tru]}", "E0201 not JSON: expected a value at byte 8, in /a/1"),
         ("[1,]", "E0201 not JSON: expected a value at byte 3, in /1"),
         ("{\"a\":1,\"a\":2}", "E0202 the name \"a\" stands twice in one object at byte 13"),
-        ("{\"x/y\":{\"a\":1e999}}", "E0207 the number is outside the range of a double at byte 12, in /x~1y/a"),
+        (
+            "{\"x/y\":{\"a\":1e999}}",
+            "E0207 the number is outside the range of a double at byte 12, in /x~1y/a",
+        ),
         ("1 2", "E0201 not JSON: expected the end of the text at byte 2"),
         ("\"a\nb\"", "E0201 not JSON: expected the end of the string at byte 2"),
         ("[01]", "E0201 not JSON: expected a number at byte 1, in /0"),
@@ -120,7 +123,9 @@ fn nesting_ends_at_128_levels() {
 
 #[test]
 fn only_tags_of_the_format_are_tags() {
-    for good in [r#"{"$float":"NaN"}"#, r#"{"$bytes":""}"#, r#"{"$$anything":1,"a":2}"#, r#"{"$gap":{"reason":"x"}}"#] {
+    for good in
+        [r#"{"$float":"NaN"}"#, r#"{"$bytes":""}"#, r#"{"$$anything":1,"a":2}"#, r#"{"$gap":{"reason":"x"}}"#]
+    {
         assert_eq!(parse_canonical(good.as_bytes()).map(|v| to_string(&v)), Ok(good.to_owned()));
     }
     for bad in [
@@ -145,8 +150,21 @@ fn only_tags_of_the_format_are_tags() {
 #[test]
 fn other_spellings_are_not_canonical() {
     for text in [
-        "1.0", "-0", "1e2", "1E400", "01", " 1", "1 ", "\"\\/\"", "\"\\u0041\"", "\"\\u000A\"", "\"\\u001F\"",
-        "{\"b\":1,\"a\":2}", "[1, 2]", "\"\\ud800\"", "NaN",
+        "1.0",
+        "-0",
+        "1e2",
+        "1E400",
+        "01",
+        " 1",
+        "1 ",
+        "\"\\/\"",
+        "\"\\u0041\"",
+        "\"\\u000A\"",
+        "\"\\u001F\"",
+        "{\"b\":1,\"a\":2}",
+        "[1, 2]",
+        "\"\\ud800\"",
+        "NaN",
     ] {
         assert!(parse_canonical(text.as_bytes()).is_err(), "{text}");
         assert!(check_canonical(text.as_bytes()).is_err(), "{text}");

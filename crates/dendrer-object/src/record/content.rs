@@ -60,14 +60,17 @@ fn pointer(names: &[&str]) -> Pointer {
     let last = names.last().map_or("", |name| name);
     // Most names differ in length, so that hardly any text is compared.
     let known = KNOWN.iter().position(|known| {
-        known.len() == names.len() && known.last().is_some_and(|name| name.len() == last.len()) && *known == names
+        known.len() == names.len()
+            && known.last().is_some_and(|name| name.len() == last.len())
+            && *known == names
     });
     known.map_or_else(|| Pointer::of(names.iter().copied()), |at| MADE[at].clone())
 }
 
 fn can_be_cut(members: &Object) -> bool {
     let plain = |name: &str| {
-        (1..=64).contains(&name.len()) && name.bytes().all(|c| c.is_ascii_graphic() && c != b'"' && c != b'\\')
+        (1..=64).contains(&name.len())
+            && name.bytes().all(|c| c.is_ascii_graphic() && c != b'"' && c != b'\\')
     };
     (1..=CUT_MEMBERS_MAX).contains(&members.len())
         && members.entries().all(|entry| plain(&entry.key))

@@ -25,8 +25,7 @@ fn record(content: &str) -> Record {
     Record::seal(header(), Body::commit(&fields, Seed([7; 16])).unwrap()).unwrap()
 }
 
-const CONTENT: &str =
-    r#"{"agent_id":"a","intent":{"confidence":0.9,"description":"x"},"result":{},"policy":{"decision":"allow"}}"#;
+const CONTENT: &str = r#"{"agent_id":"a","intent":{"confidence":0.9,"description":"x"},"result":{},"policy":{"decision":"allow"}}"#;
 
 #[test]
 fn content_is_cut_where_the_format_says() {
@@ -118,7 +117,10 @@ fn a_header_has_the_shape_of_its_kind() {
     let link = |n: u8| Link { rel: Rel::Evidence, hash: Digest([n; 32]) };
     refuse(&|h| h.links = vec![link(2), link(1)]);
     refuse(&|h| h.links = vec![link(1), link(1)]);
-    refuse(&|h| h.links = (0..257u16).map(|n| Link { rel: Rel::Evidence, hash: Digest::of(&n.to_be_bytes()) }).collect());
+    refuse(&|h| {
+        h.links =
+            (0..257u16).map(|n| Link { rel: Rel::Evidence, hash: Digest::of(&n.to_be_bytes()) }).collect()
+    });
 }
 
 #[test]

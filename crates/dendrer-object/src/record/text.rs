@@ -121,7 +121,8 @@ impl Header {
     /// Reads what [`Header::text_with_pointers`] writes.
     pub fn parse_with_pointers(text: &[u8]) -> Result<(Header, Vec<Pointer>), HeaderTextError> {
         let (header, fields) = parse(text)?;
-        let pointers = fields.as_array().and_then(|items| items.iter().map(pointer).collect::<Option<Vec<_>>>());
+        let pointers =
+            fields.as_array().and_then(|items| items.iter().map(pointer).collect::<Option<Vec<_>>>());
         Ok((header, pointers.ok_or_else(|| header_error("fields is a list of pointers"))?))
     }
 
@@ -210,7 +211,9 @@ impl Reader<'_> {
     }
 
     fn member(&self, name: &str) -> Result<&Value, HeaderTextError> {
-        self.object.get(name).ok_or_else(|| HeaderTextError { what: self.what, why: format!("{name} is missing") })
+        self.object
+            .get(name)
+            .ok_or_else(|| HeaderTextError { what: self.what, why: format!("{name} is missing") })
     }
 
     fn parsed<T: std::str::FromStr>(&self, name: &str) -> Result<T, HeaderTextError> {

@@ -18,7 +18,11 @@ pub struct Array(Repr);
 enum Repr {
     Slice(Arc<Slice>),
     /// `height` 0: the root is a leaf of up to 16 items; each level above holds 16 times as many.
-    Tree { len: usize, height: u32, root: Arc<Node> },
+    Tree {
+        len: usize,
+        height: u32,
+        root: Arc<Node>,
+    },
 }
 
 struct Slice {
@@ -250,7 +254,9 @@ impl<'a> Iterator for Iter<'a> {
             }
             match self.stack.pop()? {
                 Node::Leaf { items, .. } => self.items = items.iter(),
-                Node::Branch { children, .. } => self.stack.extend(children.iter().rev().map(|child| &**child)),
+                Node::Branch { children, .. } => {
+                    self.stack.extend(children.iter().rev().map(|child| &**child))
+                }
             }
         }
     }

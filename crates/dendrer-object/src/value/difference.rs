@@ -25,7 +25,11 @@ pub fn first_difference(left: &Value, right: &Value) -> Option<Difference> {
 
 type Sides<'a> = (Option<&'a Value>, Option<&'a Value>);
 
-fn search<'a>(left: Option<&'a Value>, right: Option<&'a Value>, steps: &mut Vec<String>) -> Option<Sides<'a>> {
+fn search<'a>(
+    left: Option<&'a Value>,
+    right: Option<&'a Value>,
+    steps: &mut Vec<String>,
+) -> Option<Sides<'a>> {
     match (left, right) {
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
             if a.same_tree(b) {

@@ -19,7 +19,10 @@ pub struct Object(Repr);
 enum Repr {
     /// Sorted by [`compare_names`], never changed in place.
     Slice(Arc<Slice>),
-    Trie { len: usize, root: Option<Arc<Node>> },
+    Trie {
+        len: usize,
+        root: Option<Arc<Node>>,
+    },
 }
 
 struct Slice {
@@ -40,8 +43,16 @@ pub struct Entry {
 
 enum Node {
     /// `bitmap` has a bit for each of the 16 values of this level's nibble that has a child.
-    Branch { bitmap: u16, children: Box<[Arc<Node>]>, digest: Cached },
-    Leaf { key_digest: Digest, entry: Entry, digest: Cached },
+    Branch {
+        bitmap: u16,
+        children: Box<[Arc<Node>]>,
+        digest: Cached,
+    },
+    Leaf {
+        key_digest: Digest,
+        entry: Entry,
+        digest: Cached,
+    },
 }
 
 impl Default for Object {
@@ -173,9 +184,9 @@ impl Object {
     /// Returns the digest of the members: `docs/format.md`, "State root".
     pub fn digest(&self) -> Digest {
         match &self.0 {
-            Repr::Slice(slice) => {
-                slice.digest.get(|| build(&slice.hashed(), 0).map_or_else(empty_digest, |root| node_digest(&root)))
-            }
+            Repr::Slice(slice) => slice
+                .digest
+                .get(|| build(&slice.hashed(), 0).map_or_else(empty_digest, |root| node_digest(&root))),
             Repr::Trie { root, .. } => root.as_deref().map_or_else(empty_digest, node_digest),
         }
     }
@@ -372,7 +383,11 @@ impl PartialEq for Object {
     fn eq(&self, other: &Object) -> bool {
         self.same_tree(other)
             || (self.len() == other.len()
-                && self.sorted().iter().zip(other.sorted()).all(|(a, b)| a.key == b.key && a.value == b.value))
+                && self
+                    .sorted()
+                    .iter()
+                    .zip(other.sorted())
+                    .all(|(a, b)| a.key == b.key && a.value == b.value))
     }
 }
 

@@ -172,7 +172,8 @@ fn a_salt_hides_the_leaf_and_nothing_else() {
     assert_eq!(Value::Object(salted.clone()), plain, "a salt is not part of the value");
 
     let key = Digest::of(b"name");
-    let leaf = [b"dendrer/state/salted-member/v1\n", &[7; 16][..], &key.0, &Value::from("Ada").digest().0].concat();
+    let leaf =
+        [b"dendrer/state/salted-member/v1\n", &[7; 16][..], &key.0, &Value::from("Ada").digest().0].concat();
     let city = Digest::of(b"city");
     let city_leaf = [b"dendrer/state/member/v1\n", &city.0[..], &Value::from("Basel").digest().0].concat();
     let mut leaves = [(key, Digest::of(&leaf)), (city, Digest::of(&city_leaf))];

@@ -39,8 +39,15 @@ impl Syncer {
     fn start() -> io::Result<Syncer> {
         let (jobs, queue) = channel::<(Job, Arc<SyncOutcome>)>();
         let work = move || {
+            let mut failed: Option<String> = None;
             for (job, outcome) in queue {
-                outcome.set(job.run());
+                // The system reports a failure once. A later sync that succeeds would say nothing about it.
+                let result = match &failed {
+                    Some(why) => Err(io::Error::other(why.clone())),
+                    None => job.run(),
+                };
+                failed = result.as_ref().err().map(io::Error::to_string);
+                outcome.set(result);
             }
         };
         let thread = std::thread::Builder::new().name("dendrer-sync".into()).spawn(work)?;
@@ -100,6 +107,11 @@ impl Embedded {
     }
 
     pub(super) fn sync_now(&mut self) -> Result<u64, StoreError> {
+        if self.syncer.is_some() {
+            // Behind whatever is under way there, so that its failure is not missed.
+            let ticket = self.begin_sync()?;
+            return self.end_sync(ticket);
+        }
         self.check_writable()?;
         let size = self.size();
         let result = match self.job()? {

@@ -50,8 +50,11 @@ fn a_group_begins_a_new_segment_when_the_last_one_is_large() {
         store.commit(&[scribe.step("r")]).unwrap();
     }
     let files = disk.files();
-    let sizes: Vec<usize> =
-        files.iter().filter(|(path, _)| path.starts_with("/s/segments")).map(|(_, file)| file.len()).collect();
+    let sizes: Vec<usize> = files
+        .iter()
+        .filter(|(path, _)| path.starts_with("/s/segments"))
+        .map(|(_, file)| file.len())
+        .collect();
     assert!(sizes.len() > 5 && sizes[..sizes.len() - 1].iter().all(|size| *size > 1000), "{sizes:?}");
     drop(store);
     assert_eq!(Embedded::open(Path::new("/s"), options).unwrap().tree().size, 21);

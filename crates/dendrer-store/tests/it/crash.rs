@@ -380,3 +380,18 @@ fn a_failed_sync_makes_the_handle_read_only_for_good() {
     let ticket = Embedded::open(Path::new(DIR), options(&disk)).unwrap().start_sync();
     assert!(ticket.is_ok(), "another handle starts anew");
 }
+
+#[test]
+fn a_failed_sync_that_nobody_waited_for_is_not_forgotten() {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r")]).unwrap();
+    store.append(&[scribe.step("r")]).unwrap();
+    disk.fail(0, Fault::Error(std::io::ErrorKind::Other), false);
+    drop(store.start_sync().unwrap());
+    // The system would say yes to this one, although what it failed to write before is gone.
+    let error = store.sync().unwrap_err();
+    assert!(matches!(error, StoreError::SyncFailed { .. }), "{error}");
+    assert!(store.commit(&[scribe.step("r")]).is_err());
+}

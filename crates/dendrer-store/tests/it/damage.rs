@@ -157,7 +157,7 @@ fn every_cut_file_is_reported_when_a_checkpoint_knows_better() {
 #[test]
 fn a_cut_tail_without_a_checkpoint_is_a_shorter_log() {
     let (files, records) = small_store(false);
-    let last = files.keys().filter(|path| path.starts_with("/store/segments")).next_back().unwrap().clone();
+    let last = files.keys().rfind(|path| path.starts_with("/store/segments")).unwrap().clone();
     let mut sizes = Vec::new();
     for length in 0..=files[&last].len() {
         let mut files = files.clone();

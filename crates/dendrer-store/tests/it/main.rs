@@ -1,5 +1,10 @@
 //! The stores through their public face.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests, and figures with --nocapture"
+)]
 
 mod conform;
 mod crash;
