@@ -1,7 +1,7 @@
 //! A short run of each target on mutated seeds, without coverage, so that targets cannot rot. `DENDRER_FUZZ_RUNS` says
 //! how many mutations each gets.
 //!
-//! Seeds are the vectors, a few texts for what vectors do not hold, and `corpus/<target>/*`, where each input that ever
+//! Seeds are the vectors, a few texts for what vectors do not hold, and `regressions/<target>/*`, where each input that ever
 //! broke a target is kept.
 
 use std::fs;
@@ -82,8 +82,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "delta" => vectors("deltas.json", &["state", "delta"]),
         _ => Vec::new(),
     });
-    let corpus = fs::read_dir(here.join("corpus").join(target)).into_iter().flatten();
-    found.extend(corpus.filter_map(|entry| fs::read(entry.ok()?.path()).ok()));
+    let kept = fs::read_dir(here.join("regressions").join(target)).into_iter().flatten();
+    found.extend(kept.filter_map(|entry| fs::read(entry.ok()?.path()).ok()));
     found
 }
 
@@ -109,7 +109,7 @@ fn every_target_takes_mutated_seeds() {
             let went_well = std::panic::catch_unwind(|| target(&data)).is_ok();
             assert!(
                 went_well,
-                "{name}, mutation {run}; keep it as fuzz/corpus/{name}/: {:?}",
+                "{name}, mutation {run}; keep it as fuzz/regressions/{name}/: {:?}",
                 String::from_utf8_lossy(&data)
             );
         }

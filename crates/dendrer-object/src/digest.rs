@@ -105,7 +105,7 @@ pub fn unhex(text: &str) -> Option<Vec<u8>> {
         _ => None,
     };
     let text = text.as_bytes();
-    if text.len() % 2 != 0 {
+    if !text.len().is_multiple_of(2) {
         return None;
     }
     text.chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()

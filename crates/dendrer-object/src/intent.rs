@@ -158,8 +158,10 @@ impl Intent {
             Some(value) => text(value, "/type", 128)?.parse::<TypeName>(),
             None => return error("/type", "an intent names its transition type, like \"observation.add\""),
         };
-        let type_name = type_name.or_else(|error| {
-            Err(IntentError { code: error.code(), path: "/type".into(), message: error.to_string() })
+        let type_name = type_name.map_err(|error| IntentError {
+            code: error.code(),
+            path: "/type".into(),
+            message: error.to_string(),
         })?;
         let agent = match (one_of(object, "agent", "agent_id")?, agent) {
             (Some(value), _) => text(value, "/agent", ID_SIZE_MAX)?,

@@ -1,5 +1,12 @@
 //! Canonical JSON against published vectors and against another implementation.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a failed unwrap is a failed test; a skip is said aloud"
+)]
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "published vectors are files")]
+
 use std::path::Path;
 
 use dendrer_object::json::{parse_canonical, parse_door, to_string, to_vec};

@@ -3,6 +3,8 @@
 //!
 //! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify` or `-- delta` runs a part.
 
+#![expect(clippy::print_stdout, reason = "figures are printed, nothing else is done with them")]
+
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::Write;

@@ -79,11 +79,8 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
         }
     }
     let key = keys::find(global.key.as_deref(), store.info())?;
-    let note = match keys::sign(&mut store, key.as_ref()) {
-        Ok(note) => note,
-        // A store that cannot be written can still hand over what was signed before.
-        Err(_) => None,
-    };
+    // A store that cannot be written can still hand over what was signed before.
+    let note = keys::sign(&mut store, key.as_ref()).unwrap_or_default();
     let note = match note {
         Some(note) => note,
         None => store.checkpoint()?.ok_or_else(|| {

@@ -22,7 +22,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     let mut runs = all(store)?;
     let total = runs.len();
     match args.sort {
-        RunSort::Updated => runs.sort_by(|a, b| b.head_position.cmp(&a.head_position)),
+        RunSort::Updated => runs.sort_by_key(|run| std::cmp::Reverse(run.head_position)),
         RunSort::Ticks => {
             runs.sort_by(|a, b| b.head.tick.cmp(&a.head.tick).then_with(|| a.name.cmp(&b.name)))
         }

@@ -1,5 +1,7 @@
 //! The program as a user runs it: real processes, real stores, real exit codes.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod commit;
 mod crash;
 mod flips;

@@ -235,7 +235,7 @@ fn key_digest(node: &Node) -> &Digest {
 
 fn nibble(key_digest: &Digest, level: usize) -> u16 {
     let byte = key_digest.0[level / 2];
-    u16::from(if level % 2 == 0 { byte >> 4 } else { byte & 15 })
+    u16::from(if level.is_multiple_of(2) { byte >> 4 } else { byte & 15 })
 }
 
 /// Makes the node for leaves sorted by key digest that agree in the nibbles above `level`.
