@@ -35,8 +35,9 @@ pub(crate) struct At {
 }
 
 impl At {
+    /// Writers keep segments below 4 GiB. What lies beyond in a file that is not ours is where no frame is.
     pub(crate) fn new(segment: u32, offset: u64) -> At {
-        At { segment, offset: u32::try_from(offset).expect("a segment is smaller than 4 GiB") }
+        At { segment, offset: u32::try_from(offset).unwrap_or(u32::MAX) }
     }
 
     pub(crate) fn to_u64(self) -> u64 {

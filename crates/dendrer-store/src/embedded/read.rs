@@ -229,7 +229,7 @@ impl Embedded {
     }
 
     /// Looks for an opened frame of a record behind what this handle has taken in.
-    fn opened_later(&self, id: &Digest) -> Result<Option<At>, StoreError> {
+    pub(super) fn opened_later(&self, id: &Digest) -> Result<Option<At>, StoreError> {
         let mut segment = self.end.segment;
         let mut begin = At::new(segment, self.end.offset);
         let (mut seen, mut committed) = (None, None);

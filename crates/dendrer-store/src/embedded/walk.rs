@@ -259,26 +259,24 @@ impl Walk<'_> {
         broken: Option<Box<Damage>>,
     ) -> Result<WalkItem, StoreError> {
         let is_stored = matches!(source.kind, frame::VALUES | frame::OPENED);
-        let newest = |erasures: &Erasures| erasures.newest.get(&frame.id).copied();
-        let opened = if is_stored { None } else { self.erasures().map(newest)? };
-        let damage = match (opened, broken) {
-            (Some(at), _) => match self.store.segments.read(at)? {
-                Read::Frame(kind, payload) => {
-                    let source = Source { at, kind, payload: &payload };
-                    assemble(&self.store.segments, &source, frame)?
-                }
-                _ => unreachable!("a frame that was read before"),
-            },
-            // A broken frame further up, such as a chunk, is no reason to leave this record out.
-            (None, Some(damage)) if !is_stored => Err(damage),
-            (None, broken) => {
+        let mut read = match broken {
+            Some(damage) if !is_stored => Err(damage),
+            broken => {
+                // A broken frame further up, such as a chunk, is no reason to leave this record out.
                 if let Some(damage) = broken {
                     self.suspect(damage)?;
                 }
                 assemble(&self.store.segments, source, frame)?
             }
         };
-        Ok(match damage {
+        if read.is_err()
+            && let Some(at) = self.opened(&frame.id)?
+            && let Read::Frame(kind, payload) = self.store.segments.read(at)?
+        {
+            let source = Source { at, kind, payload: &payload };
+            read = assemble(&self.store.segments, &source, frame)?.or(read);
+        }
+        Ok(match read {
             Ok(raw) => WalkItem::Record { position, frame: source.at.to_u64(), raw: Box::new(raw) },
             Err(mut damage) => {
                 damage.place.position = Some(position);
@@ -293,6 +291,14 @@ impl Walk<'_> {
                 }
             }
         })
+    }
+
+    /// Returns what an erasure left of a record, also one that was begun after this handle last looked.
+    fn opened(&mut self, id: &Digest) -> Result<Option<At>, StoreError> {
+        match self.erasures()?.newest.get(id) {
+            Some(at) => Ok(Some(*at)),
+            None => self.store.opened_later(id),
+        }
     }
 
     /// Looks through the log for erasures, once.

@@ -143,6 +143,8 @@ fn check_crash(disk: &Faulty, moment: usize, crash: Crash, all: &[Record]) -> bo
         Ok(store) => {
             check_begin(&store, all, &marks, &context);
             assert!(store.trouble().is_none(), "{:?} {}", store.trouble(), context());
+            let report = store.verify(&VerifyOptions::default()).unwrap();
+            assert_eq!(report.findings, [], "{}", context());
         }
         Err(StoreError::NotAStore { .. }) if marks.is_empty() => {
             Embedded::create(Path::new(DIR), info(), options(&image)).unwrap();

@@ -10,6 +10,8 @@ use dendrer_store::conformance::{Scribe, check_holds, info, key, noise};
 use dendrer_store::faulty::Faulty;
 use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
 
+use proptest::prelude::*;
+
 const DIR: &str = "/store";
 
 fn options(disk: &Faulty, segment_size: u64) -> Options {
@@ -298,4 +300,64 @@ fn a_rolled_back_log_is_noticed_by_the_checkpoint() {
     assert_eq!(store.trouble().unwrap().code(), "E0307");
     assert!(store.sign_checkpoint(&key()).is_err(), "no second root for a size");
     assert_eq!(store.verify(&VerifyOptions::default()).unwrap().findings[0].code(), "E0307");
+}
+
+/// A change of a file: where, what, and how much of the old it takes away.
+#[derive(Debug, Clone)]
+struct Splice {
+    file: usize,
+    at: usize,
+    gone: usize,
+    put: Vec<u8>,
+}
+
+fn splice() -> impl Strategy<Value = Splice> {
+    let put = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..40),
+        (0usize..1200).prop_map(|count| vec![0; count]),
+        Just(b"dndrcmt1".to_vec()),
+    ];
+    (0usize..4, 0usize..4000, 0usize..600, put).prop_map(|(file, at, gone, put)| Splice {
+        file,
+        at,
+        gone,
+        put,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_files_hold_nothing_wrong_is_read(splices in proptest::collection::vec(splice(), 1..4)) {
+        let (files, records) = small_store(true);
+        let mut changed = files.clone();
+        for Splice { file, at, gone, put } in &splices {
+            let content = changed.values_mut().nth(file % files.len()).unwrap();
+            let at = at % (content.len() + 1);
+            let end = (at + gone).min(content.len());
+            content.splice(at..end, put.iter().copied());
+        }
+        let said = diagnose(&changed, &records, &format!("{splices:?}"));
+        prop_assert!(said.is_some() || changed == files || only_numbers_differ(&changed, &files), "{:?}", splices);
+    }
+}
+
+/// Whether the only difference is the number of the format, which says nothing, or in what was erased.
+fn only_numbers_differ(changed: &BTreeMap<PathBuf, Vec<u8>>, files: &BTreeMap<PathBuf, Vec<u8>>) -> bool {
+    changed.iter().zip(files).all(|((path, new), (_, old))| {
+        if new.len() != old.len() {
+            return false;
+        }
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let bytes = (0..old.len()).filter(|at| new[*at] != old[*at]).map(|at| (name.clone(), at, 0));
+        match &*name {
+            "store.json" => bytes.count() <= 1,
+            "checkpoint" => bytes.count() == 0,
+            _ => {
+                check_only_void(files, &bytes.collect::<Vec<_>>());
+                true
+            }
+        }
+    })
 }
