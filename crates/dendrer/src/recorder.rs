@@ -14,7 +14,7 @@ use dendrer_store::{Store, SyncTicket};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::Error;
-use crate::trace::Trace;
+use crate::trace::{Moment, Trace};
 
 /// The time and the chance that the kernel is given: the world's, or fixed ones.
 pub trait Surroundings: Send {
@@ -96,7 +96,19 @@ pub struct Recorder<'s> {
     /// Where the store stands: the head after the newest group that was appended.
     appended: Head,
     pending: Vec<Record>,
+    snapshots: Snapshots,
 }
+
+/// When the next snapshot is due: when the deltas since the last one outweigh it (design, section 5), so that
+/// snapshots never take more room than the deltas, and any state is read in about twice its own size.
+#[derive(Debug, Default)]
+struct Snapshots {
+    deltas: usize,
+    last: usize,
+}
+
+/// Below this a snapshot costs more than folding does.
+const SNAPSHOT_MIN: usize = 64 << 10;
 
 /// A group that was appended and is on its way to the disk.
 #[derive(Debug)]
@@ -115,7 +127,8 @@ impl<'s> Recorder<'s> {
     ) -> Result<Recorder<'s>, Error> {
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let (record, head) = step::begin(store.info().id, start, inputs)?;
-        Ok(Recorder { store, surroundings, appended: head.clone(), head, pending: vec![record] })
+        let snapshots = Snapshots::default();
+        Ok(Recorder { store, surroundings, appended: head.clone(), head, pending: vec![record], snapshots })
     }
 
     /// Goes on with a run from where it stands.
@@ -128,7 +141,10 @@ impl<'s> Recorder<'s> {
         let trace = Trace::open(&*store, run)?;
         let head = trace.at(trace.tip())?.head(trace.start(), run)?;
         drop(trace);
-        Ok(Recorder { store, surroundings, appended: head.clone(), head, pending: Vec::new() })
+        // A snapshot is derived; not knowing how large the last one was costs one that comes early.
+        let last = store.snapshot(run, head.tick()).ok().flatten().map_or(0, |(_, bytes)| bytes.len());
+        let snapshots = Snapshots { deltas: 0, last };
+        Ok(Recorder { store, surroundings, appended: head.clone(), head, pending: Vec::new(), snapshots })
     }
 
     /// Where the run stands, with what is gathered.
@@ -192,13 +208,7 @@ impl<'s> Recorder<'s> {
 
     /// Appends the group and starts to make it durable; the next group can be gathered meanwhile.
     pub fn submit(&mut self) -> Result<Submitted, Error> {
-        let records = std::mem::take(&mut self.pending);
-        if let Err(error) = self.store.append(&records) {
-            // Nothing of the group is on record, so nothing of it may be built upon.
-            self.head = self.appended.clone();
-            return Err(error.into());
-        }
-        self.appended = self.head.clone();
+        let records = self.append()?;
         Ok(Submitted { records, ticket: self.store.start_sync()? })
     }
 
@@ -206,11 +216,28 @@ impl<'s> Recorder<'s> {
     pub fn append(&mut self) -> Result<Vec<Record>, Error> {
         let records = std::mem::take(&mut self.pending);
         if let Err(error) = self.store.append(&records) {
+            // Nothing of the group is on record, so nothing of it may be built upon.
             self.head = self.appended.clone();
             return Err(error.into());
         }
         self.appended = self.head.clone();
+        self.take_snapshot(&records);
         Ok(records)
+    }
+
+    /// Keeps the state where folding to it has become dear. A snapshot that could not be kept costs only time.
+    fn take_snapshot(&mut self, records: &[Record]) {
+        let size = |record: &Record| {
+            let body = record.body();
+            let delta = body.fields().iter().find(|field| field.pointer.as_str() == "/delta");
+            delta.and_then(|field| body.text(field)).map_or(0, <[u8]>::len)
+        };
+        self.snapshots.deltas += records.iter().map(size).sum::<usize>();
+        if self.snapshots.deltas > self.snapshots.last.max(SNAPSHOT_MIN) {
+            let bytes = Moment::of(&self.appended).to_snapshot();
+            self.snapshots = Snapshots { deltas: 0, last: bytes.len() };
+            let _ = self.store.put_snapshot(self.appended.run(), self.appended.tick(), &bytes);
+        }
     }
 
     /// Waits until a group is durable and returns its records: now they may be acknowledged.

@@ -269,6 +269,18 @@ impl<'s> Trace<'s> {
 }
 
 impl Moment {
+    /// Where a run that is being written stands.
+    pub fn of(head: &Head) -> Moment {
+        Moment {
+            tick: head.tick(),
+            id: head.id(),
+            ts: head.ts(),
+            state: head.state().clone(),
+            counters: head.counters().clone(),
+            agents: head.agents().clone(),
+        }
+    }
+
     /// Takes the next transition in, by its recorded delta.
     pub fn advance(&mut self, record: &Record) -> Result<(), Error> {
         let state = replay::recorded_state(&self.state, record)?;

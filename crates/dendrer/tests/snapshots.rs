@@ -1,0 +1,65 @@
+//! Snapshots: derived, taken when deltas outweigh them, used only where they agree with the record (D-68, D-151).
+
+use dendrer::recorder::{Fixed, Recorder};
+use dendrer::{Error, Trace};
+use dendrer_kernel::step::Start;
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::note::SigningKey;
+use dendrer_object::{Intent, RunName, StoreId, Value};
+use dendrer_store::{Memory, Store, StoreInfo};
+
+const TICKS: u64 = 3000;
+
+fn recorded() -> Result<(Memory, RunName), Error> {
+    let id = StoreId([3; 16]);
+    let key = SigningKey::from_seed(&id.origin(), [1; 32])?;
+    let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+    let run: RunName = "long".parse().expect("a name");
+    let mut recorder = Recorder::begin(&mut store, &Start::new(run.clone()), Box::new(Fixed::new("snapshots", 1, 1)))?;
+    for n in 0..TICKS {
+        let path = format!("/slots/s{}", n % 50).parse().expect("a pointer");
+        let delta = Delta(vec![Op::set(path, Value::from(format!("{n:0>100}")))]);
+        recorder.propose(&Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta))?;
+        if n % 100 == 99 {
+            recorder.commit()?;
+        }
+    }
+    drop(recorder);
+    Ok((store, run))
+}
+
+#[test]
+fn a_state_is_read_from_the_nearest_snapshot_and_is_the_folded_one() -> Result<(), Error> {
+    let (store, run) = recorded()?;
+    let mut taken = Vec::new();
+    let mut at = TICKS;
+    while let Some((tick, bytes)) = store.snapshot(&run, at)? {
+        taken.push((tick, bytes.len()));
+        at = tick - 1;
+    }
+    // About 140 bytes a delta: one snapshot for every 64 KiB of them, and never more bytes than the deltas have.
+    assert!((3..=8).contains(&taken.len()), "{taken:?}");
+    assert!(taken.windows(2).all(|pair| pair[0].0 - pair[1].0 >= 400), "{taken:?}");
+    for tick in [1, 499, 500, 777, 1500, 2999, TICKS] {
+        let moment = Trace::open(&store, &run)?.at(tick)?;
+        let expected = format!("{:0>100}", tick - 1);
+        let slot = moment.state.get("slots").and_then(|slots| slots.get(&format!("s{}", (tick - 1) % 50)));
+        assert_eq!(slot, Some(&Value::from(expected)), "tick {tick}");
+        let count = moment.counters.to_value();
+        assert_eq!(count.get("transitions"), Some(&Value::from(tick)), "tick {tick}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_snapshot_that_lies_about_the_state_is_not_used() -> Result<(), Error> {
+    let (store, run) = recorded()?;
+    let honest = Trace::open(&store, &run)?.at(2500)?;
+    let mut lying = honest.clone();
+    lying.state = Value::record([("slots", Value::object())]);
+    store.put_snapshot(&run, 2500, &lying.to_snapshot())?;
+    assert_eq!(Trace::open(&store, &run)?.at(2500)?.state, honest.state);
+    store.put_snapshot(&run, 2400, b"not a snapshot")?;
+    assert_eq!(Trace::open(&store, &run)?.at(2450)?.tick, 2450);
+    Ok(())
+}
