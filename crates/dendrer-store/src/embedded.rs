@@ -346,6 +346,10 @@ impl Embedded {
     /// Refuses to write where this handle must not.
     fn check_writable(&self) -> Result<(), StoreError> {
         self.check_owner()?;
+        self.check_untroubled()
+    }
+
+    fn check_untroubled(&self) -> Result<(), StoreError> {
         match &self.trouble {
             _ if !self.options.write => Err(StoreError::ReadOnly { why: "it was opened for reading".into() }),
             Some(trouble) => Err(StoreError::ReadOnly { why: trouble.to_string() }),
@@ -377,7 +381,7 @@ impl Embedded {
     fn locked<T>(&mut self, f: impl FnOnce(&mut Embedded) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.check_writable()?;
         self.take_lock()?;
-        let result = self.catch_up(true).and_then(|()| self.check_writable()).and_then(|()| f(self));
+        let result = self.catch_up(true).and_then(|()| self.check_untroubled()).and_then(|()| f(self));
         self.unlock();
         result
     }
@@ -711,8 +715,8 @@ impl Store for Embedded {
     }
 
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        self.check_owner()?;
         if records.is_empty() {
+            self.check_owner()?;
             return Ok(self.size()..self.size());
         }
         let positions = self.locked(|store| store.append_group(records))?;

@@ -95,6 +95,16 @@ impl Scanner {
         Ok(reader.map(scanner))
     }
 
+    /// Returns where the next group begins.
+    pub(crate) fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+
+    /// Reads a group again.
+    pub(crate) fn rewind(&mut self, group: u64) {
+        self.reader.seek(group);
+    }
+
     /// Goes on behind a commit frame, where what is before it cannot be read.
     pub(crate) fn resume(&mut self, offset: u64, commit: &Commit) {
         self.reader.seek(offset + COMMIT_SIZE);

@@ -59,9 +59,7 @@ impl Embedded {
         more: &mut More<'_>,
         changed: Changed,
     ) -> Result<(), StoreError> {
-        check_sizes(records)?;
-        let has_large = records.iter().any(|record| texts(record).any(|text| text.len() > INLINE_MAX));
-        if has_large {
+        if check_sizes(records)? > INLINE_MAX {
             self.chunks.hash_seen(&self.segments)?;
         }
         let spot = self.spot();
@@ -190,21 +188,25 @@ fn texts(record: &Record) -> impl Iterator<Item = &[u8]> {
     record.body().fields().iter().filter_map(|field| record.body().text(field))
 }
 
-/// Checks what the layout cannot hold.
-fn check_sizes(records: &[Record]) -> Result<(), StoreError> {
-    let size = |record: &Record| record.header_text().len() + texts(record).map(<[u8]>::len).sum::<usize>();
-    let total: u64 = records.iter().map(|record| size(record) as u64).sum();
+/// Checks what the layout cannot hold; returns the size of the largest value.
+fn check_sizes(records: &[Record]) -> Result<usize, StoreError> {
+    let (mut total, mut largest) = (0, 0);
+    for record in records {
+        let header = record.header_text().len();
+        if header > frame::PAYLOAD_MAX {
+            let (size, max) = (header as u64, frame::PAYLOAD_MAX as u64);
+            return Err(StoreError::TooLarge { what: "the header of a record", size, max });
+        }
+        total += header as u64;
+        for text in texts(record) {
+            total += text.len() as u64;
+            largest = largest.max(text.len());
+        }
+    }
     if total > GROUP_MAX {
         return Err(StoreError::TooLarge { what: "a group", size: total, max: GROUP_MAX });
     }
-    for record in records {
-        let size = record.header_text().len();
-        if size > frame::PAYLOAD_MAX {
-            let (size, max) = (size as u64, frame::PAYLOAD_MAX as u64);
-            return Err(StoreError::TooLarge { what: "the header of a record", size, max });
-        }
-    }
-    Ok(())
+    Ok(largest)
 }
 
 /// Writes the frames of a record, and returns the position of its values.

@@ -69,6 +69,16 @@ struct Walk<'a> {
     stopped: bool,
 }
 
+/// What there is behind the part of the log that the handle has taken in.
+enum Probe {
+    /// A whole group.
+    Whole,
+    /// Something that cannot be read.
+    Damaged,
+    /// Nothing, or an unfinished group.
+    End,
+}
+
 /// What erasures left, found when first needed.
 struct Erasures {
     /// The newest opened frame of each record.
@@ -156,7 +166,17 @@ impl Walk<'_> {
         let scanner = Scanner::new(&store.segments, store.info.id, begin, position, frontier)?;
         let Some(mut scanner) = scanner else { return Ok((position, None)) };
         scanner.tolerant = true;
+        let mut is_damaged = store.stuck;
         loop {
+            // Behind what the handle has taken in, what cannot be read may be an unfinished end.
+            let is_behind = (segment, scanner.offset()) >= (store.end.segment, store.end.offset);
+            if is_behind && is_last && !is_damaged {
+                match self.probe(segment, &mut scanner)? {
+                    Probe::Whole => {}
+                    Probe::Damaged => is_damaged = true,
+                    Probe::End => break,
+                }
+            }
             let end = self.group(&mut scanner)?;
             if self.stopped {
                 break;
@@ -168,19 +188,7 @@ impl Walk<'_> {
                     continue;
                 }
                 End::Clean => break,
-                End::Fault { group, offset, fault } => {
-                    let file = store.segments.file(segment)?;
-                    let unfinished = match file {
-                        Some(file) if is_last => {
-                            is_unfinished(&*file, group, offset, &fault, scanner.position)
-                                .map_err(|error| store.segments.io("read", segment, error))?
-                        }
-                        _ => false,
-                    };
-                    if unfinished {
-                        self.say(WalkItem::Unfinished { file: place_name(segment), offset: group });
-                        break;
-                    }
+                End::Fault { offset, fault, .. } => {
                     self.say(WalkItem::Damage(Box::new(scanner.fault_damage(offset, fault))));
                     offset
                 }
@@ -205,6 +213,30 @@ impl Walk<'_> {
             }
         }
         Ok((scanner.position, scanner.frontier.take()))
+    }
+
+    /// Looks at a group without handing over anything of it, and says so if it is unfinished.
+    fn probe(&mut self, segment: u32, scanner: &mut Scanner) -> Result<Probe, StoreError> {
+        let (begin, position, frontier) = (scanner.offset(), scanner.position, scanner.frontier.clone());
+        scanner.tolerant = false;
+        let end = scanner.group(&mut |_| {})?;
+        scanner.tolerant = true;
+        scanner.rewind(begin);
+        (scanner.position, scanner.frontier) = (position, frontier);
+        let (group, offset, fault) = match end {
+            End::Commit { .. } => return Ok(Probe::Whole),
+            End::Clean => return Ok(Probe::End),
+            End::Damage(_) => return Ok(Probe::Damaged),
+            End::Fault { group, offset, fault } => (group, offset, fault),
+        };
+        let Some(file) = self.store.segments.file(segment)? else { return Ok(Probe::End) };
+        let unfinished = is_unfinished(&*file, group, offset, &fault, position)
+            .map_err(|error| self.store.segments.io("read", segment, error))?;
+        if !unfinished {
+            return Ok(Probe::Damaged);
+        }
+        self.say(WalkItem::Unfinished { file: place_name(segment), offset: group });
+        Ok(Probe::End)
     }
 
     /// Walks one group.

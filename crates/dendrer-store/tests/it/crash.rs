@@ -145,6 +145,7 @@ fn check_crash(disk: &Faulty, moment: usize, crash: Crash, all: &[Record]) -> bo
             assert!(store.trouble().is_none(), "{:?} {}", store.trouble(), context());
             let report = store.verify(&VerifyOptions::default()).unwrap();
             assert_eq!(report.findings, [], "{}", context());
+            assert_eq!((report.tree, report.records), (store.tree(), store.tree().size), "{}", context());
         }
         Err(StoreError::NotAStore { .. }) if marks.is_empty() => {
             Embedded::create(Path::new(DIR), info(), options(&image)).unwrap();

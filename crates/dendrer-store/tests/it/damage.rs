@@ -343,11 +343,13 @@ proptest! {
     }
 }
 
-/// Whether the only difference is the number of the format, which says nothing, or in what was erased.
+/// Whether the only difference is the number of the format, which says nothing, in what was erased, or bytes behind
+/// the end, which nobody ever committed.
 fn only_numbers_differ(changed: &BTreeMap<PathBuf, Vec<u8>>, files: &BTreeMap<PathBuf, Vec<u8>>) -> bool {
     changed.iter().zip(files).all(|((path, new), (_, old))| {
         if new.len() != old.len() {
-            return false;
+            let last = files.keys().rfind(|path| path.starts_with("/store/segments"));
+            return last == Some(path) && new.starts_with(old);
         }
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let bytes = (0..old.len()).filter(|at| new[*at] != old[*at]).map(|at| (name.clone(), at, 0));
