@@ -25,7 +25,7 @@ use crate::out::Out;
 pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
     match verb {
         Verb::Init(args) => init::run(global, args, out),
-        Verb::Demo(args) => demo::run(global, args, out),
+        Verb::Demo(args) => demo::run(args, out),
         Verb::Commit(args) => commit::run(global, args, out),
         Verb::Runs(args) => runs::run(global, args, out),
         Verb::Log(args) => log::run(global, args, out),

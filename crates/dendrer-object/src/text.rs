@@ -11,8 +11,9 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Counts the insertions, deletions, substitutions and swaps of neighbours between two words.
-fn distance(a: &str, b: &str) -> usize {
+/// Counts the insertions, deletions, substitutions and swaps of neighbours between two words, of which the first
+/// 128 characters count.
+pub fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(128).collect(), b.chars().take(128).collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
     for (i, row) in rows.iter_mut().enumerate() {

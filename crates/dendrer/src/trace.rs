@@ -12,7 +12,7 @@ use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{AgentHead, Head};
 use dendrer_object::json;
-use dendrer_object::record::Record;
+use dendrer_object::record::{Kind, Record};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, RunName, Timestamp, Value};
 use dendrer_store::{RunSummary, Store, StoreError};
@@ -251,6 +251,17 @@ impl<'s> Trace<'s> {
         if states.len() > STATES_KEPT {
             states.pop_first();
         }
+    }
+
+    /// Returns the refusals beside the chain, by the id of the record they were judged against, in order of commit.
+    pub fn refusals(&self) -> Result<BTreeMap<Digest, Vec<Record>>, Error> {
+        let mut found: BTreeMap<Digest, Vec<Record>> = BTreeMap::new();
+        for record in self.beside()? {
+            if let (Kind::Refusal, Some(head)) = (record.header().kind, record.header().head) {
+                found.entry(head).or_default().push(record);
+            }
+        }
+        Ok(found)
     }
 
     /// Lists the refusals and other records beside the chain, in order of commit.

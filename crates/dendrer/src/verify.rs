@@ -299,11 +299,21 @@ impl<'a> Checker<'a> {
             return Ok(());
         };
         self.fold(leaf_hash(&entry.text()));
+        self.take_read(position, &entry, read)
+    }
+
+    /// Takes what reading one position gave. Damage is a finding; anything else ends the verification.
+    fn take_read(
+        &mut self,
+        position: u64,
+        entry: &Entry,
+        read: Result<Option<Record>, StoreError>,
+    ) -> Result<(), Error> {
         match read {
-            Ok(Some(record)) => self.take(position, &entry, Some(&record)),
-            Ok(None) => self.damaged(position, &entry, &StoreError::NoPosition(position)),
+            Ok(Some(record)) => self.take(position, entry, Some(&record)),
+            Ok(None) => self.damaged(position, entry, &StoreError::NoPosition(position)),
             Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => {
-                self.damaged(position, &entry, &error)
+                self.damaged(position, entry, &error)
             }
             Err(error) => return Err(error.into()),
         }
@@ -334,14 +344,7 @@ impl<'a> Checker<'a> {
             ControlFlow::Continue(())
         })?;
         for (position, entry) in chosen {
-            match self.store.get(position) {
-                Ok(Some(record)) => self.take(position, &entry, Some(&record)),
-                Ok(None) => self.damaged(position, &entry, &StoreError::NoPosition(position)),
-                Err(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => {
-                    self.damaged(position, &entry, &error)
-                }
-                Err(error) => return Err(error.into()),
-            }
+            self.take_read(position, &entry, self.store.get(position))?;
         }
         Ok(())
     }
@@ -612,14 +615,7 @@ pub fn replay_with(
     if let Some(pointer) = closed(trace.start()) {
         return erased(0, Some(pointer));
     }
-    let mut refusals: BTreeMap<Digest, Vec<Record>> = BTreeMap::new();
-    for record in trace.beside()? {
-        if let (dendrer_object::record::Kind::Refusal, Some(head)) =
-            (record.header().kind, record.header().head)
-        {
-            refusals.entry(head).or_default().push(record);
-        }
-    }
+    let mut refusals = trace.refusals()?;
     let mut head = Head::at_start(trace.start())?;
     let mut result = Ok(0);
     let mut judge = |head: &Head| -> Result<(), ReplayError> {

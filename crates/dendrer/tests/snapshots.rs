@@ -15,7 +15,8 @@ fn recorded() -> Result<(Memory, RunName), Error> {
     let key = SigningKey::from_seed(&id.origin(), [1; 32])?;
     let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
     let run: RunName = "long".parse().expect("a name");
-    let mut recorder = Recorder::begin(&mut store, &Start::new(run.clone()), Box::new(Fixed::new("snapshots", 1, 1)))?;
+    let mut recorder =
+        Recorder::begin(&mut store, &Start::new(run.clone()), Box::new(Fixed::new("snapshots", 1, 1)))?;
     for n in 0..TICKS {
         let path = format!("/slots/s{}", n % 50).parse().expect("a pointer");
         let delta = Delta(vec![Op::set(path, Value::from(format!("{n:0>100}")))]);

@@ -18,8 +18,9 @@ use crate::failure::{Failure, Result};
 use crate::out::{Format, Out, Style};
 use crate::{keys, open};
 
-/// How many lines one group takes at most.
-const GROUP_LINES: usize = 1000;
+/// How many lines one group takes at most. A group is acknowledged while the next one is judged, so a larger one
+/// would let a line that is durable wait long for its acknowledgement, and gain hardly anything.
+const GROUP_LINES: usize = 100;
 
 /// How many bytes of lines one group takes at most.
 const GROUP_BYTES: usize = 8 << 20;
@@ -199,7 +200,7 @@ fn take_lines(
         let mut next = first;
         let mut numbers = Vec::new();
         let mut intents = Vec::new();
-        let closed = loop {
+        let mut closed = loop {
             let line = match next {
                 Ok(line) => line,
                 Err(TryRecvError::Empty) => break false,
@@ -222,7 +223,6 @@ fn take_lines(
             }
             next = lines.try_recv();
         };
-        let mut closed = closed;
         if let Err((at, error)) = recorder.propose_each(&intents) {
             // Lines are taken in order: what stands before a bad line counts, what stands behind it does not.
             failure = Some(Failure::from(error).at("line", numbers[at].to_string()));

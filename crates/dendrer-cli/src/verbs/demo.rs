@@ -8,7 +8,7 @@ use dendrer::store::embedded::{Embedded, Options};
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 
-use crate::args::{Demo, Global};
+use crate::args::Demo;
 use crate::demo as content;
 use crate::failure::{Failure, Result};
 use crate::keys;
@@ -31,7 +31,7 @@ const TOUR: &[(&str, u8, &str)] = &[
     ("dendrer verify tampered.dnd", 4, "what tampering looks like"),
 ];
 
-pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
+pub(crate) fn run(args: &Demo, out: &mut Out) -> Result {
     let dir = Path::new(&args.dir);
     if dir.join(STORE_DIR).exists() {
         return Err(Failure::new("E0110", format!("{} holds a store already", dir.display()))
@@ -104,7 +104,6 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         ))?;
         return Ok(0);
     }
-    let _ = global;
     out.line(format!(
         "made {} with {} and {} damaged bundles; all of it is synthetic, and its key is public",
         quote::escape(&args.dir),

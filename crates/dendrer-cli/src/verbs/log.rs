@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use dendrer::Trace;
 use dendrer_object::delta::Delta;
-use dendrer_object::record::{Kind, Record};
-use dendrer_object::{Digest, Pointer, Value};
+use dendrer_object::record::Record;
+use dendrer_object::{Pointer, Value};
 use dendrer_view::log::{Row, row};
 use dendrer_view::{RECORDED, count, document, quote, thousands};
 
@@ -68,7 +68,8 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         Some(limit) => limit,
         None => LIMIT,
     };
-    let mut refusals = refusals(&trace, args.refusals)?;
+    let mut refusals = if args.refusals { trace.refusals()? } else { BTreeMap::new() };
+    let judged_at_start = refusals.remove(&trace.start().id()).unwrap_or_default();
     let mut writer = Writer::new(out, trace.name().as_str());
     let mut result = Ok(());
     let mut visit = |record: &Record, writer: &mut Writer<'_>| -> ControlFlow<()> {
@@ -86,10 +87,9 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         }
         ControlFlow::Continue(())
     };
-    if from == 0 || args.refusals && from <= 1 {
-        let start = trace.start().clone();
-        for record in refusals_at(&trace, args.refusals)?.remove(&start.id()).unwrap_or_default() {
-            writer.take(&record)?;
+    if from <= 1 {
+        for record in &judged_at_start {
+            writer.take(record)?;
         }
     }
     if args.reverse {
@@ -113,23 +113,6 @@ fn range(trace: &Trace<'_>, args: &Log) -> Result<(u64, u64)> {
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(trace))?;
     let to = args.to.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace))?;
     Ok((from, to))
-}
-
-fn refusals(trace: &Trace<'_>, wanted: bool) -> Result<BTreeMap<Digest, Vec<Record>>> {
-    refusals_at(trace, wanted)
-}
-
-/// Groups refusals by the record they were judged against.
-fn refusals_at(trace: &Trace<'_>, wanted: bool) -> Result<BTreeMap<Digest, Vec<Record>>> {
-    let mut found: BTreeMap<Digest, Vec<Record>> = BTreeMap::new();
-    if wanted {
-        for record in trace.beside()? {
-            if let (Kind::Refusal, Some(head)) = (record.header().kind, record.header().head) {
-                found.entry(head).or_default().push(record);
-            }
-        }
-    }
-    Ok(found)
 }
 
 struct Writer<'o> {

@@ -1,6 +1,8 @@
 //! What names mean before any scope is asked: words that cannot be names, parts of CEL that are left out, and
 //! what a misspelt name may have been.
 
+use dendrer_object::text::distance;
+
 /// The members of `state.counters` (design, section 5).
 pub(super) const COUNTERS: [&str; 8] = [
     "tool_calls",
@@ -166,26 +168,6 @@ pub(super) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c s
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// Counts the characters to insert, remove, replace or swap with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut older: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(older[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        older = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
 }
 
 #[cfg(test)]
