@@ -65,6 +65,13 @@ pub enum ReplayError {
         /// Why.
         error: DeltaError,
     },
+    /// A refusal names a record that no replay of its run comes by, so nothing says what it was judged against.
+    Unplaced {
+        /// The refusal.
+        refusal: Digest,
+        /// The record that it names.
+        head: Option<Digest>,
+    },
     /// The record cannot be made again at all.
     Seal {
         /// Where.
@@ -80,7 +87,7 @@ impl ReplayError {
         match self {
             ReplayError::Divergence(_) => "E0701",
             ReplayError::Erased { .. } => "E0311",
-            ReplayError::Delta { .. } | ReplayError::Seal { .. } => "E0703",
+            ReplayError::Delta { .. } | ReplayError::Seal { .. } | ReplayError::Unplaced { .. } => "E0703",
         }
     }
 }
@@ -96,6 +103,14 @@ impl fmt::Display for ReplayError {
                 write!(f, "tick {tick} cannot be replayed: a value of it was erased or withheld")
             }
             ReplayError::Delta { tick, error } => write!(f, "tick {tick}: the recorded {error}"),
+            ReplayError::Unplaced { refusal, head } => {
+                let head = head.map_or_else(|| "nothing".to_owned(), |head| head.short());
+                write!(
+                    f,
+                    "the refusal {} was judged against {head}, which is no record of its run",
+                    refusal.short()
+                )
+            }
             ReplayError::Seal { tick, error } => write!(f, "tick {tick} cannot be made again: {error}"),
         }
     }

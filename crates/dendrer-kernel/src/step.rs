@@ -294,7 +294,13 @@ fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
         else {
             return Err(fail("a rule has a text `id` and a text `holds`".to_owned()));
         };
-        Predicate::holds(id, holds).map_err(|error| fail(error.to_string()))
+        let rule = Predicate::holds(id, holds).map_err(|error| fail(error.to_string()))?;
+        if rule.expr().reads_counters() {
+            return Err(fail(
+                "a policy rule reads the state alone, and state.counters is beside it".to_owned(),
+            ));
+        }
+        Ok(rule)
     };
     rules.iter().enumerate().map(read).collect()
 }
@@ -675,15 +681,22 @@ fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealErro
     Draft::new(header, &record::cut(content), seed)
 }
 
-/// Latches the first policy rule that does not hold in the state after (design, section 7).
+/// Latches the first policy rule that does not hold in the state after (design, section 7). A rule that cannot be
+/// judged does not hold: whoever takes that for compliance has a rule that is never enforced.
 fn enforce_policy(head: &Head, change: &mut Change) {
     let latched = |state: &Value| state.get("policy").is_some_and(|policy| policy.get("violated").is_some());
     if head.policy.is_empty() || latched(&change.state) {
         return;
     }
-    let broken = head.policy.iter().find(|rule| rule.verdict(&change.state, None) == Verdict::Violation);
-    let Some(rule) = broken else { return };
-    let violated = Value::record([("rule", Value::from(rule.name())), ("tick", Value::from(head.tick + 1))]);
+    let judged = head.policy.iter().map(|rule| (rule, rule.verdict(&change.state, None)));
+    let Some((rule, verdict)) = judged.into_iter().find(|(_, verdict)| *verdict != Verdict::Ok) else {
+        return;
+    };
+    let mut violated = vec![("rule", Value::from(rule.name())), ("tick", Value::from(head.tick + 1))];
+    if let Verdict::Uncertain(why) = verdict {
+        violated.push(("uncertain", Value::from(why)));
+    }
+    let violated = Value::record(violated);
     let op = Op::set(Pointer::of(["policy", "violated"]), violated);
     let delta = Delta(vec![op]);
     change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");

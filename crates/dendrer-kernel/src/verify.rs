@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Digest, RunName, Timestamp};
 
 /// A rule of the chain that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +27,22 @@ pub enum ChainFault {
         expected: Digest,
         /// The one it names.
         found: Digest,
+    },
+    /// A refusal, or the end of a run, names another record than the one that was newest when it was made.
+    #[error("it was judged against {found}, and the newest record of its run was {expected}")]
+    Head {
+        /// The newest record of the chain.
+        expected: Digest,
+        /// The one it names.
+        found: Digest,
+    },
+    /// The time of a transition lies before that of the record it follows.
+    #[error("its time {found} lies before {before}, the time of the record before it")]
+    Time {
+        /// The time of the record before it.
+        before: Timestamp,
+        /// Its own.
+        found: Timestamp,
     },
     /// A transition or refusal of a run that has not begun.
     #[error("its run has not begun")]
@@ -63,6 +79,8 @@ pub struct Line {
     pub broken: bool,
     /// The tick is not known: the beginning of the fork is missing.
     open_start: bool,
+    /// The time of the newest record of the chain that could be opened.
+    ts: Option<Timestamp>,
 }
 
 /// Checks the records of a log in order.
@@ -90,12 +108,12 @@ impl Chains {
             Kind::Transition => line.follow(entry, record),
             Kind::Refusal => {
                 line.refusals += 1;
-                Ok(())
+                line.check_head(record)
             }
             Kind::End if line.ended => Err(ChainFault::Ended),
             Kind::End => {
                 line.ended = true;
-                Ok(())
+                line.check_head(record)
             }
             Kind::Register | Kind::Erase | Kind::Key => Ok(()),
         };
@@ -122,6 +140,7 @@ impl Line {
     ) -> Result<(), ChainFault> {
         self.genesis = Some(entry.hash);
         self.tip = Some(entry.hash);
+        self.ts = record.map(|record| record.header().ts);
         let Some(parent) = record.and_then(|record| record.header().prev) else { return Ok(()) };
         match tick_of(&parent) {
             Some(tick) => {
@@ -139,6 +158,9 @@ impl Line {
         let found = entry.tick.unwrap_or(0);
         let expected = if std::mem::take(&mut self.open_start) { found } else { self.tick + 1 };
         let before = self.tip.replace(entry.hash);
+        let ts = record.map(|record| record.header().ts);
+        let ts_before = self.ts;
+        self.ts = ts.or(ts_before);
         self.tick = found;
         self.transitions += 1;
         if self.ended {
@@ -147,8 +169,21 @@ impl Line {
         if found != expected {
             return Err(ChainFault::Tick { expected, found });
         }
-        match (before, record.and_then(|record| record.header().prev)) {
-            (Some(expected), Some(found)) if expected != found => Err(ChainFault::Prev { expected, found }),
+        if let (Some(expected), Some(found)) = (before, record.and_then(|record| record.header().prev))
+            && expected != found
+        {
+            return Err(ChainFault::Prev { expected, found });
+        }
+        match (ts_before, ts) {
+            (Some(before), Some(found)) if found < before => Err(ChainFault::Time { before, found }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is beside the chain was judged against the newest record of it (design, section 2: fenced writers).
+    fn check_head(&self, record: Option<&Record>) -> Result<(), ChainFault> {
+        match (self.tip, record.and_then(|record| record.header().head)) {
+            (Some(expected), Some(found)) if expected != found => Err(ChainFault::Head { expected, found }),
             _ => Ok(()),
         }
     }
@@ -158,7 +193,7 @@ impl Line {
 mod tests {
     use super::*;
     use crate::step::{Inputs, Outcome, Start, begin, step};
-    use dendrer_object::record::Seed;
+    use dendrer_object::record::{Body, Header, Seed};
     use dendrer_object::{Intent, StoreId, Timestamp};
 
     fn run() -> Vec<Record> {
@@ -204,6 +239,30 @@ mod tests {
 
         let headless: Vec<&Record> = run[1..].iter().collect();
         assert_eq!(check(&headless).0[0], (0, "its run has not begun".to_owned()));
+
+        // Beside the chain: what was judged against another record than the newest, and time that runs backwards.
+        let refused = |head: &Record| {
+            let header = Header { prev: None, tick: None, head: Some(head.id()), ..run[1].header().clone() };
+            let header = Header { kind: Kind::Refusal, ..header };
+            Record::seal(header, Body::commit(&[], Seed([7; 16])).unwrap()).unwrap()
+        };
+        let (stale, fresh) = (refused(&run[1]), refused(&run[2]));
+        assert_eq!(check(&[&run[0], &run[1], &run[2], &fresh, &run[3]]).0, []);
+        let (faults, _) = check(&[&run[0], &run[1], &run[2], &stale, &run[3]]);
+        assert_eq!((faults.len(), faults[0].0), (1, 3));
+        assert!(faults[0].1.starts_with("it was judged against"), "{faults:?}");
+
+        let early = Header { ts: Timestamp::from_ms(1), ..run[3].header().clone() };
+        let early = Record::seal(early, run[3].body().clone()).unwrap();
+        let (faults, _) = check(&[&run[0], &run[1], &run[2], &early]);
+        assert_eq!(
+            faults,
+            [(
+                3,
+                "its time 1970-01-01T00:00:00.001Z lies before 1970-01-01T00:00:00.002Z, the time of the record before it"
+                    .to_owned()
+            )]
+        );
 
         let twice: Vec<&Record> = [0, 1, 0].iter().map(|at| &run[*at]).collect();
         assert_eq!(check(&twice).0[0], (2, "its run begins a second time".to_owned()));

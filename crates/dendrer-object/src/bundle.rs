@@ -18,7 +18,7 @@ use std::fmt;
 
 use crate::digest::{Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError};
-use crate::merkle::Frontier;
+use crate::merkle::Peaks;
 use crate::name::{RunName, StoreId};
 use crate::pointer::Pointer;
 use crate::record::{Body, Entry, Header, Part, Record, Salt, SealError, Seed};
@@ -206,18 +206,18 @@ impl Bundle {
 
     /// Computes the root that entries and subtrees give; `None` where they do not fit the claimed size.
     pub fn root(&self) -> Option<Digest> {
-        let mut frontier = Frontier::new();
+        let mut peaks = Peaks::new();
         for item in &self.log {
             match item {
                 LogItem::Entry(entry) => {
-                    frontier.push(crate::merkle::leaf_hash(&entry.text()));
+                    peaks.push(crate::merkle::leaf_hash(&entry.text()));
                 }
                 LogItem::Omitted { count, hashes } => {
-                    let end = frontier.size().checked_add(*count)?;
-                    let subtrees: Vec<_> = crate::merkle::cover(frontier.size()..end).collect();
+                    let end = peaks.size().checked_add(*count)?;
+                    let subtrees: Vec<_> = crate::merkle::cover(peaks.size()..end).collect();
                     let mut hashes = hashes.iter();
                     for subtree in subtrees {
-                        frontier.push_subtree(subtree.level, *hashes.next()?).ok()?;
+                        peaks.push_subtree(subtree.level, *hashes.next()?).ok()?;
                     }
                     if hashes.next().is_some() {
                         return None;
@@ -225,7 +225,7 @@ impl Bundle {
                 }
             }
         }
-        (frontier.size() == self.size).then(|| frontier.root())
+        (peaks.size() == self.size).then(|| peaks.root())
     }
 
     /// Writes the bundle. `split` says at which offsets a large text is cut into pieces; equal pieces are

@@ -1,6 +1,6 @@
 //! The Merkle tree of a store's log: hashes, growth, and the complete subtrees everything else is made of.
 //!
-//! A tree is RFC 6962 section 2.1 to the letter. [`Frontier`] grows one from the left, [`cover`] cuts a range
+//! A tree is RFC 6962 section 2.1 to the letter. [`Peaks`] grows one from the left, [`cover`] cuts a range
 //! of leaves into complete subtrees, `proof` shows that a leaf or an older tree is inside a newer one, `tile`
 //! lays the nodes out as C2SP tlog-tiles.
 //!
@@ -30,7 +30,7 @@ pub use proof::{
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message says what each field is")]
 pub enum TreeError {
-    /// A stored frontier does not have one digest for each one bit of its size.
+    /// A stored peaks does not have one digest for each one bit of its size.
     #[error("a tree of {size} leaves has {expected} peaks, not {found}")]
     PeakCount { size: u64, expected: usize, found: usize },
     /// A subtree does not begin where the tree ends, or ends beyond 2^64 - 1 leaves.
@@ -110,7 +110,7 @@ impl Node {
 
 /// Cuts a range of leaves into the fewest complete subtrees, from left to right.
 ///
-/// Pushed in this order with [`Frontier::push_subtree`] they stand in for the leaves themselves. A range that
+/// Pushed in this order with [`Peaks::push_subtree`] they stand in for the leaves themselves. A range that
 /// ends before it begins has none.
 pub fn cover(leaves: Range<u64>) -> impl Iterator<Item = Node> {
     let mut begin = leaves.start;
@@ -127,35 +127,35 @@ pub fn cover(leaves: Range<u64>) -> impl Iterator<Item = Node> {
 ///
 /// The peaks are the complete subtrees that [`cover`] gives for all leaves, largest first; at most 64.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frontier {
+pub struct Peaks {
     size: u64,
     peaks: Vec<Digest>,
 }
 
-impl Default for Frontier {
-    fn default() -> Frontier {
-        Frontier::new()
+impl Default for Peaks {
+    fn default() -> Peaks {
+        Peaks::new()
     }
 }
 
-impl Frontier {
+impl Peaks {
     /// Makes the tree without leaves.
-    pub fn new() -> Frontier {
+    pub fn new() -> Peaks {
         // With room for every peak there can be, pushing never allocates.
-        Frontier { size: 0, peaks: Vec::with_capacity(64) }
+        Peaks { size: 0, peaks: Vec::with_capacity(64) }
     }
 
-    /// Takes up a tree where [`Frontier::size`] and [`Frontier::peaks`] left it.
+    /// Takes up a tree where [`Peaks::size`] and [`Peaks::peaks`] left it.
     ///
     /// Checks the count of the peaks. Whether they are the right ones shows only in the root.
-    pub fn from_parts(size: u64, peaks: Vec<Digest>) -> Result<Frontier, TreeError> {
+    pub fn from_parts(size: u64, peaks: Vec<Digest>) -> Result<Peaks, TreeError> {
         let expected = size.count_ones() as usize;
         if peaks.len() != expected {
             return Err(TreeError::PeakCount { size, expected, found: peaks.len() });
         }
-        let mut frontier = Frontier::new();
-        frontier.peaks.extend(peaks);
-        Ok(Frontier { size, ..frontier })
+        let mut tree = Peaks::new();
+        tree.peaks.extend(peaks);
+        Ok(Peaks { size, ..tree })
     }
 
     /// Returns the number of leaves.

@@ -17,7 +17,7 @@ use crate::json::{self, JsonError, VALUE_SIZE_MAX};
 use crate::name::{RunName, StoreId, TypeName};
 use crate::pointer::Pointer;
 use crate::time::Timestamp;
-use crate::value::Value;
+use crate::value::{Value, compare_names};
 
 mod content;
 mod text;
@@ -481,13 +481,17 @@ fn check_order<'p>(pointers: impl ExactSizeIterator<Item = &'p Pointer>) -> Resu
     if pointers.len() > FIELDS_MAX {
         return Err(SealError::TooManyFields(pointers.len()));
     }
-    let mut before: Option<&Pointer> = None;
+    let mut seen: Vec<&Pointer> = Vec::with_capacity(pointers.len());
     for pointer in pointers {
-        let fits = before.is_none_or(|before| before < pointer && !before.contains(pointer));
-        if !fits || pointer.as_str().is_empty() {
+        let fits = seen.last().is_none_or(|before| *before < pointer);
+        // A field that contains this one need not stand right before it: `/a!` sorts between `/a` and `/a/b`.
+        let is_seen =
+            |above: &str| seen.binary_search_by(|field| compare_names(field.as_str(), above)).is_ok();
+        let mut slashes = pointer.as_str().match_indices('/').skip(1);
+        if !fits || pointer.as_str().is_empty() || slashes.any(|(at, _)| is_seen(&pointer.as_str()[..at])) {
             return Err(SealError::FieldOrder(pointer.clone()));
         }
-        before = Some(pointer);
+        seen.push(pointer);
     }
     Ok(())
 }

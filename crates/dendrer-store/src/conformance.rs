@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::{Checkpoint, SigningKey};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Rel, Seed, cut};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
@@ -184,11 +184,11 @@ fn nothing() -> Value {
 
 /// Checks that a store holds exactly these records, through every way of reading.
 pub fn check_holds(store: &dyn Store, records: &[Record]) {
-    let mut frontier = Frontier::new();
+    let mut peaks = Peaks::new();
     for record in records {
-        frontier.push(leaf_hash(&record.entry()));
+        peaks.push(leaf_hash(&record.entry()));
     }
-    assert_eq!((store.tree().size, store.tree().root), (frontier.size(), frontier.root()), "the tree");
+    assert_eq!((store.tree().size, store.tree().root), (peaks.size(), peaks.root()), "the tree");
     let mut runs: BTreeMap<RunName, Vec<(u64, &Record)>> = BTreeMap::new();
     for (position, record) in (0..).zip(records) {
         let read = store.get(position).expect("a record can be read").expect("a record is there");

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dendrer_object::merkle::Frontier;
+use dendrer_object::merkle::Peaks;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
@@ -91,7 +91,7 @@ struct LogEnd {
     segment: u32,
     /// Where the next group begins.
     offset: u64,
-    frontier: Frontier,
+    peaks: Peaks,
     root: Digest,
 }
 
@@ -181,9 +181,9 @@ impl Embedded {
         let disk = Arc::clone(&options.disk);
         let info = descriptor::read(&*disk, dir, options.write)?;
         let segments = Segments::new(Arc::clone(&disk), dir.join("segments"), info.id, options.write);
-        let frontier = Frontier::new();
-        let root = frontier.root();
-        let end = LogEnd { segment: 0, offset: SEGMENT_HEADER as u64, frontier, root };
+        let peaks = Peaks::new();
+        let root = peaks.root();
+        let end = LogEnd { segment: 0, offset: SEGMENT_HEADER as u64, peaks, root };
         let mut store = Embedded {
             info,
             dir: dir.to_owned(),
@@ -286,14 +286,14 @@ impl Embedded {
             self.end = LogEnd {
                 segment: commit.segment,
                 offset: u64::from(commit.offset) + frame::COMMIT_SIZE,
-                frontier: covered.frontier,
+                peaks: covered.peaks,
                 root: covered.root,
             };
         }
         self.covered_to = (self.end.segment, self.end.offset);
         // The index never covers what was not on disk.
-        self.durable = self.end.frontier.size();
-        self.tail = Tail::new(self.end.frontier.size());
+        self.durable = self.end.peaks.size();
+        self.tail = Tail::new(self.end.peaks.size());
     }
 
     /// Checks that the log has the commit that the index ends with. Otherwise the index knows of a log that this is
@@ -333,7 +333,7 @@ impl Embedded {
     }
 
     fn size(&self) -> u64 {
-        self.end.frontier.size()
+        self.end.peaks.size()
     }
 
     fn check_owner(&self) -> Result<(), StoreError> {

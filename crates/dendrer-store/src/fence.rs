@@ -170,10 +170,10 @@ pub(crate) fn check_head(summary: &RunSummary, header: &Header) -> Result<(), St
                 Head { tick: before, id: prev },
             )
         }
-        (Kind::End, _, Some(head)) => (head == found.id, Head { tick: None, id: head }),
+        (Kind::End | Kind::Refusal, _, Some(head)) => (head == found.id, Head { tick: None, id: head }),
         _ => return Ok(()),
     };
-    if summary.ended {
+    if summary.ended && header.kind != Kind::Refusal {
         return Err(StoreError::RunEnded(summary.name.clone()));
     }
     if fits {

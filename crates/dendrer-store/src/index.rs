@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dendrer_object::digest::{hex, unhex};
-use dendrer_object::merkle::Frontier;
+use dendrer_object::merkle::Peaks;
 use dendrer_object::record::Kind;
 use dendrer_object::{Digest, Pointer, RunName, StoreId, Timestamp};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
@@ -43,7 +43,7 @@ const BUSY: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Covered {
     /// The tree, size and peaks.
-    pub(crate) frontier: Frontier,
+    pub(crate) peaks: Peaks,
     pub(crate) root: Digest,
     /// The commit frame of that size; `None` for the empty log.
     pub(crate) commit: Option<At>,
@@ -51,12 +51,12 @@ pub(crate) struct Covered {
 
 impl Covered {
     pub(crate) fn nothing() -> Covered {
-        let frontier = Frontier::new();
-        Covered { root: frontier.root(), frontier, commit: None }
+        let peaks = Peaks::new();
+        Covered { root: peaks.root(), peaks, commit: None }
     }
 
     pub(crate) fn size(&self) -> u64 {
-        self.frontier.size()
+        self.peaks.size()
     }
 }
 
@@ -485,7 +485,7 @@ fn check_of(store: StoreId, covered: &str) -> String {
 fn format_covered(covered: &Covered) -> String {
     let frame = covered.commit.map_or("-".into(), |at| at.to_u64().to_string());
     let mut text = format!("{} {frame} {}", covered.size(), covered.root.hex());
-    for peak in covered.frontier.peaks() {
+    for peak in covered.peaks.peaks() {
         text.push(' ');
         text.push_str(&peak.hex());
     }
@@ -502,8 +502,8 @@ fn parse_covered(text: &str) -> Option<Covered> {
     let digest = |word: &str| Some(Digest(unhex(word)?.try_into().ok()?));
     let root = digest(words.next()?)?;
     let peaks = words.map(digest).collect::<Option<Vec<_>>>()?;
-    let frontier = Frontier::from_parts(size, peaks).ok()?;
-    (frontier.root() == root && commit.is_some() == (size > 0)).then_some(Covered { frontier, root, commit })
+    let peaks = Peaks::from_parts(size, peaks).ok()?;
+    (peaks.root() == root && commit.is_some() == (size > 0)).then_some(Covered { peaks, root, commit })
 }
 
 fn put_meta(db: &Connection, key: &str, value: &str) -> Sql<()> {

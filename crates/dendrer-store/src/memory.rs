@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
@@ -29,7 +29,7 @@ pub struct Memory {
     begins: BTreeMap<u64, RunName>,
     tree: TreeHead,
     /// `None` where positions may have gaps: nothing can be appended there.
-    frontier: Option<Frontier>,
+    peaks: Option<Peaks>,
     checkpoint: Option<SignedNote>,
     snapshots: Mutex<Snapshots>,
 }
@@ -44,8 +44,8 @@ struct Run {
 impl Memory {
     /// Makes an empty store.
     pub fn new(info: StoreInfo) -> Memory {
-        let frontier = Frontier::new();
-        let tree = TreeHead { size: 0, root: frontier.root() };
+        let peaks = Peaks::new();
+        let tree = TreeHead { size: 0, root: peaks.root() };
         Memory {
             info,
             records: BTreeMap::new(),
@@ -53,7 +53,7 @@ impl Memory {
             runs: BTreeMap::new(),
             begins: BTreeMap::new(),
             tree,
-            frontier: Some(frontier),
+            peaks: Some(peaks),
             checkpoint: None,
             snapshots: Mutex::default(),
         }
@@ -65,7 +65,7 @@ impl Memory {
     /// A run whose `run` record is not among them is shown from the first record that is, with the ticks before it
     /// missing.
     pub fn of_parts(info: StoreInfo, tree: TreeHead, records: Vec<(u64, Record)>) -> Memory {
-        let mut store = Memory { frontier: None, tree, ..Memory::new(info) };
+        let mut store = Memory { peaks: None, tree, ..Memory::new(info) };
         let records: BTreeMap<u64, Record> = records.into_iter().collect();
         for (position, record) in records {
             store.put(position, record);
@@ -106,8 +106,8 @@ impl Memory {
         self.records.get(self.ids.get(id)?)
     }
 
-    fn writable(&self) -> Result<&Frontier, StoreError> {
-        self.frontier
+    fn writable(&self) -> Result<&Peaks, StoreError> {
+        self.peaks
             .as_ref()
             .ok_or_else(|| StoreError::ReadOnly { why: "it holds a part of a foreign log".into() })
     }
@@ -222,15 +222,15 @@ impl Store for Memory {
     }
 
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        let mut frontier = self.writable()?.clone();
+        let mut peaks = self.writable()?.clone();
         let begin = self.tree.size;
         fence::check(self, self.info.id, begin, records)?;
         for (record, position) in records.iter().zip(begin..) {
-            frontier.push(leaf_hash(&record.entry()));
+            peaks.push(leaf_hash(&record.entry()));
             self.put(position, record.clone());
         }
-        self.tree = TreeHead { size: frontier.size(), root: frontier.root() };
-        self.frontier = Some(frontier);
+        self.tree = TreeHead { size: peaks.size(), root: peaks.root() };
+        self.peaks = Some(peaks);
         Ok(begin..self.tree.size)
     }
 

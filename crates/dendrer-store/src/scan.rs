@@ -9,7 +9,7 @@
 use std::io;
 use std::ops::Range;
 
-use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::record::Entry;
 use dendrer_object::{Digest, StoreId};
 
@@ -75,7 +75,7 @@ pub(crate) struct Scanner {
     /// The position of the next record.
     pub(crate) position: u64,
     /// The tree before the next group; `None` after damage that hides a leaf.
-    pub(crate) frontier: Option<Frontier>,
+    pub(crate) peaks: Option<Peaks>,
     /// Whether frames with a bad checksum are skipped where their length may be right.
     pub(crate) tolerant: bool,
 }
@@ -87,11 +87,11 @@ impl Scanner {
         store: StoreId,
         at: At,
         position: u64,
-        frontier: Option<Frontier>,
+        peaks: Option<Peaks>,
     ) -> Result<Option<Scanner>, StoreError> {
         let reader = segments.reader(at, WINDOW)?;
         let scanner =
-            |reader| Scanner { store, segment: at.segment, reader, position, frontier, tolerant: false };
+            |reader| Scanner { store, segment: at.segment, reader, position, peaks, tolerant: false };
         Ok(reader.map(scanner))
     }
 
@@ -109,7 +109,7 @@ impl Scanner {
     pub(crate) fn resume(&mut self, offset: u64, commit: &Commit) {
         self.reader.seek(offset + COMMIT_SIZE);
         self.position = commit.size;
-        self.frontier = None;
+        self.peaks = None;
     }
 
     fn place(&self, offset: u64) -> Place {
@@ -124,7 +124,7 @@ impl Scanner {
     /// Reads one group. Nothing of it counts before [`End::Commit`].
     pub(crate) fn group(&mut self, visit: &mut dyn FnMut(Item<'_>)) -> Result<End, StoreError> {
         let group = self.reader.offset();
-        let mut frontier = self.frontier.clone();
+        let mut peaks = self.peaks.clone();
         let mut position = self.position;
         let mut before: Option<At> = None;
         loop {
@@ -147,7 +147,7 @@ impl Scanner {
                     if let Fault::Checksum { head, .. } = fault {
                         before = Some(At::new(segment, offset));
                         if head.kind == frame::RECORD {
-                            (frontier, before) = (None, None);
+                            (peaks, before) = (None, None);
                             position += 1;
                         }
                     }
@@ -172,8 +172,8 @@ impl Scanner {
                             sides,
                         )));
                     };
-                    if let Some(frontier) = &mut frontier {
-                        frontier.push(leaf_of(&parsed));
+                    if let Some(peaks) = &mut peaks {
+                        peaks.push(leaf_of(&parsed));
                     }
                     visit(Item::Record(Found { position, values, frame: parsed }));
                     position += 1;
@@ -181,7 +181,7 @@ impl Scanner {
                 frame::COMMIT => {
                     let commit = Commit::parse(payload);
                     let end = self.reader.offset();
-                    return self.commit(group, at, commit, end, position, frontier);
+                    return self.commit(group, at, commit, end, position, peaks);
                 }
                 other => {
                     let sides = ["a kind of format 1".into(), format!("kind {other:#04x}")];
@@ -214,7 +214,7 @@ impl Scanner {
         commit: Option<Commit>,
         end: u64,
         position: u64,
-        frontier: Option<Frontier>,
+        peaks: Option<Peaks>,
     ) -> Result<End, StoreError> {
         let offset = u64::from(at.offset);
         let damage = |this: &Scanner, kind, what, expected: String, found: String| {
@@ -242,14 +242,14 @@ impl Scanner {
             let (expected, found) = (commit.length.to_string(), (offset - group).to_string());
             return damage(self, DamageKind::Frame, "length of the group", expected, found);
         }
-        if let Some(frontier) = &frontier
-            && frontier.root() != commit.root
+        if let Some(peaks) = &peaks
+            && peaks.root() != commit.root
         {
-            let (expected, found) = (commit.root.to_string(), frontier.root().to_string());
+            let (expected, found) = (commit.root.to_string(), peaks.root().to_string());
             return damage(self, DamageKind::Root, "root of the tree", expected, found);
         }
         self.position = position;
-        self.frontier = frontier;
+        self.peaks = peaks;
         Ok(End::Commit { at, commit, end })
     }
 

@@ -75,7 +75,7 @@ pub struct Report {
 
 /// Runs the query.
 pub fn bisect(trace: &Trace<'_>, query: &Query) -> Result<Report, Error> {
-    let judge = Judge { trace, predicate: &query.predicate };
+    let judge = Judge { trace: &fresh(trace, &query.predicate)?, predicate: &query.predicate };
     let (from, to) = (query.from, query.to);
     let low = (from, judge.at(from)?);
     let high = (to, judge.at(to)?);
@@ -160,14 +160,19 @@ fn uncertain(verdicts: &[&(u64, Verdict)]) -> Option<(u64, String)> {
 
 /// Judges the onset and the tick before it once more, on a trace that remembers nothing.
 fn confirm(judge: &Judge<'_, '_>, onset: u64) -> Result<(), Error> {
-    let fresh = Trace::open(judge.trace.store(), judge.trace.name())?;
-    let again = Judge { trace: &fresh, predicate: judge.predicate };
+    let again = Judge { trace: &fresh(judge.trace, judge.predicate)?, predicate: judge.predicate };
     let both = (again.at(onset - 1)?, again.at(onset)?);
     assert!(
         both == (Verdict::Ok, Verdict::Violation),
         "a predicate gave two verdicts for one state: a predicate must be a function of the state"
     );
     Ok(())
+}
+
+/// Opens the run again, remembering nothing, and without what no record binds.
+fn fresh<'s>(trace: &Trace<'s>, predicate: &Predicate) -> Result<Trace<'s>, Error> {
+    let fresh = Trace::open(trace.store(), trace.name())?;
+    Ok(if predicate.expr().reads_counters() { fresh.without_snapshots() } else { fresh })
 }
 
 struct Judge<'a, 's> {

@@ -33,6 +33,7 @@ pub struct Trace<'s> {
     lineage: Vec<(RunName, u64)>,
     start: Record,
     states: RefCell<BTreeMap<u64, Moment>>,
+    use_snapshots: bool,
 }
 
 /// A run right after some tick.
@@ -67,7 +68,7 @@ impl<'s> Trace<'s> {
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
                 let states = RefCell::default();
-                return Ok(Trace { store, summary, lineage, start: begin, states });
+                return Ok(Trace { store, summary, lineage, start: begin, states, use_snapshots: true });
             };
             let position = store.find(&parent)?.ok_or_else(|| missing(parent))?;
             let at = read(store, position)?;
@@ -78,6 +79,13 @@ impl<'s> Trace<'s> {
             owner = store.run(&parent_run)?.ok_or_else(|| missing(parent))?;
             end = Some(tick);
         }
+    }
+
+    /// Reads on without snapshots, from the records alone. A record binds the state that a snapshot holds, and neither
+    /// its counters nor its agents: an exact answer about those rests on no snapshot.
+    #[must_use]
+    pub fn without_snapshots(self) -> Trace<'s> {
+        Trace { use_snapshots: false, states: RefCell::default(), ..self }
     }
 
     /// The run's name.
@@ -226,7 +234,8 @@ impl<'s> Trace<'s> {
     fn nearest(&self, tick: u64) -> Result<Moment, Error> {
         let kept = self.states.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone());
         let owner = self.owner(tick.max(1)).or_else(|_| self.owner(self.tip()))?;
-        let snapshot = match self.store.snapshot(owner, tick) {
+        let found = if self.use_snapshots { self.store.snapshot(owner, tick) } else { Ok(None) };
+        let snapshot = match found {
             // A snapshot is derived: one that cannot be read, or does not fit, is as good as none.
             Ok(Some((at, bytes))) if kept.as_ref().is_none_or(|kept| kept.tick < at) => {
                 self.check_snapshot(at, &bytes)?
@@ -315,9 +324,12 @@ impl Moment {
             let head = Value::record([("id", Value::from(head.id)), ("seq", Value::from(head.seq))]);
             (Arc::clone(name), head)
         });
+        let agents = Value::array(agents.map(|(name, head)| Value::array([Value::String(name), head])));
+        let counters = self.counters.to_value();
         let value = Value::record([
-            ("agents", Value::array(agents.map(|(name, head)| Value::array([Value::String(name), head])))),
-            ("counters", self.counters.to_value()),
+            ("check", Value::from(snapshot_check(self.id, &agents, &counters))),
+            ("agents", agents),
+            ("counters", counters),
             ("state", self.state.clone()),
         ]);
         json::to_vec(&value)
@@ -325,6 +337,10 @@ impl Moment {
 
     fn from_snapshot(bytes: &[u8], record: &Record) -> Option<Moment> {
         let value = json::parse_canonical(bytes).ok()?;
+        let check = snapshot_check(record.id(), value.get("agents")?, value.get("counters")?);
+        if value.get("check")?.as_str()? != check.to_string() {
+            return None;
+        }
         let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
             let pair = pair.as_array()?;
             let head = pair.get(1)?;
@@ -355,6 +371,12 @@ impl Moment {
             self.agents.clone(),
         )?)
     }
+}
+
+/// What shows damage to those parts of a snapshot that no record binds.
+fn snapshot_check(id: Digest, agents: &Value, counters: &Value) -> Digest {
+    let (agents, counters) = (json::to_vec(agents), json::to_vec(counters));
+    Digest::of_parts(&[b"dendrer/snapshot/v1\n", &id.0, &agents, &counters])
 }
 
 /// Reads the record at a position that the store itself named.

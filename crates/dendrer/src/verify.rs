@@ -10,7 +10,7 @@ use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_step};
 use dendrer_kernel::step::Head;
 use dendrer_kernel::verify::{ChainFault, Chains, Line};
-use dendrer_object::merkle::{Frontier, leaf_hash, leaf_hashes};
+use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Record};
 use dendrer_object::{Digest, Pointer, RunName};
@@ -154,7 +154,7 @@ struct Checker<'a> {
     records: u64,
     closed: u64,
     missing_prefix: bool,
-    frontier: Frontier,
+    peaks: Peaks,
     /// The sizes of the log that something outside speaks of.
     sizes: BTreeSet<u64>,
     roots: BTreeMap<u64, Digest>,
@@ -175,7 +175,7 @@ impl<'a> Checker<'a> {
             records: 0,
             closed: 0,
             missing_prefix: false,
-            frontier: Frontier::new(),
+            peaks: Peaks::new(),
             sizes: options.pinned.iter().map(|(size, _)| *size).collect(),
             roots: BTreeMap::new(),
             signed: None,
@@ -233,8 +233,8 @@ impl<'a> Checker<'a> {
             Some(_) => self.walk_some()?,
         }
         let tree = self.store.tree();
-        if (self.frontier.size(), self.frontier.root()) != (tree.size, tree.root) {
-            let sides = Some((tree.root.to_string(), self.frontier.root().to_string()));
+        if (self.peaks.size(), self.peaks.root()) != (tree.size, tree.root) {
+            let sides = Some((tree.root.to_string(), self.peaks.root().to_string()));
             self.found("E0303", None, sides, "the entries of the log do not give its root".to_owned());
         }
         if let Some(trouble) = self.store.trouble() {
@@ -321,9 +321,9 @@ impl<'a> Checker<'a> {
     }
 
     fn fold(&mut self, leaf: Digest) {
-        self.frontier.push(leaf);
-        if self.sizes.contains(&self.frontier.size()) {
-            self.roots.insert(self.frontier.size(), self.frontier.root());
+        self.peaks.push(leaf);
+        if self.sizes.contains(&self.peaks.size()) {
+            self.roots.insert(self.peaks.size(), self.peaks.root());
         }
     }
 
@@ -401,8 +401,8 @@ impl<'a> Checker<'a> {
         }
         let store = self.store;
         let tick_of = |id: &Digest| {
-            let position = store.find(id).ok().flatten()?;
-            store.get(position).ok().flatten()?.header().tick
+            let parent = store.find(id).ok().flatten().filter(|parent| *parent < position)?;
+            store.get(parent).ok().flatten()?.header().tick
         };
         match self.chains.take(entry, record, &tick_of) {
             Ok(()) => {}
@@ -434,7 +434,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let root = if checkpoint.size() == 0 {
-            Some(Frontier::new().root())
+            Some(Peaks::new().root())
         } else {
             self.roots.get(&checkpoint.size()).copied()
         };
@@ -501,11 +501,8 @@ impl<'a> Checker<'a> {
         let witnesses = self.witnesses(&runs);
         let verdict = self.verdict(&runs, !witnesses.is_empty());
         let size = self.store.tree().size;
-        let root = if self.frontier.size() == size {
-            Some(self.frontier.root())
-        } else {
-            self.roots.get(&size).copied()
-        };
+        let root =
+            if self.peaks.size() == size { Some(self.peaks.root()) } else { self.roots.get(&size).copied() };
         Ok(Report {
             verdict,
             runs,
@@ -636,5 +633,10 @@ pub fn replay_with(
         result = Ok(tick);
         f(&head, &record)
     })?;
+    // What replay never came by was never judged again; taken for judged, an invented refusal would pass.
+    let unplaced = refusals.values().flatten().next().filter(|_| result == Ok(trace.tip()));
+    if let Some(refusal) = unplaced {
+        return Ok(Err(ReplayError::Unplaced { refusal: refusal.id(), head: refusal.header().head }));
+    }
     Ok(result)
 }

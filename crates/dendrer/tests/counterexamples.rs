@@ -15,10 +15,10 @@ use dendrer_kernel::reduce::{HostReducer, Purity, ReduceError, Reducer};
 use dendrer_kernel::replay::{Compared, ReplayError};
 use dendrer_kernel::step::{self, Start};
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::merkle::{Frontier, leaf_hash};
+use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::SigningKey;
-use dendrer_object::record::{Body, Record, cut};
-use dendrer_object::{Intent, Pointer, RunName, StoreId, Value};
+use dendrer_object::record::{Body, Header, Kind, Record, cut};
+use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Value};
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
 fn info() -> StoreInfo {
@@ -103,21 +103,10 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
     let store = record("risk_score", &values);
     assert_eq!(ask(&store, &too_risky()), (vec![20, 10, 15, 12, 11], Outcome::Onset(12)));
 
-    let mut records = Vec::new();
-    store
-        .scan(0..store.tree().size, &mut |_, record| {
-            records.push(record);
-            std::ops::ControlFlow::Continue(())
-        })
-        .unwrap();
+    let mut records = records_of(&store);
     let at = records.iter().position(|record| record.header().tick == Some(12)).unwrap();
     records[at] = harmless(&records[at]);
-    let mut frontier = Frontier::new();
-    for record in &records {
-        frontier.push(leaf_hash(&record.entry()));
-    }
-    let tree = TreeHead { size: frontier.size(), root: frontier.root() };
-    let forged = Memory::of_parts(info(), tree, (0..).zip(records).collect());
+    let forged = store_of(records);
 
     // Whoever only has the trace as it is now is told another tick, with the same confidence.
     assert_eq!(ask(&forged, &too_risky()), (vec![20, 10, 15, 12, 13], Outcome::Onset(13)));
@@ -131,6 +120,56 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
         "tick 13 names another record than the one that stands there"
     );
     assert_eq!(verify::store(&store, &Options::default()).unwrap().verdict, Checked::Intact);
+}
+
+fn records_of(store: &Memory) -> Vec<Record> {
+    let mut records = Vec::new();
+    store
+        .scan(0..store.tree().size, &mut |_, record| {
+            records.push(record);
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    records
+}
+
+/// A store that holds whatever it is given: what someone with the key could have written.
+fn store_of(records: Vec<Record>) -> Memory {
+    let mut peaks = Peaks::new();
+    for record in &records {
+        peaks.push(leaf_hash(&record.entry()));
+    }
+    let tree = TreeHead { size: peaks.size(), root: peaks.root() };
+    Memory::of_parts(info(), tree, (0..).zip(records).collect())
+}
+
+/// A refusal that nobody made: judged against a record that the run never had.
+#[test]
+fn an_invented_refusal_is_found_with_and_without_replay() {
+    let mut records = records_of(&record("risk_score", &VECTOR));
+    let model = records.last().unwrap().clone();
+    let header = Header {
+        kind: Kind::Refusal,
+        tick: None,
+        prev: None,
+        head: Some(Digest::of(b"no such record")),
+        links: Vec::new(),
+        ..model.header().clone()
+    };
+    let content = Value::record([("agent_id", "planner".into()), ("reason", Value::from("he wanted to"))]);
+    let fields = cut(content.as_object().unwrap());
+    let invented =
+        Record::seal(header, Body::commit(&fields, model.body().seed().unwrap()).unwrap()).unwrap();
+    let id = invented.id();
+    records.push(invented);
+    let forged = store_of(records);
+    let report = verify::store(&forged, &Options::default()).unwrap();
+    assert_eq!((report.verdict, report.findings[0].code), (Checked::Tampered, "E0302"));
+    let replayed = verify::replay(&forged, &run()).unwrap();
+    assert_eq!(
+        replayed,
+        Err(ReplayError::Unplaced { refusal: id, head: Some(Digest::of(b"no such record")) })
+    );
 }
 
 /// The record as it would be had it set a harmless value.

@@ -1,7 +1,9 @@
 //! Snapshots: derived, taken when deltas outweigh them, used only where they agree with the record (D-68, D-151).
 
+use dendrer::bisect::{Outcome, Query, bisect};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::{Error, Trace};
+use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::note::SigningKey;
@@ -62,5 +64,27 @@ fn a_snapshot_that_lies_about_the_state_is_not_used() -> Result<(), Error> {
     assert_eq!(Trace::open(&store, &run)?.at(2500)?.state, honest.state);
     store.put_snapshot(&run, 2400, b"not a snapshot")?;
     assert_eq!(Trace::open(&store, &run)?.at(2450)?.tick, 2450);
+    Ok(())
+}
+
+/// The record binds the state and nothing else that a snapshot holds.
+#[test]
+fn a_snapshot_that_lies_about_counters_changes_no_answer() -> Result<(), Error> {
+    let (store, run) = recorded()?;
+    let honest = Trace::open(&store, &run)?.at(2500)?;
+    let text = String::from_utf8(honest.to_snapshot()).expect("JSON is text");
+    let damaged = text.replace(r#""transitions":2500"#, r#""transitions":9500"#);
+    assert_ne!(damaged, text);
+    store.put_snapshot(&run, 2500, damaged.as_bytes())?;
+    assert_eq!(Trace::open(&store, &run)?.at(2500)?.counters, honest.counters, "damage shows");
+
+    // Whoever writes the check anew, too, is believed by whoever reads a state, and not by a search.
+    let mut lying = honest.clone();
+    lying.counters = Trace::open(&store, &run)?.at(2900)?.counters;
+    store.put_snapshot(&run, 2500, &lying.to_snapshot())?;
+    assert_ne!(Trace::open(&store, &run)?.at(2500)?.counters, honest.counters);
+    let predicate = Predicate::condition("many", "state.counters.transitions >= 2600").expect("it checks");
+    let query = Query { predicate, from: 0, to: TICKS, scan: false };
+    assert_eq!(bisect(&Trace::open(&store, &run)?, &query)?.outcome, Outcome::Onset(2600));
     Ok(())
 }

@@ -17,7 +17,7 @@ use dendrer_kernel::step::Start;
 use dendrer_object::bundle::Sealed;
 use dendrer_object::digest::hex;
 use dendrer_object::json::{check_canonical, parse_canonical, parse_door, parse_tagged};
-use dendrer_object::merkle::{Frontier, cover, leaf_hash};
+use dendrer_object::merkle::{Peaks, cover, leaf_hash};
 use dendrer_object::note::SigningKey;
 use dendrer_object::number::round_half_even;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Rel, Salt, Seed, cut, disclosure};
@@ -392,10 +392,10 @@ fn records() -> Vec<Value> {
 
 fn logs() -> Vec<Value> {
     let mut cases = Vec::new();
-    let mut frontier = Frontier::new();
+    let mut peaks = Peaks::new();
     for size in 0..=17u64 {
-        cases.push(case([("entries", Value::from(size)), ("root", text(frontier.root().hex()))]));
-        frontier.push(leaf_hash(format!("entry {size}").as_bytes()));
+        cases.push(case([("entries", Value::from(size)), ("root", text(peaks.root().hex()))]));
+        peaks.push(leaf_hash(format!("entry {size}").as_bytes()));
     }
     for (begin, end) in
         [(0, 0), (0, 1), (0, 7), (1, 8), (3, 11), (5, 6), (6, 100), (0, 1 << 40), (1, (1 << 53) - 1)]

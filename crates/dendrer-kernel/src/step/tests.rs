@@ -164,7 +164,7 @@ fn time_never_runs_backwards_and_says_so() {
 
 #[test]
 fn the_first_broken_policy_rule_is_latched() {
-    let policy = r#"[{"id":"risk","holds":"state.risk <= 0.75"},{"id":"missing","holds":"state.nope == 1"}]"#;
+    let policy = r#"[{"id":"risk","holds":"state.risk <= 0.75"},{"id":"late","holds":"state.risk < 0.85"}]"#;
     let (_, mut head) = start(r#"{"risk":0.1}"#, policy, Stage::Replay);
     let set =
         |risk: f64| format!(r#"{{"type":"observation.add","delta":[{{"set":"/risk","value":{risk}}}]}}"#);
@@ -177,6 +177,21 @@ fn the_first_broken_policy_rule_is_latched() {
 }
 
 #[test]
+fn a_policy_rule_that_cannot_be_judged_does_not_hold() {
+    let (_, mut head) = start("{}", r#"[{"id":"spend","holds":"state.spent < 100"}]"#, Stage::Replay);
+    committed(&mut head, 1, r#"{"type":"plan.update"}"#);
+    assert_eq!(
+        head.state().get("policy").unwrap().to_string(),
+        r#"{"violated":{"rule":"spend","tick":1,"uncertain":"state.spent is missing"}}"#
+    );
+    // Whoever means it to hold until there is something to judge says so.
+    let rule = r#"[{"id":"spend","holds":"!has(state.spent) || state.spent < 100"}]"#;
+    let (_, mut head) = start("{}", rule, Stage::Replay);
+    committed(&mut head, 1, r#"{"type":"plan.update"}"#);
+    assert_eq!(head.state().get("policy"), None);
+}
+
+#[test]
 fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
     let begin = |state: &str, policy: &str| {
         let policy = value(policy).as_array().unwrap().iter().cloned().collect();
@@ -186,6 +201,8 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
     assert_eq!(begin(r#"{"policy":{}}"#, "[]").code(), "E0405");
     assert_eq!(begin("[]", "[]").code(), "E0209");
     assert_eq!(begin("{}", r#"[{"id":"x"}]"#).code(), "E0501");
+    let counters = r#"[{"id":"x","holds":"state.counters.tool_errors == 0"}]"#;
+    assert!(begin("{}", counters).to_string().contains("reads the state alone"));
     assert!(begin("{}", r#"[{"id":"x","holds":"state.a >"}]"#).to_string().starts_with("policy rule 0: "));
 }
 

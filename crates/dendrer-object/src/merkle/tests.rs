@@ -131,14 +131,14 @@ fn hashes_are_those_of_rfc_6962() {
 #[test]
 fn the_frontier_has_the_root_of_every_prefix() {
     let entries = entries(300);
-    let mut frontier = Frontier::new();
+    let mut peaks = Peaks::new();
     for size in 0..=entries.len() {
-        assert_eq!(frontier.size(), size as u64);
-        assert_eq!(frontier.root(), oracle::mth(&entries[..size]));
-        let again = Frontier::from_parts(frontier.size(), frontier.peaks().to_vec()).unwrap();
-        assert_eq!(again, frontier);
+        assert_eq!(peaks.size(), size as u64);
+        assert_eq!(peaks.root(), oracle::mth(&entries[..size]));
+        let again = Peaks::from_parts(peaks.size(), peaks.peaks().to_vec()).unwrap();
+        assert_eq!(again, peaks);
         if let Some(entry) = entries.get(size) {
-            frontier.push(leaf_hash(entry));
+            peaks.push(leaf_hash(entry));
         }
     }
 }
@@ -146,10 +146,10 @@ fn the_frontier_has_the_root_of_every_prefix() {
 #[test]
 fn the_frontier_tells_of_each_complete_node_once() {
     let entries = entries(SIZE_MAX);
-    let mut frontier = Frontier::new();
+    let mut peaks = Peaks::new();
     let mut nodes = BTreeMap::new();
     for entry in &entries {
-        frontier.push_with(leaf_hash(entry), |node, hash| {
+        peaks.push_with(leaf_hash(entry), |node, hash| {
             assert_eq!(nodes.insert(node, hash), None, "{node:?} told twice");
         });
     }
@@ -163,10 +163,10 @@ fn the_frontier_tells_of_each_complete_node_once() {
 
 #[test]
 fn a_frontier_needs_one_peak_for_each_one_bit() {
-    let refused = Frontier::from_parts(5, vec![empty_root()]);
+    let refused = Peaks::from_parts(5, vec![empty_root()]);
     assert_eq!(refused, Err(TreeError::PeakCount { size: 5, expected: 2, found: 1 }));
-    assert!(Frontier::from_parts(0, vec![empty_root()]).is_err());
-    assert!(Frontier::from_parts(u64::MAX, vec![empty_root(); 64]).is_ok());
+    assert!(Peaks::from_parts(0, vec![empty_root()]).is_err());
+    assert!(Peaks::from_parts(u64::MAX, vec![empty_root(); 64]).is_ok());
 }
 
 #[test]
@@ -175,21 +175,21 @@ fn a_subtree_is_refused_where_it_is_no_node() {
     for size in 0u64..=16 {
         for level in 0..=80u8 {
             let peaks = vec![hash; size.count_ones() as usize];
-            let mut frontier = Frontier::from_parts(size, peaks).unwrap();
+            let mut peaks = Peaks::from_parts(size, peaks).unwrap();
             let fits = level < 64 && size % (1 << level) == 0;
-            assert_eq!(frontier.push_subtree(level, hash).is_ok(), fits, "size {size} level {level}");
+            assert_eq!(peaks.push_subtree(level, hash).is_ok(), fits, "size {size} level {level}");
             let grown = if fits { size + (1 << level) } else { size };
-            assert_eq!((frontier.size(), frontier.peaks().len()), (grown, grown.count_ones() as usize));
+            assert_eq!((peaks.size(), peaks.peaks().len()), (grown, grown.count_ones() as usize));
         }
     }
-    let mut frontier = Frontier::from_parts(1 << 63, vec![hash]).unwrap();
-    assert_eq!(frontier.push_subtree(63, hash), Err(TreeError::Unaligned { level: 63, size: 1 << 63 }));
+    let mut peaks = Peaks::from_parts(1 << 63, vec![hash]).unwrap();
+    assert_eq!(peaks.push_subtree(63, hash), Err(TreeError::Unaligned { level: 63, size: 1 << 63 }));
 }
 
 #[test]
 #[should_panic(expected = "a tree holds at most 2^64 - 1 leaves")]
 fn a_tree_of_all_leaves_takes_no_more() {
-    Frontier::from_parts(u64::MAX, vec![empty_root(); 64]).unwrap().push(empty_root());
+    Peaks::from_parts(u64::MAX, vec![empty_root(); 64]).unwrap().push(empty_root());
 }
 
 #[test]
@@ -226,13 +226,13 @@ fn omitted_leaves_are_replaced_by_their_cover() {
     let node = from_leaves(&leaves);
     for begin in 0..=SIZE_MAX {
         for end in begin..=SIZE_MAX {
-            let mut frontier = Frontier::new();
-            leaves[..begin].iter().for_each(|leaf| frontier.push(*leaf));
+            let mut peaks = Peaks::new();
+            leaves[..begin].iter().for_each(|leaf| peaks.push(*leaf));
             for omitted in cover(begin as u64..end as u64) {
-                frontier.push_subtree(omitted.level, node(omitted).unwrap()).unwrap();
+                peaks.push_subtree(omitted.level, node(omitted).unwrap()).unwrap();
             }
-            leaves[end..].iter().for_each(|leaf| frontier.push(*leaf));
-            assert_eq!((frontier.size(), frontier.root()), (70, oracle::mth(&entries)));
+            leaves[end..].iter().for_each(|leaf| peaks.push(*leaf));
+            assert_eq!((peaks.size(), peaks.root()), (70, oracle::mth(&entries)));
         }
     }
 }
@@ -628,10 +628,10 @@ proptest! {
         let (size, index) = (entries.len(), at.index(entries.len()));
         let old = old.index(size + 1);
         let node = from_leaves(&leaves);
-        let mut frontier = Frontier::new();
-        leaves.iter().for_each(|leaf| frontier.push(*leaf));
+        let mut peaks = Peaks::new();
+        leaves.iter().for_each(|leaf| peaks.push(*leaf));
         let root = oracle::mth(&entries);
-        prop_assert_eq!(frontier.root(), root);
+        prop_assert_eq!(peaks.root(), root);
 
         let proof = inclusion_proof(index as u64, size as u64, &node).unwrap();
         prop_assert_eq!(&proof, &oracle::path(index, &entries));

@@ -130,7 +130,15 @@ fn fields_neither_repeat_nor_lie_inside_each_other() {
         Body::commit(&content, Seed([0; 16])).map(|_| ())
     };
     assert_eq!(commit(&["/a", "/b"]), Ok(()));
-    for bad in [&["/b", "/a"][..], &["/a", "/a"], &["/a", "/a/b"], &[""]] {
+    assert_eq!(commit(&["/a!", "/a/b", "/a/c/d", "/ab"]), Ok(()));
+    for bad in [
+        &["/b", "/a"][..],
+        &["/a", "/a"],
+        &["/a", "/a/b"],
+        &["/a", "/a!", "/a/b"],
+        &["/a/b", "/a/b-", "/a/b/c/d"],
+        &[""],
+    ] {
         assert!(matches!(commit(bad), Err(SealError::FieldOrder(_))), "{bad:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::PoisonError;
 
-use dendrer_object::merkle::{Frontier, leaf_hashes};
+use dendrer_object::merkle::{Peaks, leaf_hashes};
 use dendrer_object::record::Kind;
 use dendrer_object::{Digest, Record, RunName};
 
@@ -38,7 +38,7 @@ struct Spot {
 /// A group, made but not yet written.
 struct Made {
     rows: Vec<Row>,
-    frontier: Frontier,
+    peaks: Peaks,
     root: Digest,
     learned: HashMap<ChunkKey, u64>,
 }
@@ -103,26 +103,26 @@ impl Embedded {
             lookup: &lookup,
             fresh: HashMap::new(),
         };
-        let mut frontier = self.end.frontier.clone();
+        let mut peaks = self.end.peaks.clone();
         let mut rows = Vec::with_capacity(records.len());
         for record in records {
             let values = put_record(record, &mut writer, buffer);
             rows.push(Row::new(At::from_u64(values), record.id(), record.header()));
         }
         let entries: Vec<Vec<u8>> = records.iter().map(Record::entry).collect();
-        leaf_hashes(&entries).into_iter().for_each(|leaf| frontier.push(leaf));
+        leaf_hashes(&entries).into_iter().for_each(|leaf| peaks.push(leaf));
         more(&mut writer, buffer);
-        let root = frontier.root();
+        let root = peaks.root();
         let commit = Commit {
             count: records.len() as u32,
-            size: frontier.size(),
+            size: peaks.size(),
             synced: self.durable.min(self.size()),
             length: (buffer.len() - group) as u64,
             root,
         };
         let learned = writer.fresh;
         commit.write(buffer);
-        Made { rows, frontier, root, learned }
+        Made { rows, peaks, root, learned }
     }
 
     /// The index, where its knowledge of chunks is not void because of an erasure that it does not cover yet.
@@ -163,8 +163,8 @@ impl Embedded {
         }
         self.chunks.learn(made.learned);
         let segment = spot.segment;
-        let (frontier, root) = (made.frontier, made.root);
-        self.end = LogEnd { segment, offset: end, frontier, root };
+        let (peaks, root) = (made.peaks, made.root);
+        self.end = LogEnd { segment, offset: end, peaks, root };
         self.summaries.get_mut().unwrap_or_else(PoisonError::into_inner).extend(changed);
     }
 }

@@ -82,8 +82,8 @@ impl Embedded {
 
     fn scanner(&self) -> Result<Option<Scanner>, StoreError> {
         let at = At::new(self.end.segment, self.end.offset);
-        let frontier = Some(self.end.frontier.clone());
-        Scanner::new(&self.segments, self.info.id, at, self.size(), frontier)
+        let peaks = Some(self.end.peaks.clone());
+        Scanner::new(&self.segments, self.info.id, at, self.size(), peaks)
     }
 
     /// Returns how much longer the segment is than what this handle has read of it. `None` if it is shorter, which is
@@ -143,7 +143,7 @@ impl Embedded {
             again.tolerant = true;
             let mut group = Group::default();
             if let End::Commit { at, commit, end } = read_group(&mut again, &mut group)?
-                && again.frontier.is_some()
+                && again.peaks.is_some()
             {
                 self.durable = self.durable.max(commit.synced);
                 self.suspects.append(&mut group.damage);
@@ -174,7 +174,7 @@ impl Embedded {
     }
 
     fn accept(&mut self, group: Group, scanner: &Scanner, at: At, end: u64) {
-        let frontier = scanner.frontier.clone().expect("only groups with a known tree are taken in");
+        let peaks = scanner.peaks.clone().expect("only groups with a known tree are taken in");
         let summaries = self.summaries.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         for row in group.rows {
             if let Some(run) = &row.run {
@@ -191,7 +191,7 @@ impl Embedded {
             self.erasures.push(at);
         }
         self.chunks.see(group.shared);
-        self.end = LogEnd { segment: at.segment, offset: end, root: frontier.root(), frontier };
+        self.end = LogEnd { segment: at.segment, offset: end, root: peaks.root(), peaks };
     }
 
     fn is_last_segment(&self) -> Result<bool, StoreError> {

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use dendrer_object::Digest;
-use dendrer_object::merkle::Frontier;
+use dendrer_object::merkle::Peaks;
 use dendrer_object::record::Header;
 
 use super::Embedded;
@@ -93,7 +93,7 @@ impl Embedded {
         self.check_owner()?;
         let mut walk = Walk { store: self, f, erasures: None, stopped: false };
         let mut position = 0;
-        let mut frontier = Some(Frontier::new());
+        let mut peaks = Some(Peaks::new());
         let numbers = self.segments.numbers()?;
         let last = numbers.last().copied().unwrap_or(0);
         for segment in 0..=last {
@@ -102,7 +102,7 @@ impl Embedded {
                     if header.start != position {
                         let sides = [position.to_string(), header.start.to_string()];
                         walk.damage(segment, 0, DamageKind::Chain, "begin of the segment", sides);
-                        (position, frontier) = (header.start, None);
+                        (position, peaks) = (header.start, None);
                     }
                 }
                 Ok(None) if segment == last && segment > 0 && self.is_not_begun(segment, position)? => break,
@@ -110,14 +110,14 @@ impl Embedded {
                     let sides = ["a segment header".into(), "none".into()];
                     walk.damage(segment, 0, DamageKind::File, "segment header", sides);
                     if self.segments.file(segment)?.is_none() {
-                        frontier = None;
+                        peaks = None;
                         continue;
                     }
                 }
                 Err(StoreError::Damaged(damage)) => walk.say(WalkItem::Damage(damage)),
                 Err(error) => return Err(error),
             }
-            (position, frontier) = walk.segment(segment, position, frontier, segment == last)?;
+            (position, peaks) = walk.segment(segment, position, peaks, segment == last)?;
             if walk.stopped {
                 break;
             }
@@ -158,12 +158,12 @@ impl Walk<'_> {
         &mut self,
         segment: u32,
         position: u64,
-        frontier: Option<Frontier>,
+        peaks: Option<Peaks>,
         is_last: bool,
-    ) -> Result<(u64, Option<Frontier>), StoreError> {
+    ) -> Result<(u64, Option<Peaks>), StoreError> {
         let store = self.store;
         let begin = At::new(segment, SEGMENT_HEADER as u64);
-        let scanner = Scanner::new(&store.segments, store.info.id, begin, position, frontier)?;
+        let scanner = Scanner::new(&store.segments, store.info.id, begin, position, peaks)?;
         let Some(mut scanner) = scanner else { return Ok((position, None)) };
         scanner.tolerant = true;
         let mut is_damaged = store.stuck;
@@ -183,7 +183,7 @@ impl Walk<'_> {
             }
             let behind = match end {
                 End::Commit { commit, .. } => {
-                    let root_checked = scanner.frontier.is_some();
+                    let root_checked = scanner.peaks.is_some();
                     self.say(WalkItem::Commit { size: commit.size, root: commit.root, root_checked });
                     continue;
                 }
@@ -207,22 +207,22 @@ impl Walk<'_> {
             match next {
                 Some((offset, commit)) => scanner.resume(offset, &commit),
                 None => {
-                    scanner.frontier = None;
+                    scanner.peaks = None;
                     break;
                 }
             }
         }
-        Ok((scanner.position, scanner.frontier.take()))
+        Ok((scanner.position, scanner.peaks.take()))
     }
 
     /// Looks at a group without handing over anything of it, and says so if it is unfinished.
     fn probe(&mut self, segment: u32, scanner: &mut Scanner) -> Result<Probe, StoreError> {
-        let (begin, position, frontier) = (scanner.offset(), scanner.position, scanner.frontier.clone());
+        let (begin, position, peaks) = (scanner.offset(), scanner.position, scanner.peaks.clone());
         scanner.tolerant = false;
         let end = scanner.group(&mut |_| {})?;
         scanner.tolerant = true;
         scanner.rewind(begin);
-        (scanner.position, scanner.frontier) = (position, frontier);
+        (scanner.position, scanner.peaks) = (position, peaks);
         let (group, offset, fault) = match end {
             End::Commit { .. } => return Ok(Probe::Whole),
             End::Clean => return Ok(Probe::End),

@@ -89,8 +89,8 @@ impl Writer<'_> {
             Some(at) => At::new(at.segment, u64::from(at.offset) + COMMIT_SIZE),
             None => At::new(0, SEGMENT_HEADER as u64),
         };
-        let (size, frontier) = (covered.size(), Some(covered.frontier.clone()));
-        let Some(mut scanner) = Scanner::new(self.segments, store, begin, size, frontier)? else {
+        let (size, peaks) = (covered.size(), Some(covered.peaks.clone()));
+        let Some(mut scanner) = Scanner::new(self.segments, store, begin, size, peaks)? else {
             return Ok(covered);
         };
         let mut segment = begin.segment;
@@ -101,8 +101,8 @@ impl Writer<'_> {
                     if !self.put_group(&group)? {
                         return Ok(covered);
                     }
-                    let frontier = scanner.frontier.clone().expect("an intact scan has a frontier");
-                    covered = Covered { root: frontier.root(), frontier, commit: Some(at) };
+                    let peaks = scanner.peaks.clone().expect("an intact scan knows its peaks");
+                    covered = Covered { root: peaks.root(), peaks, commit: Some(at) };
                 }
                 End::Clean => {
                     let next = segment + 1;
@@ -112,8 +112,8 @@ impl Writer<'_> {
                     }
                     segment = next;
                     let at = At::new(next, SEGMENT_HEADER as u64);
-                    let frontier = Some(covered.frontier.clone());
-                    match Scanner::new(self.segments, store, at, covered.size(), frontier)? {
+                    let peaks = Some(covered.peaks.clone());
+                    match Scanner::new(self.segments, store, at, covered.size(), peaks)? {
                         Some(next) => scanner = next,
                         None => return Ok(covered),
                     }
