@@ -248,9 +248,7 @@ impl Draft {
     pub fn commit_each(drafts: Vec<Draft>) -> Vec<(Header, Body)> {
         let (headers, texts): (Vec<Header>, Vec<TextsOfBody>) =
             drafts.into_iter().map(|draft| (draft.header, draft.texts)).unzip();
-        let bodies =
-            Body::of_texts_each(texts).into_iter().map(|body| body.expect("checked when it was drafted"));
-        headers.into_iter().zip(bodies).collect()
+        headers.into_iter().zip(Body::of_checked_each(texts)).collect()
     }
 }
 
@@ -343,6 +341,12 @@ impl Body {
 
     /// As [`Body::of_texts`], for several at once, which costs less than one after the other.
     pub fn of_texts_each(items: Vec<TextsOfBody>) -> Vec<Result<Body, SealError>> {
+        let bodies = Body::of_checked_each(items);
+        bodies.into_iter().map(|body| body.check_order().map(|()| body)).collect()
+    }
+
+    /// As [`Body::of_texts_each`], where the order of the fields is known to be right.
+    fn of_checked_each(items: Vec<TextsOfBody>) -> Vec<Body> {
         let preimages: Vec<[u8; 36]> =
             items.iter().flat_map(|(texts, _, seed)| seed.preimages(texts.len())).collect();
         let salts = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
@@ -372,8 +376,7 @@ impl Body {
                 let digest = digests.next().expect("one for each field");
                 Field { pointer, digest, salt: None, text: Some(text) }
             });
-            let body = Body { fields: fields.collect(), values, seed: Some(seed) };
-            body.check_order().map(|()| body)
+            Body { fields: fields.collect(), values, seed: Some(seed) }
         });
         bodies.collect()
     }
@@ -481,19 +484,23 @@ fn check_order<'p>(pointers: impl ExactSizeIterator<Item = &'p Pointer>) -> Resu
     if pointers.len() > FIELDS_MAX {
         return Err(SealError::TooManyFields(pointers.len()));
     }
-    let mut seen: Vec<&Pointer> = Vec::with_capacity(pointers.len());
+    let mut seen: Vec<&str> = Vec::with_capacity(pointers.len());
     for pointer in pointers {
-        let fits = seen.last().is_none_or(|before| *before < pointer);
-        // A field that contains this one need not stand right before it: `/a!` sorts between `/a` and `/a/b`.
-        let is_seen =
-            |above: &str| seen.binary_search_by(|field| compare_names(field.as_str(), above)).is_ok();
-        let mut slashes = pointer.as_str().match_indices('/').skip(1);
-        if !fits || pointer.as_str().is_empty() || slashes.any(|(at, _)| is_seen(&pointer.as_str()[..at])) {
+        let text = pointer.as_str();
+        let follows = seen.last().is_none_or(|before| compare_names(before, text).is_lt());
+        if !follows || text.is_empty() || lies_inside(text, &seen) {
             return Err(SealError::FieldOrder(pointer.clone()));
         }
-        seen.push(pointer);
+        seen.push(text);
     }
     Ok(())
+}
+
+/// Tells whether a place lies inside one of those that sort before it, which need not be the last: `/a!` sorts
+/// between `/a` and `/a/b`.
+fn lies_inside(text: &str, seen: &[&str]) -> bool {
+    let ends = text.bytes().enumerate().skip(1).filter(|(_, byte)| *byte == b'/').map(|(at, _)| at);
+    ends.into_iter().any(|at| seen.binary_search_by(|field| compare_names(field, &text[..at])).is_ok())
 }
 
 /// Returns the disclosure of a field, the text whose digest commits to it (RFC 9901 4.2.1).

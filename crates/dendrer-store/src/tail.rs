@@ -41,6 +41,19 @@ pub(crate) struct RunRows {
     pub(crate) beside: Vec<(u64, Kind)>,
 }
 
+impl RunRows {
+    /// Drops what stands before a position. Tells whether something is left.
+    fn trim(&mut self, base: u64) -> bool {
+        self.begin = self.begin.filter(|begin| *begin >= base);
+        // The chain has one position for each tick, in order.
+        let gone = self.chain.partition_point(|position| *position < base);
+        self.chain.drain(..gone);
+        self.first_tick += gone as u64;
+        self.beside.retain(|(position, _)| *position >= base);
+        self.begin.is_some() || !self.chain.is_empty() || !self.beside.is_empty()
+    }
+}
+
 /// The records from `base` on.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
@@ -134,13 +147,15 @@ impl Tail {
         if base <= self.base {
             return;
         }
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.drain(..rows.len().min((base - self.base) as usize));
-        let mut opened = std::mem::take(&mut self.opened);
-        opened.retain(|_, at| *at > end);
-        *self = Tail { base, opened, ..Tail::default() };
-        for row in rows {
-            self.push(row);
+        let count = self.rows.len().min((base - self.base) as usize);
+        for row in self.rows.drain(..count) {
+            if self.ids.get(&row.id).is_some_and(|position| *position < base) {
+                self.ids.remove(&row.id);
+            }
         }
+        self.base = base;
+        self.begins.retain(|(position, _)| *position >= base);
+        self.runs.retain(|_, rows| rows.trim(base));
+        self.opened.retain(|_, at| *at > end);
     }
 }

@@ -41,8 +41,9 @@ fn write(header: &Header, out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) 
     out.extend_from_slice(b"\",\"links\":[");
     for (index, link) in header.links.iter().enumerate() {
         text(out, if index > 0 { ",{\"hash\":\"" } else { "{\"hash\":\"" }, "sha256:");
-        text(out, &link.hash.hex(), "\",\"rel\":\"");
-        text(out, link.rel.as_str(), "\"}");
+        link.hash.write_hex(out);
+        text(out, "\",\"rel\":\"", link.rel.as_str());
+        out.extend_from_slice(b"\"}");
     }
     digest_or_null(out, "],\"pack\":", header.pack);
     digest_or_null(out, ",\"prev\":", header.prev);
