@@ -23,6 +23,9 @@ use crate::trace::Trace;
 /// How many records are taken together.
 const BATCH: usize = 256;
 
+/// How many entries are held at a time where only some of their records are opened.
+const ENTRIES: u64 = 1 << 16;
+
 /// How many findings of one run are listed before they are only counted.
 const FINDINGS_MAX: usize = 20;
 
@@ -127,8 +130,18 @@ pub fn store(store: &dyn Store, options: &Options) -> Result<Report, Error> {
 
 /// Verifies a bundle that was opened.
 pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
-    let options = &Options { runs: Some(opened.bundle.runs.clone()), ..options.clone() };
+    // The root of another size does not follow from what a bundle holds.
+    let size = opened.bundle.size;
+    let (pinned, other) = match options.pinned {
+        Some(pinned) if pinned.0 != size => (None, Some(pinned.0)),
+        pinned => (pinned, None),
+    };
+    let options = &Options { runs: Some(opened.bundle.runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker::new(&opened.store, options);
+    if let Some(other) = other {
+        let message = format!("the head pinned here at {other} records: the bundle has the log of {size}");
+        checker.not_checked.push(message);
+    }
     checker.walk_bundle(opened);
     match SignedNote::parse(opened.bundle.checkpoint.as_bytes()) {
         Ok(note) => checker.bundle_checkpoint(opened, &note),
@@ -331,20 +344,25 @@ impl<'a> Checker<'a> {
     fn walk_some(&mut self) -> Result<(), Error> {
         let size = self.store.tree().size;
         let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
-        let mut chosen = Vec::new();
         let store = self.store;
-        store.entries(0..size, &mut |position, entry| {
-            self.fold(leaf_hash(&entry.text()));
-            let known = wanted.get(&entry.run).copied();
-            let is_wanted = known.unwrap_or_else(|| self.wanted(entry.run.as_ref()));
-            wanted.entry(entry.run.clone()).or_insert(is_wanted);
-            if is_wanted {
-                chosen.push((position, entry));
+        let mut begin = 0;
+        while begin < size {
+            let end = size.min(begin + ENTRIES);
+            let mut chosen = Vec::new();
+            store.entries(begin..end, &mut |position, entry| {
+                self.fold(leaf_hash(&entry.text()));
+                let known = wanted.get(&entry.run).copied();
+                let is_wanted = known.unwrap_or_else(|| self.wanted(entry.run.as_ref()));
+                wanted.entry(entry.run.clone()).or_insert(is_wanted);
+                if is_wanted {
+                    chosen.push((position, entry));
+                }
+                ControlFlow::Continue(())
+            })?;
+            for (position, entry) in chosen {
+                self.take_read(position, &entry, store.get(position))?;
             }
-            ControlFlow::Continue(())
-        })?;
-        for (position, entry) in chosen {
-            self.take_read(position, &entry, self.store.get(position))?;
+            begin = end;
         }
         Ok(())
     }
