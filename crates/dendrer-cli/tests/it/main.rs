@@ -7,6 +7,7 @@ mod commit;
 mod crash;
 mod flags;
 mod flips;
+mod full;
 mod help;
 mod output;
 mod support;
