@@ -140,7 +140,7 @@ impl Out {
     pub(crate) fn change(&mut self, change: &Changed) -> String {
         let line = change.line(self.width.map(|width| width / 3));
         self.cut |= line.len() < change.line(None).len();
-        line
+        if accessible() { in_words(&line) } else { line }
     }
 
     /// Wraps what should stand out. The text must be escaped already.
@@ -322,6 +322,13 @@ pub(crate) fn decide_color(choice: ColorChoice, terminal: bool) -> bool {
         ColorChoice::Auto if set("CLICOLOR_FORCE") => true,
         ColorChoice::Auto => terminal && !dumb(),
     }
+}
+
+/// Says in a word what a mark at the head of a change stands for.
+fn in_words(change: &str) -> String {
+    let words = [("~ ", "changed "), ("+ ", "added "), ("- ", "removed "), ("= ", "written alike ")];
+    let known = words.iter().find_map(|(mark, word)| Some((change.strip_prefix(mark)?, word)));
+    known.map_or_else(|| change.to_owned(), |(rest, word)| format!("{word}{rest}"))
 }
 
 fn dumb() -> bool {

@@ -134,8 +134,9 @@ fn program() -> Option<Child> {
     let mut command = Command::new(name);
     command.args(args).stdin(Stdio::piped());
     if chosen.is_none() {
-        // Quit if it fits on one screen after all, keep colours, do not clear the screen at the end.
-        command.env("LESS", "FRX").env("LESSCHARSET", "utf-8");
+        // Quit if it fits on one screen after all, keep colours, do not clear the screen at the end. An interrupt
+        // ends this program, so it must end the pager as well: else two of them would read the keyboard.
+        command.env("LESS", "FRXK").env("LESSCHARSET", "utf-8");
     }
     command.spawn().ok()
 }

@@ -98,6 +98,23 @@ fn every_verb_prints_exactly_one_document_that_fits_its_schema() {
 }
 
 #[test]
+fn writing_verbs_answer_with_a_document_too() {
+    let place = crate::support::Place::new();
+    let check = |args: &[&str]| {
+        let (code, answer) = place.json(args);
+        assert_eq!(code, 0, "{args:?}: {answer}");
+        check_schema(&answer, args);
+    };
+    check(&["init"]);
+    std::fs::write(place.path().join("one.jsonl"), "{\"type\":\"plan.update\"}\n").unwrap();
+    check(&["commit", "--run", "r", "--file", "one.jsonl"]);
+    check(&["export", "r", "-o", "r.dnd"]);
+    check(&["export", "r", "--withhold", "/intent", "-o", "less.dnd"]);
+    check(&["demo", "--size", "20"]);
+    check(&["demo", "other"]);
+}
+
+#[test]
 fn streams_are_one_item_a_line_and_a_summary() {
     let ran = demo().run(&["log", "logistics-run-47", "--jsonl"]);
     let lines: Vec<Value> =

@@ -115,6 +115,10 @@ fn the_accessible_mode_lists_and_spells_out() {
             .starts_with("name: logistics-planner-1, ticks: 64, refused: -, stage: 1"),
         "{text}"
     );
+    let mut command = demo().command(&["state", "trip-planner-a@13", "--base", "trip-planner-a@11"]);
+    command.env("DENDRER_ACCESSIBLE", "1");
+    let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(text.contains("\nadded fares.verified  true\nchanged risk_score  0.22 -> 0.82\n"), "{text}");
     // A graph is drawn with strokes that no voice can read; who acted stands in each line anyway.
     let mut command = demo().command(&["log", "trip-planner-a", "--graph", "-n", "3"]);
     command.env("DENDRER_ACCESSIBLE", "1");
