@@ -1,14 +1,18 @@
 //! The command line: verbs, flags, help. Nothing here does anything.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+
+use clap_complete::engine::ArgValueCompleter;
 
 use crate::address::{Pos, tick_arg};
+use crate::codes::EXITS;
+use crate::complete;
 use crate::out::ColorChoice;
+use crate::progress::ProgressChoice;
 
 /// Version control for the runs of AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "dendrer", version, about, long_about = None, disable_help_subcommand = false, propagate_version = false,
-    after_help = "Exit codes: 0 done or yes, 1 the answer is no, 2 usage, 3 not found, 4 integrity, 5 refused, 6 unsound or\nunverifiable, 7 replay divergence, 8 environment.  Codes: dendrer explain")]
+#[command(name = "dendrer", version, about, long_about = None, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -20,24 +24,34 @@ pub(crate) struct Cli {
 
 /// Flags that every verb takes.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Everywhere")]
 pub(crate) struct Global {
     /// The store: a directory that holds .dendrer, or the .dendrer itself
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) store: Option<String>,
     /// Print exactly one JSON document
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Print one JSON item a line, and a summary
-    #[arg(long, global = true, conflicts_with = "json")]
+    #[arg(long, global = true)]
     pub(crate) jsonl: bool,
+    /// The form of the answer: text, json, jsonl, and what the verb knows besides
+    #[arg(long, global = true, value_name = "FORM")]
+    pub(crate) format: Option<String>,
+    /// Only these fields of the answer; "list" says which there are
+    #[arg(long, global = true, value_name = "F,..", value_delimiter = ',')]
+    pub(crate) fields: Vec<String>,
     /// Write the answer to a file
-    #[arg(short = 'o', long = "output", global = true, value_name = "FILE")]
+    #[arg(short = 'o', long = "output", global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<String>,
-    /// When to use colour
-    #[arg(long, global = true, value_enum, default_value = "auto")]
+    /// When to use colour: auto, always, never
+    #[arg(long, global = true, value_enum, default_value = "auto", hide_possible_values = true)]
     pub(crate) color: ColorChoice,
-    /// How times are shown
-    #[arg(long, global = true, value_enum, default_value = "local")]
+    /// Spell out every character that is not ASCII
+    #[arg(long, global = true)]
+    pub(crate) ascii: bool,
+    /// How times are shown: local, utc, relative, none
+    #[arg(long, global = true, value_enum, default_value = "local", hide_possible_values = true)]
     pub(crate) time: TimeChoice,
     /// Cut lines at N characters
     #[arg(long, global = true, value_name = "N")]
@@ -48,12 +62,25 @@ pub(crate) struct Global {
     /// Do not page
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
+    /// How far long work has come, on stderr: auto, plain, json, never
+    #[arg(long, global = true, value_enum, default_value = "auto", hide_possible_values = true)]
+    pub(crate) progress: ProgressChoice,
     /// Say nothing but the answer and errors
     #[arg(short = 'q', long, global = true)]
     pub(crate) quiet: bool,
+    /// Say what is opened, and how long it took
+    #[arg(short = 'v', long, global = true)]
+    pub(crate) verbose: bool,
     /// The file that holds the key of the log
-    #[arg(long, global = true, value_name = "FILE", env = "DENDRER_KEY", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "FILE", env = "DENDRER_KEY", hide_env_values = true, value_hint = ValueHint::FilePath)]
     pub(crate) key: Option<String>,
+}
+
+impl Cli {
+    /// The flags as they are where none was given, for what runs outside of a verb.
+    pub(crate) fn default_global() -> Global {
+        Cli::parse_from(["dendrer"]).global
+    }
 }
 
 /// How times are shown.
@@ -63,6 +90,8 @@ pub(crate) enum TimeChoice {
     Local,
     /// As recorded, in UTC.
     Utc,
+    /// As the time that has passed since.
+    Relative,
     /// Not at all.
     None,
 }
@@ -126,6 +155,17 @@ pub(crate) enum Verb {
     /// Print the version of the program and of the formats
     #[command(after_help = "Examples:\n  dendrer version\n  dendrer version --json")]
     Version,
+    /// Print the manual page of the program, or of a verb
+    #[command(after_help = "Examples:\n  dendrer man\n  dendrer man log -o dendrer-log.1")]
+    Man(Man),
+    /// Print what makes a shell complete verbs, flags, runs and paths
+    #[command(
+        after_help = "Examples:\n  dendrer completions bash\n  dendrer completions fish -o dendrer.fish"
+    )]
+    Completions(Completions),
+    /// Print help: of all verbs, of one, or the table of exit codes
+    #[command(after_help = "Examples:\n  dendrer help log\n  dendrer help exit-codes")]
+    Help(Help),
 }
 
 /// `init`
@@ -153,10 +193,10 @@ pub(crate) struct Demo {
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
     /// The run; it begins if there is none of this name
-    #[arg(long)]
+    #[arg(long, add = ArgValueCompleter::new(complete::runs))]
     pub(crate) run: String,
     /// Where the intents are; - for standard input
-    #[arg(long, default_value = "-")]
+    #[arg(long, default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
     /// The agent of lines that do not name one
     #[arg(long)]
@@ -202,7 +242,21 @@ pub(crate) enum AuthorChoice {
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
     /// A bundle to read instead of a store
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<String>,
+    /// Only runs of which this is true: an expression over name, ticks, stage, goal, refusals, ended, synthetic,
+    /// forked, verified, and the state at the tip
+    #[arg(long = "where", value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+    /// Only runs recorded at this stage
+    #[arg(long, value_name = "N")]
+    pub(crate) stage: Option<u64>,
+    /// Only runs that were not found intact here as they are now
+    #[arg(long)]
+    pub(crate) unverified: bool,
+    /// Forks below what they were forked from
+    #[arg(long)]
+    pub(crate) tree: bool,
     /// The order
     #[arg(long, value_enum, default_value = "updated")]
     pub(crate) sort: RunSort,
@@ -226,7 +280,7 @@ pub(crate) enum RunSort {
 #[derive(Debug, Args)]
 pub(crate) struct Log {
     /// The run; the latest if not given
-    #[arg(default_value = "@")]
+    #[arg(default_value = "@", add = ArgValueCompleter::new(complete::runs))]
     pub(crate) run: String,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
@@ -244,12 +298,19 @@ pub(crate) struct Log {
     #[arg(long)]
     pub(crate) anomalies: bool,
     /// Only ticks that wrote at this path
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
     pub(crate) path: Option<String>,
+    /// Only transitions with this in their type, agent or any text they hold: a regular expression, matched in
+    /// linear time
+    #[arg(long, value_name = "RE")]
+    pub(crate) grep: Option<String>,
     /// Refusals too, where they were judged
     #[arg(long)]
     pub(crate) refusals: bool,
-    /// One line each (the default)
+    /// Draw a lane for each agent, and name the recorded links
+    #[arg(long, conflicts_with = "reverse")]
+    pub(crate) graph: bool,
+    /// One line each (the default; --full shows each as show does)
     #[arg(long)]
     pub(crate) oneline: bool,
     /// Newest first
@@ -259,23 +320,43 @@ pub(crate) struct Log {
     #[arg(short = 'n', long = "limit")]
     pub(crate) limit: Option<usize>,
     /// Wait for more, until interrupted or the run ends
-    #[arg(long, conflicts_with_all = ["reverse", "limit"])]
+    #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
     pub(crate) follow: bool,
+    /// As --follow, until a goal is complete or the run ends
+    #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
+    pub(crate) until_complete: bool,
+}
+
+impl Log {
+    /// Whether it waits for what is not there yet.
+    pub(crate) fn follows(&self) -> bool {
+        self.follow || self.until_complete
+    }
 }
 
 /// `show`
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// What: RUN@TICK
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
     pub(crate) rev: String,
-    /// Which state to print beside the change
-    #[arg(long, value_enum, default_value = "delta")]
-    pub(crate) state: StateChoice,
+    /// Which state to print beside the rest; the change, where no part is named
+    #[arg(long, value_enum)]
+    pub(crate) state: Option<StateChoice>,
     /// Only this path of the state
-    #[arg(long)]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
     pub(crate) path: Option<String>,
-    /// Print header and content as they are
+    /// Only the intent, unless more is asked for
     #[arg(long)]
+    pub(crate) intent: bool,
+    /// Only the result, unless more is asked for
+    #[arg(long)]
+    pub(crate) result: bool,
+    /// Where it comes from: author, branch, predecessor, links, run, log
+    #[arg(long)]
+    pub(crate) provenance: bool,
+    /// Print header and content as they are
+    #[arg(long, conflicts_with_all = ["intent", "result", "provenance", "path"])]
     pub(crate) raw_json: bool,
 }
 
@@ -296,15 +377,19 @@ pub(crate) enum StateChoice {
 #[derive(Debug, Args)]
 pub(crate) struct State {
     /// What: RUN@TICK
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
     pub(crate) rev: String,
     /// One path of it
-    #[arg(long)]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
     pub(crate) path: Option<String>,
     /// The state before the transition, or after it
     #[arg(long, value_enum, default_value = "after")]
     pub(crate) window: WindowChoice,
+    /// Print what differs from the state there, instead of the state
+    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::runs))]
+    pub(crate) base: Option<String>,
     /// How deep to print
-    #[arg(long)]
+    #[arg(long, conflicts_with = "base")]
     pub(crate) depth: Option<usize>,
 }
 
@@ -321,6 +406,7 @@ pub(crate) enum WindowChoice {
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     /// Runs or bundle files; with none, the whole store
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
     pub(crate) targets: Vec<String>,
     /// Every run of the store
     #[arg(long, conflicts_with = "targets")]
@@ -328,6 +414,16 @@ pub(crate) struct Verify {
     /// Make every transition again, too
     #[arg(long)]
     pub(crate) replay: bool,
+    /// A file that cannot be read at all does not keep the others from being verified
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// How many bundles are verified at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub(crate) jobs: u64,
+    /// Run a suite: a JSON file that lists traces, and which of them must be rejected
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "all", "tip", "verifier", "require_witness"],
+        value_hint = ValueHint::FilePath)]
+    pub(crate) suite: Option<String>,
     /// A tip kept elsewhere, which the run must have
     #[arg(long, value_name = "HASH")]
     pub(crate) tip: Option<String>,
@@ -343,6 +439,7 @@ pub(crate) struct Verify {
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
     /// The run
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
     pub(crate) run: String,
     /// The first tick to print
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
@@ -363,7 +460,7 @@ pub(crate) struct Replay {
     #[arg(long, value_enum, default_value = "none")]
     pub(crate) print: PrintChoice,
     /// With --print state: one path of it
-    #[arg(long)]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
     pub(crate) path: Option<String>,
 }
 
@@ -383,9 +480,10 @@ pub(crate) enum PrintChoice {
 #[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly"]))]
 pub(crate) struct Bisect {
     /// The run
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
     pub(crate) run: String,
     /// A registered predicate, or an expression that names the violation
-    #[arg(long, value_name = "NAME|EXPR")]
+    #[arg(long, value_name = "NAME|EXPR", add = ArgValueCompleter::new(complete::predicates))]
     pub(crate) predicate: Option<String>,
     /// An expression that must be true
     #[arg(long, value_name = "EXPR")]
@@ -411,29 +509,18 @@ pub(crate) struct Bisect {
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// The runs
-    #[arg(required = true)]
+    #[arg(required = true, add = ArgValueCompleter::new(complete::runs))]
     pub(crate) runs: Vec<String>,
-    /// In which form
-    #[arg(long, value_enum, default_value = "bundle")]
-    pub(crate) format: ExportFormat,
     /// Withhold the values at or below this place of every record, like /result/output
     #[arg(long, value_name = "POINTER")]
     pub(crate) withhold: Vec<String>,
-}
-
-/// In which form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// One file that proves itself.
-    Bundle,
-    /// One event a line, as the dendrer paper spells it.
-    Jsonl,
 }
 
 /// `explain`
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// The code, like E0301; all of them if not given
+    #[arg(add = ArgValueCompleter::new(complete::codes))]
     pub(crate) code: Option<String>,
 }
 
@@ -441,7 +528,42 @@ pub(crate) struct Explain {
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
     /// The document; a list if not given
+    #[arg(add = ArgValueCompleter::new(complete::schema_names))]
     pub(crate) name: Option<String>,
+}
+
+/// `man`
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The verb; the program as a whole if not given
+    #[arg(add = ArgValueCompleter::new(complete::topics))]
+    pub(crate) verb: Option<String>,
+}
+
+/// `completions`
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell: bash, zsh, fish, powershell, nushell or elvish
+    #[arg(add = ArgValueCompleter::new(complete::shell_names))]
+    pub(crate) shell: String,
+}
+
+/// `help`
+#[derive(Debug, Args)]
+pub(crate) struct Help {
+    /// A verb, or exit-codes
+    #[arg(add = ArgValueCompleter::new(complete::topics))]
+    pub(crate) topic: Option<String>,
+}
+
+/// The whole command line, with the table of exit codes behind its help.
+pub(crate) fn command() -> clap::Command {
+    let codes: Vec<String> =
+        EXITS.iter().map(|exit| format!("  {:>3}  {}", exit.code, exit.meaning)).collect();
+    Cli::command().after_help(format!(
+        "Exit codes (more: dendrer help exit-codes):\n{}\n\nExamples:\n  dendrer demo\n  dendrer help exit-codes",
+        codes.join("\n")
+    ))
 }
 
 /// Joins the two words `tick` `N` behind the flags that take a tick, so that each flag takes one value.
@@ -474,7 +596,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

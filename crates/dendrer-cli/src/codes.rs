@@ -17,6 +17,50 @@ pub(crate) struct Code {
     pub(crate) text: &'static str,
 }
 
+/// One exit code of the program.
+pub(crate) struct Exit {
+    /// The number.
+    pub(crate) code: u8,
+    /// What it means, in a few words.
+    pub(crate) meaning: &'static str,
+    /// When it is met.
+    pub(crate) examples: &'static str,
+}
+
+/// All exit codes, in order.
+pub(crate) const EXITS: &[Exit] = &[
+    Exit { code: 0, meaning: "done, or the answer is yes", examples: "onset found; intact" },
+    Exit {
+        code: 1,
+        meaning: "done, the answer is no",
+        examples: "bisect found no violation; another onset than expected; a case of a suite failed",
+    },
+    Exit {
+        code: 2,
+        meaning: "usage",
+        examples: "unknown flag, two that exclude each other, a text that is not JSON",
+    },
+    Exit { code: 3, meaning: "not found", examples: "store, run, tick, path, file, predicate" },
+    Exit {
+        code: 4,
+        meaning: "integrity",
+        examples: "content, chain, root, tip or signature is not what was committed",
+    },
+    Exit {
+        code: 5,
+        meaning: "refused for safety",
+        examples: "an agent tried a type that is not its own; the run has ended or moved on",
+    },
+    Exit {
+        code: 6,
+        meaning: "unsound or unverifiable",
+        examples: "bisect with a predicate that recovers; erased values, a missing prefix, an unknown key",
+    },
+    Exit { code: 7, meaning: "replay divergence", examples: "replay does not reproduce a recorded state" },
+    Exit { code: 8, meaning: "environment", examples: "disk full, store locked, newer format, no key" },
+    Exit { code: 130, meaning: "interrupted", examples: "safe at any time; nothing is left half-written" },
+];
+
 macro_rules! codes {
     ($($code:literal $kind:literal $exit:literal $title:literal $text:literal)*) => {
         /// All codes, in order.
@@ -172,6 +216,14 @@ pub(crate) fn find(code: &str) -> Option<&'static Code> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_exit_code_of_a_code_is_in_the_table() {
+        assert!(EXITS.windows(2).all(|pair| pair[0].code < pair[1].code));
+        for code in CODES {
+            assert!(EXITS.iter().any(|exit| exit.code == code.exit), "{}", code.code);
+        }
+    }
 
     #[test]
     fn codes_are_in_order_and_each_is_there_once() {

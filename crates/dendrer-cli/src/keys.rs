@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use dendrer::store::{Store, StoreInfo};
 use dendrer_object::StoreId;
-use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
+use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::demo;
 use crate::failure::{Failure, Result};
 
 /// The folder of dendrer's own files in the user's configuration, if the user has one.
-fn config_dir() -> Option<PathBuf> {
+pub(crate) fn config_dir() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(windows) {
         absolute("APPDATA")
@@ -77,6 +77,21 @@ pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<Signi
     // The demo's key is published with the program: its signatures prove nothing, and its stores say so.
     let demo = demo::key();
     Ok((*demo.verifier_key() == info.key).then_some(demo))
+}
+
+/// The key that a store was made with here, if its file is where `init` puts it.
+pub(crate) fn own(store: StoreId) -> Option<VerifierKey> {
+    let text = std::fs::read_to_string(key_path(None, store)?).ok()?;
+    Some(SigningKey::from_secret_text(text.trim_end()).ok()?.verifier_key().clone())
+}
+
+/// Reads the public half of a key file that was named.
+pub(crate) fn read_verifier(path: &str) -> Result<VerifierKey> {
+    let bad =
+        |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let key = SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))?;
+    Ok(key.verifier_key().clone())
 }
 
 fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {

@@ -3,58 +3,75 @@
 mod address;
 mod args;
 mod codes;
+mod complete;
 mod demo;
 mod failure;
 mod keys;
 mod open;
 mod out;
+mod pager;
+mod progress;
 mod verbs;
+mod verified;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Instant;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use crate::args::{Cli, Global, Verb};
-use crate::failure::{Failure, Result};
-use crate::out::{Format, Out, QUIET};
+use crate::failure::Failure;
+use crate::out::{ColorChoice, Format, Out, QUIET};
+use crate::verbs::shape::{self, Answer};
 
 fn main() -> ExitCode {
+    if let Some(code) = complete::answer() {
+        return ExitCode::from(code);
+    }
     let args = args::join_ticks(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()));
-    let wants_json = args.iter().any(|arg| arg == "--json" || arg == "--jsonl");
-    let cli = match Cli::try_parse_from(&args) {
+    let parsed = args::command().try_get_matches_from(&args);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, wants_json),
+        Err(error) => return usage(&error, wants_json(&args), &args),
     };
     let Some(verb) = cli.verb else { return ExitCode::from(verbs::welcome()) };
-    let code = match run(&cli.global, &verb) {
-        Ok(code) => code,
-        Err(failure) => report(&failure, wants_json),
+    let began = Instant::now();
+    let code = match shape::answer(&cli.global, &verb) {
+        Ok(answer) => run(&cli.global, &verb, answer),
+        Err(failure) => report(&failure, wants_json(&args), cli.global.color),
     };
+    if cli.global.verbose {
+        let _ = writeln!(std::io::stderr(), "took {:.3} s", began.elapsed().as_secs_f64());
+    }
     ExitCode::from(code)
 }
 
-fn run(global: &Global, verb: &Verb) -> Result {
-    let format = if global.json {
-        Format::Json
-    } else if global.jsonl {
-        Format::Jsonl
-    } else {
-        Format::Text
-    };
+/// Whether a failure goes to stdout as a document, as far as the bare words say.
+fn wants_json(args: &[String]) -> bool {
+    let is_json = |form: &str| form == "json" || form == "jsonl";
+    args.iter().any(|arg| match arg.as_str() {
+        "--json" | "--jsonl" => true,
+        other => other.strip_prefix("--format=").is_some_and(is_json),
+    }) || args.windows(2).any(|pair| pair[0] == "--format" && is_json(&pair[1]))
+}
+
+fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
     // An export is bytes for another program; its verb opens the file itself.
     let file = if matches!(verb, Verb::Export(_)) { None } else { global.output.as_deref() };
-    let mut out = Out::new(format, global.color, global.width, global.full, global.quiet, file)?;
+    let json = answer.format != Format::Text;
+    let mut out = Out::new(global, answer.format, answer.fields, file, answer.pages);
     let result = verbs::run(global, verb, &mut out);
-    match out.flush() {
+    let result = match out.finish() {
         Ok(()) => result,
         // What could not be written matters only if nothing worse happened before.
         Err(failure) => result.and(Err(failure)),
-    }
+    };
+    result.unwrap_or_else(|failure| report(&failure, json, global.color))
 }
 
 /// Prints a failure where it belongs and returns its exit code.
-fn report(failure: &Failure, json: bool) -> u8 {
+fn report(failure: &Failure, json: bool, color: ColorChoice) -> u8 {
     if failure.code == QUIET {
         return 0;
     }
@@ -62,8 +79,7 @@ fn report(failure: &Failure, json: bool) -> u8 {
         let mut stdout = std::io::stdout();
         let _ = writeln!(stdout, "{}", dendrer_view::quote::json(&failure.to_json()));
     } else {
-        let colored = std::io::stderr().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let colored = out::decide_color(color, std::io::stderr().is_terminal());
         let strong =
             |text: &str| if colored { format!("\x1b[1;38;5;208m{text}\x1b[0m") } else { text.to_owned() };
         let mut stderr = std::io::stderr();
@@ -75,8 +91,8 @@ fn report(failure: &Failure, json: bool) -> u8 {
 }
 
 /// Turns what the argument parser says into our voice; help and version are answers.
-fn usage(error: &clap::Error, json: bool) -> ExitCode {
-    use clap::error::ErrorKind;
+fn usage(error: &clap::Error, json: bool, args: &[String]) -> ExitCode {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let _ = error.print();
         return ExitCode::SUCCESS;
@@ -85,15 +101,45 @@ fn usage(error: &clap::Error, json: bool) -> ExitCode {
     let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
     let mut failure = Failure::new("E0106", first);
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+    {
+        failure = unknown_verb(word);
+    }
     for line in lines {
         let line = line.trim();
         if let Some(tip) = line.strip_prefix("tip: ") {
-            failure = failure.note(tip);
+            failure = if failure.notes.is_empty() { failure.note(tip) } else { failure };
         } else if let Some(usage) = line.strip_prefix("Usage: ") {
             failure = failure.at("usage", usage);
         } else if !line.starts_with("For more information") {
             failure = failure.at("what", line);
         }
     }
-    ExitCode::from(report(&failure.help(&["dendrer", "help"]), json))
+    let known = args::command();
+    let verb = args.iter().skip(1).find(|word| known.find_subcommand(word).is_some());
+    let failure = match verb {
+        Some(verb) => failure.help(&["dendrer", "help", verb]),
+        None => failure.help(&["dendrer", "help"]),
+    };
+    ExitCode::from(report(&failure, json, ColorChoice::Auto))
+}
+
+/// Names the verb that may have been meant: one slip away, or two letters the other way round.
+fn unknown_verb(word: &str) -> Failure {
+    let failure = Failure::new("E0106", format!("there is no verb \"{word}\""));
+    let known = args::command();
+    let names: Vec<&str> =
+        known.get_subcommands().flat_map(clap::Command::get_name_and_visible_aliases).collect();
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let turned = names.iter().copied().find(|name| sorted(name) == sorted(word));
+    let begun = || names.iter().copied().find(|name| word.len() >= 2 && name.starts_with(word));
+    match turned.or_else(|| dendrer_object::text::nearest(word, names.iter().copied())).or_else(begun) {
+        Some(near) => failure.note(format!("did you mean {near}?")).help(&["dendrer", near, "--help"]),
+        None => failure,
+    }
 }

@@ -1,5 +1,6 @@
 //! Finding and opening what a command reads or writes: a store, or a bundle in its place.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use dendrer::Trace;
@@ -69,12 +70,33 @@ pub(crate) fn open_bundle(path: &str) -> Result<Opened> {
 
 /// Opens the store for reading.
 pub(crate) fn read_store(global: &Global) -> Result<Box<dyn Store>> {
-    Ok(Box::new(Embedded::open(&find(global)?, Options::read())?))
+    let path = find(global)?;
+    let store = Embedded::open(&path, Options::read())?;
+    speak(global, &store, &path);
+    Ok(Box::new(store))
 }
 
 /// Opens the store for writing.
 pub(crate) fn write_store(global: &Global) -> Result<Embedded> {
-    Ok(Embedded::open(&find(global)?, Options::write())?)
+    let path = find(global)?;
+    let store = Embedded::open(&path, Options::write())?;
+    speak(global, &store, &path);
+    Ok(store)
+}
+
+/// With `--verbose`, says which store was opened.
+pub(crate) fn speak(global: &Global, store: &dyn Store, path: &Path) {
+    if global.verbose {
+        let path = path.display().to_string();
+        let records = dendrer_view::count(store.tree().size, "record", "records");
+        // Nobody can be told that stderr is closed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "store {}: {records}, root {}",
+            dendrer_view::quote::escape(&path),
+            store.tree().root.short()
+        );
+    }
 }
 
 /// Finds the store: named, or by walking up.

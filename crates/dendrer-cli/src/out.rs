@@ -1,11 +1,16 @@
 //! Where answers go: stdout for the answer, stderr for everything else, one document or lines.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
 
 use dendrer_object::Value;
+use dendrer_view::fields::Fields;
+use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
 
+use crate::args::Global;
 use crate::failure::{Failure, Result};
+use crate::pager::{self, Pager};
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +37,27 @@ pub(crate) enum ColorChoice {
 /// The places an answer goes to.
 pub(crate) struct Out {
     format: Format,
-    writer: Box<dyn Write>,
+    fields: Option<Fields>,
+    sink: Sink,
     color: bool,
+    ascii: bool,
     width: Option<usize>,
     quiet: bool,
     items: u64,
+    /// Whether something was shortened that its verb did not speak of.
+    cut: bool,
+}
+
+enum Sink {
+    Stdout(BufWriter<io::Stdout>),
+    Pager(Pager),
+    File(Answer),
+}
+
+/// A file that is made when there is something to write: a command that fails leaves an older one as it was.
+struct Answer {
+    path: PathBuf,
+    file: Option<BufWriter<std::fs::File>>,
 }
 
 /// What stands out, without red against green alone.
@@ -55,49 +76,71 @@ pub(crate) enum Style {
 }
 
 impl Out {
-    /// Decides on colour and width once. `file` takes the answer away from stdout.
+    /// Decides on place, colour and width once. `pages` says whether the verb's answer may be paged.
     pub(crate) fn new(
+        global: &Global,
         format: Format,
-        color: ColorChoice,
-        width: Option<usize>,
-        full: bool,
-        quiet: bool,
+        fields: Option<Fields>,
         file: Option<&str>,
-    ) -> Result<Out> {
+        pages: bool,
+    ) -> Out {
         let terminal = file.is_none() && io::stdout().is_terminal();
-        let writer: Box<dyn Write> = match file {
-            None => Box::new(BufWriter::new(io::stdout())),
-            Some(path) => {
-                let file = std::fs::File::create(path);
-                let file = file.map_err(|error| {
-                    Failure::new("E0108", format!("cannot write {path}")).at("cause", error.to_string())
-                });
-                Box::new(BufWriter::new(file?))
-            }
-        };
-        let width = match (width, terminal && !full) {
+        let screen = terminal_size::terminal_size().filter(|_| terminal);
+        let columns = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+        let terminal_width = || columns().or_else(|| screen.map(|(width, _)| usize::from(width.0)));
+        let width = match (global.width, terminal && !global.full) {
             (Some(width), _) => Some(width),
-            (None, true) => {
-                std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).or_else(terminal_width)
-            }
+            (None, true) => terminal_width(),
             (None, false) => None,
         };
-        Ok(Out { format, writer, color: decide_color(color, terminal), width, quiet, items: 0 })
+        let pages = pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
+        let sink = match (file, screen) {
+            (Some(path), _) => Sink::File(Answer { path: path.into(), file: None }),
+            (None, Some((width, height))) if pages && !pager::refused() => {
+                Sink::Pager(Pager::new(width.0.into(), height.0.into()))
+            }
+            (None, _) => Sink::Stdout(BufWriter::new(io::stdout())),
+        };
+        Out {
+            format,
+            fields,
+            sink,
+            color: decide_color(global.color, terminal),
+            ascii: global.ascii || accessible() || terminal && !utf8(),
+            width,
+            quiet: global.quiet,
+            items: 0,
+            cut: false,
+        }
     }
 
-    /// How the answer is written.
+    /// How the answer is to be handed over. Chosen fields are cut out of the document, whatever is shown then.
     pub(crate) fn format(&self) -> Format {
-        self.format
+        if self.fields.is_some() && self.format == Format::Text { Format::Json } else { self.format }
     }
 
     /// Whether people read it.
     pub(crate) fn is_text(&self) -> bool {
-        self.format == Format::Text
+        self.format() == Format::Text
     }
 
     /// The width at which lines are cut; `None` where they are not.
     pub(crate) fn width(&self) -> Option<usize> {
         self.width
+    }
+
+    /// Shortens a text to a width, and remembers that something was left out.
+    pub(crate) fn fit(&mut self, text: &str, width: Option<usize>) -> String {
+        let short = width.map_or_else(|| text.to_owned(), |width| quote::shorten(text, width));
+        self.cut |= short.len() < text.len();
+        short
+    }
+
+    /// Writes a change, with both sides shortened where lines are.
+    pub(crate) fn change(&mut self, change: &Changed) -> String {
+        let line = change.line(self.width.map(|width| width / 3));
+        self.cut |= line.len() < change.line(None).len();
+        if accessible() { in_words(&line) } else { line }
     }
 
     /// Wraps what should stand out. The text must be escaped already.
@@ -118,6 +161,16 @@ impl Out {
     /// Writes a line of the answer for people.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) -> Result<()> {
         let text = line.as_ref();
+        match self.ascii && !text.is_ascii() {
+            true => self.write(quote::ascii(text).as_bytes())?,
+            false => self.write(text.as_bytes())?,
+        }
+        self.write(b"\n")
+    }
+
+    /// Writes a value as JSON on a line.
+    fn json(&mut self, value: &Value) -> Result<()> {
+        let text = if self.ascii { quote::json_ascii(value) } else { quote::json(value) };
         self.write(text.as_bytes())?;
         self.write(b"\n")
     }
@@ -125,8 +178,13 @@ impl Out {
     /// Writes an item of a stream, for `--jsonl`.
     pub(crate) fn item(&mut self, item: &Value) -> Result<()> {
         self.items += 1;
-        let text = quote::json(item);
-        self.line(text)
+        match &self.fields {
+            Some(fields) => {
+                let item = fields.of_item(item);
+                self.json(&item)
+            }
+            None => self.json(item),
+        }
     }
 
     /// Ends a stream with its summary.
@@ -137,12 +195,39 @@ impl Out {
     ) -> Result<()> {
         let count = ("items", Value::from(self.items));
         let summary = document(schema, members.into_iter().chain([count]));
-        self.line(quote::json(&Value::record([("summary", summary)])))
+        self.json(&Value::record([("summary", summary)]))
     }
 
-    /// Writes the one document of the answer.
+    /// Writes the one document of the answer: whole, as items and a summary, or the chosen fields for people.
     pub(crate) fn document(&mut self, value: &Value) -> Result<()> {
-        self.line(quote::json(value))
+        match (self.format, &self.fields) {
+            (Format::Jsonl, _) => self.stream(value),
+            (Format::Json, Some(fields)) => {
+                let chosen = fields.of_document(value);
+                self.json(&chosen)
+            }
+            (Format::Text, Some(fields)) => {
+                let lines = fields.lines(value, self.width, accessible());
+                lines.into_iter().try_for_each(|line| self.line(line))
+            }
+            (_, None) => self.json(value),
+        }
+    }
+
+    /// A document without a list of its own is the one item of its stream.
+    fn stream(&mut self, value: &Value) -> Result<()> {
+        let schema = value.get("schema").cloned().unwrap_or(Value::Null);
+        let mut summary = value.as_object().cloned().unwrap_or_default();
+        match value.get("items").and_then(Value::as_array) {
+            Some(items) => items.iter().try_for_each(|item| self.item(item))?,
+            None => {
+                self.item(value)?;
+                summary = dendrer_object::Object::default();
+                summary.set("schema", schema);
+            }
+        }
+        summary.set("items", Value::from(self.items));
+        self.json(&Value::record([("summary", Value::Object(summary))]))
     }
 
     /// Writes raw bytes of the answer, as an export does.
@@ -160,13 +245,53 @@ impl Out {
 
     /// Hands over to the system what was written so far.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.writer.flush().map_err(closed)
+        let flushed = match &mut self.sink {
+            Sink::Stdout(writer) => writer.flush(),
+            Sink::Pager(pager) => pager.flush(),
+            Sink::File(answer) => answer.file.as_mut().map_or(Ok(()), Write::flush),
+        };
+        flushed.map_err(closed)
+    }
+
+    /// Ends the answer, and waits for whoever still reads it.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        if self.cut {
+            self.line(CUT)?;
+        }
+        self.flush()?;
+        if let Sink::Pager(pager) = &mut self.sink {
+            return pager.finish().map_err(closed);
+        }
+        Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.writer.write_all(bytes).map_err(closed)
+        match &mut self.sink {
+            Sink::Stdout(writer) => writer.write_all(bytes).map_err(closed),
+            Sink::Pager(pager) => pager.write_all(bytes).map_err(closed),
+            Sink::File(answer) => answer.write(bytes),
+        }
     }
 }
+
+impl Answer {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let file = std::fs::File::create(&self.path).map_err(|error| {
+                    Failure::new("E0108", format!("cannot write {}", self.path.display()))
+                        .at("cause", error.to_string())
+                })?;
+                self.file.insert(BufWriter::new(file))
+            }
+        };
+        file.write_all(bytes).map_err(closed)
+    }
+}
+
+/// Says that lines were cut, and which flag shows them.
+pub(crate) const CUT: &str = "(lines are cut at the width; a larger --width shows more, --full everything)";
 
 /// A reader that went away ends the program quietly; anything else is a failure.
 fn closed(error: io::Error) -> Failure {
@@ -179,8 +304,12 @@ fn closed(error: io::Error) -> Failure {
 /// The code of a failure that nobody is left to hear.
 pub(crate) const QUIET: &str = "";
 
-fn decide_color(choice: ColorChoice, terminal: bool) -> bool {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+fn set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Whether colour is used at a place, by the switches in their order.
+pub(crate) fn decide_color(choice: ColorChoice, terminal: bool) -> bool {
     let choice = match (choice, std::env::var("DENDRER_COLOR").as_deref()) {
         (ColorChoice::Auto, Ok("always")) => ColorChoice::Always,
         (ColorChoice::Auto, Ok("never")) => ColorChoice::Never,
@@ -191,10 +320,34 @@ fn decide_color(choice: ColorChoice, terminal: bool) -> bool {
         ColorChoice::Never => false,
         ColorChoice::Auto if set("NO_COLOR") => false,
         ColorChoice::Auto if set("CLICOLOR_FORCE") => true,
-        ColorChoice::Auto => terminal && std::env::var("TERM").as_deref() != Ok("dumb"),
+        ColorChoice::Auto => terminal && !dumb(),
     }
 }
 
-fn terminal_width() -> Option<usize> {
-    terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
+/// Says in a word what a mark at the head of a change stands for.
+fn in_words(change: &str) -> String {
+    let words = [("~ ", "changed "), ("+ ", "added "), ("- ", "removed "), ("= ", "written alike ")];
+    let known = words.iter().find_map(|(mark, word)| Some((change.strip_prefix(mark)?, word)));
+    known.map_or_else(|| change.to_owned(), |(rest, word)| format!("{word}{rest}"))
+}
+
+fn dumb() -> bool {
+    std::env::var("TERM").as_deref() == Ok("dumb")
+}
+
+/// Whether the user asked for what a screen reader can follow: no repaint, ASCII, lists instead of tables.
+pub(crate) fn accessible() -> bool {
+    let on = |name: &str| std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
+    on("DENDRER_ACCESSIBLE") || on("ACCESSIBLE")
+}
+
+/// Whether the terminal takes UTF-8, as far as the environment says. Where it says nothing, it most likely does.
+fn utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }

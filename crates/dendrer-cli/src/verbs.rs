@@ -2,14 +2,18 @@
 
 mod bisect;
 mod commit;
+mod completions;
 mod demo;
 mod explain;
 mod export;
+mod help;
 mod init;
 mod log;
+mod man;
 mod replay;
 mod runs;
 mod schema;
+pub(crate) mod shape;
 mod show;
 mod state;
 mod verify;
@@ -21,11 +25,16 @@ use crate::args::{Global, TimeChoice, Verb};
 use crate::failure::Result;
 use crate::out::Out;
 
+pub(crate) use runs::all as all_runs;
+
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
+    if shape::asks_for_fields(global) {
+        return list_fields(verb, out);
+    }
     match verb {
         Verb::Init(args) => init::run(global, args, out),
-        Verb::Demo(args) => demo::run(args, out),
+        Verb::Demo(args) => demo::run(global, args, out),
         Verb::Commit(args) => commit::run(global, args, out),
         Verb::Runs(args) => runs::run(global, args, out),
         Verb::Log(args) => log::run(global, args, out),
@@ -38,7 +47,22 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Explain(args) => explain::run(args, out),
         Verb::Schema(args) => schema::run(args, out),
         Verb::Version => version::run(out),
+        Verb::Man(args) => man::run(args, out),
+        Verb::Completions(args) => completions::run(args, out),
+        Verb::Help(args) => help::run(args, out),
     }
+}
+
+fn list_fields(verb: &Verb, out: &mut Out) -> Result {
+    let fields = shape::fields(verb);
+    if !out.is_text() {
+        out.document(&fields)?;
+        return Ok(0);
+    }
+    for field in fields.get("items").and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+        out.line(field.get("name").and_then(Value::as_str).unwrap_or_default())?;
+    }
+    Ok(0)
 }
 
 /// What `dendrer` alone prints.
@@ -65,6 +89,7 @@ fn time(ts: Timestamp, choice: TimeChoice) -> String {
     match choice {
         TimeChoice::None => String::new(),
         TimeChoice::Utc => ts.to_string(),
+        TimeChoice::Relative => relative(ts.ms(), jiff::Timestamp::now().as_millisecond()),
         TimeChoice::Local => {
             let ms = i64::try_from(ts.ms()).unwrap_or(i64::MAX);
             match jiff::Timestamp::from_millisecond(ms) {
@@ -75,6 +100,16 @@ fn time(ts: Timestamp, choice: TimeChoice) -> String {
             }
         }
     }
+}
+
+/// Says how long ago a time was. A clock that went back since shows times to come.
+fn relative(ms: u64, now: i64) -> String {
+    let passed = now.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX));
+    let seconds = passed.unsigned_abs() / 1000;
+    let units = [(86_400 * 365, "year"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
+    let (size, unit) = units.into_iter().find(|(size, _)| seconds >= *size).unwrap_or((1, "second"));
+    let text = dendrer_view::count(seconds / size, unit, &format!("{unit}s"));
+    if passed < 0 { format!("in {text}") } else { format!("{text} ago") }
 }
 
 /// Writes a value over several lines, two blanks a level, as deep as asked.
@@ -110,5 +145,26 @@ fn pretty(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Vec<St
             lines.push(format!("{pad}]"));
         }
         other => lines.push(format!("{pad}{lead}{}", quote::value(other))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_times_take_the_largest_unit_that_fits() {
+        for (passed, text) in [
+            (0, "0 seconds ago"),
+            (1_000, "1 second ago"),
+            (59_999, "59 seconds ago"),
+            (60_000, "1 minute ago"),
+            (7_300_000, "2 hours ago"),
+            (86_400_000 * 364, "364 days ago"),
+            (86_400_000 * 800, "2 years ago"),
+            (-61_000, "in 1 minute"),
+        ] {
+            assert_eq!(relative(1_771_833_600_000, 1_771_833_600_000 + passed), text);
+        }
     }
 }

@@ -5,6 +5,7 @@
 #[path = "../src/demo/mod.rs"]
 mod demo;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use dendrer::bisect::{self, Outcome, Query};
@@ -324,16 +325,27 @@ fn demo_hostile_run_holds_what_it_promises() {
         text.iter().all(|byte| *byte == b'\n' || *byte >= b' '),
         "canonical JSON escapes what breaks lines"
     );
-    let receipt = demo::receipt(&trace).unwrap();
+    let receipt = receipt(&trace);
     assert!(receipt.chars().all(|c| c == '\n' || c.is_ascii_graphic() || c == ' '), "{receipt}");
     assert!(!receipt.contains("\nVERIFIED"));
+}
+
+fn receipt(trace: &Trace<'_>) -> String {
+    let mut text = String::new();
+    let replayed = dendrer_view::receipt::receipt(trace, &mut |line| {
+        text.push_str(line);
+        text.push('\n');
+        ControlFlow::Continue(())
+    });
+    replayed.unwrap().unwrap();
+    text
 }
 
 #[test]
 fn demo_receipt_is_the_one_of_the_paper() {
     let store = filled();
     let trace = Trace::open(&store, &name("trip-planner-a")).unwrap();
-    assert_eq!(demo::receipt(&trace).unwrap(), RECEIPT);
+    assert_eq!(receipt(&trace), RECEIPT);
 }
 
 const RECEIPT: &str = r#"BOOT: goal="Plan 3-day Basel-Ticino trip under CHF 600"
@@ -393,7 +405,7 @@ DONE: artifact=plan.md | replay_trace=47_transitions | replay_verified=true
 #[test]
 fn demo_generated_runs_have_the_length_and_the_onset_that_is_asked_for() {
     let mut store = Memory::new(demo::store_info());
-    let run = demo::fill_sized(&mut store, 2_500).unwrap();
+    let run = demo::fill_sized(&mut store, 2_500, &mut |_| {}).unwrap();
     assert_eq!((run.name.as_str(), run.ticks, run.refusals), ("generated-2500", 2_500, 0));
     let onset = |text: &str| {
         let predicate = Predicate::condition("size", text).unwrap();
@@ -412,7 +424,7 @@ fn demo_generated_runs_have_the_length_and_the_onset_that_is_asked_for() {
     assert_eq!(verify::replay(&store, &run.name).unwrap(), Ok(2_500));
 
     let mut again = Memory::new(demo::store_info());
-    assert_eq!(demo::fill_sized(&mut again, 2_500).unwrap().tip, run.tip);
+    assert_eq!(demo::fill_sized(&mut again, 2_500, &mut |_| {}).unwrap().tip, run.tip);
     let mut empty = Memory::new(demo::store_info());
-    assert_eq!(demo::fill_sized(&mut empty, 0).unwrap().ticks, 0);
+    assert_eq!(demo::fill_sized(&mut empty, 0, &mut |_| {}).unwrap().ticks, 0);
 }

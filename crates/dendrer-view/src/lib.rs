@@ -4,8 +4,13 @@
 //! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
 
 pub mod bisect;
+pub mod difference;
+pub mod fields;
+pub mod graph;
 pub mod log;
+pub mod provenance;
 pub mod quote;
+pub mod receipt;
 pub mod runs;
 pub mod schemas;
 pub mod show;

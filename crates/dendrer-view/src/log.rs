@@ -22,6 +22,8 @@ pub struct Row {
     pub summary: String,
     /// How many anomalies it carries.
     pub anomalies: usize,
+    /// The lanes at this row, where a graph is drawn.
+    pub graph: Option<String>,
 }
 
 /// Reads a row off a record.
@@ -40,6 +42,7 @@ pub fn row(record: &Record) -> Row {
         confidence: content.get("intent").and_then(|intent| intent.get("confidence")).and_then(Value::as_f64),
         summary: summary(&content),
         anomalies: content.get("anomalies").and_then(Value::as_array).map_or(0, |list| list.len()),
+        graph: None,
     }
 }
 

@@ -61,6 +61,33 @@ pub fn json(value: &Value) -> String {
     escape_json(&value.to_string())
 }
 
+/// Spells out what is not ASCII, in text that was escaped already.
+pub fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_ascii() {
+            true => out.push(c),
+            false => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+        }
+    }
+    out
+}
+
+/// As [`json`], in ASCII alone.
+pub fn json_ascii(value: &Value) -> String {
+    let mut out = String::new();
+    for c in json(value).chars() {
+        let mut units = [0u16; 2];
+        match c.is_ascii() {
+            true => out.push(c),
+            false => {
+                c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")))
+            }
+        }
+    }
+    out
+}
+
 /// Writes a path as people do, escaped.
 pub fn path(pointer: &Pointer) -> String {
     escape(&pointer.dotted())
@@ -106,6 +133,10 @@ mod tests {
         let text = json(&value);
         assert_eq!(text, "\"a\\u202e\\udb40\\udc41\\u007f\"");
         assert_eq!(dendrer_object::json::parse_door(text.as_bytes()).unwrap(), value);
+        let value = Value::from("Zürich \u{1f682}");
+        assert_eq!(json_ascii(&value), r#""Z\u00fcrich \ud83d\ude82""#);
+        assert_eq!(dendrer_object::json::parse_door(json_ascii(&value).as_bytes()).unwrap(), value);
+        assert_eq!(ascii("Zürich"), "Z\\u{fc}rich");
     }
 
     #[test]

@@ -35,7 +35,10 @@ pub fn changes(record: &Record, before: &Value, after: &Value) -> Vec<Changed> {
 impl Changed {
     /// Writes the change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for written alike.
     pub fn line(&self, width: Option<usize>) -> String {
-        let path = quote::path(&self.path);
+        let path = match self.path.as_str() {
+            "" => "state".to_owned(),
+            _ => quote::path(&self.path),
+        };
         let show = |value: &Value| match width {
             Some(width) => quote::shorten(&quote::value(value), width),
             None => quote::value(value),

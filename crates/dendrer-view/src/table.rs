@@ -12,19 +12,29 @@ pub enum Align {
 /// Rows under headings. The last column takes what is left of the width, if a width is given.
 #[derive(Debug, Clone)]
 pub struct Table {
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// Begins a table.
-    pub fn new(columns: &[(&'static str, Align)]) -> Table {
-        Table { columns: columns.to_vec(), rows: Vec::new() }
+    pub fn new<N: Into<String>>(columns: impl IntoIterator<Item = (N, Align)>) -> Table {
+        let columns = columns.into_iter().map(|(name, align)| (name.into(), align)).collect();
+        Table { columns, rows: Vec::new() }
     }
 
     /// Adds a row.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
+    }
+
+    /// Returns each row as a list of names and values, for a reader who does not see columns.
+    pub fn list(&self) -> Vec<String> {
+        let row = |row: &Vec<String>| {
+            let cells = self.columns.iter().zip(row).map(|((name, _), cell)| format!("{name}: {cell}"));
+            cells.collect::<Vec<_>>().join(", ")
+        };
+        self.rows.iter().map(row).collect()
     }
 
     /// Returns the lines, heading first, and whether anything was cut. Nothing is cut without a width.
@@ -34,10 +44,10 @@ impl Table {
         let widths: Vec<usize> = (0..columns)
             .map(|at| {
                 let cells = self.rows.iter().map(|row| row.get(at).map_or(0, |cell| size(cell)));
-                cells.max().unwrap_or(0).max(size(self.columns[at].0))
+                cells.max().unwrap_or(0).max(size(&self.columns[at].0))
             })
             .collect();
-        let heading = self.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let heading = self.columns.iter().map(|(name, _)| name.clone()).collect();
         let mut cut = false;
         let lines = std::iter::once(&heading).chain(&self.rows).map(|row: &Vec<String>| {
             let mut line = String::new();
@@ -68,8 +78,7 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_only_a_width_cuts() {
-        let mut table =
-            Table::new(&[("tick", Align::Right), ("type", Align::Left), ("summary", Align::Left)]);
+        let mut table = Table::new([("tick", Align::Right), ("type", Align::Left), ("summary", Align::Left)]);
         table.row(vec!["1".into(), "plan.update".into(), "short".into()]);
         table.row(vec!["10".into(), "x".into(), "a longer summary".into()]);
         let (lines, cut) = table.lines(None);

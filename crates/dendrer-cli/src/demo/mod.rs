@@ -15,15 +15,11 @@ mod hostile;
 mod logistics;
 mod planner;
 mod planning;
-#[allow(dead_code, reason = "the tests read it; no verb prints it yet")]
-mod receipt;
 mod script;
 mod sized;
 mod trip;
 
 pub(crate) use damage::damaged;
-#[allow(unused_imports, reason = "the tests read it; no verb prints it yet")]
-pub(crate) use receipt::receipt;
 pub(crate) use sized::fill_sized;
 
 /// The id of the demo's store.

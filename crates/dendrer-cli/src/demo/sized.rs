@@ -22,8 +22,12 @@ const PLACES: [&str; 8] = ["Basel", "Olten", "Aarau", "Bern", "Thun", "Brig", "S
 
 const TOOLS: [&str; 4] = ["stock", "route_status", "quote", "track"];
 
-/// Records one run of so many ticks, named after its length.
-pub(crate) fn fill_sized(store: &mut dyn Store, ticks: u64) -> Result<DemoRun, Error> {
+/// Records one run of so many ticks, named after its length. `done` hears of each tick.
+pub(crate) fn fill_sized(
+    store: &mut dyn Store,
+    ticks: u64,
+    done: &mut dyn FnMut(u64),
+) -> Result<DemoRun, Error> {
     let name: RunName = format!("generated-{ticks}").parse().expect("a run id");
     let mut start = Start::new(name.clone());
     start.goal = Some("Keep eight places supplied".into());
@@ -40,6 +44,7 @@ pub(crate) fn fill_sized(store: &mut dyn Store, ticks: u64) -> Result<DemoRun, E
                 panic!("tick {tick} of the generated run was refused: {}", refused.reason)
             }
         }
+        done(tick);
         if tick.is_multiple_of(BATCH) {
             // One group is on its way to the disk while the next is made.
             let submitted = recorder.submit()?;

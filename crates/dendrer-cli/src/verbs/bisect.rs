@@ -14,12 +14,17 @@ use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result};
 use crate::open;
 use crate::out::{Out, Style};
+use crate::progress::{Counted, Progress};
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let predicate = predicate(args)?;
     let source = open::source(global, &rev)?;
-    let trace = source.trace(&rev)?;
+    let run = rev.run_in(source.store(), source.named())?;
+    // How many records the probes take depends on where snapshots lie, so no remaining time is told.
+    let progress = Progress::start(global, "bisect", "records", None);
+    let counted = Counted::new(source.store(), progress.counter());
+    let trace = Trace::open(&counted, &run)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     if from > to {
@@ -27,6 +32,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     }
     let query = Query { predicate: predicate.clone(), from, to, scan: args.scan };
     let report = bisect(&trace, &query)?;
+    drop(progress);
     let refusal = refusal(args, &trace, &predicate, &report);
     if out.is_text() {
         text(args, &trace, &predicate, &report, out)?;
@@ -196,7 +202,8 @@ fn origin(args: &Bisect, trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<
         out.line(format!("  uncertainty {}", quote::value(notes)))?;
     }
     for change in origin_changes(trace, tick)? {
-        out.line(format!("  {}", change.line(out.width().map(|width| width / 3))))?;
+        let line = out.change(&change);
+        out.line(format!("  {line}"))?;
     }
     if tick == 1 {
         out.line("  violated from the first commitment on: no state of this run is from before the problem")?;

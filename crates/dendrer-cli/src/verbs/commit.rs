@@ -3,7 +3,9 @@
 //! Lines that are there are taken together and made durable by one sync; a line that comes alone waits for no
 //! other. An acknowledgement is printed after the sync that covers it, never before.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use dendrer::kernel::step::{Stage, Start};
@@ -16,6 +18,7 @@ use dendrer_view::{count, document, quote};
 use crate::args::{AuthorChoice, Commit, Global};
 use crate::failure::{Failure, Result};
 use crate::out::{Format, Out, Style};
+use crate::progress::Progress;
 use crate::{keys, open};
 
 /// How many lines one group takes at most. A group is acknowledged while the next one is judged, so a larger one
@@ -38,6 +41,8 @@ struct Tally {
     refused: u64,
     anomalies: u64,
     items: Vec<Value>,
+    /// Counts what is on record, for whoever watches.
+    progress: Option<Arc<AtomicU64>>,
 }
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
@@ -73,8 +78,13 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         false => Recorder::begin(&mut store, &start(args, name)?, Box::new(World::default()))?,
     };
     let mut tally = Tally::default();
+    // Acknowledgements on the same terminal say the same, and better.
+    let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
+        .then(|| Progress::start(global, "commit", "intents", None));
+    tally.progress = progress.as_ref().map(Progress::counter);
     let result = take_lines(args, &lines, &mut recorder, &mut tally, out);
     drop(recorder);
+    drop(progress);
     if !args.dry_run {
         keys::sign(&mut store, key.as_ref())?;
         Store::close(Box::new(store))?;
@@ -285,6 +295,9 @@ fn read_intent(args: &Commit, line: Line) -> Result<Option<(u64, usize, Intent)>
 fn acknowledge(records: Vec<Record>, tally: &mut Tally, out: &mut Out) -> Result<()> {
     for record in records {
         let header = record.header();
+        if let Some(progress) = &tally.progress {
+            progress.fetch_add(1, Ordering::Relaxed);
+        }
         let item = match header.kind {
             Kind::Transition => {
                 tally.committed += 1;

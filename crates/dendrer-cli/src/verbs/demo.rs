@@ -1,19 +1,22 @@
 //! `dendrer demo`
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
+use dendrer::Trace;
 use dendrer::recorder::{Fixed, begin_log};
 use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 
-use crate::args::Demo;
+use crate::args::{Demo, Global};
 use crate::demo as content;
 use crate::failure::{Failure, Result};
 use crate::keys;
 use crate::open::STORE_DIR;
 use crate::out::Out;
+use crate::progress::Progress;
 
 /// When the demo's log begins: 2026-02-22T22:40:00Z.
 const BEGINS_MS: u64 = 1_771_800_000_000;
@@ -31,7 +34,35 @@ const TOUR: &[(&str, u8, &str)] = &[
     ("dendrer verify tampered.dnd", 4, "what tampering looks like"),
 ];
 
-pub(crate) fn run(args: &Demo, out: &mut Out) -> Result {
+/// The suite of the forensic debugger (CFD spec 5), over the demo's own files.
+const SUITE: &str = r#"{"cases":[
+ {"case":"Valid Trace","file":"../logistics-run-47.dnd","expect":"verified"},
+ {"case":"Payload Corruption","file":"payload.dnd","expect":"rejected","code":"E0301"},
+ {"case":"Sequence Gap","file":"gap.dnd","expect":"rejected","code":"E0302"},
+ {"case":"Event Swap","file":"swap.dnd","expect":"rejected","code":"E0302"},
+ {"case":"Metadata Corruption","file":"metadata.dnd","expect":"rejected","code":"E0301"}
+]}
+"#;
+
+/// The receipt of the journey, with which the tour begins, and how to have that of any run.
+fn receipt(store: &dyn Store) -> Result<Vec<String>> {
+    let name = "trip-planner-a".parse().map_err(|_| Failure::new("E0210", "trip-planner-a"))?;
+    let trace = Trace::open(store, &name)?;
+    let mut lines = Vec::new();
+    // What replay found is in the last line.
+    let _ = dendrer_view::receipt::receipt(&trace, &mut |line| {
+        lines.push(line.to_owned());
+        ControlFlow::Continue(())
+    })?;
+    lines.extend([
+        String::new(),
+        "(that was: dendrer log trip-planner-a --format receipt)".to_owned(),
+        String::new(),
+    ]);
+    Ok(lines)
+}
+
+pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let dir = Path::new(&args.dir);
     if dir.join(STORE_DIR).exists() {
         return Err(Failure::new("E0110", format!("{} holds a store already", dir.display()))
@@ -62,20 +93,31 @@ pub(crate) fn run(args: &Demo, out: &mut Out) -> Result {
     begin_log(&mut store, &mut Fixed::new("dendrer demo log", BEGINS_MS, 1))?;
     let runs = match size {
         None => content::fill(&mut store)?,
-        Some(ticks) => vec![content::fill_sized(&mut store, ticks)?],
+        Some(ticks) => {
+            let progress = Progress::start(global, "demo", "ticks", Some(ticks));
+            vec![content::fill_sized(&mut store, ticks, &mut |tick| progress.set(tick))?]
+        }
     };
     let note = keys::sign(&mut store, Some(&key))?;
     let mut files = Vec::new();
+    let mut damaged = 0;
     if let (None, Some(note)) = (size, &note) {
         let victim = "logistics-run-47".parse().map_err(|_| Failure::new("E0210", "logistics-run-47"))?;
         let bundle = dendrer::bundle::export(&store, &[victim], note)?.write(&dendrer::store::split);
-        for (name, bytes) in content::damaged(&bundle)? {
+        let bad = content::damaged(&bundle)?;
+        damaged = bad.len();
+        let good = [("logistics-run-47.dnd", bundle), ("corrupt/suite.json", SUITE.as_bytes().to_vec())];
+        for (name, bytes) in good.into_iter().chain(bad) {
             let file = dir.join(name);
             std::fs::create_dir_all(file.parent().unwrap_or(dir)).map_err(io(&file))?;
             std::fs::write(&file, bytes).map_err(io(&file))?;
             files.push(name);
         }
     }
+    let receipt = match size {
+        None if out.is_text() && !args.no_tour => receipt(&store)?,
+        _ => Vec::new(),
+    };
     Store::close(Box::new(store))?;
     if !out.is_text() {
         let run = |run: &content::DemoRun| {
@@ -104,11 +146,14 @@ pub(crate) fn run(args: &Demo, out: &mut Out) -> Result {
         ))?;
         return Ok(0);
     }
+    for line in receipt {
+        out.line(line)?;
+    }
     out.line(format!(
         "made {} with {} and {} damaged bundles; all of it is synthetic, and its key is public",
         quote::escape(&args.dir),
         dendrer_view::count(runs.len() as u64, "run", "runs"),
-        files.len()
+        damaged
     ))?;
     for run in &runs {
         out.line(format!("  {:<20} {:>9} ticks   {}", run.name.as_str(), thousands(run.ticks), run.shows))?;

@@ -9,34 +9,66 @@ use dendrer::store::Store;
 use dendrer_object::bundle::Sealed;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
-use dendrer_view::quote;
+use dendrer_view::{document, quote};
 
 use crate::address::Rev;
-use crate::args::{Export, ExportFormat, Global};
+use crate::args::{Export, Global};
 use crate::failure::{Failure, Result};
 use crate::keys;
 use crate::open::{self, Source};
 use crate::out::Out;
+use crate::progress::{Counted, Progress};
+
+/// In which form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// One file that proves itself.
+    Bundle,
+    /// One event a line, as the dendrer paper spells it.
+    Jsonl,
+}
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
-    let revs = args.runs.iter().map(|text| Rev::parse(text)).collect::<Result<Vec<_>>>()?;
-    let bytes = match args.format {
-        ExportFormat::Bundle => bundle(global, args, &revs)?,
-        ExportFormat::Jsonl => events(global, &revs)?,
+    let form = match global.format.as_deref() {
+        Some("jsonl") => Form::Jsonl,
+        _ => Form::Bundle,
     };
-    match &global.output {
-        None => out.bytes(&bytes)?,
-        Some(path) => {
-            write_whole(Path::new(path), &bytes).map_err(|error| {
-                Failure::new("E0801", format!("cannot write {path}"))
-                    .at("cause", error.to_string())
-                    .note("nothing half-written is left")
-            })?;
-            out.say(format!("wrote {} bytes to {}", bytes.len(), quote::escape(path)));
-            if args.format == ExportFormat::Bundle {
-                out.say(format!("help: dendrer verify {}", quote::escape(path)));
-            }
-        }
+    if !out.is_text() && global.output.is_none() {
+        return Err(Failure::new("E0106", "stdout cannot take both the export and a document about it")
+            .note("say where the export goes with -o FILE"));
+    }
+    if form == Form::Jsonl && !args.withhold.is_empty() {
+        return Err(Failure::new("E0106", "--withhold is for bundles, where what is left still verifies"));
+    }
+    let revs = args.runs.iter().map(|text| Rev::parse(text)).collect::<Result<Vec<_>>>()?;
+    let bytes = match form {
+        Form::Bundle => bundle(global, args, &revs)?,
+        Form::Jsonl => events(global, &revs)?,
+    };
+    let Some(path) = &global.output else {
+        out.bytes(&bytes)?;
+        return Ok(0);
+    };
+    write_whole(Path::new(path), &bytes).map_err(|error| {
+        Failure::new("E0801", format!("cannot write {path}"))
+            .at("cause", error.to_string())
+            .note("nothing half-written is left")
+    })?;
+    if !out.is_text() {
+        out.document(&document(
+            "export",
+            [
+                ("path", Value::from(path.as_str())),
+                ("format", Value::from(if form == Form::Bundle { "bundle" } else { "jsonl" })),
+                ("bytes", Value::from(bytes.len() as u64)),
+                ("runs", Value::array(args.runs.iter().map(|run| Value::from(run.as_str())))),
+            ],
+        ))?;
+        return Ok(0);
+    }
+    out.say(format!("wrote {} bytes to {}", bytes.len(), quote::escape(path)));
+    if form == Form::Bundle {
+        out.say(format!("help: dendrer verify {}", quote::escape(path)));
     }
     Ok(0)
 }
@@ -87,7 +119,15 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
             Failure::new("E0804", "the key of the log is not here, and nothing was signed yet")
         })?,
     };
-    let mut bundle = dendrer::bundle::export(&store, &names, &note)?;
+    let mut total = 0;
+    for name in &names {
+        // Each record is read once to find it and once to seal it.
+        total += store.run(name)?.map_or(0, |run| 2 * run.head.tick.unwrap_or(0) + run.refusals);
+    }
+    let progress = Progress::start(global, "export", "records", Some(total));
+    let counted = Counted::new(&store, progress.counter());
+    let mut bundle = dendrer::bundle::export(&counted, &names, &note)?;
+    drop(progress);
     if !withheld.is_empty() {
         let positions: Vec<u64> = bundle.positions().map(|(position, _)| position).collect();
         for (sealed, position) in bundle.records.iter_mut().zip(positions) {
@@ -113,6 +153,7 @@ fn events(global: &Global, revs: &[Rev]) -> Result<Vec<u8>> {
         let source: Source = open::source(global, rev)?;
         let trace = source.trace(rev)?;
         let mut previous = trace.at(0)?.state;
+        let progress = Progress::start(global, "export", "ticks", Some(trace.tip()));
         trace.moments(0, trace.tip(), &mut |moment, record| {
             if let Some(record) = record {
                 bytes.extend_from_slice(
@@ -121,6 +162,7 @@ fn events(global: &Global, revs: &[Rev]) -> Result<Vec<u8>> {
                 bytes.push(b'\n');
             }
             previous = moment.state.clone();
+            progress.set(moment.tick);
             ControlFlow::Continue(())
         })?;
     }

@@ -13,6 +13,7 @@ use crate::args::{Global, PrintChoice, Replay};
 use crate::failure::{Failure, Result};
 use crate::open;
 use crate::out::{Format, Out};
+use crate::progress::Progress;
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
@@ -23,7 +24,13 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let path = args.path.as_deref().map(state_path).transpose()?;
     let mut items = Vec::new();
     let mut failed = Ok(());
+    // What is printed tick by tick shows by itself how far it has come.
+    let progress =
+        (args.print == PrintChoice::None).then(|| Progress::start(global, "replay", "ticks", Some(to)));
     let result = replay_with(&trace, to, &DeltaReducer, args.twice, &mut |head, _| {
+        if let Some(progress) = &progress {
+            progress.set(head.tick());
+        }
         if head.tick() < from || args.print == PrintChoice::None {
             return ControlFlow::Continue(());
         }
@@ -36,6 +43,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
         failed = print(out, &Value::record(item), &mut items);
         if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
+    drop(progress);
     failed?;
     let (code, divergence) = match &result {
         Ok(_) => (0, Value::Null),
@@ -108,7 +116,8 @@ fn print(out: &mut Out, item: &Value, items: &mut Vec<Value>) -> Result<()> {
     Ok(())
 }
 
-fn failure(error: &ReplayError) -> Failure {
+/// Says why replay did not come to the end.
+pub(super) fn failure(error: &ReplayError) -> Failure {
     let failure = Failure::new(error.code(), error.to_string());
     match error {
         ReplayError::Divergence(divergence) => {

@@ -1,7 +1,11 @@
 //! `dendrer runs`
 
+use std::collections::BTreeMap;
+
+use dendrer::Trace;
+use dendrer::kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer::store::{RunSummary, Store};
-use dendrer_object::Value;
+use dendrer_object::{Digest, Value};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{document, quote, thousands};
 
@@ -9,7 +13,8 @@ use crate::address::Rev;
 use crate::args::{Global, RunSort, Runs};
 use crate::failure::Result;
 use crate::open;
-use crate::out::{Format, Out};
+use crate::out::{CUT, Out, accessible};
+use crate::verified;
 
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     let rev = args.file.as_deref().map(Rev::parse).transpose()?.unwrap_or(Rev {
@@ -21,18 +26,41 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     let store = source.store();
     let mut runs = all(store)?;
     let total = runs.len();
-    match args.sort {
-        RunSort::Updated => runs.sort_by_key(|run| std::cmp::Reverse(run.head_position)),
-        RunSort::Ticks => {
-            runs.sort_by(|a, b| b.head.tick.cmp(&a.head.tick).then_with(|| a.name.cmp(&b.name)))
+    let asked = args.filter.as_deref().map(Where::parse).transpose()?;
+    let known = verified::known(store.info().id);
+    let mut chosen = Vec::new();
+    let mut unclear = Vec::new();
+    for run in runs.drain(..) {
+        let row = Row::read(store, run, &known)?;
+        let at = row.start.get("stage").and_then(Value::as_u64);
+        if args.stage.is_some_and(|stage| at != Some(stage)) || (args.unverified && row.verified) {
+            continue;
         }
-        RunSort::Name => runs.sort_by(|a, b| a.name.cmp(&b.name)),
+        match asked.as_ref().map_or(Ok(Truth::True), |asked| asked.judge(store, &row))? {
+            Truth::True => chosen.push(row),
+            Truth::False => {}
+            Truth::Uncertain(why) => unclear.push((row.summary.name, why.to_string())),
+            Truth::Exhausted => unclear.push((row.summary.name, "it takes too many steps".to_owned())),
+        }
+    }
+    let mut runs = chosen;
+    let matching = runs.len();
+    match args.sort {
+        RunSort::Updated => runs.sort_by_key(|run| std::cmp::Reverse(run.summary.head_position)),
+        RunSort::Ticks => runs.sort_by(|a, b| {
+            let longer = b.summary.head.tick.cmp(&a.summary.head.tick);
+            longer.then_with(|| a.summary.name.cmp(&b.summary.name))
+        }),
+        RunSort::Name => runs.sort_by(|a, b| a.summary.name.cmp(&b.summary.name)),
+    }
+    if args.tree {
+        runs = tree(runs);
     }
     if args.limit > 0 {
         runs.truncate(args.limit);
     }
     let mut items = Vec::new();
-    let mut table = Table::new(&[
+    let mut table = Table::new([
         ("name", Align::Left),
         ("ticks", Align::Right),
         ("refused", Align::Right),
@@ -40,55 +68,169 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
         ("updated", Align::Left),
         ("goal", Align::Left),
     ]);
-    for run in &runs {
-        let start = store.get(run.begin)?.map_or(Value::object(), |record| record.content());
-        let item = dendrer_view::runs::to_json(run, &start, forked_from(store, run)?);
+    for row in &runs {
+        let run = &row.summary;
         let text = |name: &str| {
-            start
-                .get(name)
+            let value = row.start.get(name);
+            value
                 .map(|value| value.as_str().map_or_else(|| quote::value(value), quote::escape))
                 .unwrap_or_default()
         };
+        let fork = match &row.forked_from {
+            Some((parent, tick)) if args.tree => format!("  (from {parent}@{tick})"),
+            _ => String::new(),
+        };
         table.row(vec![
-            run.name.to_string(),
+            format!("{}{}{fork}", "  ".repeat(row.depth), run.name),
             run.head.tick.map_or_else(|| "?".to_owned(), thousands),
             if run.refusals == 0 { "-".to_owned() } else { thousands(run.refusals) },
             text("stage"),
             super::time(run.last_ts, global.time),
             text("goal"),
         ]);
-        items.push(item);
+        items.push(row.to_json());
     }
     let shown = runs.len();
-    match out.format() {
-        Format::Json => out.document(&document(
-            "runs",
-            [("items", Value::array(items)), ("total", Value::from(total as u64))],
-        ))?,
-        Format::Jsonl => {
-            for item in &items {
-                out.item(item)?;
-            }
-            out.summary("runs", [("total", Value::from(total as u64))])?;
+    // Whoever is left out must not be missing without a word.
+    let left_out = unclear.first().map(|(run, why)| {
+        let count = dendrer_view::count(unclear.len() as u64, "run", "runs");
+        format!("{count} could not be judged; the first is {run}: {}", quote::escape(why))
+    });
+    if !out.is_text() {
+        if let Some(line) = left_out {
+            out.say(line);
         }
-        Format::Text => {
-            if shown > 0 {
-                let (lines, cut) = table.lines(out.width());
-                for line in lines {
-                    out.line(line)?;
-                }
-                if cut {
-                    out.line("(lines are cut at the width of the terminal; --full shows all)")?;
-                }
-            }
-            let more = if shown < total { " (use -n 0 for all)" } else { "" };
-            out.line(format!("{} of {} runs{more}", thousands(shown as u64), thousands(total as u64)))?;
-            if total == 0 {
-                out.say("help: dendrer demo");
-            }
+        let unclear = Value::array(unclear.iter().map(|(run, why)| {
+            Value::record([("run", Value::from(run.as_str())), ("why", Value::from(why.as_str()))])
+        }));
+        out.document(&document(
+            "runs",
+            [
+                ("items", Value::array(items)),
+                ("matching", Value::from(matching as u64)),
+                ("total", Value::from(total as u64)),
+                ("unclear", unclear),
+            ],
+        ))?;
+        return Ok(0);
+    }
+    if shown > 0 {
+        let (lines, cut) = if accessible() { (table.list(), false) } else { table.lines(out.width()) };
+        for line in lines {
+            out.line(line)?;
+        }
+        if cut {
+            out.line(CUT)?;
         }
     }
+    let more = if shown < matching { " (use -n 0 for all)" } else { "" };
+    let fit =
+        if matching < total { format!(", {} match", thousands(matching as u64)) } else { String::new() };
+    out.line(format!("{} of {} runs{fit}{more}", thousands(shown as u64), thousands(total as u64)))?;
+    if let Some(line) = left_out {
+        out.line(line)?;
+    }
+    if total == 0 {
+        out.say("help: dendrer demo");
+    }
     Ok(0)
+}
+
+/// One run, with what a list says of it.
+struct Row {
+    summary: RunSummary,
+    /// The content of the record it begins with.
+    start: Value,
+    forked_from: Option<(String, u64)>,
+    /// Whether it was found intact here as it is now.
+    verified: bool,
+    /// How far it stands below the run it comes from.
+    depth: usize,
+}
+
+impl Row {
+    fn read(store: &dyn Store, summary: RunSummary, known: &BTreeMap<String, Digest>) -> Result<Row> {
+        let start = store.get(summary.begin)?.map_or(Value::object(), |record| record.content());
+        let forked_from = forked_from(store, &summary)?;
+        let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
+        Ok(Row { summary, start, forked_from, verified, depth: 0 })
+    }
+
+    fn to_json(&self) -> Value {
+        let item = dendrer_view::runs::to_json(&self.summary, &self.start, self.forked_from.clone());
+        let mut item = item.as_object().cloned().unwrap_or_default();
+        item.set("verified_here", Value::from(self.verified));
+        Value::Object(item)
+    }
+}
+
+/// A condition on runs, in the language of predicates.
+struct Where {
+    expr: Expr,
+    reads_state: bool,
+}
+
+/// What a condition on runs may speak of, besides the state.
+const ROOTS: [&str; 9] =
+    ["name", "ticks", "stage", "goal", "refusals", "ended", "synthetic", "forked", "verified"];
+
+impl Where {
+    fn parse(text: &str) -> Result<Where> {
+        let scope = ROOTS.iter().fold(Scope::new(), |scope, root| scope.root(root));
+        let expr = Expr::parse_condition(text, &scope)?;
+        let reads_state = !expr.read_set().is_empty() || expr.reads_counters();
+        Ok(Where { expr, reads_state })
+    }
+
+    fn judge(&self, store: &dyn Store, row: &Row) -> Result<Truth> {
+        let item = row.to_json();
+        let field = |name: &str| item.get(name).cloned().unwrap_or(Value::Null);
+        let values: Vec<Value> = ROOTS
+            .iter()
+            .map(|root| match *root {
+                "forked" => Value::from(row.forked_from.is_some()),
+                "verified" => Value::from(row.verified),
+                name => field(name),
+            })
+            .collect();
+        let others: Vec<(&str, &Value)> = ROOTS.iter().copied().zip(&values).collect();
+        let (state, counters) = match self.reads_state {
+            true => {
+                let trace = Trace::open(store, &row.summary.name)?;
+                let tip = trace.at(trace.tip())?;
+                (tip.state, tip.counters.to_value())
+            }
+            false => (Value::object(), Value::object()),
+        };
+        let env = Env { state: &state, counters: Some(&counters), others: &others };
+        Ok(self.expr.holds(&env, &mut Budget::default()))
+    }
+}
+
+/// Puts each fork behind the run it was forked from. A fork whose parent is not in the list stands by itself.
+fn tree(runs: Vec<Row>) -> Vec<Row> {
+    let mut waiting: Vec<Option<Row>> = runs.into_iter().map(Some).collect();
+    let names: Vec<String> = waiting.iter().flatten().map(|row| row.summary.name.to_string()).collect();
+    let parent =
+        |row: &Row| row.forked_from.as_ref().and_then(|(run, _)| names.iter().position(|name| name == run));
+    let parents: Vec<Option<usize>> = waiting.iter().map(|row| row.as_ref().and_then(parent)).collect();
+    let mut placed = Vec::new();
+    // A stack instead of recursion: forks of forks may be many.
+    let mut next: Vec<(usize, usize)> =
+        (0..names.len()).rev().filter(|at| parents[*at].is_none()).map(|at| (at, 0)).collect();
+    while let Some((at, depth)) = next.pop() {
+        if let Some(mut row) = waiting[at].take() {
+            row.depth = depth;
+            placed.push(row);
+        }
+        next.extend(
+            (0..names.len())
+                .rev()
+                .filter(|child| parents[*child] == Some(at))
+                .map(|child| (child, depth + 1)),
+        );
+    }
+    placed
 }
 
 /// Reads the list of runs, whole.

@@ -1,10 +1,10 @@
 //! `dendrer show`
 
 use dendrer::Trace;
-use dendrer_object::record::Record;
+use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Value, json};
 use dendrer_view::show::{Changed, changes};
-use dendrer_view::{RECORDED, count, document, quote};
+use dendrer_view::{RECORDED, count, document, provenance, quote};
 
 use crate::address::{Pos, Rev, state_path};
 use crate::args::{Global, Show, StateChoice};
@@ -25,11 +25,12 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let after = trace.at(tick)?.state;
     let before = if tick == 0 { after.clone() } else { trace.at(tick - 1)?.state };
     let path = args.path.as_deref().map(state_path).transpose()?;
+    let shown = args.state.unwrap_or(if sections(args).all { StateChoice::Delta } else { StateChoice::None });
     let mut changed = if tick == 0 { Vec::new() } else { changes(&record, &before, &after) };
     if let Some(path) = &path {
         changed.retain(|change| change.path.overlaps(path));
     }
-    let state = match args.state {
+    let state = match shown {
         StateChoice::Before => Some(before),
         StateChoice::After => Some(after),
         StateChoice::Delta | StateChoice::None => None,
@@ -47,19 +48,50 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         (_, state) => state,
     };
     if !out.is_text() {
-        out.document(&to_json(&trace, tick, &record, &changed, state))?;
+        let mut answer =
+            to_json(&trace, tick, &record, &changed, state).as_object().cloned().unwrap_or_default();
+        if args.provenance || global.fields.iter().any(|field| field == "provenance") {
+            answer.set("provenance", provenance::find(&trace, &record)?.to_json());
+        }
+        out.document(&Value::Object(answer))?;
         return Ok(0);
     }
-    text(global, args, tick, &record, &changed, out)?;
+    let listed = (shown != StateChoice::None).then_some(changed.as_slice());
+    text(global, &sections(args), &trace, &record, listed, out)?;
     if let Some(state) = state {
         let mut lines = Vec::new();
         super::pretty(&state, 1, None, &mut lines, "");
-        out.line(format!("state {}", if args.state == StateChoice::Before { "before" } else { "after" }))?;
+        out.line(format!("state {}", if shown == StateChoice::Before { "before" } else { "after" }))?;
         for line in lines {
             out.line(line)?;
         }
     }
     Ok(0)
+}
+
+/// Which parts are printed.
+struct Sections {
+    all: bool,
+    intent: bool,
+    result: bool,
+    provenance: bool,
+}
+
+/// Naming a part leaves out the others.
+fn sections(args: &Show) -> Sections {
+    let all = !(args.intent || args.result || args.provenance);
+    Sections { all, intent: all || args.intent, result: all || args.result, provenance: args.provenance }
+}
+
+/// Prints a record in full, as `log --full` does.
+pub(super) fn whole(global: &Global, trace: &Trace<'_>, record: &Record, out: &mut Out) -> Result<()> {
+    let sections = Sections { all: true, intent: true, result: true, provenance: false };
+    // A refusal has no tick and changed nothing.
+    let changed = match record.header().tick {
+        Some(tick) if tick > 0 => changes(record, &trace.at(tick - 1)?.state, &trace.at(tick)?.state),
+        _ => return text(global, &sections, trace, record, None, out),
+    };
+    text(global, &sections, trace, record, Some(&changed), out)
 }
 
 fn raw(record: &Record) -> Value {
@@ -100,10 +132,10 @@ fn to_json(
 
 fn text(
     global: &Global,
-    args: &Show,
-    tick: u64,
+    sections: &Sections,
+    trace: &Trace<'_>,
     record: &Record,
-    changed: &[Changed],
+    changed: Option<&[Changed]>,
     out: &mut Out,
 ) -> Result<()> {
     let header = record.header();
@@ -111,7 +143,12 @@ fn text(
     let name = header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
     let agent = content.get("agent_id").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
     let parent = header.prev.map_or_else(|| "-".to_owned(), |prev| prev.short());
-    let title = out.paint(Style::Strong, &format!("tick {tick}  {name}"));
+    let place = match header.tick {
+        _ if header.kind == Kind::Run => "tick 0".to_owned(),
+        Some(tick) => format!("tick {tick}"),
+        None => "beside ".to_owned(),
+    };
+    let title = out.paint(Style::Strong, &format!("{place}  {name}"));
     let ids = out.paint(Style::Dim, &format!("hash {}   parent {parent}", record.id().short()));
     let agent = if agent.is_empty() { String::new() } else { format!("   agent {agent}") };
     out.line(format!("{title}   {ids}{agent}   author {}", header.author))?;
@@ -120,30 +157,69 @@ fn text(
         out.line(format!("when        {when}"))?;
     }
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
-    let width = out.width();
-    let cut =
-        |text: String| width.map_or(text.clone(), |width| quote::shorten(&text, width.saturating_sub(12)));
-    if let Some(description) = at("intent", "description") {
+    let width = out.width().map(|width| width.saturating_sub(12));
+    if sections.intent
+        && let Some(description) = at("intent", "description")
+    {
         let confidence = at("intent", "confidence").and_then(Value::as_f64);
         let confidence = confidence
             .map(|value| format!("      confidence {value:.3}   (quantized 0.001)"))
             .unwrap_or_default();
-        out.line(format!("intent      {}{confidence}", cut(quote::value(description))))?;
+        let description = out.fit(&quote::value(description), width);
+        out.line(format!("intent      {description}{confidence}"))?;
     }
-    if let Some(action) = content.get("action").and_then(Value::as_object) {
-        let tool = action.get("tool").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-        out.line(format!("action      {tool}").trim_end())?;
-        for (name, value) in action.iter().filter(|(name, _)| &***name != "tool") {
-            out.line(cut(format!("  {}  {}", quote::escape(name), quote::value(value))))?;
+    let rest = |object: &str, known: &[&str]| -> Vec<String> {
+        let object = content.get(object).and_then(Value::as_object);
+        let members = object.into_iter().flat_map(|object| object.iter());
+        let members = members.filter(|(name, _)| !known.contains(&&***name));
+        members.map(|(name, value)| format!("  {}  {}", quote::escape(name), quote::value(value))).collect()
+    };
+    if sections.intent && !sections.all {
+        for line in rest("intent", &["description", "confidence", "uncertainty_notes"]) {
+            let line = out.fit(&line, width);
+            out.line(line)?;
         }
     }
-    if let Some(result) = content.get("result").and_then(Value::as_object) {
-        let status = result.get("status").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-        out.line(format!("result      {status}").trim_end())?;
-        for (name, value) in result.iter().filter(|(name, _)| &***name != "status") {
-            out.line(cut(format!("  {}  {}", quote::escape(name), quote::value(value))))?;
+    for (part, headline) in [("action", "tool"), ("result", "status")] {
+        if sections.result && content.get(part).and_then(Value::as_object).is_some() {
+            let head = at(part, headline).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+            out.line(format!("{part:<10}  {head}").trim_end())?;
+            for line in rest(part, &[headline]) {
+                let line = out.fit(&line, width);
+                out.line(line)?;
+            }
         }
     }
+    if sections.all {
+        about(&content, width, out)?;
+    }
+    if let Some(changed) = changed.filter(|_| header.tick.is_some_and(|tick| tick > 0)) {
+        out.line(format!("state       {} written", count(changed.len() as u64, "path", "paths")))?;
+        for change in changed {
+            let line = format!("  {}", out.change(change));
+            let line = out.paint(Style::Warn, &line);
+            out.line(line)?;
+        }
+    }
+    if sections.provenance {
+        out.line("provenance")?;
+        for line in provenance::find(trace, record)?.lines() {
+            out.line(format!("  {line}"))?;
+        }
+    }
+    let notes = at("intent", "uncertainty_notes").filter(|notes| sections.intent && **notes != Value::Null);
+    if let Some(notes) = notes {
+        out.line("from the trace:")?;
+        let text = notes.as_str().map_or_else(|| notes.to_string(), str::to_owned);
+        for line in quote::gutter(&format!("uncertainty: {text}")) {
+            out.line(line)?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints what a record says besides intent, action and result.
+fn about(content: &Value, width: Option<usize>, out: &mut Out) -> Result<()> {
     if let Some(policy) = content.get("policy") {
         let decision = policy.get("decision").and_then(Value::as_str).unwrap_or("-");
         let checks = policy
@@ -156,23 +232,9 @@ fn text(
             .unwrap_or_default();
         out.line(format!("policy      {}{checks}{version}", quote::escape(decision)))?;
     }
-    for name in ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer"] {
+    for name in ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"] {
         if let Some(value) = content.get(name) {
-            out.line(cut(format!("{name:<10}  {}", quote::value(value))))?;
-        }
-    }
-    if args.state != StateChoice::None && tick > 0 {
-        out.line(format!("state       {} written", count(changed.len() as u64, "path", "paths")))?;
-        for change in changed {
-            let line = format!("  {}", change.line(width.map(|width| width / 3)));
-            let line = out.paint(Style::Warn, &line);
-            out.line(line)?;
-        }
-    }
-    if let Some(notes) = at("intent", "uncertainty_notes").filter(|notes| **notes != Value::Null) {
-        out.line("from the trace:")?;
-        let text = notes.as_str().map_or_else(|| notes.to_string(), str::to_owned);
-        for line in quote::gutter(&format!("uncertainty: {text}")) {
+            let line = out.fit(&format!("{name:<10}  {}", quote::value(value)), width);
             out.line(line)?;
         }
     }

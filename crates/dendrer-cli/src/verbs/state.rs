@@ -1,13 +1,71 @@
 //! `dendrer state`
 
-use dendrer_object::Value;
-use dendrer_view::{RECORDED, document};
+use dendrer::Trace;
+use dendrer_object::{Pointer, Value};
+use dendrer_view::difference::differences;
+use dendrer_view::show::Changed;
+use dendrer_view::{RECORDED, count, document};
 
 use crate::address::{Pos, Rev, state_path};
 use crate::args::{Global, State, WindowChoice};
 use crate::failure::{Failure, Result};
 use crate::open;
-use crate::out::Out;
+use crate::out::{Out, Style};
+
+/// Prints what differs from the state at another place.
+#[expect(clippy::too_many_arguments, reason = "both sides, the place, and where the answer goes")]
+fn difference(
+    global: &Global,
+    args: &State,
+    trace: &Trace<'_>,
+    tick: u64,
+    state: &Value,
+    base: &str,
+    path: &Pointer,
+    out: &mut Out,
+) -> Result {
+    let rev = Rev::parse(base)?;
+    let source = open::source(global, &rev)?;
+    let other = source.trace(&rev)?;
+    let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
+    let before = other.at(from)?.state;
+    let mut found = differences(&before, state);
+    found.retain(|change| change.path.overlaps(path));
+    if !out.is_text() {
+        out.document(&document(
+            "state-difference",
+            [
+                ("run", Value::from(trace.name().as_str())),
+                ("tick", Value::from(tick)),
+                (
+                    "base",
+                    Value::record([("run", Value::from(other.name().as_str())), ("tick", Value::from(from))]),
+                ),
+                ("window", Value::from(window(args))),
+                ("path", Value::from(path.as_str())),
+                ("items", Value::array(found.iter().map(Changed::to_json))),
+                ("certainty", Value::from(RECORDED)),
+            ],
+        ))?;
+        return Ok(0);
+    }
+    for change in &found {
+        let line = out.change(change);
+        let line = out.paint(Style::Warn, &line);
+        out.line(line)?;
+    }
+    out.line(format!(
+        "{} from {}@{from} to {}@{tick}",
+        count(found.len() as u64, "difference", "differences"),
+        other.name(),
+        trace.name()
+    ))?;
+    Ok(0)
+}
+
+fn window(args: &State) -> &'static str {
+    if args.window == WindowChoice::After { "after" } else { "before" }
+}
 
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
@@ -21,6 +79,9 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let moment = trace.at(looked_at)?;
     let root = moment.state.digest();
     let path = state_path(args.path.as_deref().unwrap_or_default())?;
+    if let Some(base) = &args.base {
+        return difference(global, args, &trace, tick, &moment.state, base, &path, out);
+    }
     let counters = moment.counters.to_value();
     // `counters` is derived and lies outside the root, but it is asked for like any other path.
     let in_counters = path.tokens().next().is_some_and(|first| first == "counters");
@@ -53,7 +114,7 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
             [
                 ("run", Value::from(trace.name().as_str())),
                 ("tick", Value::from(tick)),
-                ("window", Value::from(if args.window == WindowChoice::After { "after" } else { "before" })),
+                ("window", Value::from(window(args))),
                 ("path", Value::from(path.as_str())),
                 ("state_root", Value::from(root)),
                 ("value", value),
@@ -65,7 +126,8 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let mut lines = Vec::new();
     super::pretty(&value, 0, args.depth, &mut lines, "");
     for line in lines {
-        out.line(out.width().map_or(line.clone(), |width| dendrer_view::quote::shorten(&line, width)))?;
+        let line = out.fit(&line, out.width());
+        out.line(line)?;
     }
     if path.as_str().is_empty() {
         out.say(format!("state root {root}"));

@@ -1,8 +1,12 @@
 //! `dendrer verify`
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
-use dendrer::verify::{self, Options, Report, Verdict};
-use dendrer_object::note::VerifierKey;
+use dendrer::store::{Store, StoreInfo};
+use dendrer::verify::{self, Finding, Options, Report, Verdict};
+use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::{Digest, Value};
 use dendrer_view::verify::{MEANING, UNWITNESSED, log_lines, run_lines, word};
 use dendrer_view::{document, quote};
@@ -10,9 +14,11 @@ use dendrer_view::{document, quote};
 use crate::address::Rev;
 use crate::args::{Global, Verify};
 use crate::failure::{Failure, Result};
-use crate::keys;
-use crate::open;
 use crate::out::{Format, Out, Style};
+use crate::progress::{Counted, Progress};
+use crate::{keys, open, verified};
+
+mod suite;
 
 /// One thing that was verified, and what came out.
 struct Answer {
@@ -21,57 +27,177 @@ struct Answer {
     is_bundle: bool,
 }
 
+/// What became of one thing that was to be verified.
+enum Outcome {
+    Verified(Box<Answer>),
+    /// It could not even be read, and the others were to be verified all the same.
+    Unreadable(String, Failure),
+}
+
 pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
+    if let Some(path) = &args.suite {
+        return suite::run(global, path, out);
+    }
+    let given = args.verifier.as_deref().map(parse_key).transpose()?;
     let options = Options {
         replay: args.replay,
         tip: args.tip.as_deref().map(parse_tip).transpose()?,
-        key: args.verifier.as_deref().map(parse_key).transpose()?,
         ..Options::default()
     };
-    let mut answers = Vec::new();
+    let mut bundles = Vec::new();
     let mut runs = Vec::new();
     for target in &args.targets {
         let rev = Rev::parse(target)?;
         match &rev.bundle {
-            Some(path) => {
-                let opened = open::open_bundle(path)?;
-                let report = verify::bundle(&opened, &options)?;
-                answers.push(Answer { name: path.clone(), report, is_bundle: true });
-            }
+            Some(path) => bundles.push(path.clone()),
             None => runs.push(rev),
         }
     }
+    let mut outcomes = verify_bundles(global, args, &bundles, &options, given.as_ref())?;
     if !runs.is_empty() || args.targets.is_empty() {
-        answers.push(verify_store(global, &runs, options)?);
+        let answer = verify_store(global, &runs, options, given.as_ref())?;
+        outcomes.push(Outcome::Verified(Box::new(answer)));
     }
     let mut code = 0;
-    for answer in &answers {
-        let exit = exit_code(answer, args.require_witness);
-        // 4 is worse than 7, 7 than 6, 6 than 0: the order of the verdicts, not of the numbers.
-        let rank = |code: u8| [0, 6, 7, 4].iter().position(|known| *known == code).unwrap_or(4);
+    for outcome in &outcomes {
+        let exit = match outcome {
+            Outcome::Verified(answer) => exit_code(answer, args.require_witness),
+            Outcome::Unreadable(_, failure) => failure.exit(),
+        };
+        // 4 is worse than 7, 7 than what could not be read, that than 6: the order of the verdicts, not of the numbers.
+        let rank = |code: u8| [0, 6, 8, 3, 2, 7, 4].iter().position(|known| *known == code).unwrap_or(7);
         if rank(exit) > rank(code) {
             code = exit;
         }
     }
-    match out.format() {
-        Format::Text => {
-            for answer in &answers {
-                print(answer, args, out)?;
+    match (out.format(), outcomes.as_slice()) {
+        (Format::Text, _) => {
+            for outcome in &outcomes {
+                match outcome {
+                    Outcome::Verified(answer) => print(answer, args, out)?,
+                    Outcome::Unreadable(name, failure) => {
+                        let line = format!("error[{}]: {}", failure.code, quote::escape(&failure.message));
+                        let line = out.paint(Style::Bad, &line);
+                        out.line(line)?;
+                        for (what, value) in &failure.place {
+                            out.line(format!("  | {what:<8} {}", quote::escape(value)))?;
+                        }
+                        out.line(format!("NOT READ   {}", quote::escape(name)))?;
+                    }
+                }
             }
         }
-        Format::Json if answers.len() == 1 => out.document(&to_json(&answers[0]))?,
-        Format::Json => {
-            let items = Value::array(answers.iter().map(to_json));
+        (Format::Json, [Outcome::Verified(answer)]) => out.document(&to_json(answer))?,
+        _ => {
+            let items = Value::array(outcomes.iter().map(|outcome| match outcome {
+                Outcome::Verified(answer) => to_json(answer),
+                Outcome::Unreadable(name, failure) => {
+                    let mut item = failure.to_json().as_object().cloned().unwrap_or_default();
+                    item.set("name", Value::from(name.as_str()));
+                    Value::Object(item)
+                }
+            }));
             out.document(&document("verify-all", [("items", items)]))?;
-        }
-        Format::Jsonl => {
-            for answer in &answers {
-                out.item(&to_json(answer))?;
-            }
-            out.summary("verify-all", [])?;
         }
     }
     Ok(code)
+}
+
+/// Verifies bundles, some at a time, and returns what became of each in the order they were named.
+fn verify_bundles(
+    global: &Global,
+    args: &Verify,
+    paths: &[String],
+    options: &Options,
+    given: Option<&VerifierKey>,
+) -> Result<Vec<Outcome>> {
+    let progress = Progress::start(global, "verify", "bundles", Some(paths.len() as u64));
+    let done = progress.counter();
+    let next = AtomicUsize::new(0);
+    let found: Vec<Mutex<Option<Result<Answer>>>> = paths.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while let Some((path, place)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            paths.get(at).zip(found.get(at))
+        } {
+            let answer = verify_bundle(path, options, given);
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let threads = usize::try_from(args.jobs).unwrap_or(1).min(paths.len());
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut outcomes = Vec::new();
+    for (path, place) in paths.iter().zip(found) {
+        match place.into_inner().unwrap_or_else(PoisonError::into_inner).expect("each place was filled") {
+            Ok(answer) => outcomes.push(Outcome::Verified(Box::new(answer))),
+            Err(failure) if args.keep_going => outcomes.push(Outcome::Unreadable(path.clone(), failure)),
+            Err(failure) if paths.len() > 1 => {
+                return Err(failure.note("--keep-going verifies the others all the same"));
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(outcomes)
+}
+
+fn verify_bundle(path: &str, options: &Options, given: Option<&VerifierKey>) -> Result<Answer> {
+    let opened = open::open_bundle(path)?;
+    let mut report = verify::bundle(&opened, options)?;
+    let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
+    judge_keys(&mut report, opened.store.info(), note.as_ref(), given);
+    Ok(Answer { name: path.to_owned(), report, is_bundle: true })
+}
+
+/// Takes into the verdict what is known of the key of the log.
+///
+/// Two cases look alike and are not. The key that *somebody gave* is not the log's: then nothing that was signed
+/// can be checked with it. The record may be what it was; whoever asks just does not know this key, which is
+/// UNVERIFIABLE ("unknown key", design 3). The key that *this user's own store* was made with is another than the
+/// log names now: the id of a store is chance and its key never changes, so somebody put another key there. That
+/// is TAMPERED, as a head that was pinned here and is no longer extended is.
+fn judge_keys(report: &mut Report, info: &StoreInfo, note: Option<&SignedNote>, given: Option<&VerifierKey>) {
+    if let Some(own) = keys::own(info.id).filter(|own| *own != info.key) {
+        let message = "the log names another key than the one its store was made with here";
+        key_finding(report, message, &info.key.to_string(), &own.to_string());
+    }
+    let Some(given) = given.filter(|given| **given != info.key) else { return };
+    // Not the log's own key, but whoever holds it may have signed beside the log: then it is a witness.
+    match note.map(|note| note.verify(std::slice::from_ref(given))) {
+        Some(Ok(agreed)) if !agreed.is_empty() => {
+            report.witnesses.push(format!("the key given, {}", given.name()));
+            if report.verdict == Verdict::Intact {
+                report.verdict = Verdict::Verified;
+            }
+        }
+        Some(Err(dendrer_object::note::NoteError::WrongSignature { .. })) => {
+            let message = "a signature in the name of the key that was given is not that key's";
+            key_finding(report, message, &info.key.to_string(), &given.to_string());
+        }
+        _ => {
+            let line = format!("a signature under the key that was given: the log is signed by {}", info.key);
+            report.not_checked.push(line);
+            report.verdict = report.verdict.max(Verdict::Unverifiable);
+        }
+    }
+}
+
+fn key_finding(report: &mut Report, message: &str, stored: &str, computed: &str) {
+    report.verdict = Verdict::Tampered;
+    report.findings.push(Finding {
+        code: "E0308",
+        run: None,
+        tick: None,
+        position: None,
+        message: message.to_owned(),
+        stored: Some(stored.to_owned()),
+        computed: Some(computed.to_owned()),
+    });
 }
 
 fn parse_tip(text: &str) -> Result<Digest> {
@@ -88,18 +214,33 @@ fn parse_key(text: &str) -> Result<VerifierKey> {
     })
 }
 
-fn verify_store(global: &Global, revs: &[Rev], options: Options) -> Result<Answer> {
+fn verify_store(
+    global: &Global,
+    revs: &[Rev],
+    options: Options,
+    given: Option<&VerifierKey>,
+) -> Result<Answer> {
     let path = open::find(global)?;
     let store = Embedded::open(&path, OpenOptions::read())?;
+    open::speak(global, &store, &path);
     let mut names = Vec::new();
     for rev in revs {
         names.push(rev.run_in(&store, &[])?);
     }
-    let pinned = keys::pinned(dendrer::store::Store::info(&store).id);
+    // A key file that is named speaks for whoever named it, as a verifier key does.
+    let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
+    let given = given.or(file.as_ref());
+    let pinned = keys::pinned(store.info().id);
     let options = Options { runs: (!revs.is_empty()).then_some(names), pinned, ..options };
-    let mut report = verify::store(&store, &options)?;
+    let progress = Progress::start(global, "verify", "records", Some(work(&store, &options)?));
+    let mut report = verify::store(&Counted::new(&store, progress.counter()), &options)?;
+    drop(progress);
+    let note = store.checkpoint().ok().flatten();
+    judge_keys(&mut report, store.info(), note.as_ref(), given);
     // What records cannot show: frames, commit frames, files beside the log.
+    let watched = Progress::start(global, "verify", "files of the store", None);
     let structure = store.verify(&VerifyOptions::default())?;
+    drop(watched);
     for damage in structure.findings {
         let known = report
             .findings
@@ -109,7 +250,7 @@ fn verify_store(global: &Global, revs: &[Rev], options: Options) -> Result<Answe
             continue;
         }
         report.verdict = Verdict::Tampered;
-        report.findings.push(verify::Finding {
+        report.findings.push(Finding {
             code: damage.code(),
             run: damage.place.run.clone(),
             tick: damage.place.tick,
@@ -119,7 +260,21 @@ fn verify_store(global: &Global, revs: &[Rev], options: Options) -> Result<Answe
             computed: Some(damage.found),
         });
     }
+    verified::note(store.info().id, &report);
     Ok(Answer { name: path.display().to_string(), report, is_bundle: false })
+}
+
+/// How many records a verification reads, so that the remaining time can be told.
+fn work(store: &dyn Store, options: &Options) -> Result<u64> {
+    let mut records = 0;
+    let mut ticks = 0;
+    for run in super::all_runs(store)? {
+        let wanted = options.runs.as_ref().is_none_or(|wanted| wanted.contains(&run.name));
+        records += if wanted { run.transitions + run.refusals + 1 } else { 0 };
+        ticks += if wanted { run.head.tick.unwrap_or(0) + run.refusals } else { 0 };
+    }
+    let read = if options.runs.is_some() { records } else { store.tree().size };
+    Ok(read + if options.replay { ticks } else { 0 })
 }
 
 fn exit_code(answer: &Answer, require_witness: bool) -> u8 {
@@ -212,4 +367,34 @@ fn print(answer: &Answer, args: &Verify, out: &mut Out) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use dendrer::recorder::{Fixed, begin_log};
+    use dendrer::store::Memory;
+
+    use super::*;
+    use crate::demo;
+
+    /// The remaining time rests on this: what is said to be read is what is read.
+    #[test]
+    fn as_many_records_are_read_as_were_foretold() {
+        let mut store = Memory::new(demo::store_info());
+        begin_log(&mut store, &mut Fixed::new("demo", 0, 1)).unwrap();
+        demo::fill(&mut store).unwrap();
+        let one = Some(vec!["hostile-1".parse().unwrap()]);
+        for (runs, replay) in [(None, false), (None, true), (one.clone(), false), (one, true)] {
+            let options = Options { runs, replay, ..Options::default() };
+            let foretold = work(&store, &options).unwrap();
+            let count = Arc::new(AtomicU64::new(0));
+            verify::store(&Counted::new(&store, Arc::clone(&count)), &options).unwrap();
+            let read = count.load(Ordering::Relaxed);
+            // Opening a run reads where it begins; that is all that may come on top.
+            assert!(read >= foretold && read <= foretold + 20, "{foretold} {read} {options:?}");
+        }
+    }
 }

@@ -1,11 +1,17 @@
 //! The program as a user runs it: real processes, real stores, real exit codes.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
 mod commit;
 mod crash;
+mod flags;
 mod flips;
+mod full;
+mod help;
+mod key;
 mod output;
 mod support;
+mod terminal;
 mod tour;
 mod values;

@@ -89,7 +89,7 @@ fn program(home: &Path, args: &[&str]) -> Command {
     command
 }
 
-fn ran(output: Output) -> Ran {
+pub(crate) fn ran(output: Output) -> Ran {
     Ran {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),

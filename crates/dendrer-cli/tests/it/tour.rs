@@ -207,6 +207,106 @@ fn the_corruption_suite() {
     assert_eq!(first.get("code").unwrap().as_str(), Some("E0304"));
 }
 
+/// F-40: the lines of the suite, as the forensic debugger prints them.
+#[test]
+fn the_suite_prints_the_lines_of_the_debugger() {
+    let ran = demo().run(&["verify", "--suite", "corrupt/suite.json"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (
+            0,
+            "--- RUNNING Valid Trace ---
+[PASS] Replay CLI successfully verified the trace (Valid Trace).
+--- RUNNING Payload Corruption ---
+[PASS] Replay CLI correctly rejected the corrupted trace (Payload Corruption).
+--- RUNNING Sequence Gap ---
+[PASS] Replay CLI correctly rejected the corrupted trace (Sequence Gap).
+--- RUNNING Event Swap ---
+[PASS] Replay CLI correctly rejected the corrupted trace (Event Swap).
+--- RUNNING Metadata Corruption ---
+[PASS] Replay CLI correctly rejected the corrupted trace (Metadata Corruption).
+--- ALL TESTS PASSED ---
+"
+        )
+    );
+}
+
+/// A suite that passes whatever it is given would prove nothing.
+#[test]
+fn a_suite_fails_where_a_case_comes_out_otherwise() {
+    let place = Place::new();
+    let dir = demo().dir();
+    let suite = place.path().join("suite.json");
+    std::fs::write(place.path().join("no.dnd"), "{}\n").unwrap();
+    let file = |name: &str| dir.join(name).display().to_string();
+    let text = format!(
+        r#"{{"cases":[
+            {{"case":"good","file":"{0}","expect":"rejected"}},
+            {{"case":"bad","file":"{1}","expect":"verified"}},
+            {{"case":"for another reason","file":"{1}","expect":"rejected","code":"E0301"}},
+            {{"case":"no bundle","file":"no.dnd","expect":"rejected","code":"E0306"}}]}}"#,
+        file("logistics-run-47.dnd"),
+        file("corrupt/gap.dnd"),
+    );
+    std::fs::write(&suite, text).unwrap();
+    let ran = place.run(&["verify", "--suite", "suite.json"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (
+            1,
+            "--- RUNNING good ---
+[FAIL] Replay CLI said INTACT (good), expected: rejected.
+--- RUNNING bad ---
+[FAIL] Replay CLI said TAMPERED E0302 E0303 (bad), expected: verified.
+--- RUNNING for another reason ---
+[FAIL] Replay CLI said TAMPERED E0302 E0303 (for another reason), expected: rejected with E0301.
+--- RUNNING no bundle ---
+[PASS] Replay CLI correctly rejected the corrupted trace (no bundle).
+--- 3 OF 4 TESTS FAILED ---
+"
+        )
+    );
+    std::fs::write(&suite, r#"{"cases":[{"case":"gone","file":"gone.dnd","expect":"rejected"}]}"#).unwrap();
+    assert_eq!(
+        place.run(&["verify", "--suite", "suite.json"]).code,
+        3,
+        "a missing file is no rejected trace"
+    );
+    std::fs::write(&suite, r#"{"cases":[{"case":"x","file":"y","expect":"maybe"}]}"#).unwrap();
+    assert_eq!(place.run(&["verify", "--suite", "suite.json"]).code, 2);
+}
+
+/// D-138: the receipt of any run, and of the demo's journey at the head of its tour.
+#[test]
+fn the_receipt_of_a_run() {
+    let demo = demo();
+    let receipt = demo.run(&["log", "trip-planner-a", "--format", "receipt"]);
+    assert_eq!(receipt.code, 0);
+    let lines: Vec<&str> = receipt.stdout.lines().collect();
+    assert_eq!(
+        lines[..4],
+        [
+            "BOOT: goal=\"Plan 3-day Basel-Ticino trip under CHF 600\"",
+            "SPAWN: 6 agents (researcher, planner, budgeter, skeptic, verifier, coordinator)",
+            "",
+            "TICK 01: observation.add  | confidence=0.91  | progress=+0.08",
+        ]
+    );
+    assert_eq!(
+        lines[lines.len() - 1],
+        "DONE: artifact=plan.md | replay_trace=47_transitions | replay_verified=true"
+    );
+    assert!(Place::new().ok(&["demo"]).starts_with(&receipt.stdout), "the demo begins with it");
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "mine", "--goal", "say hello"], br#"{"type":"goal.complete"}"#);
+    assert_eq!(
+        place.ok(&["log", "mine", "--format", "receipt"]),
+        "BOOT: goal=\"say hello\"\nSPAWN: 1 agent (agent)\n\nTICK 01: goal.complete\n\nDONE: artifact=none | replay_trace=1_transitions | replay_verified=true\n"
+    );
+    let part = demo.run(&["log", "trip-planner-a", "--format", "receipt", "--type", "plan.update"]);
+    assert_eq!(part.code, 2, "a part of it would pass for the whole");
+}
+
 #[test]
 fn reading_verbs_take_a_bundle_and_a_damaged_one_up_to_the_damage() {
     let demo = demo();

@@ -1,56 +1,74 @@
-//! The runtime receipt of a run (dendrer paper 7): one line for every committed transition.
+//! The runtime receipt of a run (dendrer paper 7): BOOT, SPAWN, a line for every committed transition, DONE.
 //!
-//! What stands in a trace is never printed as it is: whatever a terminal could take for a command is spelt out.
+//! What stands in a trace is never printed as it is: whatever is not plain ASCII is spelt out.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::ops::ControlFlow;
 
+use dendrer::kernel::replay::ReplayError;
 use dendrer::{Error, Trace, verify};
 use dendrer_object::{Record, Value};
+
+use crate::count;
 
 /// How many characters of a text stand in one line.
 const WORDS_MAX: usize = 72;
 
-/// Writes the receipt: BOOT, SPAWN, a TICK line for each transition, DONE. The run is replayed for the last line.
-pub(crate) fn receipt(trace: &Trace<'_>) -> Result<String, Error> {
+/// Hands over the lines of the receipt until `f` breaks. The run is replayed for the last line; what came out of
+/// that is returned, as the number of ticks or the reason why not.
+pub fn receipt(
+    trace: &Trace<'_>,
+    f: &mut dyn FnMut(&str) -> ControlFlow<()>,
+) -> Result<Result<u64, ReplayError>, Error> {
     let start = trace.start().content();
     let goal = start.get("goal").and_then(Value::as_str).unwrap_or_default();
-    let mut lines = String::new();
-    let mut seen: Vec<String> = Vec::new();
+    let (agents, artifact) = agents(trace, &start)?;
+    let replayed = verify::replay(trace.store(), trace.name())?;
+    let head = [
+        format!("BOOT: goal=\"{}\"", plain(goal)),
+        format!("SPAWN: {} ({})", count(agents.len() as u64, "agent", "agents"), agents.join(", ")),
+        String::new(),
+    ];
+    let mut go_on = head.iter().try_for_each(|line| f(line));
+    if go_on.is_continue() {
+        trace.for_each(1, trace.tip(), &mut |tick, record| {
+            go_on = f(&line(tick, &record, &record.content()));
+            go_on
+        })?;
+    }
+    if go_on.is_continue() {
+        let done = format!(
+            "DONE: artifact={} | replay_trace={}_transitions | replay_verified={}",
+            artifact.as_deref().map_or("none".to_owned(), plain),
+            trace.tip(),
+            replayed == Ok(trace.tip())
+        );
+        let _ = ["", &done].iter().try_for_each(|line| f(line));
+    }
+    Ok(replayed)
+}
+
+/// The agents that the run was begun with and whoever else acted, and the last artifact that was named.
+fn agents(trace: &Trace<'_>, start: &Value) -> Result<(Vec<String>, Option<String>), Error> {
+    let begun = start.get("meta").and_then(|meta| meta.get("agents")).and_then(Value::as_array);
+    let begun = begun.into_iter().flat_map(|list| list.iter()).filter_map(Value::as_str);
+    let mut agents: Vec<String> = begun.map(str::to_owned).collect();
+    let mut known: BTreeSet<String> = agents.iter().cloned().collect();
     let mut artifact = None;
-    trace.for_each(1, trace.tip(), &mut |tick, record| {
+    trace.for_each(1, trace.tip(), &mut |_, record| {
         let content = record.content();
         let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default();
-        if agent != "kernel" && !seen.iter().any(|known| known == agent) {
-            seen.push(agent.to_owned());
+        if !agent.is_empty() && agent != "kernel" && known.insert(agent.to_owned()) {
+            agents.push(agent.to_owned());
         }
         let named = content.get("intent").and_then(|intent| intent.get("artifact")).and_then(Value::as_str);
         artifact = named.map(str::to_owned).or(artifact.take());
-        line(&mut lines, tick, &record, &content);
         ControlFlow::Continue(())
     })?;
-    let agents = agents(&start, seen);
-    let replayed = verify::replay(trace.store(), trace.name())? == Ok(trace.tip());
-    let artifact = artifact.as_deref().map_or("none".to_owned(), plain);
-    Ok(format!(
-        "BOOT: goal=\"{}\"\nSPAWN: {} agents ({})\n\n{lines}\nDONE: artifact={artifact} | replay_trace={}_transitions | replay_verified={replayed}\n",
-        plain(goal),
-        agents.len(),
-        agents.join(", "),
-        trace.tip(),
-    ))
+    Ok((agents.iter().map(|agent| plain(agent)).collect(), artifact))
 }
 
-/// The agents that the run was begun with, and whoever else acted.
-fn agents(start: &Value, seen: Vec<String>) -> Vec<String> {
-    let begun = start.get("meta").and_then(|meta| meta.get("agents")).and_then(Value::as_array);
-    let begun = begun.into_iter().flat_map(|list| list.iter()).filter_map(Value::as_str).map(str::to_owned);
-    let mut known = BTreeSet::new();
-    begun.chain(seen).filter(|agent| known.insert(agent.clone())).map(|agent| plain(&agent)).collect()
-}
-
-fn line(lines: &mut String, tick: u64, record: &Record, content: &Value) {
+fn line(tick: u64, record: &Record, content: &Value) -> String {
     let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
     let columns: Vec<String> = [
         Some(format!("{type_name:<16}")),
@@ -61,9 +79,8 @@ fn line(lines: &mut String, tick: u64, record: &Record, content: &Value) {
     .flatten()
     .collect();
     let line = columns.join(" | ");
-    writeln!(lines, "TICK {tick:02}: {}", line.trim_end()).expect("a string takes what is written");
+    format!("TICK {tick:02}: {}", line.trim_end())
 }
-
 /// The second column: how sure the agent was, or how it came out.
 fn measure(content: &Value) -> Option<String> {
     let at = |outer: &str, inner: &str| content.get(outer)?.get(inner).cloned();

@@ -1,0 +1,154 @@
+//! A store that counts what is read from it, so that long reading shows how far it has come.
+
+use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dendrer::store::{RunSummary, Store, StoreError, StoreInfo, SyncTicket, TreeHead};
+use dendrer_object::note::{SignedNote, SigningKey};
+use dendrer_object::record::{Entry, Kind};
+use dendrer_object::{Digest, Pointer, Record, RunName};
+
+/// Another store, for reading alone. Every record that is handed over counts.
+#[derive(Debug)]
+pub(crate) struct Counted<'s> {
+    inner: &'s dyn Store,
+    count: Arc<AtomicU64>,
+}
+
+impl<'s> Counted<'s> {
+    /// Counts what is read from `inner` into `count`.
+    pub(crate) fn new(inner: &'s dyn Store, count: Arc<AtomicU64>) -> Counted<'s> {
+        Counted { inner, count }
+    }
+
+    fn one(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Nothing that counts reading is written to.
+fn reading_only<T>() -> Result<T, StoreError> {
+    Err(StoreError::ReadOnly { why: "this handle counts what is read".to_owned() })
+}
+
+impl Store for Counted<'_> {
+    fn info(&self) -> &StoreInfo {
+        self.inner.info()
+    }
+
+    fn tree(&self) -> TreeHead {
+        self.inner.tree()
+    }
+
+    fn trouble(&self) -> Option<Arc<StoreError>> {
+        self.inner.trouble()
+    }
+
+    fn refresh(&mut self) -> Result<u64, StoreError> {
+        reading_only()
+    }
+
+    fn get(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        self.one();
+        self.inner.get(position)
+    }
+
+    fn scan(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.inner.scan(range, &mut |position, record| {
+            self.one();
+            f(position, record)
+        })
+    }
+
+    fn entries(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.inner.entries(range, f)
+    }
+
+    fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
+        self.inner.find(id)
+    }
+
+    fn find_prefix(&self, hex: &str, limit: usize) -> Result<Vec<(Digest, u64)>, StoreError> {
+        self.inner.find_prefix(hex, limit)
+    }
+
+    fn at(&self, run: &RunName, tick: u64) -> Result<Option<u64>, StoreError> {
+        self.inner.at(run, tick)
+    }
+
+    fn run(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        self.inner.run(run)
+    }
+
+    fn runs(&self, from: u64, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.inner.runs(from, limit)
+    }
+
+    fn positions(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        limit: usize,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
+        self.inner.positions(run, ticks, limit)
+    }
+
+    fn beside(&self, run: &RunName, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        self.inner.beside(run, from, limit)
+    }
+
+    fn writes(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        place: &Pointer,
+        limit: usize,
+    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
+        self.inner.writes(run, ticks, place, limit)
+    }
+
+    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        self.inner.put_snapshot(run, tick, bytes)
+    }
+
+    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.inner.snapshot(run, tick)
+    }
+
+    fn append(&mut self, _: &[Record]) -> Result<Range<u64>, StoreError> {
+        reading_only()
+    }
+
+    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
+        reading_only()
+    }
+
+    fn finish_sync(&mut self, _: SyncTicket) -> Result<u64, StoreError> {
+        reading_only()
+    }
+
+    fn erase(&mut self, _: &Record, _: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
+        reading_only()
+    }
+
+    fn sign_checkpoint(&mut self, _: &SigningKey) -> Result<SignedNote, StoreError> {
+        reading_only()
+    }
+
+    fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
+        self.inner.checkpoint()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! `dendrer completions`
+
+use std::io::IsTerminal;
+
+use crate::args::Completions;
+use crate::complete::{SHELLS, script};
+use crate::failure::{Failure, Result};
+use crate::out::Out;
+
+pub(crate) fn run(args: &Completions, out: &mut Out) -> Result {
+    let Some(text) = script(&args.shell.to_lowercase()) else {
+        let failure = Failure::new("E0106", format!("no completions are known for \"{}\"", args.shell))
+            .at("shells", SHELLS.join(", "));
+        return Err(match dendrer_object::text::nearest(&args.shell, SHELLS.iter().copied()) {
+            Some(near) => failure.note(format!("did you mean {near}?")),
+            None => failure,
+        });
+    };
+    out.bytes(&text)?;
+    // A shell that reads this at every start must not be spoken to.
+    if !std::io::stdout().is_terminal() {
+        return Ok(0);
+    }
+    out.say(match args.shell.as_str() {
+        "bash" => "help: put into ~/.bashrc:  source <(dendrer completions bash)",
+        "zsh" => "help: put into ~/.zshrc:  source <(dendrer completions zsh)",
+        "fish" => "help: dendrer completions fish -o ~/.config/fish/completions/dendrer.fish",
+        "powershell" => {
+            "help: put into $PROFILE:  dendrer completions powershell | Out-String | Invoke-Expression"
+        }
+        "elvish" => "help: put into rc.elv:  eval (dendrer completions elvish | slurp)",
+        _ => "help: save it, and `source` it from config.nu",
+    });
+    Ok(0)
+}

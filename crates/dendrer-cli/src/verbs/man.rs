@@ -1,0 +1,30 @@
+//! `dendrer man`
+
+use std::io::IsTerminal;
+
+use dendrer_view::quote;
+
+use crate::args::{self, Man};
+use crate::failure::{Failure, Result};
+use crate::out::Out;
+
+pub(crate) fn run(args: &Man, out: &mut Out) -> Result {
+    let mut command = args::command();
+    command.build();
+    let page = match &args.verb {
+        None => command,
+        Some(name) => super::help::find(&mut command, name)?.clone(),
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page)
+        .source(concat!("dendrer ", env!("CARGO_PKG_VERSION")))
+        .manual("dendrer")
+        .render(&mut text)
+        .map_err(|error| Failure::new("E0801", "cannot make the page").at("cause", error.to_string()))?;
+    out.bytes(&text)?;
+    if std::io::stdout().is_terminal() {
+        let verb = args.verb.as_ref().map(|verb| format!(" {verb}")).unwrap_or_default();
+        out.say(format!("help: to read it:  dendrer man{} | man -l -", quote::escape(&verb)));
+    }
+    Ok(0)
+}

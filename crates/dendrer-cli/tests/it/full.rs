@@ -1,0 +1,144 @@
+//! A disk that is full: the program says so, keeps what it acknowledged, and goes on when there is room again.
+
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use dendrer_object::{Value, json};
+
+use crate::support::{Place, Ran, ran};
+
+const LINES: u64 = 6000;
+
+/// Intents that are distinct and take room.
+fn intents() -> String {
+    let line = |n: u64| {
+        format!(
+            "{{\"type\":\"plan.update\",\"delta\":[{{\"set\":\"/n\",\"value\":{n}}}],\"intent\":{{\"description\":\"{n} {}\"}}}}\n",
+            "room ".repeat(60)
+        )
+    };
+    (0..LINES).map(line).collect()
+}
+
+/// Ticks and ids of a stream of acknowledgements or of a log.
+fn ids(text: &str) -> BTreeMap<u64, String> {
+    let items = text.lines().filter_map(|line| {
+        let item = json::parse_door(line.as_bytes()).ok()?;
+        Some((item.get("tick")?.as_u64()?, item.get("id")?.as_str()?.to_owned()))
+    });
+    // Tick 0 is the begin of the run, which a log does not list.
+    items.filter(|(tick, _)| *tick > 0).collect()
+}
+
+/// What must hold after a disk was full: checked with nothing but the program's own answers.
+fn check(stopped: &Ran, log: &str, verified: &Ran, further: &Ran, verified_again: &Ran) {
+    assert_eq!(stopped.code, 8, "{}", stopped.stderr);
+    let last = stopped.stdout.lines().last().unwrap();
+    assert!(last.contains("\"code\":\"E0801\"") && last.contains("no space left for "), "{last}");
+    let acknowledged = ids(&stopped.stdout);
+    let kept = ids(log);
+    assert!(!acknowledged.is_empty() && (acknowledged.len() as u64) < LINES, "{}", acknowledged.len());
+    for (tick, id) in &acknowledged {
+        assert_eq!(kept.get(tick), Some(id), "tick {tick} was acknowledged");
+    }
+    // Nothing is half-written: ticks have no gaps, and what was not acknowledged was not recorded.
+    assert_eq!(kept.keys().copied().collect::<Vec<_>>(), (1..=kept.len() as u64).collect::<Vec<_>>());
+    assert_eq!(kept.len(), acknowledged.len());
+    assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
+    assert_eq!(further.code, 0, "{}", further.stderr);
+    let next = ids(&further.stdout);
+    assert_eq!(next.keys().copied().collect::<Vec<_>>(), [kept.len() as u64 + 1]);
+    assert_eq!(verified_again.code, 0, "{}{}", verified_again.stdout, verified_again.stderr);
+}
+
+/// The limit on the size of a file stands in for a full disk where nobody may mount one.
+#[test]
+fn a_limit_on_files_ends_it_and_loses_nothing() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("intents.jsonl"), intents()).unwrap();
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 1000; exec {} commit --run r --jsonl --file intents.jsonl",
+        env!("CARGO_BIN_EXE_dendrer")
+    );
+    let stopped = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(place.path())
+        .env("HOME", place.path())
+        .output()
+        .unwrap();
+    let stopped = ran(stopped);
+    let log = place.ok(&["log", "r", "-n", "0", "--jsonl"]);
+    let verified = place.run(&["verify", "--all", "--replay"]);
+    let further = place.run_with(&["commit", "--run", "r", "--jsonl"], b"{\"type\":\"plan.update\"}\n");
+    check(&stopped, &log, &verified, &further, &place.run(&["verify", "--all", "--replay"]));
+}
+
+/// A file system of two megabytes, in a namespace of its own.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_file_system_ends_it_and_loses_nothing() {
+    let may = Command::new("unshare").args(["-Urm", "sh", "-c", "mount -t tmpfs none /mnt"]).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: no file system can be mounted here, not even in a namespace");
+        return;
+    }
+    let place = Place::new();
+    std::fs::write(place.path().join("intents.jsonl"), intents()).unwrap();
+    std::fs::create_dir(place.path().join("disk")).unwrap();
+    // Everything happens in one namespace, because the file system goes away with it; answers go to files outside.
+    let script = r#"
+        set -e
+        mount -t tmpfs -o size=2m none disk
+        "$D" init disk >/dev/null 2>&1
+        step() { name=$1; shift; set +e; "$D" --store disk "$@" >"$name.out" 2>"$name.err"; echo $? >"$name.rc"; set -e; }
+        step stopped commit --run r --jsonl --file intents.jsonl
+        step again commit --run r --jsonl --file intents.jsonl
+        mount -o remount,size=64m disk
+        step log log r -n 0 --jsonl
+        step verified verify --all --replay
+        echo '{"type":"plan.update"}' >one.jsonl
+        step further commit --run r --jsonl --file one.jsonl
+        step checked verify --all --replay
+    "#;
+    let output = Command::new("unshare")
+        .args(["-Urm", "sh", "-c", script])
+        .current_dir(place.path())
+        .env("HOME", place.path())
+        .env("D", env!("CARGO_BIN_EXE_dendrer"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str, part: &str| {
+        std::fs::read_to_string(place.path().join(format!("{name}.{part}"))).unwrap()
+    };
+    let step = |name: &str| Ran {
+        code: read(name, "rc").trim().parse().unwrap(),
+        stdout: read(name, "out"),
+        stderr: read(name, "err"),
+    };
+    // A second try on the full disk fails in the same way. Whatever still fitted in counts.
+    let (mut stopped, again) = (step("stopped"), step("again"));
+    assert!(stopped.stdout.contains("No space left on device"), "the file system was full");
+    assert_eq!(again.code, 8, "{}", again.stderr);
+    stopped.stdout.push_str(&again.stdout);
+    check(&stopped, &read("log", "out"), &step("verified"), &step("further"), &step("checked"));
+}
+
+/// The same failure as a document, for programs.
+#[test]
+fn a_full_disk_is_one_document_with_json() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("intents.jsonl"), intents()).unwrap();
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 1000; exec {} commit --run r --json --file intents.jsonl",
+        env!("CARGO_BIN_EXE_dendrer")
+    );
+    let output =
+        Command::new("sh").args(["-c", &script]).current_dir(place.path()).env("HOME", place.path()).output();
+    let stopped = ran(output.unwrap());
+    let error = crate::support::parse(&stopped.stdout);
+    assert_eq!((stopped.code, error.get("code").unwrap().as_str()), (8, Some("E0801")));
+    assert_eq!(error.get("changed"), Some(&Value::from(true)), "some of it is on record");
+}

@@ -1,0 +1,73 @@
+//! Keys: one that somebody gives and nobody knows is not tampering; one that was put in place of another is.
+
+use crate::support::{Place, demo};
+
+/// A verifier key of another store.
+fn stranger() -> String {
+    let (_, made) = Place::new().json(&["init"]);
+    made.get("verifier").unwrap().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_key_that_does_not_fit_says_unverifiable() {
+    let stranger = stranger();
+    for target in ["logistics-run-47", "logistics-run-47.dnd"] {
+        let ran = demo().run(&["verify", target, "--verifier", &stranger]);
+        assert_eq!(ran.code, 6, "{target}: {}", ran.stdout);
+        assert!(ran.stdout.contains("UNVERIFIABLE"), "{}", ran.stdout);
+        assert!(
+            ran.stdout
+                .contains("not checked: a signature under the key that was given: the log is signed by "),
+            "{}",
+            ran.stdout
+        );
+    }
+    let damaged = demo().run(&["verify", "tampered.dnd", "--verifier", &stranger]);
+    assert_eq!(damaged.code, 4, "the worse of two verdicts counts");
+    assert_eq!(demo().run(&["verify", "logistics-run-47", "--verifier", "nonsense"]).code, 4);
+}
+
+#[test]
+fn the_key_of_the_log_fits_in_every_form() {
+    let place = Place::new();
+    let (_, made) = place.json(&["init", "--key", "log.key"]);
+    let verifier = made.get("verifier").unwrap().as_str().unwrap();
+    let lines = b"{\"type\":\"plan.update\"}\n";
+    place.run_with(&["commit", "--run", "r", "--key", "log.key"], lines);
+    assert_eq!(place.run(&["verify", "--all", "--verifier", verifier]).code, 0);
+    assert_eq!(place.run(&["verify", "--all", "--key", "log.key"]).code, 0);
+    let other = Place::new();
+    other.ok(&["init", "--key", "other.key"]);
+    let other = other.path().join("other.key");
+    assert_eq!(place.run(&["verify", "--all", "--key", other.to_str().unwrap()]).code, 6);
+    assert_eq!(place.run(&["verify", "--all", "--key", "gone.key"]).code, 8);
+}
+
+/// The id of a store is chance and its key never changes: another key under the same id was put there.
+#[test]
+fn another_key_under_the_same_store_is_tampering() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+    let keys = place.path().join(if cfg!(target_os = "macos") {
+        "Library/Application Support/dendrer/keys"
+    } else {
+        ".config/dendrer/keys"
+    });
+    let file = std::fs::read_dir(&keys).unwrap().next().unwrap().unwrap().path();
+    let id = file.file_stem().unwrap().to_str().unwrap().to_owned();
+    // The same name with another secret, as if the log had been made again by somebody else.
+    let secret = dendrer_object::note::SigningKey::from_seed(
+        &id.parse::<dendrer_object::StoreId>().unwrap().origin(),
+        [9; 32],
+    );
+    std::fs::write(&file, format!("{}\n", secret.unwrap().secret_text())).unwrap();
+    let ran = place.run(&["verify", "--all"]);
+    assert_eq!(ran.code, 4, "{}", ran.stdout);
+    assert!(
+        ran.stdout
+            .contains("error[E0308]: the log names another key than the one its store was made with here"),
+        "{}",
+        ran.stdout
+    );
+}
