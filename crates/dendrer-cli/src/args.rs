@@ -424,6 +424,12 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "all", "tip", "verifier", "require_witness"],
         value_hint = ValueHint::FilePath)]
     pub(crate) suite: Option<String>,
+    /// Check files of `export --format paper` or `cfd` against the hashes of that document
+    #[arg(long, value_name = "paper|cfd", requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from"])]
+    pub(crate) profile: Option<ProfileChoice>,
+    /// Open the records from this tick on, and take what stands before it as it is
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, requires = "targets")]
+    pub(crate) from: Option<Pos>,
     /// A tip kept elsewhere, which the run must have
     #[arg(long, value_name = "HASH")]
     pub(crate) tip: Option<String>,
@@ -433,6 +439,15 @@ pub(crate) struct Verify {
     /// Not to be called intact where nobody outside agrees
     #[arg(long)]
     pub(crate) require_witness: bool,
+}
+
+/// Whose hashes.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum ProfileChoice {
+    /// The dendrer paper, 3.1
+    Paper,
+    /// CFD, 1.2
+    Cfd,
 }
 
 /// `replay`

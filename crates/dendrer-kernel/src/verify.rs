@@ -125,6 +125,16 @@ impl Chains {
         result
     }
 
+    /// Passes by a transition whose record is not opened: what follows is checked against it.
+    pub fn pass(&mut self, entry: &Entry) {
+        let Some(line) = entry.run.as_ref().and_then(|run| self.lines.get_mut(run)) else { return };
+        line.open_start = false;
+        line.tip = Some(entry.hash);
+        line.tick = entry.tick.unwrap_or(line.tick);
+        line.transitions += 1;
+        line.last_good = Some(line.tick).filter(|_| !line.broken).or(line.last_good);
+    }
+
     /// Returns what was found of each run.
     pub fn lines(&self) -> &BTreeMap<RunName, Line> {
         &self.lines

@@ -15,6 +15,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("init", include_str!("../schemas/init.json")),
     ("intent", include_str!("../schemas/intent.json")),
     ("log", include_str!("../schemas/log.json")),
+    ("profile", include_str!("../schemas/profile.json")),
     ("progress", include_str!("../schemas/progress.json")),
     ("record", include_str!("../schemas/record.json")),
     ("replay", include_str!("../schemas/replay.json")),

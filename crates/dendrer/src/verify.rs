@@ -12,7 +12,7 @@ use dendrer_kernel::step::Head;
 use dendrer_kernel::verify::{ChainFault, Chains, Line};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
-use dendrer_object::record::{Entry, Record};
+use dendrer_object::record::{Entry, Kind, Record};
 use dendrer_object::{Digest, Pointer, RunName};
 use dendrer_store::{Store, StoreError};
 
@@ -34,6 +34,8 @@ const FINDINGS_MAX: usize = 20;
 pub struct Options {
     /// The runs; `None` for all of them.
     pub runs: Option<Vec<RunName>>,
+    /// The first tick whose records are opened. What stands before it is taken as it is, but for its place in the log.
+    pub from: u64,
     /// Whether to make every transition again, too.
     pub replay: bool,
     /// A tip kept elsewhere, which a run must have.
@@ -231,6 +233,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether a transition stands before what is to be opened.
+    fn is_before(&self, entry: &Entry) -> bool {
+        entry.kind == Kind::Transition && entry.tick.is_some_and(|tick| tick < self.options.from)
+    }
+
     /// A fork rests on the beginning of its parent, so that is checked with it.
     fn is_ancestor(&self, run: &RunName) -> bool {
         let wanted = self.options.runs.iter().flatten();
@@ -360,7 +367,11 @@ impl<'a> Checker<'a> {
                 ControlFlow::Continue(())
             })?;
             for (position, entry) in chosen {
-                self.take_read(position, &entry, store.get(position))?;
+                if self.is_before(&entry) {
+                    self.chains.pass(&entry);
+                } else {
+                    self.take_read(position, &entry, store.get(position))?;
+                }
             }
             begin = end;
         }
@@ -381,6 +392,10 @@ impl<'a> Checker<'a> {
     fn walk_bundle(&mut self, opened: &Opened) {
         let faults: BTreeMap<u64, _> = opened.faults.iter().map(|fault| (fault.position, fault)).collect();
         for (position, entry) in opened.bundle.positions() {
+            if self.is_before(entry) {
+                self.chains.pass(entry);
+                continue;
+            }
             if let Some(fault) = faults.get(&position) {
                 let sides = match &fault.why {
                     dendrer_object::bundle::RecordFault::Value { stored, computed, .. }
@@ -507,13 +522,16 @@ impl<'a> Checker<'a> {
             Some(runs) => runs.clone(),
             None => self.chains.lines().keys().cloned().collect(),
         };
+        if self.options.from > 1 {
+            let last = self.options.from - 1;
+            self.not_checked.push(format!("ticks 1 to {last}: their records were not opened"));
+        }
         let mut runs = Vec::new();
         for run in names {
             let Some(line) = self.chains.lines().get(&run).cloned() else {
                 return Err(crate::trace::no_run(self.store, &run));
             };
-            let replay =
-                (self.options.replay && !line.broken).then(|| replay(self.store, &run)).transpose()?;
+            let replay = (self.options.replay && !line.broken).then(|| self.replay(&run)).transpose()?;
             runs.push(RunReport { run, line, replay });
         }
         let witnesses = self.witnesses(&runs);
@@ -532,6 +550,13 @@ impl<'a> Checker<'a> {
             witnesses,
             not_checked: self.not_checked,
         })
+    }
+
+    fn replay(&self, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
+        let trace = Trace::open(self.store, run)?;
+        let begin = self.options.from.saturating_sub(1).min(trace.tip());
+        let mut on = |_: &Head, _: &Record| ControlFlow::Continue(());
+        replay_range(&trace, begin, trace.tip(), &DeltaReducer, false, &mut on)
     }
 
     /// Compares what was kept elsewhere; what agrees is a witness.
@@ -618,6 +643,18 @@ pub fn replay_with(
     twice: bool,
     f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
+    replay_range(trace, 0, to, reducer, twice, f)
+}
+
+/// Replays what follows the recorded state at tick `begin`.
+fn replay_range(
+    trace: &Trace<'_>,
+    begin: u64,
+    to: u64,
+    reducer: &dyn Reducer,
+    twice: bool,
+    f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
+) -> Result<Result<u64, ReplayError>, Error> {
     let closed = |record: &Record| {
         record
             .body()
@@ -631,8 +668,11 @@ pub fn replay_with(
         return erased(0, Some(pointer));
     }
     let mut refusals = trace.refusals()?;
-    let mut head = Head::at_start(trace.start())?;
-    let mut result = Ok(0);
+    let mut head = match begin {
+        0 => Head::at_start(trace.start())?,
+        _ => trace.at(begin)?.head(trace.start(), trace.name())?,
+    };
+    let mut result = Ok(begin);
     let mut judge = |head: &Head| -> Result<(), ReplayError> {
         refusals
             .remove(&head.id())
@@ -643,7 +683,7 @@ pub fn replay_with(
     if let Err(error) = judge(&head) {
         return Ok(Err(error));
     }
-    trace.for_each(1, to, &mut |tick, record| {
+    trace.for_each(begin + 1, to, &mut |tick, record| {
         if let Err(error) = replay_step(&mut head, &record, reducer, twice).and_then(|()| judge(&head)) {
             result = Err(error);
             return ControlFlow::Break(());
@@ -652,7 +692,8 @@ pub fn replay_with(
         f(&head, &record)
     })?;
     // What replay never came by was never judged again; taken for judged, an invented refusal would pass.
-    let unplaced = refusals.values().flatten().next().filter(|_| result == Ok(trace.tip()));
+    let is_whole = begin == 0 && result == Ok(trace.tip());
+    let unplaced = refusals.values().flatten().next().filter(|_| is_whole);
     if let Some(refusal) = unplaced {
         return Ok(Err(ReplayError::Unplaced { refusal: refusal.id(), head: refusal.header().head }));
     }

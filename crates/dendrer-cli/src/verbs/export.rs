@@ -1,13 +1,11 @@
 //! `dendrer export`
 
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
-use dendrer::Trace;
+use dendrer::profile::{self, Profile};
 use dendrer::store::Store;
 use dendrer_object::bundle::Sealed;
-use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
 
@@ -26,24 +24,29 @@ enum Form {
     Bundle,
     /// One event a line, as the dendrer paper spells it.
     Jsonl,
+    /// One transition a line, in the spelling of a source document and with its hashes.
+    Profile(Profile),
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     let form = match global.format.as_deref() {
         Some("jsonl") => Form::Jsonl,
+        Some("paper") => Form::Profile(Profile::Paper),
+        Some("cfd") => Form::Profile(Profile::Cfd),
         _ => Form::Bundle,
     };
     if !out.is_text() && global.output.is_none() {
         return Err(Failure::new("E0106", "stdout cannot take both the export and a document about it")
             .note("say where the export goes with -o FILE"));
     }
-    if form == Form::Jsonl && !args.withhold.is_empty() {
+    if form != Form::Bundle && !args.withhold.is_empty() {
         return Err(Failure::new("E0106", "--withhold is for bundles, where what is left still verifies"));
     }
     let revs = args.runs.iter().map(|text| Rev::parse(text)).collect::<Result<Vec<_>>>()?;
     let bytes = match form {
         Form::Bundle => bundle(global, args, &revs)?,
-        Form::Jsonl => events(global, &revs)?,
+        Form::Jsonl => lines(global, &revs, None)?,
+        Form::Profile(profile) => lines(global, &revs, Some(profile))?,
     };
     let Some(path) = &global.output else {
         out.bytes(&bytes)?;
@@ -59,7 +62,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
             "export",
             [
                 ("path", Value::from(path.as_str())),
-                ("format", Value::from(if form == Form::Bundle { "bundle" } else { "jsonl" })),
+                ("format", Value::from(global.format.as_deref().unwrap_or("bundle"))),
                 ("bytes", Value::from(bytes.len() as u64)),
                 ("runs", Value::array(args.runs.iter().map(|run| Value::from(run.as_str())))),
             ],
@@ -146,65 +149,23 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
     Ok(bundle.write(&dendrer::store::split))
 }
 
-/// Writes the events of runs, one a line, as the paper spells them (appendix B), with what it left out (D-195).
-fn events(global: &Global, revs: &[Rev]) -> Result<Vec<u8>> {
+/// Writes the transitions of runs, one a line, as the paper spells them or in the spelling of a profile.
+fn lines(global: &Global, revs: &[Rev], profile: Option<Profile>) -> Result<Vec<u8>> {
+    if profile.is_some() && revs.len() > 1 {
+        return Err(Failure::new("E0106", "a chain of hashes is that of one run: export one at a time"));
+    }
     let mut bytes = Vec::new();
     for rev in revs {
         let source: Source = open::source(global, rev)?;
         let trace = source.trace(rev)?;
-        let mut previous = trace.at(0)?.state;
-        let progress = Progress::start(global, "export", "ticks", Some(trace.tip()));
-        trace.moments(0, trace.tip(), &mut |moment, record| {
-            if let Some(record) = record {
-                bytes.extend_from_slice(
-                    quote::json(&event(&trace, record, &previous, &moment.state)).as_bytes(),
-                );
-                bytes.push(b'\n');
-            }
-            previous = moment.state.clone();
-            progress.set(moment.tick);
-            ControlFlow::Continue(())
-        })?;
+        let mut line = |value: Value| {
+            bytes.extend_from_slice(quote::json(&value).as_bytes());
+            bytes.push(b'\n');
+        };
+        match profile {
+            Some(profile) => profile.lines(&trace, &mut line)?,
+            None => profile::events(&trace, &mut line)?,
+        }
     }
     Ok(bytes)
-}
-
-fn event(trace: &Trace<'_>, record: &Record, before: &Value, after: &Value) -> Value {
-    let header = record.header();
-    let content = record.content();
-    let member = |name: &str| content.get(name).cloned().unwrap_or(Value::Null);
-    // The paper prints the members of the state that the transition touched, before and after it.
-    let mut touched: Vec<String> = dendrer_view::show::changes(record, before, after)
-        .iter()
-        .filter_map(|change| change.path.tokens().next().map(|name| name.into_owned()))
-        .collect();
-    touched.sort();
-    touched.dedup();
-    let side = |state: &Value| {
-        Value::record(touched.iter().filter_map(|name| Some((name.as_str(), state.get(name)?.clone()))))
-    };
-    let anomalies = content.get("anomalies").cloned().unwrap_or_else(|| Value::array([]));
-    Value::record([
-        ("tick", Value::from(header.tick)),
-        ("ts", Value::from(header.ts.to_string())),
-        ("agent_id", member("agent_id")),
-        ("goal_id", member("goal_id")),
-        ("run_id", Value::from(trace.name().as_str())),
-        ("transition_type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
-        ("state_before", side(before)),
-        ("state_after", side(after)),
-        ("intent", member("intent")),
-        ("action", member("action")),
-        ("result", member("result")),
-        ("policy", member("policy")),
-        ("metrics", member("metrics")),
-        ("anomalies", anomalies),
-        ("author", Value::from(header.author.as_str())),
-        ("seq", member("seq")),
-        ("state_root", member("state_root")),
-        ("intent_context_hash", member("intent_context_hash")),
-        ("contract", Value::from(header.pack)),
-        ("id", Value::from(record.id())),
-        ("prev", Value::from(header.prev)),
-    ])
 }

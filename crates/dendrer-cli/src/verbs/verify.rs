@@ -3,21 +3,23 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use dendrer::Trace;
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
 use dendrer::store::{Store, StoreInfo};
 use dendrer::verify::{self, Finding, Options, Report, Verdict};
 use dendrer_object::note::{SignedNote, VerifierKey};
-use dendrer_object::{Digest, Value};
+use dendrer_object::{Digest, RunName, Value};
 use dendrer_view::verify::{MEANING, UNWITNESSED, log_lines, run_lines, word};
 use dendrer_view::{document, quote};
 
-use crate::address::Rev;
+use crate::address::{Pos, Rev};
 use crate::args::{Global, Verify};
 use crate::failure::{Failure, Result};
 use crate::out::{Format, Out, Style};
 use crate::progress::{Counted, Progress};
 use crate::{keys, open, verified};
 
+mod profile;
 mod suite;
 
 /// One thing that was verified, and what came out.
@@ -38,6 +40,9 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     if let Some(path) = &args.suite {
         return suite::run(global, path, out);
     }
+    if let Some(choice) = args.profile {
+        return profile::run(choice, &args.targets, out);
+    }
     let given = args.verifier.as_deref().map(parse_key).transpose()?;
     let options = Options {
         replay: args.replay,
@@ -55,7 +60,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     }
     let mut outcomes = verify_bundles(global, args, &bundles, &options, given.as_ref())?;
     if !runs.is_empty() || args.targets.is_empty() {
-        let answer = verify_store(global, &runs, options, given.as_ref())?;
+        let answer = verify_store(global, &runs, options, args.from.as_ref(), given.as_ref())?;
         outcomes.push(Outcome::Verified(Box::new(answer)));
     }
     let mut code = 0;
@@ -120,7 +125,7 @@ fn verify_bundles(
             let at = next.fetch_add(1, Ordering::Relaxed);
             paths.get(at).zip(found.get(at))
         } {
-            let answer = verify_bundle(path, options, given);
+            let answer = verify_bundle(path, options, args.from.as_ref(), given);
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
             done.fetch_add(1, Ordering::Relaxed);
         }
@@ -146,9 +151,25 @@ fn verify_bundles(
     Ok(outcomes)
 }
 
-fn verify_bundle(path: &str, options: &Options, given: Option<&VerifierKey>) -> Result<Answer> {
+/// Finds the tick that `--from` means, which is that of one run.
+fn first_tick(from: Option<&Pos>, store: &dyn Store, runs: &[RunName]) -> Result<u64> {
+    match (from, runs) {
+        (None, _) => Ok(0),
+        (Some(from), [run]) => from.tick(&Trace::open(store, run)?),
+        (Some(_), _) => Err(Failure::new("E0106", "--from is a tick of one run; name that run")),
+    }
+}
+
+fn verify_bundle(
+    path: &str,
+    options: &Options,
+    from: Option<&Pos>,
+    given: Option<&VerifierKey>,
+) -> Result<Answer> {
     let opened = open::open_bundle(path)?;
-    let mut report = verify::bundle(&opened, options)?;
+    let from = first_tick(from, &opened.store, &opened.bundle.runs)?;
+    let options = Options { pinned: keys::pinned(opened.store.info().id), from, ..options.clone() };
+    let mut report = verify::bundle(&opened, &options)?;
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
     judge_keys(&mut report, opened.store.info(), note.as_ref(), given);
     Ok(Answer { name: path.to_owned(), report, is_bundle: true })
@@ -218,6 +239,7 @@ fn verify_store(
     global: &Global,
     revs: &[Rev],
     options: Options,
+    from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
     let path = open::find(global)?;
@@ -231,7 +253,8 @@ fn verify_store(
     let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
     let given = given.or(file.as_ref());
     let pinned = keys::pinned(store.info().id);
-    let options = Options { runs: (!revs.is_empty()).then_some(names), pinned, ..options };
+    let from = first_tick(from, &store, &names)?;
+    let options = Options { runs: (!revs.is_empty()).then_some(names), pinned, from, ..options };
     let progress = Progress::start(global, "verify", "records", Some(work(&store, &options)?));
     let mut report = verify::store(&Counted::new(&store, progress.counter()), &options)?;
     drop(progress);

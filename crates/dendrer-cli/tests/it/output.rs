@@ -98,6 +98,41 @@ fn every_verb_prints_exactly_one_document_that_fits_its_schema() {
 }
 
 #[test]
+fn the_hashes_of_the_source_documents_are_made_and_checked() {
+    let demo = demo();
+    let dir = tempfile::tempdir().unwrap();
+    for form in ["paper", "cfd"] {
+        let ran = demo.run(&["export", "trip-planner-a", "--format", form]);
+        let good = dir.path().join(format!("{form}.jsonl"));
+        std::fs::write(&good, &ran.stdout).unwrap();
+        let ran_again = demo.run(&["verify", "--profile", form, good.to_str().unwrap()]);
+        assert_eq!(ran_again.code, 0, "{}", ran_again.stdout);
+        let bad = dir.path().join(format!("{form}-edited.jsonl"));
+        let edited = ran.stdout.replacen("\"confidence\":0.", "\"confidence\":1.", 1);
+        assert_ne!(edited, ran.stdout);
+        std::fs::write(&bad, edited).unwrap();
+        let (code, answer) = demo.json(&["verify", "--profile", form, bad.to_str().unwrap()]);
+        assert_eq!(code, 4);
+        check_schema(&answer, &["verify", "--profile", form]);
+    }
+    let ran = demo.run(&["export", "trip-planner-a", "logistics-run-47", "--format", "paper"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+}
+
+#[test]
+fn a_verification_from_a_tick_says_what_it_did_not_open() {
+    let demo = demo();
+    let ran = demo.run(&["verify", "logistics-run-47", "--from", "tick", "40", "--replay"]);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    assert!(ran.stdout.contains("ticks 1 to 39: their records were not opened"), "{}", ran.stdout);
+    assert_eq!(demo.run(&["verify", "logistics-run-47", "--from", "tick", "99"]).code, 3);
+    assert_eq!(demo.run(&["verify", "trip-planner-a", "logistics-run-47", "--from", "1"]).code, 2);
+    // What is broken before the tick is not looked at; what is broken after it is found.
+    let from = |tick: &str| demo.run(&["verify", "corrupt/payload.dnd", "--from", tick]).code;
+    assert_eq!((from("1"), from("tip")), (4, 0));
+}
+
+#[test]
 fn writing_verbs_answer_with_a_document_too() {
     let place = crate::support::Place::new();
     let check = |args: &[&str]| {

@@ -107,7 +107,7 @@ fn read(path: &str) -> Result<Vec<Case>> {
 fn look(file: &str, case: &Case) -> Result<Found> {
     let tip = case.tip.as_deref().map(parse_tip).transpose()?;
     let options = Options { replay: true, tip, ..Options::default() };
-    match verify_bundle(file, &options, None) {
+    match verify_bundle(file, &options, None, None) {
         Ok(answer) => {
             let (word, exit) = word(answer.report.verdict);
             let mut codes: Vec<String> =
