@@ -61,6 +61,11 @@ pub const NODES_MAX: usize = 10_000;
 /// How many steps one evaluation may take where the caller has no other idea.
 pub const STEPS_MAX: u64 = 1_000_000;
 
+/// Walks the names of the functions and macros of the language.
+pub fn vocabulary() -> impl Iterator<Item = &'static str> {
+    functions::Function::ALL.into_iter().map(functions::Function::name).chain(functions::Macro::names())
+}
+
 /// An expression that was parsed and checked. Immutable; cloning is cheap.
 #[derive(Clone)]
 pub struct Expr(Arc<Inner>);

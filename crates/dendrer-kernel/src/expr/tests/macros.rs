@@ -98,7 +98,7 @@ fn macros_are_checked_before_there_is_a_state() {
         ("state.l.all(x, x, true)", "E0505: the variable `x` stands twice"),
         ("state.l.all(x, 1)", "E0502: `all` does not take an int"),
         ("state.l.map(x, 1, x)", "E0502: `map` does not take an int"),
-        ("1.0.all(x, true)", "E0501: not a number"),
+        ("1.0.all(x, true)", "E0502: `all` does not take a double"),
         ("\"abc\".all(x, true)", "E0502: `all` does not take a string"),
         ("state.l.all(x, true).all(y, true)", "E0502: `all` does not take a boolean"),
         ("state.l.map(x, x) + 1", "E0502: `+` does not take a list and an int"),
