@@ -288,7 +288,7 @@ impl<'a, 'b> Machine<'a, 'b> {
             Kind::Chain(first, rest) => self.chain(first, rest)?,
             Kind::Choose(cases, last) => return self.choose(cases, last),
             Kind::Call(function, arguments) => self.call(*function, arguments)?,
-            Kind::Invoke(definition, arguments) => self.invoke(definition, arguments)?,
+            Kind::Invoke(definition, arguments) => self.invoke(definition, arguments, node.span)?,
             Kind::List(_, Some(whole)) | Kind::Map(_, Some(whole)) => Val::Ref(whole),
             Kind::List(items, None) => {
                 let items = items.iter().map(|item| self.eval(item)).collect::<Result<Vec<_>, _>>()?;
@@ -713,7 +713,12 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     /// Evaluates the arguments here and the definition where it sees nothing but them.
-    fn invoke(&mut self, definition: &'a Definition, arguments: &'a [Node]) -> Result<Val<'a>, EvalError> {
+    fn invoke(
+        &mut self,
+        definition: &'a Definition,
+        arguments: &'a [Node],
+        span: Span,
+    ) -> Result<Val<'a>, EvalError> {
         let arguments =
             arguments.iter().map(|node| self.eval(node)).collect::<Result<Vec<Val<'a>>, EvalError>>()?;
         let outer = self.frame;
@@ -722,7 +727,15 @@ impl<'a, 'b> Machine<'a, 'b> {
         let result = self.eval(&definition.tree);
         self.locals.truncate(self.frame);
         self.frame = outer;
-        result
+        result.map_err(|error| match error {
+            // A place in the text of the definition means nothing to whoever reads this text.
+            EvalError::Uncertain(mut why) => {
+                why.span = span;
+                why.message.push_str(&format!(", in `{}`", definition.name));
+                EvalError::Uncertain(why)
+            }
+            exhausted => exhausted,
+        })
     }
 
     fn map(&mut self, entries: &'a [(Node, Node)], span: Span) -> Result<Val<'a>, EvalError> {

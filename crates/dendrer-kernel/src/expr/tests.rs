@@ -499,7 +499,7 @@ fn definitions_are_called_with_values_and_see_what_came_before_them() {
         ("twice(state.s)", "\"hellohello\""),
         ("twice(twice(twice(1)))", "8"),
         ("twice(state.zzz)", "state.zzz is missing"),
-        ("twice(state.ok)", "x is a boolean, and `+` takes two numbers, strings or lists"),
+        ("twice(state.ok)", "x is a boolean, and `+` takes two numbers, strings or lists, in `twice`"),
         ("state.zzz == twice(1) || twice(1) == 2", "true"),
         ("twice", "E0502: `twice` takes 1 arguments (write twice(x))"),
         ("twice(1, 2)", "E0502: `twice` takes 1 arguments (write twice(x))"),
@@ -521,6 +521,11 @@ fn definitions_are_called_with_values_and_see_what_came_before_them() {
         STEPS_MAX - budget.left()
     };
     assert_eq!(steps("twice(total)"), 1 + (1 + 4) + 3);
+    let expr = Expr::parse("1 + twice(null)", &scope).unwrap();
+    let Err(EvalError::Uncertain(why)) = expr.evaluate(&env, &mut Budget::default()) else {
+        panic!("a value")
+    };
+    assert_eq!((why.span.start, why.span.end), (4, 15), "a place in the text that calls");
 }
 
 #[test]
