@@ -16,15 +16,38 @@ use std::time::{Duration, Instant};
 
 use dendrer_kernel::expr::{Budget, Env, Expr, STEPS_MAX, Scope};
 
+/// Where a measurement began. The time the process had on a processor, where the system tells it, so that a busy
+/// machine says the same as a quiet one; else the time that passed.
+struct Start(Instant, Option<Duration>);
+
+impl Start {
+    fn now() -> Start {
+        Start(Instant::now(), on_processor())
+    }
+
+    fn elapsed(&self) -> Duration {
+        match (self.1, on_processor()) {
+            (Some(before), Some(after)) => after - before,
+            _ => self.0.elapsed(),
+        }
+    }
+}
+
+fn on_processor() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
+}
+
 fn main() {
     let state = bombs::state();
     let env = Env::of(&state);
     let mut times: Vec<(Duration, String)> = bombs::bombs()
         .into_iter()
         .map(|bomb| {
-            let best = (0..3)
+            let rounds: usize = std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
+            let best = (0..rounds)
                 .map(|_| {
-                    let start = Instant::now();
+                    let start = Start::now();
                     let _ = bomb.expr.evaluate(&env, &mut Budget::default());
                     start.elapsed()
                 })
@@ -49,7 +72,7 @@ fn main() {
         let mut budget = Budget::default();
         let _ = expr.holds(&env, &mut budget);
         let rounds = 100_000_000 / (STEPS_MAX - budget.left()) / 100;
-        let start = Instant::now();
+        let start = Start::now();
         for _ in 0..rounds {
             std::hint::black_box(expr.holds(&env, &mut Budget::default()));
         }

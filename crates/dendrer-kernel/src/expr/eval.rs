@@ -35,6 +35,12 @@ pub(super) enum Val<'a> {
     Num(Num),
 }
 
+/// What it costs to make a string, a list or a map, beside what goes into it.
+pub(super) const MADE: u64 = 8;
+
+/// What it costs to look into a list or a map of a value that is walked as a whole.
+pub(super) const ENTERED: u64 = 4;
+
 /// How many levels of lists and maps may be made around data.
 const MADE_DEPTH_MAX: u8 = 64;
 
@@ -205,12 +211,6 @@ fn located(error: EvalError, node: &Comprehension, key: &Val<'_>) -> EvalError {
     EvalError::Uncertain(why)
 }
 
-/// Makes a list of values, unless that is nested too deep.
-pub(super) fn made_list<'a>(items: Vec<Val<'a>>, span: Span) -> Result<Val<'a>, EvalError> {
-    let levels = one_more(items.iter().map(Val::levels), span)?;
-    Ok(Val::Made(Value::array(items.into_iter().map(Val::into_value)), levels))
-}
-
 /// Counts the level that is made around values.
 fn one_more(levels: impl Iterator<Item = u8>, span: Span) -> Result<u8, EvalError> {
     let levels = levels.max().unwrap_or(0);
@@ -291,8 +291,10 @@ impl<'a, 'b> Machine<'a, 'b> {
             Kind::Invoke(definition, arguments) => self.invoke(definition, arguments, node.span)?,
             Kind::List(_, Some(whole)) | Kind::Map(_, Some(whole)) => Val::Ref(whole),
             Kind::List(items, None) => {
+                self.budget.spend(MADE)?;
                 let items = items.iter().map(|item| self.eval(item)).collect::<Result<Vec<_>, _>>()?;
-                made_list(items, node.span)?
+                let levels = one_more(items.iter().map(Val::levels), node.span)?;
+                Val::Made(Value::array(items.into_iter().map(Val::into_value)), levels)
             }
             Kind::Matches(pair, pattern) => self.matches(pair, pattern)?,
             Kind::Bind(_, pair) => self.bind(pair)?,
@@ -381,7 +383,9 @@ impl<'a, 'b> Machine<'a, 'b> {
         if node.kind.is_test() {
             return self.test(node).map(Val::Bool);
         }
-        let mut items: Vec<Val<'a>> = Vec::new();
+        self.budget.spend(MADE)?;
+        let mut items: Vec<Value> = Vec::new();
+        let mut levels = 0;
         let mut pairs = Vec::new();
         self.each(node, &mut |machine, key, member| {
             if let Some(filter) = &node.filter
@@ -389,15 +393,22 @@ impl<'a, 'b> Machine<'a, 'b> {
             {
                 return Ok(true);
             }
+            let mut take = |machine: &mut Self, value: Val<'a>| {
+                machine.budget.spend(1)?;
+                levels = levels.max(value.levels());
+                items.push(value.into_value());
+                Ok(())
+            };
             match node.kind {
                 Macro::Filter if !machine.truth(&node.body, "filter")? => {}
-                Macro::Filter => items.push(if over_map(node, key) { key.clone() } else { member }),
+                Macro::Filter => take(machine, if over_map(node, key) { key.clone() } else { member })?,
                 Macro::TransformMap => {
                     let View::Text(name) = key.view() else {
                         let message = "the names of a map are strings, and a list has indexes".to_owned();
                         let hint = "write a.transformMapEntry(i, x, {key: value})".to_owned();
                         return Err(uncertain(node.range.span, path_of(&node.range), message, Some(hint)));
                     };
+                    machine.budget.spend(4)?;
                     pairs.push((tag::stored_name(name), machine.eval(&node.body)?));
                 }
                 Macro::TransformMapEntry => {
@@ -405,16 +416,19 @@ impl<'a, 'b> Machine<'a, 'b> {
                     let View::Map(map) = entry.view() else {
                         return Err(wrong(&node.body, &entry.view(), "transformMapEntry", "a map"));
                     };
-                    machine.budget.spend(2 * map.len() as u64)?;
+                    machine.budget.spend(4 * map.len() as u64)?;
                     pairs.extend(map.iter().map(|(name, value)| (Arc::clone(name), entry.part(value))));
                 }
-                _ => items.push(machine.eval(&node.body)?),
+                _ => {
+                    let value = machine.eval(&node.body)?;
+                    take(machine, value)?;
+                }
             }
             Ok(true)
         })?;
         match node.kind {
             Macro::TransformMap | Macro::TransformMapEntry => self.made_map(pairs, span),
-            _ => made_list(items, span),
+            _ => Ok(Val::Made(Value::array(items), one_more(std::iter::once(levels), span)?)),
         }
     }
 
@@ -537,11 +551,11 @@ impl<'a, 'b> Machine<'a, 'b> {
                 Err(uncertain(span, None, message, None))
             }
             Value::Array(list) => {
-                self.budget.spend(list.len() as u64)?;
+                self.budget.spend(ENTERED + list.len() as u64)?;
                 list.iter().try_for_each(|member| self.pay_whole(member, depth + 1, span))
             }
             Value::Object(map) => {
-                self.budget.spend(map.len() as u64)?;
+                self.budget.spend(ENTERED + 2 * map.len() as u64)?;
                 map.entries().try_for_each(|entry| {
                     self.budget.spend(price(entry.key.len()))?;
                     self.pay_whole(&entry.value, depth + 1, span)
@@ -694,11 +708,11 @@ impl<'a, 'b> Machine<'a, 'b> {
                     })?
                 }
                 (View::Text(a), View::Text(b)) if *operator == Operator::Add => {
-                    self.budget.spend(price(a.len() + b.len()))?;
+                    self.budget.spend(MADE + price(a.len() + b.len()))?;
                     Val::scalar([a, b].concat())
                 }
                 (View::List(a), View::List(b)) if *operator == Operator::Add => {
-                    self.budget.spend((a.len() + b.len()) as u64)?;
+                    self.budget.spend(MADE + (a.len() + b.len()) as u64)?;
                     let levels = left.levels().max(right.levels());
                     Val::Made(Value::array(a.iter().chain(b.iter()).cloned()), levels)
                 }
@@ -719,6 +733,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         arguments: &'a [Node],
         span: Span,
     ) -> Result<Val<'a>, EvalError> {
+        self.budget.spend(2)?;
         let arguments =
             arguments.iter().map(|node| self.eval(node)).collect::<Result<Vec<Val<'a>>, EvalError>>()?;
         let outer = self.frame;
@@ -739,13 +754,14 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     fn map(&mut self, entries: &'a [(Node, Node)], span: Span) -> Result<Val<'a>, EvalError> {
+        self.budget.spend(MADE)?;
         let mut pairs = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let name = self.eval(key)?;
             let View::Text(name) = name.view() else {
                 return Err(wrong(key, &name.view(), "{}", "a string as a key"));
             };
-            self.budget.spend(price(name.len()))?;
+            self.budget.spend(4 + price(name.len()))?;
             pairs.push((tag::stored_name(name), self.eval(value)?));
         }
         self.made_map(pairs, span)

@@ -203,6 +203,13 @@ impl Function {
         self.signature().gives
     }
 
+    /// Tells whether it makes a string, a list or a map.
+    pub(super) fn makes(self) -> bool {
+        let gives = self.gives();
+        matches!(gives, Type::String | Type::List | Type::Map)
+            || matches!(self, Function::ParseJson | Function::Slice)
+    }
+
     /// Tells whether it is written `f(x)`.
     pub(super) fn is_global(self) -> bool {
         self.signature().style != Style::Method

@@ -12,7 +12,9 @@ use dendrer_object::{Array, Number, Object, Value, json, tag};
 
 use super::ast::Node;
 use super::error::EvalError;
-use super::eval::{Machine, Val, View, path_of, price, tag_of, trouble, uncertain, user_name, wrong};
+use super::eval::{
+    ENTERED, MADE, Machine, Val, View, path_of, price, tag_of, trouble, uncertain, user_name, wrong,
+};
 use super::functions::Function;
 use super::number::{self, Num};
 
@@ -94,6 +96,9 @@ fn list_of<'a>(items: impl IntoIterator<Item = Value>, of: &Val<'_>) -> Val<'a> 
 impl<'a> Machine<'a, '_> {
     pub(super) fn call(&mut self, function: Function, nodes: &'a [Node]) -> Result<Val<'a>, EvalError> {
         let values = nodes.iter().map(|node| self.eval(node)).collect::<Result<Vec<_>, _>>()?;
+        if function.makes() {
+            self.budget.spend(MADE)?;
+        }
         let call = Call { function, nodes, values };
         match function {
             Function::Size => self.size(&call),
@@ -239,6 +244,7 @@ impl<'a> Machine<'a, '_> {
                 json::write_string(text, out);
             }
             Value::Array(list) => {
+                self.budget.spend(ENTERED)?;
                 out.push(b'[');
                 for (index, member) in list.iter().enumerate() {
                     out.extend((index > 0).then_some(b','));
@@ -252,7 +258,7 @@ impl<'a> Machine<'a, '_> {
                     let message = format!("a value given to `{}` is {what}", call.function.name());
                     return Err(call.fail(at, message));
                 }
-                self.budget.spend(map.len() as u64)?;
+                self.budget.spend(ENTERED + map.len() as u64)?;
                 out.push(b'{');
                 for (index, (name, member)) in map.iter().enumerate() {
                     self.budget.spend(price(name.len()))?;
@@ -274,7 +280,7 @@ impl<'a> Machine<'a, '_> {
 
     /// Writes a member of a list so that equal ones are written the same.
     fn identity(&mut self, member: &Value, call: &Call<'a>, at: usize) -> Result<Vec<u8>, EvalError> {
-        self.budget.spend(4)?;
+        self.budget.spend(MADE)?;
         let mut out = Vec::new();
         self.write(member, &mut out, call, at)?;
         Ok(out)
@@ -291,7 +297,7 @@ impl<'a> Machine<'a, '_> {
                 found.push(Value::String(word));
             }
         }
-        self.budget.spend(found.len() as u64)?;
+        self.budget.spend(MADE * found.len() as u64)?;
         Ok(Val::Made(Value::array(found), 1))
     }
 

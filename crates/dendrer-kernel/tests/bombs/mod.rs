@@ -5,15 +5,15 @@ use dendrer_kernel::expr::{Expr, Scope};
 use dendrer_object::Value;
 
 /// A text that is meant to run out of steps, and what it runs in.
-pub struct Bomb {
+pub(crate) struct Bomb {
     /// What kind it is.
-    pub family: &'static str,
+    pub(crate) family: &'static str,
     /// The expression.
-    pub expr: Expr,
+    pub(crate) expr: Expr,
 }
 
 /// Members that hold much: a long text, many numbers, many names, a number of many digits.
-pub fn state() -> Value {
+pub(crate) fn state() -> Value {
     let digits = "9".repeat(100_000);
     Value::record([
         ("text", Value::from("a".repeat(200_000))),
@@ -62,7 +62,7 @@ fn again(rounds: u64, inner: &str) -> String {
 }
 
 /// All of them, about 200.
-pub fn bombs() -> Vec<Bomb> {
+pub(crate) fn bombs() -> Vec<Bomb> {
     let mut all: Vec<(&'static str, String)> = Vec::new();
     for (name, end) in [
         ("all", "true"),
