@@ -1,7 +1,7 @@
 //! The language of predicates, guards, match rules and reduce rules: what a text means over a state.
 //!
-//! A subset of the Common Expression Language (CEL), with the words `and`, `or` and `not` beside `&&`, `||` and
-//! `!`. [`Expr::parse`] checks a text once; [`Expr::evaluate`] and [`Expr::holds`] then read states in place. Never
+//! A subset of the Common Expression Language (CEL) with macros and bindings, the words `and`, `or` and `not` beside
+//! `&&`, `||` and `!`, and a library of total functions; `docs/expressions.md` is its definition. [`Expr::parse`] checks a text once; [`Expr::evaluate`] and [`Expr::holds`] then read states in place. Never
 //! does I/O, never looks at a clock, never recurses deeper than [`DEPTH_MAX`] and never takes more steps than its
 //! [`Budget`] allows.
 //!
@@ -23,8 +23,9 @@
 //!
 //! A node of the text costs one step each time it is evaluated: a literal, a list or map of literals, an operator
 //! with all its operands of a chain, a call, and each name of a path. Beyond that text costs one step for every 16
-//! bytes that are compared, joined, searched or counted, and a list or map one step for every member that is
-//! compared or copied.
+//! bytes that are compared, joined, searched or counted, a list or map one step for every member that is
+//! compared, copied or visited, and what is made eight steps. `docs/expressions.md` lists what each function costs.
+//! Changing a price changes which expressions have a verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use dendrer_object::{Pointer, Value};
 
 mod ast;
 mod check;
+mod comprehend;
 mod error;
 mod eval;
 mod functions;

@@ -3,7 +3,7 @@
 //!
 //! 50,000 cases in a normal run; `DENDRER_ORACLE_CASES=1000000` asks for more, `DENDRER_ORACLE_SEED` for others.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cel::objects::Key;
@@ -357,7 +357,7 @@ fn to_cel(value: &Value) -> Cel {
         Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(object) => {
             let pairs = object.iter().map(|(name, value)| (Key::from(name.to_string()), to_cel(value)));
-            Cel::Map(cel::objects::Map { map: Arc::new(pairs.collect::<HashMap<Key, Cel>>()) })
+            Cel::Map(cel::objects::Map { map: Arc::new(pairs.collect()) })
         }
     }
 }

@@ -17,9 +17,8 @@ use std::sync::Arc;
 use dendrer_object::number::SAFE_INTEGER_MAX;
 use dendrer_object::{Array, Digest, Object, Value, tag};
 
-use super::ast::{Base, Comparison, Comprehension, Definition, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{Base, Comparison, Definition, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{EvalError, Span, Uncertain, shown};
-use super::functions::Macro;
 use super::number::{self, Num, Trouble};
 use super::pattern::Pattern;
 use super::{Budget, Env, names, print};
@@ -174,45 +173,13 @@ pub(super) struct Machine<'a, 'b> {
     pub(super) env: Env<'a>,
     pub(super) budget: &'b mut Budget,
     /// The variables of the text, and before them those of whoever called it.
-    locals: Vec<Val<'a>>,
+    pub(super) locals: Vec<Val<'a>>,
     /// Where the variables of the text begin.
     frame: usize,
 }
 
-/// What is done with a key and its member; tells whether to go on.
-type Visit<'f, 'a, 'b> = dyn FnMut(&mut Machine<'a, 'b>, &Val<'a>, Val<'a>) -> Result<bool, EvalError> + 'f;
-
-/// Tells whether the one variable of a comprehension stands for the keys of a map.
-fn over_map(node: &Comprehension, key: &Val<'_>) -> bool {
-    node.variables.len() == 1 && matches!(key, Val::Made(..))
-}
-
-/// Says of an error at a member which member that was.
-fn located(error: EvalError, node: &Comprehension, key: &Val<'_>) -> EvalError {
-    let EvalError::Uncertain(mut why) = error else { return error };
-    let (Some(variable), Kind::Path(over)) = (node.variables.last(), &node.range.kind) else {
-        return EvalError::Uncertain(why);
-    };
-    let rest = why.path.as_deref().and_then(|path| path.strip_prefix(&**variable));
-    let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
-    if let Some(rest) = rest
-        && !over_map(node, key)
-        && !matches!(over.base, Base::Node(_))
-    {
-        let mut place = print::print(&node.range);
-        match key.view() {
-            View::Text(name) => print::push_name(&shown(name), &mut place),
-            View::Num(at) => place.push_str(&format!("[{}]", Val::Num(at).into_value())),
-            _ => {}
-        }
-        why.path = Some(format!("{place}{rest}"));
-        why.message.push_str(&format!(", where {variable} is {place}"));
-    }
-    EvalError::Uncertain(why)
-}
-
 /// Counts the level that is made around values.
-fn one_more(levels: impl Iterator<Item = u8>, span: Span) -> Result<u8, EvalError> {
+pub(super) fn one_more(levels: impl Iterator<Item = u8>, span: Span) -> Result<u8, EvalError> {
     let levels = levels.max().unwrap_or(0);
     if levels >= MADE_DEPTH_MAX {
         let message = format!("the value is nested deeper than {MADE_DEPTH_MAX} levels around data");
@@ -338,7 +305,7 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     /// Evaluates an operand that is true or false.
-    fn truth(&mut self, node: &'a Node, symbol: &str) -> Result<bool, EvalError> {
+    pub(super) fn truth(&mut self, node: &'a Node, symbol: &str) -> Result<bool, EvalError> {
         if let Some(found) = self.decide(node) {
             return found;
         }
@@ -362,7 +329,11 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     /// Keeps the first of several errors that may come to nothing. Each is paid for, since it had to be written.
-    fn absorb(&mut self, error: EvalError, first: &mut Option<EvalError>) -> Result<(), EvalError> {
+    pub(super) fn absorb(
+        &mut self,
+        error: EvalError,
+        first: &mut Option<EvalError>,
+    ) -> Result<(), EvalError> {
         let EvalError::Uncertain(why) = &error else { return Err(error) };
         let texts = [why.path.as_deref(), Some(&*why.message), why.hint.as_deref()];
         self.budget.spend(8 + texts.iter().flatten().map(|text| price(2 * text.len())).sum::<u64>())?;
@@ -377,140 +348,6 @@ impl<'a, 'b> Machine<'a, 'b> {
         let result = self.eval(&pair[1]);
         self.locals.truncate(outside);
         result
-    }
-
-    fn comprehend(&mut self, node: &'a Comprehension, span: Span) -> Result<Val<'a>, EvalError> {
-        if node.kind.is_test() {
-            return self.test(node).map(Val::Bool);
-        }
-        self.budget.spend(MADE)?;
-        let mut items: Vec<Value> = Vec::new();
-        let mut levels = 0;
-        let mut pairs = Vec::new();
-        self.each(node, &mut |machine, key, member| {
-            if let Some(filter) = &node.filter
-                && !machine.truth(filter, node.kind.name(2))?
-            {
-                return Ok(true);
-            }
-            let mut take = |machine: &mut Self, value: Val<'a>| {
-                machine.budget.spend(1)?;
-                levels = levels.max(value.levels());
-                items.push(value.into_value());
-                Ok(())
-            };
-            match node.kind {
-                Macro::Filter if !machine.truth(&node.body, "filter")? => {}
-                Macro::Filter => take(machine, if over_map(node, key) { key.clone() } else { member })?,
-                Macro::TransformMap => {
-                    let View::Text(name) = key.view() else {
-                        let message = "the names of a map are strings, and a list has indexes".to_owned();
-                        let hint = "write a.transformMapEntry(i, x, {key: value})".to_owned();
-                        return Err(uncertain(node.range.span, path_of(&node.range), message, Some(hint)));
-                    };
-                    machine.budget.spend(4)?;
-                    pairs.push((tag::stored_name(name), machine.eval(&node.body)?));
-                }
-                Macro::TransformMapEntry => {
-                    let entry = machine.eval(&node.body)?;
-                    let View::Map(map) = entry.view() else {
-                        return Err(wrong(&node.body, &entry.view(), "transformMapEntry", "a map"));
-                    };
-                    machine.budget.spend(4 * map.len() as u64)?;
-                    pairs.extend(map.iter().map(|(name, value)| (Arc::clone(name), entry.part(value))));
-                }
-                _ => {
-                    let value = machine.eval(&node.body)?;
-                    take(machine, value)?;
-                }
-            }
-            Ok(true)
-        })?;
-        match node.kind {
-            Macro::TransformMap | Macro::TransformMapEntry => self.made_map(pairs, span),
-            _ => Ok(Val::Made(Value::array(items), one_more(std::iter::once(levels), span)?)),
-        }
-    }
-
-    /// `all`, `exists` and `exists_one`. The first two are chains of `&&` and `||`; the last takes no error.
-    fn test(&mut self, node: &'a Comprehension) -> Result<bool, EvalError> {
-        let symbol = node.kind.name(node.variables.len());
-        let mut first_error = None;
-        let mut count = 0;
-        let mut settled = false;
-        self.each(node, &mut |machine, key, _| {
-            match (node.kind, machine.truth(&node.body, symbol)) {
-                (Macro::ExistsOne, found) => count += u64::from(found?),
-                (kind, Ok(found)) => settled = found == (kind == Macro::Exists),
-                (_, Err(error)) => {
-                    let error = if first_error.is_none() { located(error, node, key) } else { error };
-                    machine.absorb(error, &mut first_error)?;
-                }
-            }
-            Ok(!settled)
-        })?;
-        match (node.kind, first_error) {
-            (Macro::ExistsOne, _) => Ok(count == 1),
-            (kind, _) if settled => Ok(kind == Macro::Exists),
-            (_, Some(error)) => Err(error),
-            (kind, None) => Ok(kind == Macro::All),
-        }
-    }
-
-    /// Binds the variables to every member in turn and visits it with its key, until a visit says that it is enough.
-    fn each(&mut self, node: &'a Comprehension, visit: &mut Visit<'_, 'a, 'b>) -> Result<(), EvalError> {
-        let range = self.eval(&node.range)?;
-        let index = |at: usize| Val::Num(Num::Int(at as i64));
-        let name = |name: &Arc<str>| Val::Made(Value::String(user_name(name)), 0);
-        match &range {
-            Val::Ref(Value::Array(list)) => {
-                let members = list.iter().enumerate().map(|(at, member)| (index(at), Val::Ref(member)));
-                return self.each_of(node, members, visit);
-            }
-            Val::Ref(Value::Object(map)) if tag_of(map).is_none() => {
-                self.budget.spend(map.len() as u64)?;
-                let members = map.iter().map(|(key, member)| (name(key), Val::Ref(member)));
-                return self.each_of(node, members, visit);
-            }
-            _ => {}
-        }
-        match range.view() {
-            View::List(list) => {
-                let members = list.iter().enumerate().map(|(at, member)| (index(at), range.part(member)));
-                self.each_of(node, members, visit)
-            }
-            View::Map(map) => {
-                self.budget.spend(map.len() as u64)?;
-                let members = map.iter().map(|(key, member)| (name(key), range.part(member)));
-                self.each_of(node, members, visit)
-            }
-            other => Err(wrong(&node.range, &other, node.kind.name(node.variables.len()), "a list or a map")),
-        }
-    }
-
-    fn each_of(
-        &mut self,
-        node: &'a Comprehension,
-        members: impl Iterator<Item = (Val<'a>, Val<'a>)>,
-        visit: &mut Visit<'_, 'a, 'b>,
-    ) -> Result<(), EvalError> {
-        let outside = self.locals.len();
-        for (key, member) in members {
-            self.budget.spend(1)?;
-            match node.variables.len() {
-                1 if over_map(node, &key) => self.locals.push(key.clone()),
-                1 => self.locals.push(member.clone()),
-                _ => self.locals.extend([key.clone(), member.clone()]),
-            }
-            let visited = visit(self, &key, member);
-            self.locals.truncate(outside);
-            match visited {
-                Ok(true) => {}
-                Ok(false) => return Ok(()),
-                Err(error) => return Err(located(error, node, &key)),
-            }
-        }
-        Ok(())
     }
 
     /// Pays for the digits of an integer beyond 2^53-1, of which there may be any number.
@@ -768,7 +605,11 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     /// Makes a map of stored names and values, in which no name stands twice.
-    fn made_map(&mut self, pairs: Vec<(Arc<str>, Val<'a>)>, span: Span) -> Result<Val<'a>, EvalError> {
+    pub(super) fn made_map(
+        &mut self,
+        pairs: Vec<(Arc<str>, Val<'a>)>,
+        span: Span,
+    ) -> Result<Val<'a>, EvalError> {
         let levels = one_more(pairs.iter().map(|(_, value)| value.levels()), span)?;
         let mut seen = BTreeSet::new();
         if let Some((name, _)) = pairs.iter().find(|(name, _)| !seen.insert(name)) {

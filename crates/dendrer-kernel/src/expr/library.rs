@@ -102,14 +102,12 @@ impl<'a> Machine<'a, '_> {
         let call = Call { function, nodes, values };
         match function {
             Function::Size => self.size(&call),
-            Function::Double | Function::Int => self.to_number(&call),
+            Function::Double | Function::Int => self.converted(&call),
             Function::String => to_text(&call),
             Function::Bool => to_bool(&call),
-            Function::Div => match (call.number(0)?, call.number(1)?) {
-                (a, b) => {
-                    number::div(&a, &b).map(Val::Num).map_err(|why| trouble(why, &[&nodes[0], &nodes[1]]))
-                }
-            },
+            Function::Div => number::div(&call.number(0)?, &call.number(1)?)
+                .map(Val::Num)
+                .map_err(|why| trouble(why, &[&nodes[0], &nodes[1]])),
             Function::StartsWith | Function::EndsWith | Function::Contains => self.find(&call),
             Function::Matches => unreachable!("the parser compiles patterns"),
             Function::ParseJson => self.parse_json(&call),
@@ -180,7 +178,7 @@ impl<'a> Machine<'a, '_> {
         Ok(Val::Num(Num::Int(size as i64)))
     }
 
-    fn to_number(&mut self, call: &Call<'a>) -> Result<Val<'a>, EvalError> {
+    fn converted(&mut self, call: &Call<'a>) -> Result<Val<'a>, EvalError> {
         let to_double = call.function == Function::Double;
         if let View::Num(num) = call.values[0].view() {
             self.pay_number(&num)?;
