@@ -14,7 +14,7 @@ mod bombs;
 
 use std::time::{Duration, Instant};
 
-use dendrer_kernel::expr::{Budget, Env, Expr, STEPS_MAX, Scope};
+use dendrer_kernel::expr::{Budget, Env, EvalError, Expr, STEPS_MAX, Scope};
 
 /// Where a measurement began. The time the process had on a processor, where the system tells it, so that a busy
 /// machine says the same as a quiet one; else the time that passed.
@@ -48,7 +48,8 @@ fn main() {
             let best = (0..rounds)
                 .map(|_| {
                     let start = Start::now();
-                    let _ = bomb.expr.evaluate(&env, &mut Budget::default());
+                    let found = bomb.expr.evaluate(&env, &mut Budget::default());
+                    assert_eq!(found, Err(EvalError::Exhausted), "{}", bomb.expr.text());
                     start.elapsed()
                 })
                 .min();
