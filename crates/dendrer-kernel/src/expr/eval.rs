@@ -38,7 +38,7 @@ pub(super) enum Val<'a> {
 pub(super) const MADE: u64 = 8;
 
 /// What it costs to look into a list or a map of a value that is walked as a whole.
-pub(super) const ENTERED: u64 = 4;
+pub(super) const ENTERED: u64 = 8;
 
 /// How many levels of lists and maps may be made around data.
 const MADE_DEPTH_MAX: u8 = 64;

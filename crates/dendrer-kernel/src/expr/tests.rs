@@ -699,7 +699,7 @@ fn steps_are_counted_by_text_and_content_alone() {
         ("state.a >= 1 && state.n > 2", 9),
         ("1 + 2 + 3 + 4", 5),
         ("[1, 2, 3]", 1),
-        ("[1, 2, state.a]", 5 + 8 + (4 + 3)),
+        ("[1, 2, state.a]", 5 + 8 + (8 + 3)),
         ("3 in [1, 2, 3]", 6),
         ("1 in [1, 2, 3]", 4),
         ("state.b.list == [1, 2.5]", 5),
