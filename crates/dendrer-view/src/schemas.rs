@@ -8,6 +8,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("error", include_str!("../schemas/error.json")),
     ("event", include_str!("../schemas/event.json")),
     ("explain", include_str!("../schemas/explain.json")),
+    ("import", include_str!("../schemas/import.json")),
     ("init", include_str!("../schemas/init.json")),
     ("intent", include_str!("../schemas/intent.json")),
     ("log", include_str!("../schemas/log.json")),

@@ -123,7 +123,8 @@ fn text(
     let width = out.width();
     let cut =
         |text: String| width.map_or(text.clone(), |width| quote::shorten(&text, width.saturating_sub(12)));
-    if let Some(description) = at("intent", "description") {
+    let said = at("intent", "content").filter(|content| **content != Value::Null);
+    if let Some(description) = at("intent", "description").or(said) {
         let confidence = at("intent", "confidence").and_then(Value::as_f64);
         let confidence = confidence
             .map(|value| format!("      confidence {value:.3}   (quantized 0.001)"))
