@@ -22,7 +22,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use dendrer::kernel::reduce::DeltaReducer;
-use dendrer::kernel::step::{self, Head, Inputs, Outcome, Stage, Start};
+use dendrer::kernel::step::{self, Inputs, Reason, Stage, Start};
 use dendrer::recorder::{Recorder, Submitted, Surroundings};
 use dendrer::store::{Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
@@ -45,6 +45,10 @@ const FIRST: u64 = 5;
 
 /// The longest item that a plan shows, in bytes.
 const FIRST_SIZE_MAX: usize = 1 << 20;
+
+/// A text of this many bytes has no more than a value may have in canonical form: `1e20` grows most, to five times
+/// its length.
+const SAFE_SIZE: usize = VALUE_SIZE_MAX / 8;
 
 /// How many notes a plan shows.
 const NOTES: usize = 20;
@@ -170,13 +174,23 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
     let mut start = Start { stage: Stage::Observe, ..start };
     let (_, mut head) = step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
     let mut first = Vec::new();
-    let mut judge = |intent: &Intent, size: usize| -> Result<Outcome, ImportError> {
-        let outcome = step_one(&mut head, intent, inputs())?;
-        let is_shown = head.tick() <= FIRST && size <= FIRST_SIZE_MAX;
-        if let (true, Outcome::Committed(record)) = (is_shown, &outcome) {
-            first.push((head.tick(), record.clone()));
+    // What a chat becomes brings no change of state and no type of its own, so the kernel can only refuse its size.
+    let is_chat = matches!(options.kind, Kind::Chat);
+    let mut judge = |tick: u64, intent: &Intent, size: usize| -> Result<Outcome, ImportError> {
+        if is_chat && tick > FIRST && size < SAFE_SIZE {
+            return Ok(Ok(Digest([0; 32])));
         }
-        Ok(outcome)
+        let outcome = step::step_with(&mut head, intent, inputs(), &DeltaReducer);
+        Ok(match outcome.map_err(dendrer::Error::from)? {
+            step::Outcome::Refused(refused) => Err(refused.reason),
+            step::Outcome::Committed(record) => {
+                let id = record.id();
+                if tick <= FIRST && size <= FIRST_SIZE_MAX {
+                    first.push((tick, record));
+                }
+                Ok(id)
+            }
+        })
     };
     let mut walk = Walk::new(&options, &none, &mut judge);
     rewind(source)?;
@@ -209,7 +223,7 @@ pub fn record<R: Read + Seek>(
         bytes: 0,
         settled,
     };
-    let mut judge = |intent: &Intent, size: usize| groups.take(intent, size);
+    let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
     let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
     let around = items::read(&mut *source, &plan.layout, &mut |item| walk.take(item))?;
     drop(walk);
@@ -245,10 +259,6 @@ fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
     source.seek(SeekFrom::Start(0)).map(|_| ()).map_err(ImportError::Io)
 }
 
-fn step_one(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Outcome, ImportError> {
-    Ok(step::step_with(head, intent, inputs, &DeltaReducer).map_err(dendrer::Error::from)?)
-}
-
 fn inputs_of(options: &Options, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
     let map = match &options.kind {
         Kind::Chat => None,
@@ -278,12 +288,18 @@ fn meta(around: Option<Value>, preamble: Vec<Value>) -> Option<Value> {
     (!is_empty).then_some(meta)
 }
 
+/// The record that an intent became, or why it was turned down.
+type Outcome = Result<Digest, Reason>;
+
+/// Judges the intent of a tick, given how many bytes of source it comes from.
+type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
+
 /// Goes through the items of a run in order.
 struct Walk<'a> {
     options: &'a Options,
     /// Calls that are known to stay open: tick of the request and place in it.
     unanswered: &'a BTreeSet<(u64, usize)>,
-    judge: &'a mut dyn FnMut(&Intent, usize) -> Result<Outcome, ImportError>,
+    judge: Judge<'a>,
     calls: Calls,
     tally: Tally,
     preamble: Vec<Value>,
@@ -292,11 +308,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(
-        options: &'a Options,
-        unanswered: &'a BTreeSet<(u64, usize)>,
-        judge: &'a mut dyn FnMut(&Intent, usize) -> Result<Outcome, ImportError>,
-    ) -> Walk<'a> {
+    fn new(options: &'a Options, unanswered: &'a BTreeSet<(u64, usize)>, judge: Judge<'a>) -> Walk<'a> {
         Walk {
             options,
             unanswered,
@@ -334,10 +346,10 @@ impl<'a> Walk<'a> {
         for note in &notes {
             self.note(tick, note)?;
         }
-        let id = match (self.judge)(&intent, item.size)? {
-            Outcome::Committed(record) => record.id(),
-            Outcome::Refused(refused) => {
-                let (code, message) = (refused.reason.code(), refused.reason.to_string());
+        let id = match (self.judge)(tick, &intent, item.size)? {
+            Ok(id) => id,
+            Err(reason) => {
+                let (code, message) = (reason.code(), reason.to_string());
                 return Err(ImportError::Refused { code, message, at: item.at });
             }
         };
@@ -417,17 +429,19 @@ struct Groups<'s, 'a> {
 
 impl Groups<'_, '_> {
     fn take(&mut self, intent: &Intent, size: usize) -> Result<Outcome, ImportError> {
-        let outcome = self.recorder.propose(intent)?;
-        if let Outcome::Refused(_) = outcome {
-            // Nothing that was turned down goes on record: ticks would not be numbers of messages any more.
-            self.recorder.discard();
-            return Ok(outcome);
-        }
+        let id = match self.recorder.propose(intent)? {
+            step::Outcome::Committed(record) => record.id(),
+            step::Outcome::Refused(refused) => {
+                // Nothing that was turned down goes on record: ticks would not be numbers of messages any more.
+                self.recorder.discard();
+                return Ok(Err(refused.reason));
+            }
+        };
         self.bytes += size;
         if self.recorder.pending() >= GROUP.0 || self.bytes >= GROUP.1 {
             self.submit()?;
         }
-        Ok(outcome)
+        Ok(Ok(id))
     }
 
     fn submit(&mut self) -> Result<(), ImportError> {

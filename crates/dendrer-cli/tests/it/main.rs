@@ -5,6 +5,7 @@
 mod commit;
 mod crash;
 mod flips;
+mod import;
 mod output;
 mod support;
 mod tour;

@@ -1,7 +1,7 @@
 //! Finds the list of messages in a document, by its shape alone.
 //!
-//! A message is an object with a text `role` and a `content` or calls; a list of messages is an array more than
-//! half of whose items are messages. No name of a member decides, so a list may be called anything.
+//! A message is an object with a text `role` and a `content` or calls; a list of messages is an array at least half
+//! of whose items are messages. No name of a member decides, so a list may be called anything.
 
 use std::io::Read;
 
@@ -35,8 +35,12 @@ impl List {
     }
 
     fn is_of_messages(&self) -> bool {
-        self.messages * 2 > self.items
+        is_mostly(self.messages, self.items)
     }
+}
+
+fn is_mostly(messages: u64, items: u64) -> bool {
+    messages > 0 && messages * 2 >= items
 }
 
 /// Writes names as a JSON pointer.
@@ -83,6 +87,7 @@ pub struct Choice {
 #[derive(Debug, Default)]
 struct Seen {
     is_message: bool,
+    is_cut: bool,
     lists: Vec<List>,
 }
 
@@ -100,7 +105,8 @@ struct Items {
 impl Items {
     fn add(&mut self, seen: Seen, choice: &Choice) {
         let index = self.count;
-        self.count += 1;
+        // What was cut off is no reason to think less of what is there.
+        self.count += u64::from(!seen.is_cut || seen.is_message || !seen.lists.is_empty());
         if seen.is_message {
             self.messages += 1;
         }
@@ -116,7 +122,7 @@ impl Items {
     }
 
     fn is_list(&self) -> bool {
-        self.messages * 2 > self.count
+        is_mostly(self.messages, self.count)
     }
 }
 
@@ -127,9 +133,11 @@ pub(super) fn survey<R: Read>(input: R, choice: &Choice) -> Result<(Layout, u64,
     let mut lines = Items::default();
     let mut inner: Option<Items> = None;
     let mut result = Ok(());
+    let mut is_open = false;
     loop {
         match scanner.next() {
             Ok(Some(byte)) => {
+                is_open |= matches!(byte, b'{' | b'[' | b'"');
                 let mut seen = Seen::default();
                 result = if byte == b'[' && lines.count == 0 {
                     let mut items = Items::default();
@@ -143,6 +151,7 @@ pub(super) fn survey<R: Read>(input: R, choice: &Choice) -> Result<(Layout, u64,
                 } else {
                     look(&mut scanner, &mut seen, choice)
                 };
+                seen.is_cut = matches!(result, Err(Stop::Cut));
                 lines.add(seen, choice);
                 if result.is_err() {
                     break;
@@ -158,6 +167,10 @@ pub(super) fn survey<R: Read>(input: R, choice: &Choice) -> Result<(Layout, u64,
     let is_cut = match result {
         Ok(()) => false,
         Err(Stop::Cut) => true,
+        // Text that does not even begin like JSON is another kind of thing, not broken JSON.
+        Err(Stop::Syntax(..)) if lines.count == 1 && !is_open => {
+            return Err(ImportError::Unknown("it is not JSON"));
+        }
         Err(stop) => return Err(ImportError::stopped(stop)),
     };
     let (size, digest) = scanner.finish().map_err(ImportError::stopped)?;
@@ -237,6 +250,7 @@ fn look_into<R: Read>(scanner: &mut Scanner<R>, items: &mut Items, choice: &Choi
     scanner.array(&mut |scanner| {
         let mut seen = Seen::default();
         let result = look(scanner, &mut seen, choice);
+        seen.is_cut = matches!(result, Err(Stop::Cut));
         items.add(seen, choice);
         result
     })
@@ -276,6 +290,8 @@ fn look_list<R: Read>(
         list.messages += u64::from(is_message);
         result
     });
+    // What was cut off is no reason to think less of what is there.
+    list.items -= u64::from(matches!(result, Err(Stop::Cut)) && list.items > list.messages);
     if list.is_of_messages() || choice.list.as_deref() == Some(path) {
         seen.lists.push(list);
     }

@@ -168,12 +168,9 @@ impl Field {
             Field::At(pointer) => pointer.get(line).cloned(),
             Field::Constant(value) => Some(value.clone()),
             Field::Words(pointer, words) => {
-                let found = pointer.get(line).cloned().unwrap_or(Value::Null);
-                let word = match &found {
-                    Value::String(text) => text.to_string(),
-                    other => json::to_string(other),
-                };
-                Some(words.get(&word).or_else(|| words.get("*")).cloned().unwrap_or(found))
+                let Some(found) = pointer.get(line) else { return words.get("null").cloned() };
+                let word = word_of(found);
+                Some(words.get(&word).or_else(|| words.get("*")).unwrap_or(found).clone())
             }
             Field::Object(fields) => {
                 let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(line)?));
@@ -182,6 +179,11 @@ impl Field {
             }
         }
     }
+}
+
+/// A value as a word: text as it is, anything else as JSON.
+fn word_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| json::to_string(value), str::to_owned)
 }
 
 fn pointer(text: &str, at: &str, taken: &mut BTreeSet<String>) -> Result<Pointer, ImportError> {
@@ -199,10 +201,9 @@ fn pointer(text: &str, at: &str, taken: &mut BTreeSet<String>) -> Result<Pointer
 /// The calls of a request that can be answered: those with a tool or an id.
 fn calls_of(intent: &Intent) -> Vec<Call> {
     let Some(action) = intent.member("action") else { return Vec::new() };
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(Arc::from);
     let call = |(index, value): (usize, &Value)| Call {
-        id: text(value, "call_id"),
-        tool: text(value, "tool"),
+        id: id_of(value).map(Arc::from),
+        tool: value.get("tool").and_then(Value::as_str).map(Arc::from),
         params: value.get("params").cloned(),
         agent: Arc::clone(&intent.agent),
         index,
@@ -214,11 +215,19 @@ fn calls_of(intent: &Intent) -> Vec<Call> {
     calls.into_iter().filter(|call| call.id.is_some() || call.tool.is_some()).collect()
 }
 
+/// The id of a call: text, or a number.
+fn id_of(action: &Value) -> Option<String> {
+    match action.get("call_id")? {
+        id @ (Value::String(_) | Value::Number(_)) => Some(word_of(id)),
+        _ => None,
+    }
+}
+
 /// Pairs a result with its call and repeats what the line itself does not say of it.
 fn answer(step: &mut Step, at: &str, open: &mut Calls) {
     let mut action = step.intent.member("action").and_then(Value::as_object).cloned().unwrap_or_default();
-    let text = |name: &str| action.get(name).and_then(Value::as_str).map(str::to_owned);
-    let (id, tool) = (text("call_id"), text("tool"));
+    let id = step.intent.member("action").and_then(id_of);
+    let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned);
     match open.answer(id.as_deref(), tool.as_deref()) {
         Some((call, request)) => {
             step.cause = Some(request);

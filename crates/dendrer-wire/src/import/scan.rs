@@ -232,15 +232,16 @@ impl<R: Read> Scanner<R> {
         }
         let is_whole = self.peek()?.is_some();
         match parse_door(&text) {
-            Ok(_) => {
+            // What is JSON and not accepted is for the door to refuse, which knows the place.
+            Err(error) if error.code() == "E0201" => {}
+            _ => {
                 capture.push(&text);
-                Ok(())
+                return Ok(());
             }
-            Err(error) if error.code() != "E0201" => {
-                Err(Stop::Failed(ImportError::Json { error, at: None, offset: Some(at) }))
-            }
-            Err(_) if !is_whole && !text.is_empty() => Err(Stop::Cut),
-            Err(_) => Err(Stop::Syntax("a value", at)),
+        }
+        match is_whole || !begins_a_scalar(&text) {
+            true => Err(Stop::Syntax("a value", at)),
+            false => Err(Stop::Cut),
         }
     }
 
@@ -304,6 +305,13 @@ impl<R: Read> Scanner<R> {
         self.at += 1;
         Ok(())
     }
+}
+
+/// Tells whether more text could make this a number or a word.
+fn begins_a_scalar(text: &[u8]) -> bool {
+    let words = [&b"true"[..], b"false", b"null", b"NaN", b"Infinity", b"-Infinity"];
+    let is_number = text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    !text.is_empty() && (is_number || words.iter().any(|word| word.starts_with(text)))
 }
 
 /// Where in a text, array or object the scanner stands.
