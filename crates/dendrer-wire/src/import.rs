@@ -195,7 +195,7 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
     let mut walk = Walk::new(&options, &none, &mut judge);
     rewind(source)?;
     let around = items::read(&mut *source, &layout, &mut |item| walk.take(item))?;
-    let (mut tally, preamble, unanswered) = walk.end(&layout, &around.notes)?;
+    let Ended { mut tally, preamble, unanswered } = walk.end(&layout, &around.notes)?;
     if (around.size, around.digest) != (bytes, sha256) {
         return Err(ImportError::Changed);
     }
@@ -294,6 +294,13 @@ type Outcome = Result<Digest, Reason>;
 /// Judges the intent of a tick, given how many bytes of source it comes from.
 type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
 
+/// What is known when all items were seen.
+struct Ended {
+    tally: Tally,
+    preamble: Vec<Value>,
+    unanswered: BTreeSet<(u64, usize)>,
+}
+
 /// Goes through the items of a run in order.
 struct Walk<'a> {
     options: &'a Options,
@@ -389,12 +396,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What is known at the end: the tally, the messages in front, and the calls that were never answered.
-    #[expect(clippy::type_complexity, reason = "three results of one walk, taken apart where it is called")]
-    fn end(
-        mut self,
-        layout: &Layout,
-        around: &[Note],
-    ) -> Result<(Tally, Vec<Value>, BTreeSet<(u64, usize)>), ImportError> {
+    fn end(mut self, layout: &Layout, around: &[Note]) -> Result<Ended, ImportError> {
         for note in around {
             self.note(0, note)?;
         }
@@ -411,7 +413,7 @@ impl<'a> Walk<'a> {
             self.note(*tick, &without_result(call, &format!("{at}/{number}")))?;
         }
         self.tally.first_notes.sort_by_key(|(tick, _)| *tick);
-        Ok((self.tally, self.preamble, unanswered))
+        Ok(Ended { tally: self.tally, preamble: self.preamble, unanswered })
     }
 }
 

@@ -87,6 +87,9 @@ pub(super) enum LeftOut {
     TooDeep,
 }
 
+/// Steps over the value of a member, given its name as it is spelled.
+pub(super) type Member<'a, R> = dyn FnMut(&mut Scanner<R>, &mut Capture, &[u8]) -> Result<(), Stop> + 'a;
+
 /// A reader of JSON from front to back.
 pub(super) struct Scanner<R> {
     input: R,
@@ -247,11 +250,7 @@ impl<R: Read> Scanner<R> {
 
     /// Walks the members of an object. `member` is called in front of each value with its name, must step over
     /// the value, and says what it did in [`Scanner::value`]'s terms.
-    pub(super) fn object(
-        &mut self,
-        capture: &mut Capture,
-        member: &mut dyn FnMut(&mut Scanner<R>, &mut Capture, &[u8]) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+    pub(super) fn object(&mut self, capture: &mut Capture, member: &mut Member<'_, R>) -> Result<(), Stop> {
         self.enter(b'{', "`{`", capture)?;
         if self.must()? == b'}' {
             return self.enter(b'}', "`}`", capture);

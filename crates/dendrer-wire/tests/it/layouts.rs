@@ -143,7 +143,7 @@ fn what_is_cut_is_marked_where_it_ends() {
         (format!("[{U},]"), "E0201 not JSON: expected a value | byte 31"),
     ]);
     let stop = Options { on_gap: OnGap::Stop, ..chat() };
-    assert_eq!(look(&format!("[{U},"), stop.clone()), "E0201 the source ends inside a value");
+    assert_eq!(look(&format!("[{U},"), stop.clone()), "E0201 the source ends inside a value | path ");
     assert_eq!(look(&format!("[{U},{{"), stop), "E0201 the source ends inside this item | path /1");
 }
 
