@@ -152,7 +152,10 @@ fn what_cannot_be_imported_says_why_and_leaves_nothing() {
     }
     let text = place.run(&["import", "two.json"]).stderr;
     assert!(text.contains("  | list     /a  1 of 1 items are messages"), "{text}");
+    assert!(text.contains("  | list     /b  1 of 1 items are messages"), "{text}");
     assert!(text.contains("help: dendrer import two.json --messages /a"), "{text}");
+    let named = place.json(&["import", "two.json"]).1.get("where").unwrap().get("list").unwrap().to_string();
+    assert!(named.contains("/a  1") && named.contains("/b  1"), "{named}");
     assert_eq!(place.json(&["runs"]).1.get("total"), Some(&0u64.into()));
     assert!(place.ok(&["import", "two.json", "--messages", "/a"]).starts_with("imported two: 1 tick, "));
 }

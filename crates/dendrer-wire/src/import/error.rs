@@ -1,12 +1,10 @@
 //! Why a trace is not imported.
 
-use std::fmt::Write;
-
 use dendrer::kernel::ontology::AuthorshipError;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::JsonError;
 
-use super::layout::List;
+use super::layout::{List, NAMED_MAX};
 use super::note::Note;
 use super::scan::Stop;
 
@@ -142,25 +140,15 @@ impl ImportError {
                 place
             }
             ImportError::Syntax { offset, .. } => vec![("byte", offset.to_string())],
-            ImportError::SeveralLists(lists) => lists
-                .iter()
-                .map(|list| {
-                    (
-                        "list",
-                        format!("{}  {} of {} items are messages", list.pointer(), list.messages, list.items),
-                    )
-                })
-                .collect(),
+            ImportError::SeveralLists(lists) => {
+                let line = |list: &List| {
+                    format!("{}  {} of {} items are messages", list.pointer(), list.messages, list.items)
+                };
+                vec![("list", some(lists.iter().map(line), lists.len() as u64))]
+            }
             ImportError::SeveralRuns { count, runs } => {
-                let mut place: Vec<(&'static str, String)> =
-                    runs.iter().map(|(index, items)| ("run", format!("{index}  {items} messages"))).collect();
-                let rest = count - runs.len() as u64;
-                if rest > 0 {
-                    let mut more = String::new();
-                    let _ = write!(more, "and {rest} more");
-                    place.push(("run", more));
-                }
-                place
+                let line = |(index, items): &(u64, u64)| format!("{index}  {items} messages");
+                vec![("run", some(runs.iter().map(line), *count))]
             }
             ImportError::Gap(note) => vec![("path", note.path.clone())],
             ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],
@@ -169,4 +157,12 @@ impl ImportError {
             _ => Vec::new(),
         }
     }
+}
+
+/// The first of several lines, and how many there are beyond them.
+fn some(lines: impl Iterator<Item = String>, count: u64) -> String {
+    let mut lines: Vec<String> = lines.take(NAMED_MAX).collect();
+    let rest = count.saturating_sub(lines.len() as u64);
+    lines.extend((rest > 0).then(|| format!("and {rest} more")));
+    lines.join("\n")
 }

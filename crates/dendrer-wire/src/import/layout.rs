@@ -12,7 +12,10 @@ use super::error::ImportError;
 use super::scan::{Capture, Scanner, Stop};
 
 /// How many lists or runs are remembered to be named in an error.
-const NAMED_MAX: usize = 10;
+pub(super) const NAMED_MAX: usize = 10;
+
+/// How many lists of one run are remembered. Whoever has more says which.
+const LISTS_MAX: usize = 1000;
 
 /// How deep in objects a list is looked for.
 const DEPTH: usize = 8;
@@ -292,7 +295,8 @@ fn look_list<R: Read>(
     });
     // What was cut off is no reason to think less of what is there.
     list.items -= u64::from(matches!(result, Err(Stop::Cut)) && list.items > list.messages);
-    if list.is_of_messages() || choice.list.as_deref() == Some(path) {
+    let is_candidate = list.is_of_messages() && seen.lists.len() < LISTS_MAX;
+    if is_candidate || choice.list.as_deref() == Some(path) {
         seen.lists.push(list);
     }
     result

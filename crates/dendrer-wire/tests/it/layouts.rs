@@ -66,17 +66,17 @@ fn nothing_is_guessed() {
     check(&[
         (
             format!(r#"{{"a":[{U}],"b":[{U},{A},5]}}"#),
-            "E0212 2 lists of messages are in it | list /a  1 of 1 items are messages | list /b  2 of 3 items are messages",
+            "E0212 2 lists of messages are in it | list /a  1 of 1 items are messages\n/b  2 of 3 items are messages",
         ),
         (
             format!(r#"[{{"l":[{U}]}},{{"l":[{U},{A}]}}]"#),
-            "E0212 2 runs are in it | run 0  1 messages | run 1  2 messages",
+            "E0212 2 runs are in it | run 0  1 messages\n1  2 messages",
         ),
         (
             format!("{{\"l\":[{U}]}}\n{{\"l\":[{A}]}}"),
-            "E0212 2 runs are in it | run 0  1 messages | run 1  1 messages",
+            "E0212 2 runs are in it | run 0  1 messages\n1  1 messages",
         ),
-        (format!("[{U}]\n[{A},{A}]"), "E0212 2 runs are in it | run 0  1 messages | run 1  2 messages"),
+        (format!("[{U}]\n[{A},{A}]"), "E0212 2 runs are in it | run 0  1 messages\n1  2 messages"),
         ("".to_owned(), "E0203 cannot tell what kind of trace this is: it holds no value"),
         ("[]".to_owned(), "E0203 cannot tell what kind of trace this is: no list of messages is in it"),
         (
@@ -218,4 +218,17 @@ fn the_digest_is_that_of_the_bytes() {
     assert_eq!(source.get("sha256"), Some(&Value::from(expected)));
     assert_eq!((plan.bytes, source.get("bytes")), (31, Some(&Value::from(31u64))));
     assert_eq!(records[0].content().get("stage"), Some(&Value::from(0u64)));
+}
+
+#[test]
+fn many_candidates_are_counted_and_the_first_are_named() {
+    let member = |n: usize| format!(r#""l{n}":[{U}]"#);
+    let lists: Vec<String> = (0..14).map(member).collect();
+    let said = look(&format!("{{{}}}", lists.join(",")), chat());
+    assert!(said.starts_with("E0212 14 lists of messages are in it | list /l0  1 of 1"), "{said}");
+    assert!(said.ends_with("/l9  1 of 1 items are messages\nand 4 more"), "{said}");
+    let runs: Vec<String> = (0..30).map(|n| format!("{{{}}}", member(n))).collect();
+    let said = look(&runs.join("\n"), chat());
+    assert!(said.starts_with("E0212 30 runs are in it | run 0  1 messages\n1  1"), "{said}");
+    assert!(said.ends_with("\n9  1 messages\nand 20 more"), "{said}");
 }
