@@ -431,6 +431,8 @@ struct Groups<'s, 'a> {
 
 impl Groups<'_, '_> {
     fn take(&mut self, intent: &Intent, size: usize) -> Result<Outcome, ImportError> {
+        // One at a time, because a result names the record of its request. Conversations alternate, so sealing two
+        // together would save about a tenth of the time (64 against 71 us a record) and cost a second order of events.
         let id = match self.recorder.propose(intent)? {
             step::Outcome::Committed(record) => record.id(),
             step::Outcome::Refused(refused) => {
