@@ -83,7 +83,7 @@ pub(crate) enum Verb {
     Commit(Commit),
     /// Bring in a trace that another program wrote
     #[command(
-        after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run first\n  dendrer import steps.jsonl --map map.json --run second"
+        after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run support-call\n  dendrer import steps.jsonl --map map.json"
     )]
     Import(Import),
     /// List runs

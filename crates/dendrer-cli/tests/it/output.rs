@@ -97,7 +97,7 @@ fn schema(name: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap()
 }
 
-fn check_schema(answer: &Value, args: &[&str]) {
+pub(crate) fn check_schema(answer: &Value, args: &[&str]) {
     let name = answer.get("schema").unwrap().as_str().unwrap();
     let name = name.strip_prefix("dendrer.").unwrap().strip_suffix("/1").unwrap();
     fits(answer, &schema(name), name).unwrap_or_else(|why| panic!("{args:?}: {why}"));
@@ -240,10 +240,14 @@ fn the_examples_of_the_help_work() {
     let place = Place::new();
     place.ok(&["demo", "--no-tour"]);
     let dir = place.path().join("dendrer-demo");
+    let write = |name: &str, text: &str| std::fs::write(dir.join(name), text).unwrap();
+    write("chat.json", r#"[{"role":"user","content":"hello"}]"#);
+    write("steps.jsonl", r#"{"kind":"plan.update"}"#);
+    write("map.json", r#"{"type":"/kind"}"#);
     let mut run = 0;
     for verb in [
-        "commit", "runs", "log", "show", "state", "verify", "replay", "bisect", "export", "explain",
-        "schema", "version",
+        "commit", "import", "runs", "log", "show", "state", "verify", "replay", "bisect", "export",
+        "explain", "schema", "version",
     ] {
         let help = place.ok(&[verb, "--help"]);
         let examples: Vec<&str> = help
@@ -270,5 +274,5 @@ fn the_examples_of_the_help_work() {
             run += 1;
         }
     }
-    assert!(run >= 24, "{run}");
+    assert!(run >= 27, "{run}");
 }
