@@ -3,13 +3,17 @@
 //! A target panics where a promise is broken: whatever is accepted is written again byte for byte, and nothing that
 //! is read makes the program stop. With coverage: `just fuzz json 60`. Without: `cargo test` here.
 
+use std::io::Cursor;
+
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope};
+use dendrer_kernel::step::Start;
 use dendrer_object::bundle::Bundle;
 use dendrer_object::json::{check_canonical, parse_canonical, parse_door, parse_tagged, to_vec};
 use dendrer_object::merkle::tile::{Tile, TileKind, decode_entries, decode_hashes, encode_entries};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use dendrer_object::record::{Entry, Header};
 use dendrer_object::{Delta, Intent, Value};
+use dendrer_wire::import::{Choice, ImportError, Kind, Map, OnGap, Options, plan};
 
 /// A target: its name and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -23,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     ("tile", tile),
     ("delta", delta),
     ("expression", expression),
+    ("import", import),
 ];
 
 /// The canonical reader and both doors.
@@ -128,6 +133,39 @@ pub fn delta(data: &[u8]) {
         // The digest of a changed tree is that of a fresh one, whatever changes led there.
         let fresh = parse_canonical(&to_vec(&after));
         assert!(fresh.is_ok_and(|fresh| fresh.digest() == after.digest()), "{delta:?} on {state}");
+    }
+}
+
+/// Foreign traces, read as chats and by a mapping: a plan is made or an error says why, the same each time.
+pub fn import(data: &[u8]) {
+    let mapping = Value::record([
+        ("type", Value::record([("const", Value::from("action.result"))])),
+        (
+            "action",
+            Value::record([("call_id", Value::from("/tool_call_id")), ("tool", Value::from("/name"))]),
+        ),
+        ("intent", Value::record([("content", Value::from("/content"))])),
+    ]);
+    let map = Map::from_value(&mapping).expect("the mapping is one");
+    for kind in [Kind::Chat, Kind::Mapped(map)] {
+        let any_items = matches!(kind, Kind::Mapped(_));
+        let look = |on_gap| {
+            let choice = Choice { any_items, ..Choice::default() };
+            let options = Options { kind: kind.clone(), choice, on_gap, name: None };
+            let start = Start::new("fuzzed".parse().expect("a run id"));
+            plan(&mut Cursor::new(data), options, start)
+        };
+        match (look(OnGap::Mark), look(OnGap::Stop)) {
+            (Ok(plan), stopped) => {
+                assert_eq!(plan.bytes, data.len() as u64);
+                assert_eq!(plan.tally.types.values().sum::<u64>(), plan.tally.ticks);
+                assert_eq!(stopped.is_ok(), plan.tally.gaps() == 0, "what stops is what is a gap");
+            }
+            (Err(error), stopped) => {
+                assert!(!matches!(error, ImportError::Changed), "nothing changed: {error}");
+                assert!(stopped.is_err());
+            }
+        }
     }
 }
 

@@ -77,6 +77,12 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             "parse_json(canon([state.deep, words(state.text)]))[1].all(w, lower(strip_prefix(w, 't')) in t.text)",
             "keys(without(pick(state.calls[0], ['n', 'ok']), ['ok'])) + values({'a': range(3)}).map(x, indices(x))",
         ],
+        "import" => &[
+            r#"[{"role":"system","content":"s"},{"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"t","arguments":"{\"a\":[1]}"}}]},{"role":"tool","tool_call_id":"c","content":"Error: no"}]"#,
+            r#"{"a":1,"list":[{"role":"assistant","content":"x","tool_calls":[{"id":"c","function":"t","args":{}},{"id":"d","function":"u","args":{"n":2}}]},{"role":"tool","tool_call_id":"d","tool_call":{"id":"d","function":"u","args":{"n":2}},"content":"","error":"bad"}],"b":{"c":null}}"#,
+            "{\"role\":\"One (to Two)\",\"content\":\"x\"}\n{\"role\":\"user\",\"name\":\"Two\",\"content\":[{\"type\":\"tool_use\"}]}\n",
+            r#"[{"list":[{"role":"user","content":1}]},{"list":[{"role":"user","content":NaN}]}]"#,
+        ],
         _ => &[],
     };
     let mut found: Vec<Vec<u8>> = own.iter().map(|text| text.as_bytes().to_vec()).collect();

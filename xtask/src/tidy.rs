@@ -13,8 +13,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dendrer-store", &["dendrer-object"]),
     ("dendrer", &["dendrer-object", "dendrer-kernel", "dendrer-store"]),
     ("dendrer-view", &["dendrer-object", "dendrer"]),
+    ("dendrer-wire", &["dendrer-object", "dendrer"]),
     ("dendrer-testkit", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
-    ("dendrer-cli", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer", "dendrer-view"]),
+    (
+        "dendrer-cli",
+        &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer", "dendrer-view", "dendrer-wire"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -110,6 +110,11 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first\n  dendrer commit --run first --file intents.jsonl"
     )]
     Commit(Commit),
+    /// Bring in a trace that another program wrote
+    #[command(
+        after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run support-call\n  dendrer import steps.jsonl --map map.json"
+    )]
+    Import(Import),
     /// List runs
     #[command(visible_alias = "ls", after_help = "Examples:\n  dendrer runs\n  dendrer runs --sort ticks")]
     Runs(Runs),
@@ -225,6 +230,66 @@ pub(crate) struct Commit {
     /// For a new run: the stage it is recorded at
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1))]
     pub(crate) stage: u64,
+}
+
+/// `import`
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The trace; - for standard input
+    pub(crate) file: String,
+    /// What it is
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) kind: ImportKind,
+    /// The name of the run; made from the name of the file if not given
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// For jsonl: a JSON file that says where in a line each part of an intent stands
+    #[arg(long, value_name = "FILE")]
+    pub(crate) map: Option<String>,
+    /// Where the list of messages stands, as a JSON pointer like /messages
+    #[arg(long, value_name = "POINTER")]
+    pub(crate) messages: Option<String>,
+    /// Which of several runs in the file, from 0
+    #[arg(long, value_name = "N")]
+    pub(crate) index: Option<u64>,
+    /// What to do where something is missing: mark it and go on, or import nothing
+    #[arg(long, value_enum, default_value = "mark")]
+    pub(crate) on_gap: GapChoice,
+    /// A JSON file with the state before the first message
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+    /// A JSON file with policy rules [{"id": ..., "holds": ...}]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<String>,
+    /// What the run was to achieve
+    #[arg(long)]
+    pub(crate) goal: Option<String>,
+    /// Import although the same trace is in the store already
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Say what would be imported, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What a trace is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportKind {
+    /// Found out from its shape.
+    Auto,
+    /// Messages with roles and tool calls.
+    OpenaiChat,
+    /// One JSON object a line, read by --map.
+    Jsonl,
+}
+
+/// What to do about gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GapChoice {
+    /// Mark them.
+    Mark,
+    /// Import nothing.
+    Stop,
 }
 
 /// Who writes.

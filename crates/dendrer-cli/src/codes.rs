@@ -97,6 +97,9 @@ codes! {
 "The message names the byte. One intent stands on each line. NaN, Infinity and lone surrogates are accepted and kept."
 "E0202" "duplicate_name" 2 "A name stands twice in one object."
 "Readers would disagree on which of the two counts, so neither is taken."
+"E0203" "unknown_trace" 2 "It cannot be told what kind of trace this is."
+"A chat is a list of messages, each an object with a `role` and a `content` or calls: the file itself, one of its \
+members, or one message a line. For anything else say --kind jsonl and give a --map; docs/import.md shows both."
 "E0204" "too_deep" 2 "A value is nested too deep."
 "At most 128 levels of arrays and objects are accepted, in one document and in a state."
 "E0205" "too_large" 2 "A value is too large."
@@ -115,6 +118,20 @@ delta, effect, links. `dendrer schema intent` prints its schema."
 "Run ids are letters, digits, `.`, `_` and `-`; transition types are lower-case words joined by dots."
 "E0211" "too_many_fields" 2 "A record would have too many fields."
 "At most 1,024 fields are committed one by one. Put the data one level deeper."
+"E0212" "which_run" 2 "A trace holds several lists or runs, or not the one that was asked for."
+"Nothing is guessed. Choose with --index N among several runs, and with --messages POINTER among several lists."
+"E0213" "gap" 2 "Something is missing in a trace, and that was to stop the import."
+"A call without a result, a result without a call, a message that cannot be read. With --on-gap mark, which is the \
+default, it is marked in the transition it concerns and everything else is imported."
+"E0214" "imported_already" 2 "The same trace is in the store already."
+"A run remembers the SHA-256 of what it was imported from, and which part of it. --again with another --run imports it \
+once more."
+"E0215" "map" 2 "A mapping is not one."
+"A mapping has the shape of an intent; where that has a value, it has a pointer into the line, {\"const\": VALUE} or \
+{\"from\": POINTER, \"words\": {WORD: VALUE}}. docs/import.md has examples."
+"E0216" "source_changed" 8 "The source changed while it was imported."
+"It was read once to be checked and once to be recorded, and the bytes were not the same. What was recorded is not the \
+whole; import a copy that nobody writes to."
 "E0301" "content" 4 "Content does not match the hash that was recorded for it."
 "Somebody or something changed the record after it was sealed. What comes before it is sound; what comes after \
 rests on it. Compare with another copy."

@@ -7,6 +7,7 @@ mod demo;
 mod explain;
 mod export;
 mod help;
+mod import;
 mod init;
 mod log;
 mod man;
@@ -36,6 +37,7 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Init(args) => init::run(global, args, out),
         Verb::Demo(args) => demo::run(global, args, out),
         Verb::Commit(args) => commit::run(global, args, out),
+        Verb::Import(args) => import::run(global, args, out),
         Verb::Runs(args) => runs::run(global, args, out),
         Verb::Log(args) => log::run(global, args, out),
         Verb::Show(args) => show::run(global, args, out),
@@ -80,6 +82,7 @@ pub(crate) fn welcome() -> u8 {
     println!("  dendrer demo            make a sample store and take a tour");
     println!("  dendrer init            create a store here");
     println!("  dendrer commit --run R  record intents, as JSON lines on standard input");
+    println!("  dendrer import FILE     bring in a trace that another program wrote");
     println!("  dendrer help            all verbs");
     0
 }

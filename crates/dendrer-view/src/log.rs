@@ -69,6 +69,8 @@ fn summary(content: &Value) -> String {
     }
     if let Some(description) = at("intent", "description").and_then(Value::as_str) {
         parts.push(quote::quoted(description));
+    } else if let Some(said) = at("intent", "content").and_then(Value::as_str) {
+        parts.push(quote::quoted(said));
     } else if let Some(params) = at("action", "params").filter(|_| status.is_none()) {
         parts.push(quote::value(params));
     }

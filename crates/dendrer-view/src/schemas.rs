@@ -12,6 +12,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("export", include_str!("../schemas/export.json")),
     ("fields", include_str!("../schemas/fields.json")),
     ("help", include_str!("../schemas/help.json")),
+    ("import", include_str!("../schemas/import.json")),
     ("init", include_str!("../schemas/init.json")),
     ("intent", include_str!("../schemas/intent.json")),
     ("log", include_str!("../schemas/log.json")),

@@ -41,6 +41,7 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Init(_) => flows("init", "init"),
         Verb::Demo(_) => flows("demo", "demo"),
         Verb::Commit(_) => flows("commit", "commit"),
+        Verb::Import(_) => flows("import", "import"),
         Verb::Runs(_) => pages("runs", "runs"),
         Verb::Log(args) => Shape {
             forms: &["text", "json", "jsonl", "receipt"],

@@ -158,8 +158,9 @@ fn text(
     }
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
     let width = out.width().map(|width| width.saturating_sub(12));
+    let said = at("intent", "content").filter(|content| **content != Value::Null);
     if sections.intent
-        && let Some(description) = at("intent", "description")
+        && let Some(description) = at("intent", "description").or(said)
     {
         let confidence = at("intent", "confidence").and_then(Value::as_f64);
         let confidence = confidence

@@ -24,7 +24,11 @@ fn the_examples_of_the_help_work() {
     let place = Place::new();
     place.ok(&["demo", "--no-tour"]);
     let dir = place.path().join("dendrer-demo");
-    std::fs::write(dir.join("intents.jsonl"), "{\"type\":\"plan.update\"}\n").unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.join(name), text).unwrap();
+    write("intents.jsonl", "{\"type\":\"plan.update\"}\n");
+    write("chat.json", r#"[{"role":"user","content":"hello"}]"#);
+    write("steps.jsonl", r#"{"kind":"plan.update"}"#);
+    write("map.json", r#"{"type":"/kind"}"#);
     let verbs = verbs(&place);
     assert!(verbs.len() >= 17, "{verbs:?}");
     let helps = verbs.iter().map(|verb| place.ok(&[verb, "--help"]));

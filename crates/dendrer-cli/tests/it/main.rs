@@ -9,6 +9,7 @@ mod flags;
 mod flips;
 mod full;
 mod help;
+mod import;
 mod key;
 mod output;
 mod support;

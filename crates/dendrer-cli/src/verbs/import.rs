@@ -1,0 +1,391 @@
+//! `dendrer import`: a trace that another program wrote, as a run.
+//!
+//! The source is read twice: once to find out what would be recorded, once to record it. So whatever is wrong
+//! with it is said before anything is written.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+
+use dendrer::kernel::step::Start;
+use dendrer::recorder::World;
+use dendrer::store::Store;
+use dendrer_object::{Digest, Pointer, RunName, Value, json};
+use dendrer_view::{count, document, log, quote};
+use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
+
+use crate::args::{GapChoice, Global, Import, ImportKind};
+use crate::failure::{Failure, Result};
+use crate::out::{Format, Out, Style};
+use crate::{keys, open};
+
+/// The longest name that is made from a file's.
+const NAME_SIZE_MAX: usize = 100;
+
+pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
+    let kind = choose_kind(args)?;
+    let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
+    let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let mut source = Source::open(&args.file)?;
+    let start = Start {
+        goal: args.goal.as_deref().map(Into::into),
+        state: args.state.as_deref().map(read_json).transpose()?.unwrap_or_else(Value::object),
+        policy: args.policy.as_deref().map(read_policy).transpose()?.unwrap_or_default(),
+        ..Start::new(given.clone().unwrap_or_else(|| "import".parse().expect("a run id")))
+    };
+    let options = Options {
+        choice: Choice {
+            index: args.index,
+            list: args.messages.as_deref().map(names_of).transpose()?,
+            any_items: matches!(kind, Kind::Mapped(_)),
+        },
+        kind,
+        on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
+        name: source.name.clone(),
+    };
+    let mut plan = import::plan(&mut source, options, start).map_err(|error| failure(args, &error, 0))?;
+    if given.is_none() {
+        plan.start.run = made_name(args, &source, &plan)?;
+    }
+    if args.dry_run {
+        // A dry run says what it can without a store, too.
+        if let Ok(store) = open::read_store(global) {
+            check_new(args, &*store, &plan)?;
+        }
+        say(args, &plan, None, out)?;
+        return Ok(0);
+    }
+    let mut store = open::write_store(global)?;
+    open::refuse_trouble(&store)?;
+    check_new(args, &store, &plan)?;
+    let key = keys::find(global.key.as_deref(), store.info())?;
+    if key.is_none() {
+        out.say(
+            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
+        );
+    }
+    let mut settled = 0;
+    let result = import::record(&mut store, &mut source, &plan, Box::new(World::default()), &mut |more| {
+        settled += more;
+    });
+    keys::sign(&mut store, key.as_ref())?;
+    Store::close(Box::new(store))?;
+    let tip = result.map_err(|error| failure(args, &error, settled))?;
+    say(args, &plan, Some(tip), out)?;
+    Ok(0)
+}
+
+fn choose_kind(args: &Import) -> Result<Kind> {
+    let map = args.map.as_deref().map(|path| {
+        let map = Map::from_value(&read_json(path)?);
+        map.map_err(|error| failure(args, &error, 0).at("file", path))
+    });
+    match (args.kind, map.transpose()?) {
+        (ImportKind::Auto | ImportKind::Jsonl, Some(map)) => Ok(Kind::Mapped(map)),
+        (ImportKind::Auto | ImportKind::OpenaiChat, None) => Ok(Kind::Chat),
+        (ImportKind::Jsonl, None) => {
+            Err(Failure::new("E0106", "--kind jsonl needs --map FILE, which says what stands where"))
+        }
+        (ImportKind::OpenaiChat, Some(_)) => Err(Failure::new("E0106", "--map is for --kind jsonl")),
+    }
+}
+
+fn names_of(text: &str) -> Result<Vec<String>> {
+    let pointer: Pointer = text.parse().map_err(|_| {
+        Failure::new("E0106", format!("--messages takes a JSON pointer like /messages, not {text:?}"))
+    })?;
+    Ok(pointer.tokens().map(|name| name.into_owned()).collect())
+}
+
+fn read_json(path: &str) -> Result<Value> {
+    let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
+    json::parse_door(&text).map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
+}
+
+fn read_policy(path: &str) -> Result<Vec<Value>> {
+    match read_json(path)? {
+        Value::Array(rules) => Ok(rules.iter().cloned().collect()),
+        other => {
+            let text = format!("a policy is a list of rules, not a {}", other.type_name());
+            Err(Failure::new("E0209", text).at("file", path))
+        }
+    }
+}
+
+fn cannot_read(path: &str, error: &io::Error) -> Failure {
+    Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
+}
+
+/// What is imported: a file, or what came through a pipe, kept where it can be read more than once.
+struct Source {
+    file: File,
+    name: Option<String>,
+}
+
+impl Source {
+    fn open(path: &str) -> Result<Source> {
+        if path == "-" {
+            return Ok(Source { file: spool(&mut io::stdin())?, name: None });
+        }
+        let mut file = File::open(path).map_err(|error| cannot_read(path, &error))?;
+        let about = file.metadata().map_err(|error| cannot_read(path, &error))?;
+        if about.is_dir() {
+            return Err(Failure::new("E0108", format!("{path} is a directory; name one file of it")));
+        }
+        if !about.is_file() {
+            file = spool(&mut file)?;
+        }
+        let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(Source { file, name })
+    }
+}
+
+fn spool(input: &mut dyn Read) -> Result<File> {
+    let spooled = tempfile::tempfile().and_then(|mut file| io::copy(input, &mut file).map(|_| file));
+    spooled.map_err(|error| {
+        Failure::new("E0801", "cannot keep the source to read it twice").at("cause", error.to_string())
+    })
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Source {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Makes a run id from the name of the file, or from its digest where it has none.
+fn made_name(args: &Import, source: &Source, plan: &Plan) -> Result<RunName> {
+    let stem = source.name.as_deref().map(|name| Path::new(name).file_stem().unwrap_or_default());
+    let stem = stem.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let clean: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
+    let mut name = clean.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    name.truncate(NAME_SIZE_MAX);
+    if name.is_empty() {
+        name = format!("import-{}", plan.sha256.short());
+    }
+    if let Some(index) = args.index {
+        name = format!("{name}-{index}");
+    }
+    name.parse()
+        .map_err(|_| Failure::new("E0106", "no run id can be made from this name; give one with --run"))
+}
+
+/// Refuses what is in the store already: the run, or the same trace under another name.
+fn check_new(args: &Import, store: &dyn Store, plan: &Plan) -> Result<()> {
+    let name = &plan.start.run;
+    if let Some(twin) = import::find_twin(store, plan)?.filter(|_| !args.again) {
+        return Err(Failure::new("E0214", format!("this trace was imported already, as {twin}"))
+            .at("sha256", plan.sha256.to_string())
+            .note("nothing was changed; --again imports it once more, under another name")
+            .help(&["dendrer", "log", twin.as_str()]));
+    }
+    if store.run(name)?.is_some() {
+        return Err(Failure::new("E0111", format!("{name} exists already"))
+            .note("nothing was changed; --run gives the import another name"));
+    }
+    Ok(())
+}
+
+fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
+    let mut failure = match error {
+        ImportError::Repository(_) | ImportError::Io(_) => {
+            Failure::new(error.code(), error.to_string()).at("file", args.file.as_str())
+        }
+        _ => Failure::new(error.code(), format!("{}: {error}", args.file)),
+    };
+    for (name, value) in error.place().into_iter().filter(|(_, value)| !value.is_empty()) {
+        failure = failure.at(name, value);
+    }
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        failure = failure.at("cause", inner.to_string());
+        source = inner.source();
+    }
+    let file = args.file.as_str();
+    failure = match error {
+        ImportError::Unknown(_) => failure
+            .note("looked for openai-chat: a list of messages with `role` and `content`; jsonl needs a --map")
+            .help(&["dendrer", "import", file, "--kind", "jsonl", "--map", "map.json"]),
+        ImportError::SeveralLists(lists) => lists.iter().take(1).fold(failure, |failure, list| {
+            failure.help(&["dendrer", "import", file, "--messages", &list.pointer()])
+        }),
+        ImportError::SeveralRuns { runs, .. } => runs.iter().take(1).fold(failure, |failure, (index, _)| {
+            failure.help(&["dendrer", "import", file, "--index", &index.to_string()])
+        }),
+        _ => failure,
+    };
+    failure.changed = settled > 0;
+    match settled {
+        0 => failure.note("nothing was imported"),
+        _ => failure.note(format!("{} of it are recorded", count(settled, "transition", "transitions"))),
+    }
+}
+
+/// Says what a source was taken for, and why.
+fn why(plan: &Plan, args: &Import) -> String {
+    let place = match (plan.layout.top, plan.layout.index) {
+        (Top::Lines, None) => "one item a line".to_owned(),
+        (Top::Array, None) => "the file is one list".to_owned(),
+        _ => format!("the list at {}", quote::escape(&import::pointer(&plan.layout.path))),
+    };
+    let run = plan.layout.index.map(|index| format!(" of run {index}")).unwrap_or_default();
+    let chosen = match (args.kind, args.map.is_some()) {
+        (ImportKind::Auto, false) => "detected: ",
+        (ImportKind::Auto, true) => "because of --map: ",
+        _ => "",
+    };
+    format!("{chosen}{place}{run}")
+}
+
+fn kind_name(plan: &Plan) -> &'static str {
+    if plan.is_mapped() { "jsonl" } else { "openai-chat" }
+}
+
+fn say(args: &Import, plan: &Plan, tip: Option<Digest>, out: &mut Out) -> Result<()> {
+    let members = members(args, plan, tip);
+    let rows = plan.tally.first.iter().map(|(_, record)| (log::row(record), record));
+    match out.format() {
+        Format::Json => {
+            let items = ("items", Value::array(rows.map(|(row, record)| item(&row, record))));
+            out.document(&document("import", members.into_iter().chain([items])))
+        }
+        Format::Jsonl => {
+            for (row, record) in rows {
+                out.item(&item(&row, record))?;
+            }
+            out.summary("import", members)
+        }
+        Format::Text => {
+            match tip {
+                Some(tip) => done(plan, tip, out)?,
+                None => would(args, plan, out)?,
+            }
+            warn(plan, out);
+            Ok(())
+        }
+    }
+}
+
+fn item(row: &log::Row, record: &dendrer_object::Record) -> Value {
+    Value::record([
+        ("agent", Value::from(row.agent.as_str())),
+        ("summary", Value::from(row.summary.as_str())),
+        ("tick", Value::from(row.tick)),
+        ("type", Value::from(record.header().type_name.as_ref().map(|name| name.to_string()))),
+    ])
+}
+
+fn members(args: &Import, plan: &Plan, tip: Option<Digest>) -> Vec<(&'static str, Value)> {
+    let tally = &plan.tally;
+    let counts = |pairs: Vec<(String, u64)>| {
+        let pairs = pairs.into_iter();
+        Value::record(
+            pairs.map(|(name, count)| (dendrer_object::tag::stored_name(&name), Value::from(count))),
+        )
+    };
+    let note = |(tick, note): &(u64, import::Note)| {
+        Value::record([
+            ("gap", Value::from(note.kind.is_gap())),
+            ("kind", Value::from(note.kind.as_str())),
+            ("message", Value::from(note.message.as_str())),
+            ("path", Value::from(note.path.as_str())),
+            ("tick", Value::from(*tick)),
+        ])
+    };
+    let meta = plan.start.meta.as_ref().and_then(Value::as_object);
+    let meta = meta.into_iter().flat_map(|meta| meta.iter().map(|(name, _)| Value::from(&**name)));
+    vec![
+        ("run", Value::from(plan.start.run.as_str())),
+        ("dry_run", Value::from(args.dry_run)),
+        ("kind", Value::from(kind_name(plan))),
+        ("why", Value::from(why(plan, args))),
+        ("stage", Value::from(0u64)),
+        ("ticks", Value::from(tally.ticks)),
+        ("gaps", Value::from(tally.gaps())),
+        ("calls", Value::from(tally.calls)),
+        ("results_paired", Value::from(tally.paired)),
+        ("results_failed", Value::from(tally.errors)),
+        ("types", counts(tally.types.iter().map(|(name, count)| (name.clone(), *count)).collect())),
+        ("agents", counts(tally.agents.iter().map(|(name, count)| (name.to_string(), *count)).collect())),
+        (
+            "noted",
+            counts(tally.notes.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect()),
+        ),
+        ("notes", Value::array(tally.first_notes.iter().map(note))),
+        ("meta", Value::array(meta)),
+        ("sha256", Value::from(plan.sha256)),
+        ("bytes", Value::from(plan.bytes)),
+        ("tip", Value::from(tip)),
+    ]
+}
+
+fn done(plan: &Plan, tip: Digest, out: &mut Out) -> Result<()> {
+    let tally = &plan.tally;
+    out.line(format!(
+        "imported {}: {}, {}, tip {}",
+        plan.start.run,
+        count(tally.ticks, "tick", "ticks"),
+        count(tally.gaps(), "gap", "gaps"),
+        tip.short()
+    ))?;
+    out.say("note: stage 0: the record is what the source says; nothing was enforced when it was made");
+    if tally.errors > 0 {
+        out.say(format!("help: dendrer bisect {} --holds 'state.counters.tool_errors == 0'", plan.start.run));
+    } else {
+        out.say(format!("help: dendrer log {}", plan.start.run));
+    }
+    Ok(())
+}
+
+fn would(args: &Import, plan: &Plan, out: &mut Out) -> Result<()> {
+    let tally = &plan.tally;
+    out.line(format!("kind       {} ({})", kind_name(plan), why(plan, args)))?;
+    out.line(format!(
+        "would make run  {}   stage 0, {}, {}",
+        plan.start.run,
+        count(tally.ticks, "tick", "ticks"),
+        count(tally.agents.len() as u64, "agent", "agents")
+    ))?;
+    let types: Vec<String> = tally.types.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    out.line(format!("types      {}", types.join(", ")))?;
+    out.line(format!(
+        "calls      {} asked for, {} answered, {} failed",
+        tally.calls, tally.paired, tally.errors
+    ))?;
+    if let Some(meta) = plan.start.meta.as_ref().and_then(Value::as_object) {
+        let names: Vec<String> = meta.iter().map(|(name, _)| quote::escape(name)).collect();
+        out.line(format!("meta       {}", names.join(", ")))?;
+    }
+    for (tick, record) in &tally.first {
+        let row = log::row(record);
+        let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
+        out.line(quote::shorten(&line, out.width().unwrap_or(160)))?;
+    }
+    out.line("nothing was written (dry run)")
+}
+
+fn warn(plan: &Plan, out: &mut Out) {
+    for (tick, note) in &plan.tally.first_notes {
+        let gap = if note.kind.is_gap() { " (a gap)" } else { "" };
+        let line = format!(
+            "WARN tick {tick}: {}{gap}: {} at {}",
+            note.kind.as_str(),
+            quote::shorten(&quote::escape(&note.message), 200),
+            quote::shorten(&quote::escape(&note.path), 100)
+        );
+        let line = out.paint(Style::Warn, &line);
+        out.say(line);
+    }
+    let all: u64 = plan.tally.notes.values().sum();
+    let rest = all - plan.tally.first_notes.len() as u64;
+    if rest > 0 {
+        out.say(format!("WARN and {rest} more; --json counts them by kind"));
+    }
+}

@@ -1,0 +1,476 @@
+//! Foreign traces as runs: one item of the source is exactly one transition.
+//!
+//! [`plan`] reads the whole source and says what would be recorded, without a store; [`record`] records it. Both
+//! go through the same steps and the same kernel, so a plan that holds is a recording that holds. The source is
+//! read front to back three times and never held: memory keeps the current item, the calls that are open and the
+//! run's metadata.
+//!
+//! The invariant a newcomer would break: the kernel adds no transition to an imported run. Whatever is missing or
+//! odd rides in the `anomalies` of the transition it concerns, so ticks stay numbers of messages.
+
+mod calls;
+mod chat;
+mod error;
+mod items;
+mod layout;
+mod map;
+mod note;
+mod scan;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use dendrer::kernel::reduce::DeltaReducer;
+use dendrer::kernel::step::{self, Inputs, Reason, Stage, Start};
+use dendrer::recorder::{Recorder, Submitted, Surroundings};
+use dendrer::store::{Store, StoreError};
+use dendrer_object::json::VALUE_SIZE_MAX;
+use dendrer_object::record::{Link, Record, Rel, Seed};
+use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
+
+pub use error::ImportError;
+pub use layout::{Choice, Layout, List, Top};
+pub use map::Map;
+pub use note::{Note, NoteKind};
+
+use calls::Calls;
+use items::Item;
+
+/// How many transitions one group takes at most, and how many bytes of source.
+const GROUP: (usize, usize) = (100, 8 << 20);
+
+/// How many first transitions a plan shows.
+const FIRST: u64 = 5;
+
+/// The longest item that a plan shows, in bytes.
+const FIRST_SIZE_MAX: usize = 1 << 20;
+
+/// A text of this many bytes has no more than a value may have in canonical form: `1e20` grows most, to five times
+/// its length.
+const SAFE_SIZE: usize = VALUE_SIZE_MAX / 8;
+
+/// How many notes a plan shows.
+const NOTES: usize = 20;
+
+/// What a source is taken for.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// Messages with roles and tool calls.
+    Chat,
+    /// Objects, read by a mapping.
+    Mapped(Map),
+}
+
+impl Kind {
+    /// The name and version under which a run remembers it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kind::Chat => "openai-chat/1",
+            Kind::Mapped(_) => "jsonl/1",
+        }
+    }
+}
+
+/// What is done about something that is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnGap {
+    /// It is marked in the transition it concerns.
+    Mark,
+    /// Nothing is imported.
+    Stop,
+}
+
+/// How a source is to be read.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What it is taken for.
+    pub kind: Kind,
+    /// Where the items stand, as far as the user says.
+    pub choice: Choice,
+    /// What is done about gaps.
+    pub on_gap: OnGap,
+    /// The name of the source, for the run's record.
+    pub name: Option<String>,
+}
+
+/// What an import would record.
+#[derive(Debug)]
+pub struct Plan {
+    /// How the run begins: the caller's start with the source's metadata and digest.
+    pub start: Start,
+    /// Where the items stand.
+    pub layout: Layout,
+    /// What was counted.
+    pub tally: Tally,
+    /// SHA-256 of the source, as `sha256sum` prints it.
+    pub sha256: Digest,
+    /// The size of the source.
+    pub bytes: u64,
+    unanswered: BTreeSet<(u64, usize)>,
+    options: Options,
+}
+
+impl Plan {
+    /// Whether the items are read by a mapping.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.options.kind, Kind::Mapped(_))
+    }
+}
+
+/// Writes names as a JSON pointer.
+pub fn pointer(names: &[String]) -> String {
+    layout::pointer(names)
+}
+
+/// What was counted.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// The number of transitions.
+    pub ticks: u64,
+    /// Transitions by type.
+    pub types: BTreeMap<String, u64>,
+    /// Transitions by agent.
+    pub agents: BTreeMap<Arc<str>, u64>,
+    /// Calls that were asked for.
+    pub calls: u64,
+    /// Results whose call was found.
+    pub paired: u64,
+    /// Results that say that the call failed.
+    pub errors: u64,
+    /// Messages in front of all others, which belong to the run.
+    pub preamble: u64,
+    /// What was noted, by kind.
+    pub notes: BTreeMap<NoteKind, u64>,
+    /// The first notes, with their ticks; tick 0 is the run itself.
+    pub first_notes: Vec<(u64, Note)>,
+    /// The first transitions: tick, and a record that was made and not kept.
+    pub first: Vec<(u64, Record)>,
+}
+
+impl Tally {
+    /// How many gaps there are.
+    pub fn gaps(&self) -> u64 {
+        self.notes.iter().filter(|(kind, _)| kind.is_gap()).map(|(_, count)| count).sum()
+    }
+
+    fn note(&mut self, tick: u64, note: &Note) {
+        *self.notes.entry(note.kind).or_default() += 1;
+        if self.first_notes.len() < NOTES {
+            self.first_notes.push((tick, note.clone()));
+        }
+    }
+}
+
+/// Reads a source and says what would be recorded. `start` is how the run is to begin, as far as the caller knows;
+/// its stage is always 0, because nothing was enforced when it was recorded.
+pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> Result<Plan, ImportError> {
+    rewind(source)?;
+    let (layout, bytes, sha256) = layout::survey(&mut *source, &options.choice)?;
+    let none = BTreeSet::new();
+    // Records are made here to find out what the kernel says, and thrown away.
+    let store = StoreId([0; 16]);
+    let inputs = || Inputs { clock: Timestamp::from_ms(0), seed: Seed([0; 16]) };
+    let mut start = Start { stage: Stage::Observe, ..start };
+    let (_, mut head) = step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
+    let mut first = Vec::new();
+    // What a chat becomes brings no change of state and no type of its own, so the kernel can only refuse its size.
+    let is_chat = matches!(options.kind, Kind::Chat);
+    let mut judge = |tick: u64, intent: &Intent, size: usize| -> Result<Outcome, ImportError> {
+        if is_chat && tick > FIRST && size < SAFE_SIZE {
+            return Ok(Ok(Digest([0; 32])));
+        }
+        let outcome = step::step_with(&mut head, intent, inputs(), &DeltaReducer);
+        Ok(match outcome.map_err(dendrer::Error::from)? {
+            step::Outcome::Refused(refused) => Err(refused.reason),
+            step::Outcome::Committed(record) => {
+                let id = record.id();
+                if tick <= FIRST && size <= FIRST_SIZE_MAX {
+                    first.push((tick, record));
+                }
+                Ok(id)
+            }
+        })
+    };
+    let mut walk = Walk::new(&options, &none, &mut judge);
+    rewind(source)?;
+    let around = items::read(&mut *source, &layout, &mut |item| walk.take(item))?;
+    let Ended { mut tally, preamble, unanswered } = walk.end(&layout, &around.notes)?;
+    if (around.size, around.digest) != (bytes, sha256) {
+        return Err(ImportError::Changed);
+    }
+    tally.first = first;
+    let sha256 = Digest(sha256);
+    start.meta = meta(around.meta, preamble);
+    start.inputs = Some(Value::record([("source", inputs_of(&options, &layout, sha256, bytes))]));
+    // The metadata must fit a record, too.
+    step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
+    Ok(Plan { start, layout, tally, sha256, bytes, unanswered, options })
+}
+
+/// Records what was planned. `settled` hears how many transitions are durable, group by group.
+pub fn record<R: Read + Seek>(
+    store: &mut dyn Store,
+    source: &mut R,
+    plan: &Plan,
+    surroundings: Box<dyn Surroundings>,
+    settled: &mut dyn FnMut(u64),
+) -> Result<Digest, ImportError> {
+    rewind(source)?;
+    let mut groups = Groups {
+        recorder: Recorder::begin(store, &plan.start, surroundings)?,
+        under_way: None,
+        bytes: 0,
+        settled,
+    };
+    let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
+    let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
+    let around = items::read(&mut *source, &plan.layout, &mut |item| walk.take(item))?;
+    drop(walk);
+    let is_same = (around.size, around.digest) == (plan.bytes, plan.sha256.0);
+    let tip = groups.end()?;
+    if is_same { Ok(tip) } else { Err(ImportError::Changed) }
+}
+
+/// Finds a run that was imported from the same place of the same bytes.
+pub fn find_twin(store: &dyn Store, plan: &Plan) -> Result<Option<RunName>, StoreError> {
+    let wanted = plan.start.inputs.as_ref().and_then(|inputs| inputs.get("source")).map(identity);
+    let mut from = 0;
+    loop {
+        let batch = store.runs(from, 256)?;
+        let Some(last) = batch.last() else { return Ok(None) };
+        from = last.begin + 1;
+        for run in &batch {
+            let inputs = store.get(run.begin)?.and_then(|record| record.body().value("/inputs"));
+            let source = inputs.as_ref().and_then(|inputs| inputs.get("source")).map(identity);
+            if source.is_some() && source == wanted {
+                return Ok(Some(run.name.clone()));
+            }
+        }
+    }
+}
+
+/// What makes two sources the same: the bytes and the place in them.
+fn identity(source: &Value) -> [Option<&Value>; 3] {
+    ["sha256", "index", "list"].map(|name| source.get(name))
+}
+
+fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
+    source.seek(SeekFrom::Start(0)).map(|_| ()).map_err(ImportError::Io)
+}
+
+fn inputs_of(options: &Options, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
+    let map = match &options.kind {
+        Kind::Chat => None,
+        Kind::Mapped(map) => Some(map.to_value().clone()),
+    };
+    let list = (!layout.path.is_empty()).then(|| Value::from(layout::pointer(&layout.path)));
+    let members = [
+        ("bytes", Some(Value::from(bytes))),
+        ("cut", layout.is_cut.then(|| Value::from(true))),
+        ("index", layout.index.map(Value::from)),
+        ("kind", Some(Value::from(options.kind.name()))),
+        ("list", list),
+        ("map", map),
+        ("name", options.name.as_deref().map(Value::from)),
+        ("sha256", Some(Value::from(sha256))),
+    ];
+    Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
+}
+
+/// The run's metadata: what stands around the list, and the messages in front.
+fn meta(around: Option<Value>, preamble: Vec<Value>) -> Option<Value> {
+    let mut meta = around.unwrap_or_else(Value::object);
+    if let (Value::Object(object), false) = (&mut meta, preamble.is_empty()) {
+        object.set(&map::free_name(object, "system_messages"), Value::array(preamble));
+    }
+    let is_empty = meta.as_object().is_some_and(|object| object.is_empty());
+    (!is_empty).then_some(meta)
+}
+
+/// The record that an intent became, or why it was turned down.
+type Outcome = Result<Digest, Reason>;
+
+/// Judges the intent of a tick, given how many bytes of source it comes from.
+type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
+
+/// What is known when all items were seen.
+struct Ended {
+    tally: Tally,
+    preamble: Vec<Value>,
+    unanswered: BTreeSet<(u64, usize)>,
+}
+
+/// Goes through the items of a run in order.
+struct Walk<'a> {
+    options: &'a Options,
+    /// Calls that are known to stay open: tick of the request and place in it.
+    unanswered: &'a BTreeSet<(u64, usize)>,
+    judge: Judge<'a>,
+    calls: Calls,
+    tally: Tally,
+    preamble: Vec<Value>,
+    preamble_size: usize,
+    is_cut_marked: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(options: &'a Options, unanswered: &'a BTreeSet<(u64, usize)>, judge: Judge<'a>) -> Walk<'a> {
+        Walk {
+            options,
+            unanswered,
+            judge,
+            calls: Calls::default(),
+            tally: Tally::default(),
+            preamble: Vec::new(),
+            preamble_size: 0,
+            is_cut_marked: false,
+        }
+    }
+
+    fn take(&mut self, item: Item) -> Result<(), ImportError> {
+        let is_chat = matches!(self.options.kind, Kind::Chat);
+        if is_chat && self.tally.ticks == 0 && item.notes.is_empty() && chat::is_preamble(&item.value) {
+            return self.keep_preamble(item);
+        }
+        let mut step = match &self.options.kind {
+            _ if item.is_lost => chat::lost(Value::Null),
+            Kind::Chat => chat::read(&item.value, &item.at, &mut self.calls),
+            Kind::Mapped(map) => map.read(&item.value, &item.at, &mut self.calls)?,
+        };
+        self.is_cut_marked |= item.notes.iter().any(|note| note.kind == NoteKind::SourceCut);
+        let tick = self.tally.ticks + 1;
+        let mut notes = item.notes;
+        notes.append(&mut step.notes);
+        let open = step.calls.iter().filter(|call| self.unanswered.contains(&(tick, call.index)));
+        notes.extend(open.map(|call| without_result(call, &item.at)));
+        let mut intent = step.intent;
+        if !notes.is_empty() {
+            intent = intent.with("anomalies", Value::array(notes.iter().map(Note::to_value)));
+        }
+        intent.links.extend(step.cause.map(|hash| Link { rel: Rel::CausedBy, hash }));
+        self.count(&intent, step.calls.len(), step.cause.is_some());
+        for note in &notes {
+            self.note(tick, note)?;
+        }
+        let id = match (self.judge)(tick, &intent, item.size)? {
+            Ok(id) => id,
+            Err(reason) => {
+                let (code, message) = (reason.code(), reason.to_string());
+                return Err(ImportError::Refused { code, message, at: item.at });
+            }
+        };
+        self.calls.ask(tick, id, step.calls);
+        Ok(())
+    }
+
+    fn keep_preamble(&mut self, item: Item) -> Result<(), ImportError> {
+        self.preamble_size += item.size;
+        if self.preamble_size > VALUE_SIZE_MAX {
+            let error = items::too_large(self.preamble_size);
+            return Err(ImportError::Json { error, at: Some(item.at), offset: None });
+        }
+        self.tally.preamble += 1;
+        self.preamble.push(item.value);
+        Ok(())
+    }
+
+    fn count(&mut self, intent: &Intent, calls: usize, is_paired: bool) {
+        let tally = &mut self.tally;
+        tally.ticks += 1;
+        *tally.types.entry(intent.type_name.to_string()).or_default() += 1;
+        *tally.agents.entry(Arc::clone(&intent.agent)).or_default() += 1;
+        tally.calls += calls as u64;
+        tally.paired += u64::from(is_paired);
+        let status = intent.member("result").and_then(|result| result.get("status")).and_then(Value::as_str);
+        let is_result = intent.type_name.as_str() == "action.result";
+        tally.errors += u64::from(is_result && status.is_some_and(|status| status != "ok"));
+    }
+
+    fn note(&mut self, tick: u64, note: &Note) -> Result<(), ImportError> {
+        if note.kind.is_gap() && self.options.on_gap == OnGap::Stop {
+            return Err(ImportError::Gap(note.clone()));
+        }
+        self.tally.note(tick, note);
+        Ok(())
+    }
+
+    /// What is known at the end: the tally, the messages in front, and the calls that were never answered.
+    fn end(mut self, layout: &Layout, around: &[Note]) -> Result<Ended, ImportError> {
+        for note in around {
+            self.note(0, note)?;
+        }
+        if layout.is_cut && !self.is_cut_marked {
+            let at = layout::pointer(&layout.path);
+            self.note(0, &Note::new(NoteKind::SourceCut, at, "the source ends inside a value"))?;
+        }
+        let calls = std::mem::take(&mut self.calls);
+        let mut unanswered = BTreeSet::new();
+        for (tick, call) in calls.unanswered() {
+            unanswered.insert((*tick, call.index));
+            let at = layout::pointer(&layout.path);
+            let number = self.tally.preamble + tick - 1;
+            self.note(*tick, &without_result(call, &format!("{at}/{number}")))?;
+        }
+        self.tally.first_notes.sort_by_key(|(tick, _)| *tick);
+        Ok(Ended { tally: self.tally, preamble: self.preamble, unanswered })
+    }
+}
+
+fn without_result(call: &calls::Call, at: &str) -> Note {
+    Note::new(NoteKind::CallWithoutResult, at, format!("no result follows for the call {}", call.name()))
+}
+
+/// Transitions on their way to the disk, one group behind the other.
+struct Groups<'s, 'a> {
+    recorder: Recorder<'s>,
+    under_way: Option<Submitted>,
+    bytes: usize,
+    settled: &'a mut dyn FnMut(u64),
+}
+
+impl Groups<'_, '_> {
+    fn take(&mut self, intent: &Intent, size: usize) -> Result<Outcome, ImportError> {
+        // One at a time, because a result names the record of its request. Conversations alternate, so sealing two
+        // together would save about a tenth of the time (64 against 71 us a record) and cost a second order of events.
+        let id = match self.recorder.propose(intent)? {
+            step::Outcome::Committed(record) => record.id(),
+            step::Outcome::Refused(refused) => {
+                // Nothing that was turned down goes on record: ticks would not be numbers of messages any more.
+                self.recorder.discard();
+                return Ok(Err(refused.reason));
+            }
+        };
+        self.bytes += size;
+        if self.recorder.pending() >= GROUP.0 || self.bytes >= GROUP.1 {
+            self.submit()?;
+        }
+        Ok(Ok(id))
+    }
+
+    fn submit(&mut self) -> Result<(), ImportError> {
+        self.bytes = 0;
+        let next = self.recorder.submit()?;
+        if let Some(before) = self.under_way.replace(next) {
+            self.settle(before)?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, group: Submitted) -> Result<(), ImportError> {
+        let records = self.recorder.settle(group)?;
+        let transitions = records.iter().filter(|record| record.header().tick.is_some_and(|tick| tick > 0));
+        (self.settled)(transitions.count() as u64);
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<Digest, ImportError> {
+        if self.recorder.pending() > 0 {
+            self.submit()?;
+        }
+        if let Some(last) = self.under_way.take() {
+            self.settle(last)?;
+        }
+        Ok(self.recorder.head().id())
+    }
+}

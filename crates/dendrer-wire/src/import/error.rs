@@ -1,0 +1,168 @@
+//! Why a trace is not imported.
+
+use dendrer::kernel::ontology::AuthorshipError;
+use dendrer_object::intent::IntentError;
+use dendrer_object::json::JsonError;
+
+use super::layout::{List, NAMED_MAX};
+use super::note::Note;
+use super::scan::Stop;
+
+/// Why a trace is not imported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// The source cannot be read.
+    #[error("cannot read the source")]
+    Io(#[source] std::io::Error),
+    /// A value is not accepted.
+    #[error("{}", .error.kind)]
+    Json {
+        /// What is wrong with it.
+        error: JsonError,
+        /// Which message, as a JSON pointer.
+        at: Option<String>,
+        /// The offset in the source of what was read, where it was read as it stands.
+        offset: Option<u64>,
+    },
+    /// The source is not JSON.
+    #[error("not JSON: expected {expected}")]
+    Syntax {
+        /// What should stand there.
+        expected: &'static str,
+        /// Where, in bytes.
+        offset: u64,
+    },
+    /// Nothing that can be imported is in the source.
+    #[error("cannot tell what kind of trace this is: {0}")]
+    Unknown(&'static str),
+    /// Several lists of messages.
+    #[error("{} lists of messages are in it", .0.len())]
+    SeveralLists(Vec<List>),
+    /// There is no such list.
+    #[error("there is no list at {0}")]
+    NoList(String),
+    /// Several runs.
+    #[error("{count} runs are in it")]
+    SeveralRuns {
+        /// How many.
+        count: u64,
+        /// The first ones: index, and how many messages.
+        runs: Vec<(u64, u64)>,
+    },
+    /// There is no such run.
+    #[error("there is no run {index} in it; it holds {count} items, counted from 0")]
+    NoRun {
+        /// The index that was given.
+        index: u64,
+        /// How many items there are.
+        count: u64,
+    },
+    /// Something is missing or cannot be read, and that was to stop the import.
+    #[error("{}", .0.message)]
+    Gap(Note),
+    /// An item does not give an intent.
+    #[error("{}", .error.message)]
+    Intent {
+        /// What is wrong with it.
+        error: IntentError,
+        /// Which item, as a JSON pointer.
+        at: String,
+    },
+    /// The kernel would turn an item down, and then ticks would not be numbers of messages.
+    #[error("{message}")]
+    Refused {
+        /// The code of the refusal.
+        code: &'static str,
+        /// Why.
+        message: String,
+        /// Which item, as a JSON pointer.
+        at: String,
+    },
+    /// The mapping is not one.
+    #[error("{message}")]
+    Map {
+        /// Where in the mapping, as a JSON pointer.
+        at: String,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The source is another one than it was when it was looked at.
+    #[error("the source changed while it was read")]
+    Changed,
+    /// The repository says no.
+    #[error(transparent)]
+    Repository(#[from] dendrer::Error),
+}
+
+impl ImportError {
+    pub(super) fn stopped(stop: Stop) -> ImportError {
+        match stop {
+            Stop::Io(error) => ImportError::Io(error),
+            Stop::Failed(error) => error,
+            Stop::Syntax(expected, offset) => ImportError::Syntax { expected, offset },
+            // Whoever can go on after a cut has done so.
+            Stop::Cut => ImportError::Unknown("it ends inside its first value"),
+        }
+    }
+
+    pub(super) fn authorship(error: &AuthorshipError, at: String) -> ImportError {
+        ImportError::Refused { code: error.code(), message: error.to_string(), at }
+    }
+
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ImportError::Io(_) => "E0801",
+            ImportError::Json { error, .. } => error.code(),
+            ImportError::Syntax { .. } => "E0201",
+            ImportError::Unknown(_) => "E0203",
+            ImportError::SeveralLists(_)
+            | ImportError::NoList(_)
+            | ImportError::SeveralRuns { .. }
+            | ImportError::NoRun { .. } => "E0212",
+            ImportError::Gap(note) => note.kind.code(),
+            ImportError::Intent { error, .. } => error.code,
+            ImportError::Refused { code, .. } => code,
+            ImportError::Map { .. } => "E0215",
+            ImportError::Changed => "E0216",
+            ImportError::Repository(error) => error.code(),
+        }
+    }
+
+    /// Names the place, as pairs of what and where.
+    pub fn place(&self) -> Vec<(&'static str, String)> {
+        match self {
+            ImportError::Json { error, at, offset } => {
+                let byte = offset.map(|offset| ("byte", (offset + error.offset as u64).to_string()));
+                let mut place: Vec<_> = byte.into_iter().collect();
+                place.extend(at.as_ref().map(|at| ("path", format!("{at}{}", error.path))));
+                place
+            }
+            ImportError::Syntax { offset, .. } => vec![("byte", offset.to_string())],
+            ImportError::SeveralLists(lists) => {
+                let line = |list: &List| {
+                    format!("{}  {} of {} items are messages", list.pointer(), list.messages, list.items)
+                };
+                vec![("list", some(lists.iter().map(line), lists.len() as u64))]
+            }
+            ImportError::SeveralRuns { count, runs } => {
+                let line = |(index, items): &(u64, u64)| format!("{index}  {items} messages");
+                vec![("run", some(runs.iter().map(line), *count))]
+            }
+            ImportError::Gap(note) => vec![("path", note.path.clone())],
+            ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],
+            ImportError::Refused { at, .. } => vec![("path", at.clone())],
+            ImportError::Map { at, .. } => vec![("path", at.clone())],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The first of several lines, and how many there are beyond them.
+fn some(lines: impl Iterator<Item = String>, count: u64) -> String {
+    let mut lines: Vec<String> = lines.take(NAMED_MAX).collect();
+    let rest = count.saturating_sub(lines.len() as u64);
+    lines.extend((rest > 0).then(|| format!("and {rest} more")));
+    lines.join("\n")
+}

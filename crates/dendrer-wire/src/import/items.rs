@@ -1,0 +1,285 @@
+//! Reads the items of a run out of a source whose layout is known, one at a time, and the metadata around them.
+//!
+//! Memory holds one item and the metadata. What is too large or too deep for a record is left out here, marked in
+//! its place; everything else is for the door to judge.
+
+use std::io::Read;
+
+use dendrer_object::json::{DEPTH_MAX, JsonError, JsonErrorKind, VALUE_SIZE_MAX, parse_door};
+use dendrer_object::{Value, tag};
+
+use super::error::ImportError;
+use super::layout::{Layout, Top, decode, pointer};
+use super::note::{Note, NoteKind};
+use super::scan::{Capture, LeftOut, Scanner, Stop};
+
+/// How many members of one object are left out one by one; with more, the whole is left out.
+const LEFT_OUT_MAX: usize = 64;
+
+/// One item of a run.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// What it is; null where nothing could be read.
+    pub(super) value: Value,
+    /// Its place, as a JSON pointer from the top of the run.
+    pub(super) at: String,
+    /// How many bytes of text were kept.
+    pub(super) size: usize,
+    /// What was left out.
+    pub(super) notes: Vec<Note>,
+    /// Whether the whole item was.
+    pub(super) is_lost: bool,
+}
+
+/// What stands around the items.
+#[derive(Debug)]
+pub(super) struct Around {
+    /// The run's object without the list; `None` where the list is all there is.
+    pub(super) meta: Option<Value>,
+    pub(super) notes: Vec<Note>,
+    pub(super) size: u64,
+    pub(super) digest: [u8; 32],
+}
+
+/// Hands over the items in order.
+pub(super) fn read<R: Read>(
+    input: R,
+    layout: &Layout,
+    visit: &mut dyn FnMut(Item) -> Result<(), ImportError>,
+) -> Result<Around, ImportError> {
+    let mut scanner = Scanner::new(input).map_err(ImportError::stopped)?;
+    let mut reader = Reader {
+        layout,
+        visit,
+        list: pointer(&layout.path),
+        count: 0,
+        is_found: false,
+        text: Capture::new(),
+        frame: Capture::new(),
+        safe: (0, 0),
+        left_out: Vec::new(),
+    };
+    match reader.all(&mut scanner) {
+        Ok(()) => {}
+        Err(Stop::Cut) if layout.is_cut => reader.close_frame(),
+        Err(Stop::Cut) => return Err(ImportError::Changed),
+        Err(stop) => return Err(ImportError::stopped(stop)),
+    }
+    let (meta, notes) = reader.meta()?;
+    let (size, digest) = scanner.finish().map_err(ImportError::stopped)?;
+    Ok(Around { meta, notes, size, digest })
+}
+
+struct Reader<'a> {
+    layout: &'a Layout,
+    visit: &'a mut dyn FnMut(Item) -> Result<(), ImportError>,
+    list: String,
+    count: u64,
+    is_found: bool,
+    /// The text of the current item.
+    text: Capture,
+    /// The text of the run without its list.
+    frame: Capture,
+    /// Up to where the frame is whole, and how many objects are open there.
+    safe: (usize, usize),
+    left_out: Vec<(Vec<String>, LeftOut)>,
+}
+
+impl Reader<'_> {
+    fn all<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), Stop> {
+        match (self.layout.top, self.layout.index) {
+            (Top::Value, _) => match scanner.next()? {
+                Some(_) => self.run(scanner, &mut Vec::new()),
+                None => Ok(()),
+            },
+            (Top::Array, index) => {
+                let mut number = 0;
+                scanner.array(&mut |scanner| self.at_top(scanner, index, &mut number))
+            }
+            (Top::Lines, index) => {
+                let mut number = 0;
+                while scanner.next()?.is_some() {
+                    self.at_top(scanner, index, &mut number)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// An item at the top, or one of several runs.
+    fn at_top<R: Read>(
+        &mut self,
+        scanner: &mut Scanner<R>,
+        index: Option<u64>,
+        number: &mut u64,
+    ) -> Result<(), Stop> {
+        let is_chosen = index == Some(*number);
+        *number += 1;
+        match index {
+            None => self.item(scanner),
+            Some(_) if is_chosen => self.run(scanner, &mut Vec::new()),
+            Some(_) => scanner.value(&mut Capture::nothing(), 0).map(|_| ()),
+        }
+    }
+
+    /// Follows the path to the list, keeping what stands beside it.
+    fn run<R: Read>(&mut self, scanner: &mut Scanner<R>, path: &mut Vec<String>) -> Result<(), Stop> {
+        let depth = path.len();
+        let Some(wanted) = self.layout.path.get(depth).cloned() else {
+            self.is_found = true;
+            self.frame.push(b"null");
+            self.safe = (self.frame.text.len(), depth);
+            return scanner.array(&mut |scanner| self.item(scanner));
+        };
+        // The frame is lent to the scanner while it walks this object, and taken back for each member.
+        let mut frame = std::mem::replace(&mut self.frame, Capture::nothing());
+        let result = scanner.object(&mut frame, &mut |scanner, frame, name| {
+            let name = decode(name);
+            let opens = if depth + 1 == self.layout.path.len() { b'[' } else { b'{' };
+            path.push(name);
+            let result = if path[depth] == wanted && !self.is_found && scanner.next()? == Some(opens) {
+                std::mem::swap(&mut self.frame, frame);
+                let result = self.run(scanner, path);
+                std::mem::swap(&mut self.frame, frame);
+                result
+            } else {
+                scanner.value(frame, depth + 1).map(|left_out| {
+                    self.left_out.extend(left_out.map(|why| (path.clone(), why)));
+                })
+            };
+            path.pop();
+            if result.is_ok() {
+                self.safe = (frame.text.len(), depth + 1);
+            }
+            result
+        });
+        self.frame = frame;
+        result
+    }
+
+    /// Ends the frame where it was whole for the last time.
+    fn close_frame(&mut self) {
+        self.frame.text.truncate(self.safe.0);
+        let closing = "}".repeat(self.safe.1);
+        self.frame.push(closing.as_bytes());
+    }
+
+    fn meta(&mut self) -> Result<(Option<Value>, Vec<Note>), ImportError> {
+        if self.layout.path.is_empty() {
+            return Ok((None, Vec::new()));
+        }
+        let fail = |error| ImportError::Json { error, at: Some(String::new()), offset: None };
+        if self.frame.is_over || self.left_out.len() > LEFT_OUT_MAX {
+            return Err(fail(too_large(self.frame.text.len())));
+        }
+        let mut meta = parse_door(&self.frame.text).map_err(fail)?;
+        remove(&mut meta, &self.layout.path);
+        let mut notes = Vec::new();
+        for (path, why) in self.left_out.drain(..) {
+            let note = note_of(why, pointer(&path));
+            set(&mut meta, &path, tag::gap(&note.message, &note.path));
+            notes.push(note);
+        }
+        Ok((Some(meta), notes))
+    }
+
+    /// Reads one item and hands it over.
+    fn item<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), Stop> {
+        let at = format!("{}/{}", self.list, self.count);
+        self.count += 1;
+        self.text.clear();
+        let first = scanner.next()?;
+        let offset = scanner.offset();
+        let mut left_out: Vec<(String, LeftOut)> = Vec::new();
+        let mut whole = None;
+        let result = match first {
+            Some(b'{') => scanner.object(&mut self.text, &mut |scanner, text, name| {
+                let why = scanner.value(text, 1)?;
+                left_out.extend(why.map(|why| (decode(name), why)));
+                // One more than is named is enough to know that the whole goes.
+                left_out.truncate(LEFT_OUT_MAX + 1);
+                Ok(())
+            }),
+            _ => scanner.value(&mut self.text, 0).map(|why| whole = why),
+        };
+        match result {
+            Ok(()) => {}
+            Err(Stop::Cut) if self.layout.is_cut => {
+                let note = Note::new(NoteKind::SourceCut, &at, "the source ends inside this item");
+                self.lose(at, note)?;
+                return Err(Stop::Cut);
+            }
+            Err(stop) => return Err(stop),
+        }
+        if self.text.is_over || left_out.len() > LEFT_OUT_MAX {
+            whole = Some(LeftOut::TooLarge(scanner.offset() - offset));
+        }
+        if let Some(why) = whole {
+            let note = note_of(why, at.clone());
+            return Ok(self.lose(at, note)?);
+        }
+        let mut value = match parse_door(&self.text.text) {
+            Ok(value) => value,
+            Err(error) => {
+                let offset = left_out.is_empty().then_some(offset);
+                return Err(ImportError::Json { error, at: Some(at), offset }.into());
+            }
+        };
+        let mut notes = Vec::new();
+        for (name, why) in left_out {
+            let note = note_of(why, format!("{at}{}", pointer(std::slice::from_ref(&name))));
+            set(&mut value, &[name], tag::gap(&note.message, &note.path));
+            notes.push(note);
+        }
+        let size = self.text.text.len();
+        Ok((self.visit)(Item { value, at, size, notes, is_lost: false })?)
+    }
+
+    fn lose(&mut self, at: String, note: Note) -> Result<(), ImportError> {
+        (self.visit)(Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true })
+    }
+}
+
+pub(super) fn too_large(size: usize) -> JsonError {
+    let kind = JsonErrorKind::TooLarge { size, max: VALUE_SIZE_MAX };
+    JsonError { kind, offset: 0, path: String::new() }
+}
+
+fn note_of(why: LeftOut, at: String) -> Note {
+    match why {
+        LeftOut::TooLarge(size) => Note::new(
+            NoteKind::ValueTooLarge,
+            at,
+            format!("{size} bytes are more than the {VALUE_SIZE_MAX} that are accepted (E0205)"),
+        ),
+        LeftOut::TooDeep => {
+            Note::new(NoteKind::ValueTooDeep, at, format!("nested deeper than {DEPTH_MAX} levels (E0204)"))
+        }
+    }
+}
+
+/// Sets the value at a path of object members, where the way there exists.
+fn set(value: &mut Value, path: &[String], new: Value) {
+    let (Value::Object(object), Some((name, rest))) = (value, path.split_first()) else { return };
+    let name = tag::stored_name(name);
+    match (rest.is_empty(), object.get(&name).cloned()) {
+        (true, Some(_)) => object.set(&name, new),
+        (false, Some(mut inner)) => {
+            set(&mut inner, rest, new);
+            object.set(&name, inner);
+        }
+        (_, None) => {}
+    }
+}
+
+/// Removes the value at a path of object members.
+fn remove(value: &mut Value, path: &[String]) {
+    let (Value::Object(object), Some((name, rest))) = (value, path.split_first()) else { return };
+    let name = tag::stored_name(name);
+    if rest.is_empty() {
+        object.remove(&name);
+    } else if let Some(mut inner) = object.get(&name).cloned() {
+        remove(&mut inner, rest);
+        object.set(&name, inner);
+    }
+}

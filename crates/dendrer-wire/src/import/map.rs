@@ -1,0 +1,255 @@
+//! Mappings: from the members of someone's JSON lines to those of an intent.
+//!
+//! A mapping has the shape of an intent. Where an intent has a value, it has a pointer into the line, a constant,
+//! or a table of words. What no pointer names is kept in `intent.extra`, so nothing of a line is lost.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dendrer::kernel::ontology::{self, Class};
+use dendrer_object::value::Object;
+use dendrer_object::{Intent, Pointer, Value, json, tag};
+
+use super::calls::{Call, Calls};
+use super::chat::{Step, lost, plain_object};
+use super::error::ImportError;
+use super::note::{Note, NoteKind};
+
+/// The members that a mapping may give.
+const MEMBERS: &[&str] = &[
+    "type",
+    "agent",
+    "goal",
+    "intent",
+    "confidence",
+    "uncertainty_notes",
+    "action",
+    "result",
+    "policy",
+    "metrics",
+    "delta",
+    "effect",
+];
+
+/// A mapping.
+#[derive(Debug, Clone)]
+pub struct Map {
+    fields: Vec<(Arc<str>, Field)>,
+    /// The members of a line that are mapped whole.
+    taken: BTreeSet<String>,
+    text: Value,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone)]
+enum Field {
+    At(Pointer),
+    Constant(Value),
+    Words(Pointer, Object),
+    Object(Vec<(Arc<str>, Field)>),
+}
+
+impl Map {
+    /// Reads a mapping.
+    pub fn from_value(value: &Value) -> Result<Map, ImportError> {
+        let fail = |at: &str, message: String| Err(ImportError::Map { at: at.to_owned(), message });
+        let Some(object) = plain_object(value) else {
+            return fail("", format!("a mapping is an object, not a {}", value.type_name()));
+        };
+        if !object.contains_key("type") {
+            return fail("/type", "a mapping says where the transition type comes from".to_owned());
+        }
+        let mut taken = BTreeSet::new();
+        let mut fields = Vec::new();
+        for (name, value) in object.iter() {
+            let at = format!("/{name}");
+            if !MEMBERS.contains(&&**name) {
+                let near = dendrer_object::text::nearest(name, MEMBERS.iter().copied());
+                let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+                return fail(&at, format!("an intent has no member {name:?}{hint}"));
+            }
+            fields.push((Arc::clone(name), Field::read(value, &at, &mut taken)?));
+        }
+        Ok(Map { fields, taken, text: value.clone() })
+    }
+
+    /// The mapping as it was given.
+    pub fn to_value(&self) -> &Value {
+        &self.text
+    }
+
+    /// Reads one line. `at` is its place, as a JSON pointer.
+    pub(super) fn read(&self, item: &Value, at: &str, open: &mut Calls) -> Result<Step, ImportError> {
+        let Some(line) = plain_object(item) else {
+            let text = format!("a line is an object, not a {}", item.type_name());
+            return Ok(Step {
+                notes: vec![Note::new(NoteKind::MessageUnreadable, at, text)],
+                ..lost(item.clone())
+            });
+        };
+        // A line that says null for a member of the intent itself says that it has none.
+        let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(item)?));
+        let members = self.fields.iter().filter_map(member).filter(|(_, value)| *value != Value::Null);
+        let mapped = Value::record(members.collect::<Vec<_>>());
+        let fail = |error| ImportError::Intent { error, at: at.to_owned() };
+        let mut intent = Intent::from_value(&mapped, None).map_err(fail)?;
+        if ontology::class(&intent.type_name, &BTreeSet::new()) == Some(Class::Runtime) {
+            intent = intent.by_runtime();
+        }
+        ontology::check_authorship(&intent.type_name, intent.author, &BTreeSet::new())
+            .map_err(|error| ImportError::authorship(&error, at.to_owned()))?;
+        let mut step = Step::new(self.keep_rest(intent, line));
+        match step.intent.type_name.as_str() {
+            "action.request" => step.calls = calls_of(&step.intent),
+            "action.result" => answer(&mut step, at, open),
+            _ => {}
+        }
+        Ok(step)
+    }
+
+    /// Adds to the intent what no pointer named.
+    fn keep_rest(&self, intent: Intent, line: &Object) -> Intent {
+        let rest: Vec<(Arc<str>, Value)> = line
+            .iter()
+            .filter(|(name, _)| !self.taken.contains(&***name))
+            .map(|(name, value)| (Arc::clone(name), value.clone()))
+            .collect();
+        if rest.is_empty() {
+            return intent;
+        }
+        let mut words = intent.member("intent").and_then(Value::as_object).cloned().unwrap_or_default();
+        words.set(&free_name(&words, "extra"), Value::record(rest));
+        intent.with("intent", Value::Object(words))
+    }
+}
+
+/// Returns the name, with as many `_` behind it as make it one that is not there yet.
+pub(super) fn free_name(object: &Object, name: &str) -> String {
+    let mut name = name.to_owned();
+    while object.contains_key(&name) {
+        name.push('_');
+    }
+    name
+}
+
+impl Field {
+    fn read(value: &Value, at: &str, taken: &mut BTreeSet<String>) -> Result<Field, ImportError> {
+        let fail = |message: &str| Err(ImportError::Map { at: at.to_owned(), message: message.to_owned() });
+        match value {
+            Value::String(text) => Ok(Field::At(pointer(text, at, taken)?)),
+            Value::Object(object) if object.contains_key("const") => match object.len() {
+                1 => Ok(Field::Constant(object.get("const").cloned().unwrap_or(Value::Null))),
+                _ => fail("a constant is {\"const\": VALUE} and nothing else"),
+            },
+            Value::Object(object) if object.contains_key("from") => {
+                let words = object.get("words").and_then(Value::as_object);
+                match (object.get("from").and_then(Value::as_str), words, object.len()) {
+                    (Some(from), Some(words), 2) => {
+                        Ok(Field::Words(pointer(from, at, taken)?, words.clone()))
+                    }
+                    _ => fail("a table is {\"from\": POINTER, \"words\": {WORD: VALUE}} and nothing else"),
+                }
+            }
+            Value::Object(object) => {
+                let read = |(name, value): (&Arc<str>, &Value)| {
+                    Ok((Arc::clone(name), Field::read(value, &format!("{at}/{name}"), taken)?))
+                };
+                Ok(Field::Object(object.iter().map(read).collect::<Result<_, ImportError>>()?))
+            }
+            _ => fail(
+                "this is a pointer into the line like \"/a/b\", {\"const\": ...}, {\"from\": ..., \"words\": ...} or an object of these",
+            ),
+        }
+    }
+
+    /// The value that a line gives; `None` where it has none.
+    fn take(&self, line: &Value) -> Option<Value> {
+        match self {
+            Field::At(pointer) => pointer.get(line).cloned(),
+            Field::Constant(value) => Some(value.clone()),
+            Field::Words(pointer, words) => {
+                let Some(found) = pointer.get(line) else { return words.get("null").cloned() };
+                let word = word_of(found);
+                Some(words.get(&word).or_else(|| words.get("*")).unwrap_or(found).clone())
+            }
+            Field::Object(fields) => {
+                let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(line)?));
+                let found: Vec<(Arc<str>, Value)> = fields.iter().filter_map(member).collect();
+                (!found.is_empty()).then(|| Value::record(found))
+            }
+        }
+    }
+}
+
+/// A value as a word: text as it is, anything else as JSON.
+fn word_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| json::to_string(value), str::to_owned)
+}
+
+fn pointer(text: &str, at: &str, taken: &mut BTreeSet<String>) -> Result<Pointer, ImportError> {
+    let pointer: Pointer = text.parse().map_err(|error| ImportError::Map {
+        at: at.to_owned(),
+        message: format!("{text:?} is not a JSON pointer: {error}"),
+    })?;
+    let names: Vec<Arc<str>> = pointer.tokens().map(|name| tag::stored_name(&name)).collect();
+    if let [only] = &names[..] {
+        taken.insert(only.to_string());
+    }
+    Ok(Pointer::of(names.iter().map(|name| &**name)))
+}
+
+/// The calls of a request that can be answered: those with a tool or an id.
+fn calls_of(intent: &Intent) -> Vec<Call> {
+    let Some(action) = intent.member("action") else { return Vec::new() };
+    let call = |(index, value): (usize, &Value)| Call {
+        id: id_of(value).map(Arc::from),
+        tool: value.get("tool").and_then(Value::as_str).map(Arc::from),
+        params: value.get("params").cloned(),
+        agent: Arc::clone(&intent.agent),
+        index,
+    };
+    let calls: Vec<Call> = match action.get("calls").and_then(Value::as_array) {
+        Some(calls) => calls.iter().enumerate().map(call).collect(),
+        None => vec![call((0, action))],
+    };
+    calls.into_iter().filter(|call| call.id.is_some() || call.tool.is_some()).collect()
+}
+
+/// The id of a call: text, or a number.
+fn id_of(action: &Value) -> Option<String> {
+    match action.get("call_id")? {
+        id @ (Value::String(_) | Value::Number(_)) => Some(word_of(id)),
+        _ => None,
+    }
+}
+
+/// Pairs a result with its call and repeats what the line itself does not say of it.
+fn answer(step: &mut Step, at: &str, open: &mut Calls) {
+    let mut action = step.intent.member("action").and_then(Value::as_object).cloned().unwrap_or_default();
+    let id = step.intent.member("action").and_then(id_of);
+    let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned);
+    match open.answer(id.as_deref(), tool.as_deref()) {
+        Some((call, request)) => {
+            step.cause = Some(request);
+            let told = [
+                ("call_id", call.id.as_deref().map(Value::from)),
+                ("params", call.params),
+                ("tool", call.tool.as_deref().map(Value::from)),
+            ];
+            for (name, value) in told {
+                if let (Some(value), false) = (value, action.contains_key(name)) {
+                    action.set(name, value);
+                }
+            }
+        }
+        None => {
+            let text = "this result answers no open call";
+            step.notes.push(Note::new(NoteKind::ResultWithoutCall, at, text));
+        }
+    }
+    if !action.is_empty() {
+        step.intent =
+            std::mem::replace(&mut step.intent, Intent::new(super::chat::name_of("action.result"), ""))
+                .with("action", Value::Object(action));
+    }
+}

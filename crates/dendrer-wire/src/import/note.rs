@@ -1,0 +1,94 @@
+//! What an import could not take as it stands. Rides in the `anomalies` of the transition it concerns.
+
+use dendrer_object::Value;
+
+/// What kind of thing it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoteKind {
+    /// An item that is not an object.
+    MessageUnreadable,
+    /// A message that does not say who speaks.
+    MessageWithoutRole,
+    /// A value over 64 MiB.
+    ValueTooLarge,
+    /// A value nested beyond 128 levels.
+    ValueTooDeep,
+    /// The source ends inside this item.
+    SourceCut,
+    /// A call that is not an object.
+    CallUnreadable,
+    /// A call that is never answered.
+    CallWithoutResult,
+    /// A result that answers no open call.
+    ResultWithoutCall,
+    /// Arguments that are not JSON; they stay text.
+    ArgumentsNotJson,
+    /// A call with the id of one that is still open.
+    CallIdRepeated,
+    /// Content in parts, among them calls or results that are kept and not read as such.
+    PartsNotRead,
+}
+
+impl NoteKind {
+    /// The word for it, as it stands in `anomalies`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NoteKind::MessageUnreadable => "message_unreadable",
+            NoteKind::MessageWithoutRole => "message_without_role",
+            NoteKind::ValueTooLarge => "value_too_large",
+            NoteKind::ValueTooDeep => "value_too_deep",
+            NoteKind::SourceCut => "source_cut",
+            NoteKind::CallUnreadable => "call_unreadable",
+            NoteKind::CallWithoutResult => "call_without_result",
+            NoteKind::ResultWithoutCall => "result_without_call",
+            NoteKind::ArgumentsNotJson => "arguments_not_json",
+            NoteKind::CallIdRepeated => "call_id_repeated",
+            NoteKind::PartsNotRead => "parts_not_read",
+        }
+    }
+
+    /// Whether something is missing, so that `--on-gap stop` stops.
+    pub fn is_gap(self) -> bool {
+        !matches!(self, NoteKind::ArgumentsNotJson | NoteKind::CallIdRepeated | NoteKind::PartsNotRead)
+    }
+
+    /// The code of an import that was stopped by it.
+    pub fn code(self) -> &'static str {
+        match self {
+            NoteKind::ValueTooLarge => "E0205",
+            NoteKind::ValueTooDeep => "E0204",
+            NoteKind::SourceCut => "E0201",
+            _ => "E0213",
+        }
+    }
+}
+
+/// One such thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What kind of thing it is.
+    pub kind: NoteKind,
+    /// Where in the source, as a JSON pointer from the top of the run.
+    pub path: String,
+    /// One sentence.
+    pub message: String,
+}
+
+impl Note {
+    pub(super) fn new(kind: NoteKind, path: impl Into<String>, message: impl Into<String>) -> Note {
+        Note { kind, path: path.into(), message: message.into() }
+    }
+
+    /// Returns the note as an entry of `anomalies`.
+    pub fn to_value(&self) -> Value {
+        let mut members = vec![
+            ("kind", Value::from(self.kind.as_str())),
+            ("message", Value::from(self.message.as_str())),
+            ("path", Value::from(self.path.as_str())),
+        ];
+        if self.kind.is_gap() {
+            members.push(("gap", Value::from(true)));
+        }
+        Value::record(members)
+    }
+}

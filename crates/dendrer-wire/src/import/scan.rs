@@ -1,0 +1,438 @@
+//! Cuts values out of a stream of JSON without holding the stream.
+//!
+//! Finds where values begin and end, and nothing else: what was cut out is read by
+//! [`parse_door`](dendrer_object::json::parse_door), which decides what is accepted. The invariant a newcomer would break: whatever the bytes
+//! are, memory holds one buffer and what a [`Capture`] may keep.
+
+use std::io::{self, Read};
+
+use dendrer_object::json::{DEPTH_MAX, VALUE_SIZE_MAX, parse_door};
+use ring::digest::{Context, SHA256};
+
+use super::error::ImportError;
+
+/// How many bytes are read at once.
+const BUFFER: usize = 1 << 16;
+
+/// The longest scalar that is not text. No number is longer by much, and none needs to be.
+const SCALAR_SIZE_MAX: usize = 1 << 16;
+
+/// How much a capture may be larger than a value, for what stands between values.
+const SLACK: usize = 1 << 20;
+
+/// Why scanning stopped.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The source ends inside a value.
+    Cut,
+    /// Something else stands where the grammar asks for this.
+    Syntax(&'static str, u64),
+    /// The source cannot be read.
+    Io(io::Error),
+    /// Whoever took the values wants no more.
+    Failed(ImportError),
+}
+
+impl From<ImportError> for Stop {
+    fn from(error: ImportError) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+/// Text that was cut out, up to a limit.
+#[derive(Debug)]
+pub(super) struct Capture {
+    /// The text. A value that did not fit reads `null`.
+    pub(super) text: Vec<u8>,
+    /// Whether text is kept at all.
+    keeps: bool,
+    /// Whether there was more than can be kept, even with large values left out.
+    pub(super) is_over: bool,
+}
+
+impl Capture {
+    /// Keeps at most what one value may have.
+    pub(super) fn new() -> Capture {
+        Capture { text: Vec::new(), keeps: true, is_over: false }
+    }
+
+    /// Keeps nothing.
+    pub(super) fn nothing() -> Capture {
+        Capture { text: Vec::new(), keeps: false, is_over: false }
+    }
+
+    /// Forgets the text, and the room of one that was large.
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.text.shrink_to(1 << 20);
+        self.is_over = false;
+    }
+
+    /// Adds text.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.keeps && !self.is_over {
+            // Values stop at the limit; a little more is for the names and the nulls in their places.
+            self.is_over = self.text.len() + bytes.len() > VALUE_SIZE_MAX + SLACK;
+            self.text.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// What was left out of a capture, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeftOut {
+    /// It has more bytes than a value may have.
+    TooLarge(u64),
+    /// It is nested deeper than a value may be.
+    TooDeep,
+}
+
+/// Steps over the value of a member, given its name as it is spelled.
+pub(super) type Member<'a, R> = dyn FnMut(&mut Scanner<R>, &mut Capture, &[u8]) -> Result<(), Stop> + 'a;
+
+/// A reader of JSON from front to back.
+pub(super) struct Scanner<R> {
+    input: R,
+    buffer: Box<[u8]>,
+    at: usize,
+    end: usize,
+    /// The offset of the buffer in the source.
+    base: u64,
+    hash: Context,
+}
+
+impl<R: Read> Scanner<R> {
+    pub(super) fn new(input: R) -> Result<Scanner<R>, Stop> {
+        let buffer = vec![0; BUFFER].into_boxed_slice();
+        let mut scanner = Scanner { input, buffer, at: 0, end: 0, base: 0, hash: Context::new(&SHA256) };
+        scanner.fill()?;
+        // A byte order mark belongs to the file, not to any value in it.
+        if scanner.buffer[..scanner.end].starts_with(b"\xef\xbb\xbf") {
+            scanner.at = 3;
+        }
+        Ok(scanner)
+    }
+
+    /// The offset of the next byte.
+    pub(super) fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    /// Reads to the end and returns how many bytes there were, and their SHA-256.
+    pub(super) fn finish(mut self) -> Result<(u64, [u8; 32]), Stop> {
+        while self.fill()? {
+            self.at = self.end;
+        }
+        let digest = self.hash.finish();
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(digest.as_ref());
+        Ok((self.base + self.end as u64, bytes))
+    }
+
+    /// Makes sure that a byte is in the buffer; false at the end of the source.
+    fn fill(&mut self) -> Result<bool, Stop> {
+        if self.at < self.end {
+            return Ok(true);
+        }
+        self.base += self.end as u64;
+        (self.at, self.end) = (0, 0);
+        // The first bytes are taken together, so that a mark in front is seen whole.
+        while self.end < 3 {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => break,
+                Ok(count) => {
+                    self.hash.update(&self.buffer[self.end..self.end + count]);
+                    self.end += count;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Stop::Io(error)),
+            }
+        }
+        Ok(self.end > 0)
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>, Stop> {
+        Ok(if self.fill()? { Some(self.buffer[self.at]) } else { None })
+    }
+
+    /// Steps over white space and returns the byte behind it; `None` at the end of the source.
+    pub(super) fn next(&mut self) -> Result<Option<u8>, Stop> {
+        loop {
+            match self.peek()? {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
+                byte => return Ok(byte),
+            }
+        }
+    }
+
+    /// As [`Scanner::next`] where something must come.
+    fn must(&mut self) -> Result<u8, Stop> {
+        self.next()?.ok_or(Stop::Cut)
+    }
+
+    fn syntax<T>(&self, expected: &'static str) -> Result<T, Stop> {
+        Err(Stop::Syntax(expected, self.offset()))
+    }
+
+    /// Steps over a value and captures its text. `depth` is how deep it stands already. Tells what did not fit;
+    /// then the capture has `null` in its place.
+    pub(super) fn value(&mut self, capture: &mut Capture, depth: usize) -> Result<Option<LeftOut>, Stop> {
+        let first = self.must()?;
+        let start = capture.text.len();
+        let mut left_out = None;
+        let mut size = 0;
+        match first {
+            b'"' | b'{' | b'[' => {
+                let mut walk = Walk { depth, deepest: depth, ..Walk::default() };
+                loop {
+                    if !self.fill()? {
+                        return Err(Stop::Cut);
+                    }
+                    let chunk = &self.buffer[self.at..self.end];
+                    let used = match walk.step(chunk, depth) {
+                        Ok(used) => used,
+                        Err(at) => {
+                            return Err(Stop::Syntax("the end of the string", self.offset() + at as u64));
+                        }
+                    };
+                    size += used as u64;
+                    if walk.deepest > DEPTH_MAX {
+                        left_out = Some(LeftOut::TooDeep);
+                    } else if capture.text.len() + used > VALUE_SIZE_MAX {
+                        left_out = Some(LeftOut::TooLarge(0));
+                    }
+                    if left_out.is_none() {
+                        capture.push(&self.buffer[self.at..self.at + used]);
+                    } else {
+                        capture.text.truncate(start);
+                    }
+                    self.at += used;
+                    if walk.done {
+                        break;
+                    }
+                }
+            }
+            _ => self.scalar(capture)?,
+        }
+        Ok(left_out.map(|why| {
+            capture.push(b"null");
+            if why == LeftOut::TooDeep { why } else { LeftOut::TooLarge(size) }
+        }))
+    }
+
+    /// A number or a word. Read here, because nothing else marks what is not JSON at all.
+    fn scalar(&mut self, capture: &mut Capture) -> Result<(), Stop> {
+        let at = self.offset();
+        let mut text = Vec::new();
+        while let Some(byte) = self.peek()? {
+            if matches!(byte, b',' | b':' | b'"' | b'[' | b']' | b'{' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
+                || text.len() > SCALAR_SIZE_MAX
+            {
+                break;
+            }
+            text.push(byte);
+            self.at += 1;
+        }
+        let is_whole = self.peek()?.is_some();
+        match parse_door(&text) {
+            // What is JSON and not accepted is for the door to refuse, which knows the place.
+            Err(error) if error.code() == "E0201" => {}
+            _ => {
+                capture.push(&text);
+                return Ok(());
+            }
+        }
+        match is_whole || !begins_a_scalar(&text) {
+            true => Err(Stop::Syntax("a value", at)),
+            false => Err(Stop::Cut),
+        }
+    }
+
+    /// Walks the members of an object. `member` is called in front of each value with its name, must step over
+    /// the value, and says what it did in [`Scanner::value`]'s terms.
+    pub(super) fn object(&mut self, capture: &mut Capture, member: &mut Member<'_, R>) -> Result<(), Stop> {
+        self.enter(b'{', "`{`", capture)?;
+        if self.must()? == b'}' {
+            return self.enter(b'}', "`}`", capture);
+        }
+        loop {
+            if self.must()? != b'"' {
+                return self.syntax("a name in quotes");
+            }
+            let mut name = Capture::new();
+            let start = self.offset();
+            if self.value(&mut name, 0)?.is_some() {
+                return Err(Stop::Syntax("a name of a size that can be kept", start));
+            }
+            capture.push(&name.text);
+            self.must()?;
+            self.enter(b':', "`:`", capture)?;
+            self.must()?;
+            member(self, capture, &name.text)?;
+            match self.must()? {
+                b',' => self.enter(b',', "`,`", capture)?,
+                _ => return self.enter(b'}', "`,` or `}`", capture),
+            }
+        }
+    }
+
+    /// Walks the items of an array. `item` must step over each.
+    pub(super) fn array(
+        &mut self,
+        item: &mut dyn FnMut(&mut Scanner<R>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut none = Capture::nothing();
+        self.enter(b'[', "`[`", &mut none)?;
+        if self.must()? == b']' {
+            return self.enter(b']', "`]`", &mut none);
+        }
+        loop {
+            self.must()?;
+            item(self)?;
+            match self.must()? {
+                b',' => self.enter(b',', "`,`", &mut none)?,
+                _ => return self.enter(b']', "`,` or `]`", &mut none),
+            }
+        }
+    }
+
+    fn enter(&mut self, byte: u8, expected: &'static str, capture: &mut Capture) -> Result<(), Stop> {
+        if self.peek()? != Some(byte) {
+            return self.syntax(expected);
+        }
+        capture.push(&[byte]);
+        self.at += 1;
+        Ok(())
+    }
+}
+
+/// Tells whether more text could make this a number or a word.
+fn begins_a_scalar(text: &[u8]) -> bool {
+    let words = [&b"true"[..], b"false", b"null", b"NaN", b"Infinity", b"-Infinity"];
+    let is_number = text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    !text.is_empty() && (is_number || words.iter().any(|word| word.starts_with(text)))
+}
+
+/// Where in a text, array or object the scanner stands.
+#[derive(Default)]
+struct Walk {
+    depth: usize,
+    deepest: usize,
+    in_string: bool,
+    escaped: bool,
+    done: bool,
+}
+
+impl Walk {
+    /// Takes bytes up to the end of the value or of the chunk and returns how many. Fails at a byte that cannot
+    /// stand in a string: there the quotes are out of step, and all that follows would be misread.
+    fn step(&mut self, chunk: &[u8], outside: usize) -> Result<usize, usize> {
+        for (at, &byte) in chunk.iter().enumerate() {
+            if self.in_string {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_string = false,
+                    0..0x20 => return Err(at),
+                    _ => continue,
+                }
+            } else {
+                match byte {
+                    b'"' => self.in_string = true,
+                    b'{' | b'[' => {
+                        self.depth += 1;
+                        self.deepest = self.deepest.max(self.depth);
+                    }
+                    b'}' | b']' => self.depth -= 1,
+                    _ => continue,
+                }
+            }
+            if self.depth == outside && !self.in_string {
+                self.done = true;
+                return Ok(at + 1);
+            }
+        }
+        Ok(chunk.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Hands out one byte at a time, so that every place is the edge of a buffer.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.0.len().min(buffer.len()).min(1);
+            buffer[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    fn cut<R: Read>(input: R) -> Result<Vec<String>, Stop> {
+        let mut scanner = Scanner::new(input)?;
+        let mut found = Vec::new();
+        while scanner.next()?.is_some() {
+            let mut capture = Capture::new();
+            scanner.value(&mut capture, 0)?;
+            found.push(String::from_utf8(capture.text).unwrap());
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn values_are_cut_where_they_end() {
+        let text = "\u{feff} {\"a\":[1,\"]}\\\"\"]} [] \"x y\"12 true\n{}";
+        let expected = ["{\"a\":[1,\"]}\\\"\"]}", "[]", "\"x y\"", "12", "true", "{}"];
+        assert_eq!(cut(text.as_bytes()).unwrap(), expected);
+        assert_eq!(cut(Slow(text.as_bytes())).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_value_stops() {
+        assert!(matches!(cut(&b"{\"a\":1"[..]), Err(Stop::Cut)));
+        assert!(matches!(cut(&b"\"abc"[..]), Err(Stop::Cut)));
+        assert!(matches!(cut(&b"tru"[..]), Err(Stop::Cut)));
+        assert!(matches!(cut(&b"{} garbage {}"[..]), Err(Stop::Syntax("a value", 3))));
+        assert!(matches!(cut(&b"]"[..]), Err(Stop::Syntax("a value", 0))));
+        // A line that was cut inside a text must not swallow the lines that follow.
+        assert!(matches!(
+            cut(&b"{\"a\":\"b\n{\"a\":\"c\"}"[..]),
+            Err(Stop::Syntax("the end of the string", 7))
+        ));
+    }
+
+    #[test]
+    fn what_is_too_deep_is_left_out_and_what_follows_is_not() {
+        let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        let text = format!("{} {} 7", deep(DEPTH_MAX), deep(DEPTH_MAX + 1));
+        let mut scanner = Scanner::new(text.as_bytes()).unwrap();
+        let mut next = || {
+            scanner.next().unwrap();
+            let mut capture = Capture::new();
+            let left_out = scanner.value(&mut capture, 0).unwrap();
+            (left_out, capture.text.len())
+        };
+        assert_eq!(next(), (None, 2 * DEPTH_MAX));
+        assert_eq!(next(), (Some(LeftOut::TooDeep), 4));
+        assert_eq!(next(), (None, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_scanned_alike_in_any_pieces(data in proptest::collection::vec(
+            prop_oneof![Just(b'{'), Just(b'}'), Just(b'['), Just(b']'), Just(b'"'), Just(b'\\'), Just(b','),
+                Just(b':'), Just(b'1'), Just(b' '), any::<u8>()], 0..60))
+        {
+            let show = |result: Result<Vec<String>, Stop>| format!("{result:?}");
+            let strict = std::str::from_utf8(&data).is_ok();
+            if strict {
+                prop_assert_eq!(show(cut(&data[..])), show(cut(Slow(&data))));
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Calls and results, whatever the source does with them.
+
+use dendrer_object::Value;
+
+use crate::{chat, import, shown};
+
+fn call(ids: &[(&str, &str)]) -> String {
+    let calls: Vec<String> = ids
+        .iter()
+        .map(|(id, tool)| format!(r#"{{"id":"{id}","function":{{"name":"{tool}","arguments":"{{}}"}}}}"#))
+        .collect();
+    format!(r#"{{"role":"assistant","content":null,"tool_calls":[{}]}}"#, calls.join(","))
+}
+
+fn result(id: &str, tool: &str) -> String {
+    let id = if id.is_empty() { String::new() } else { format!(r#""tool_call_id":"{id}","#) };
+    let tool = if tool.is_empty() { String::new() } else { format!(r#""name":"{tool}","#) };
+    format!(r#"{{"role":"tool",{id}{tool}"content":"x"}}"#)
+}
+
+/// For each tick: the request it answers and the kinds of its notes.
+fn check(messages: &[String], expected: &[&str]) {
+    let source = format!("[{}]", messages.join(","));
+    let (_, records) = import(source.as_bytes(), chat()).unwrap();
+    let found: Vec<String> = (1..records.len())
+        .map(|tick| {
+            let value = shown(&records, tick);
+            let cause = value.get("caused_by").map(|tick| format!("<-{tick}")).unwrap_or_default();
+            let notes = value.get("anomalies").and_then(Value::as_array);
+            let kinds = notes.into_iter().flat_map(|notes| notes.iter());
+            let kinds: Vec<&str> = kinds.map(|note| note.get("kind").unwrap().as_str().unwrap()).collect();
+            format!("{cause}{}", kinds.join(","))
+        })
+        .collect();
+    assert_eq!(found, expected, "{source}");
+}
+
+#[test]
+fn results_find_their_calls_in_any_order() {
+    check(&[call(&[("a", "t"), ("b", "u")]), result("b", ""), result("a", "")], &["", "<-1", "<-1"]);
+    check(
+        &[call(&[("a", "t")]), call(&[("b", "t")]), result("b", "t"), result("a", "t")],
+        &["", "", "<-2", "<-1"],
+    );
+    // Without ids, by name and then by order.
+    check(
+        &[call(&[("a", "t")]), call(&[("b", "u")]), result("", "u"), result("", "")],
+        &["", "", "<-2", "<-1"],
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_marked() {
+    check(&[result("a", ""), call(&[("a", "t")])], &["result_without_call", "call_without_result"]);
+    check(&[call(&[("a", "t")]), result("b", "t")], &["call_without_result", "result_without_call"]);
+    check(&[call(&[("a", "t")]), result("a", "t"), result("a", "t")], &["", "<-1", "result_without_call"]);
+    check(
+        &[call(&[("a", "t"), ("b", "t"), ("c", "t")]), result("b", "")],
+        &["call_without_result,call_without_result", "<-1"],
+    );
+}
+
+#[test]
+fn an_id_that_repeats_is_answered_oldest_first_and_by_name() {
+    check(
+        &[call(&[("a", "t")]), call(&[("a", "t")]), result("a", ""), result("a", "")],
+        &["", "call_id_repeated", "<-1", "<-2"],
+    );
+    check(
+        &[call(&[("a", "t"), ("a", "u")]), result("a", "u"), result("a", "t")],
+        &["call_id_repeated", "<-1", "<-1"],
+    );
+    // An id that was answered is free again.
+    check(
+        &[call(&[("a", "t")]), result("a", ""), call(&[("a", "t")]), result("a", "")],
+        &["", "<-1", "", "<-3"],
+    );
+}
+
+#[test]
+fn odd_calls_lose_nothing() {
+    let source = r#"[{"role":"assistant","tool_calls":[5,{"id":"","index":0,"type":"custom","function":{"name":"t","arguments":"[1,","strict":true}},{"name":"u","args":null},{"function":{}}]}]"#;
+    let (_, records) = import(source.as_bytes(), chat()).unwrap();
+    let calls = shown(&records, 1).get("action").unwrap().get("calls").unwrap().to_string();
+    assert_eq!(
+        calls,
+        r#"[{"extra":5},{"extra":{"function":{"strict":true},"id":"","index":0,"type":"custom"},"params":"[1,","params_are_text":true,"tool":"t"},{"params":null,"tool":"u"},{}]"#
+    );
+}
