@@ -86,13 +86,13 @@ of several answers the worst one counts: 4, then 7, then 6; each error's own cod
 }
 
 #[test]
-fn the_first_screen_names_four_commands_and_the_demo_first() {
+fn the_first_screen_names_few_commands_and_the_demo_first() {
     let place = Place::new();
     let screen = place.ok(&[]);
     assert!(screen.lines().count() <= 12, "{screen}");
     let commands: Vec<&str> =
         screen.lines().filter_map(|line| line.strip_prefix("  dendrer ")?.split(' ').next()).collect();
-    assert_eq!(commands, ["demo", "init", "commit", "help"]);
+    assert_eq!(commands, ["demo", "init", "commit", "import", "help"]);
     let ran = place.run(&["log"]);
     assert_eq!(ran.code, 3);
     assert!(ran.stderr.starts_with("error[E0103]: no store in "), "{}", ran.stderr);
