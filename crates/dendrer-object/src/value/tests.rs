@@ -79,6 +79,7 @@ proptest! {
     #[test]
     fn the_digest_is_the_one_of_the_definition(value in small_value()) {
         prop_assert_eq!(value.digest(), slow_digest(&value));
+        prop_assert_eq!(value.size(), value.to_string().len() as u64);
     }
 
     #[test]
@@ -99,6 +100,7 @@ proptest! {
                 }
             }
             prop_assert_eq!(object.len(), model.len());
+            prop_assert_eq!(object.size(), Value::Object(object.clone()).to_string().len() as u64);
         }
         let fresh = Value::record(model.iter().map(|(k, v)| (k.as_str(), Value::from(i64::from(*v)))));
         prop_assert_eq!(&Value::Object(object.clone()), &fresh);
@@ -139,6 +141,7 @@ proptest! {
             prop_assert_eq!(array.get(index), Some(value));
         }
         prop_assert_eq!(array.get(model.len()), None);
+        prop_assert_eq!(array.size(), Value::Array(array.clone()).to_string().len() as u64);
         prop_assert_eq!(array.digest(), Array::from(model).digest());
     }
 
