@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use dendrer_object::{Digest, Value, tag};
 
+use super::check::{Known, Reads};
 use super::error::Span;
 
 #[derive(Debug)]
@@ -41,9 +42,13 @@ pub(super) enum Kind {
     /// Conditions with what they choose, then what is left.
     Choose(Vec<(Node, Node)>, Box<Node>),
     Call(Function, Vec<Node>),
+    /// A definition of the scope with its arguments.
+    Invoke(Arc<Definition>, Vec<Node>),
     /// The second field is the whole list where every part of it is a literal.
     List(Vec<Node>, Option<Value>),
     Map(Vec<(Node, Node)>, Option<Value>),
+    /// Stands where an error was found and reading went on. Never evaluated.
+    Unknown,
 }
 
 #[derive(Debug)]
@@ -58,7 +63,19 @@ pub(super) enum Base {
     /// `state.counters`, which the environment serves.
     Counters,
     Root(Arc<str>),
+    /// A variable of the text: how many are bound outside it in the same text, and its name.
+    Local(usize, Arc<str>),
     Node(Box<Node>),
+}
+
+/// A named expression of a scope. Its parameters are the outermost variables of its tree.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) name: Arc<str>,
+    pub(super) parameters: Vec<Arc<str>>,
+    pub(super) tree: Node,
+    pub(super) known: Known,
+    pub(super) reads: Reads,
 }
 
 #[derive(Debug)]
@@ -207,12 +224,13 @@ impl Node {
     /// Calls `visit` with each child.
     pub(super) fn children<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match &self.kind {
-            Kind::Literal(_) | Kind::Int(_) | Kind::Double(_) | Kind::Constant(..) => {}
+            Kind::Literal(_) | Kind::Int(_) | Kind::Double(_) | Kind::Constant(..) | Kind::Unknown => {}
             Kind::Path(path) | Kind::Has(path) => path.children(visit),
             Kind::Not(inner) | Kind::Negate(inner) => visit(inner),
-            Kind::And(parts) | Kind::Or(parts) | Kind::Call(_, parts) | Kind::List(parts, _) => {
+            Kind::And(parts) | Kind::Or(parts) | Kind::List(parts, _) => {
                 parts.iter().for_each(visit);
             }
+            Kind::Call(_, arguments) | Kind::Invoke(_, arguments) => arguments.iter().for_each(visit),
             Kind::Compare(_, pair) | Kind::In(pair) => pair.iter().for_each(visit),
             Kind::Chain(first, rest) => {
                 visit(first);

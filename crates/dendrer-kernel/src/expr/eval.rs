@@ -11,12 +11,14 @@ use std::cmp::Ordering;
 use dendrer_object::number::SAFE_INTEGER_MAX;
 use dendrer_object::{Array, Digest, Object, Value, tag};
 
-use super::ast::{Base, Comparison, Function, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{Base, Comparison, Definition, Function, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{EvalError, Span, Uncertain, shown};
 use super::number::{self, Num, Trouble};
 use super::{Budget, Env, names, print};
+use crate::counters;
 
 /// A value on the way.
+#[derive(Clone)]
 pub(super) enum Val<'a> {
     Ref(&'a Value),
     Owned(Value),
@@ -130,6 +132,10 @@ fn is_withheld(tag: &str) -> bool {
 pub(super) struct Machine<'a, 'b> {
     pub(super) env: Env<'a>,
     pub(super) budget: &'b mut Budget,
+    /// The variables of the text, and before them those of whoever called it.
+    locals: Vec<Val<'a>>,
+    /// Where the variables of the text begin.
+    frame: usize,
 }
 
 /// What bytes of text cost: one step for every 16.
@@ -164,7 +170,11 @@ fn trouble(trouble: Trouble, operands: &[&Node]) -> EvalError {
     uncertain(span, path, trouble.message().to_owned(), trouble.hint().map(str::to_owned))
 }
 
-impl<'a> Machine<'a, '_> {
+impl<'a, 'b> Machine<'a, 'b> {
+    pub(super) fn new(env: &Env<'a>, budget: &'b mut Budget) -> Machine<'a, 'b> {
+        Machine { env: *env, budget, locals: Vec::new(), frame: 0 }
+    }
+
     pub(super) fn eval(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
         if let Kind::Path(path) = &node.kind {
             return self.path(path, node.span);
@@ -182,6 +192,7 @@ impl<'a> Machine<'a, '_> {
             Kind::Chain(first, rest) => self.chain(first, rest)?,
             Kind::Choose(cases, last) => return self.choose(cases, last),
             Kind::Call(function, arguments) => self.call(*function, arguments)?,
+            Kind::Invoke(definition, arguments) => self.invoke(definition, arguments)?,
             Kind::List(_, Some(whole)) | Kind::Map(_, Some(whole)) => Val::Ref(whole),
             Kind::List(items, None) => {
                 let items: Result<Vec<Value>, EvalError> =
@@ -189,6 +200,7 @@ impl<'a> Machine<'a, '_> {
                 Val::Owned(Value::array(items?))
             }
             Kind::Map(entries, None) => self.map(entries)?,
+            Kind::Unknown => unreachable!("a text with an error is never evaluated"),
             Kind::Has(_) | Kind::Not(_) | Kind::And(_) | Kind::Or(_) | Kind::Compare(..) | Kind::In(_) => {
                 unreachable!("decided just above")
             }
@@ -401,6 +413,19 @@ impl<'a> Machine<'a, '_> {
         Ok(left)
     }
 
+    /// Evaluates the arguments here and the definition where it sees nothing but them.
+    fn invoke(&mut self, definition: &'a Definition, arguments: &'a [Node]) -> Result<Val<'a>, EvalError> {
+        let arguments =
+            arguments.iter().map(|node| self.eval(node)).collect::<Result<Vec<Val<'a>>, EvalError>>()?;
+        let outer = self.frame;
+        self.frame = self.locals.len();
+        self.locals.extend(arguments);
+        let result = self.eval(&definition.tree);
+        self.locals.truncate(self.frame);
+        self.frame = outer;
+        result
+    }
+
     fn call(&mut self, function: Function, arguments: &'a [Node]) -> Result<Val<'a>, EvalError> {
         let first = self.eval(&arguments[0])?;
         let second = arguments.get(1).map(|node| self.eval(node)).transpose()?;
@@ -486,6 +511,7 @@ impl<'a> Machine<'a, '_> {
         self.budget.spend(1 + path.steps.len() as u64)?;
         let base = match &path.base {
             Base::Node(node) => self.eval(node)?,
+            Base::Local(slot, _) => self.locals[self.frame + slot].clone(),
             _ => Val::Ref(self.root(path, span)?),
         };
         let found = match &base {
@@ -494,6 +520,7 @@ impl<'a> Machine<'a, '_> {
                 None => self.walk(value, path, span)?,
             }),
             Val::Owned(value) => Val::Owned(self.walk(value, path, span)?.clone()),
+            Val::Bool(_) | Val::Num(_) if path.steps.is_empty() => base,
             Val::Bool(_) | Val::Num(_) => return Err(no_members(path, 0, &base.view())),
         };
         if let Val::Ref(Value::Object(object)) | Val::Owned(Value::Object(object)) = &found
@@ -514,7 +541,7 @@ impl<'a> Machine<'a, '_> {
             Base::Root(name) => {
                 self.env.others.iter().find(|(known, _)| **known == **name).map(|(_, value)| *value)
             }
-            Base::Node(_) => unreachable!("asked of names only"),
+            Base::Local(..) | Base::Node(_) => unreachable!("asked of names only"),
         };
         found.ok_or_else(|| {
             let name = place(path, 0, &[]);
@@ -545,6 +572,7 @@ impl<'a> Machine<'a, '_> {
         };
         let base = match &path.base {
             Base::Node(node) => self.eval(node)?,
+            Base::Local(slot, _) => self.locals[self.frame + slot].clone(),
             _ => Val::Ref(self.root(path, span)?),
         };
         let mut value = match &base {
@@ -668,7 +696,7 @@ fn place(path: &Path, count: usize, computed: &[Val<'_>]) -> String {
     let mut text = match &path.base {
         Base::State => "state".to_owned(),
         Base::Counters => "state.counters".to_owned(),
-        Base::Root(name) => name.to_string(),
+        Base::Root(name) | Base::Local(_, name) => name.to_string(),
         Base::Node(node) => print::print(node),
     };
     let mut computed = computed.iter();
@@ -690,11 +718,11 @@ fn missing(path: &Path, index: usize, computed: &[Val<'_>], span: Span) -> EvalE
     let text = place(path, index + 1, computed);
     let container = place(path, index, computed);
     let hint = match (&path.base, &path.steps[index]) {
-        (Base::State, Step { kind: StepKind::Key(key), .. }) if names::COUNTERS.contains(&&*key.name) => {
+        (Base::State, Step { kind: StepKind::Key(key), .. }) if counters::NAMES.contains(&&*key.name) => {
             format!("did you mean state.counters.{}", key.name)
         }
         (Base::Counters, Step { kind: StepKind::Key(key), .. }) if index == 0 => {
-            match names::nearest(&key.name, names::COUNTERS) {
+            match names::nearest(&key.name, counters::NAMES.iter().copied()) {
                 Some(near) => format!("did you mean state.counters.{near}"),
                 None => format!("guard it: has({text}) && ..."),
             }

@@ -105,6 +105,14 @@ fn write(node: &Node, wanted: Level, out: &mut String) {
             write(last, Level::Or, out);
         }
         Kind::Call(function, arguments) => push_call(*function, arguments, out),
+        Kind::Invoke(definition, arguments) => {
+            out.push_str(&definition.name);
+            if !definition.parameters.is_empty() {
+                out.push('(');
+                push_joined(arguments, ", ", Level::Choice, out);
+                out.push(')');
+            }
+        }
         Kind::List(items, _) => {
             out.push('[');
             push_joined(items, ", ", Level::Choice, out);
@@ -120,6 +128,7 @@ fn write(node: &Node, wanted: Level, out: &mut String) {
             }
             out.push('}');
         }
+        Kind::Unknown => out.push('?'),
     }
 }
 
@@ -167,7 +176,7 @@ fn push_path(path: &Path, out: &mut String) {
     match &path.base {
         Base::State => out.push_str("state"),
         Base::Counters => out.push_str("state.counters"),
-        Base::Root(name) => out.push_str(name),
+        Base::Root(name) | Base::Local(_, name) => out.push_str(name),
         Base::Node(node) => write(node, Level::Member, out),
     }
     for step in &path.steps {
@@ -185,6 +194,13 @@ fn push_path(path: &Path, out: &mut String) {
             }
         }
     }
+}
+
+/// Writes a double as a literal.
+pub(super) fn double(value: f64) -> String {
+    let mut text = String::new();
+    push_double(value, &mut text);
+    text
 }
 
 fn push_double(value: f64, out: &mut String) {
