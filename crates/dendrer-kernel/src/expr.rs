@@ -35,10 +35,13 @@ mod ast;
 mod check;
 mod error;
 mod eval;
+mod functions;
 mod lex;
+mod library;
 mod names;
 mod number;
 mod parse;
+mod pattern;
 mod print;
 #[cfg(test)]
 mod tests;
@@ -130,7 +133,7 @@ impl Expr {
     /// Returns the value over an environment.
     pub fn evaluate(&self, env: &Env<'_>, budget: &mut Budget) -> Result<Value, EvalError> {
         let mut machine = eval::Machine::new(env, budget);
-        machine.eval(&self.0.tree).map(eval::Val::into_value)
+        machine.result(&self.0.tree)
     }
 
     /// Tells whether it is true over an environment.

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use dendrer_object::number::round_half_even;
 use dendrer_object::{Pointer, Value, tag};
 
-use super::ast::{Base, Comparison, Function, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{Base, Comparison, Comprehension, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{DIVISION, ExprError, Span, TYPE};
+use super::functions::{Function, Macro};
 use super::{Scope, print};
 
 /// What is known of a value before there is a state.
@@ -177,6 +178,15 @@ impl<'s> Checker<'s> {
             Kind::Chain(first, rest) => self.chain(first, rest),
             Kind::Choose(cases, last) => self.choice(cases, last),
             Kind::Call(function, arguments) => self.call(*function, arguments, node.span),
+            Kind::Matches(pair, _) => {
+                let text = self.check(&pair[0]);
+                if !text.found.may_be(&[Type::String]) {
+                    return self.fail(mismatch(node.span, Function::Matches.name(), &[text.found]));
+                }
+                Known { found: Type::Bool, place: None, ..text }
+            }
+            Kind::Bind(_, pair) => self.bind(pair),
+            Kind::Comprehend(comprehension) => self.comprehension(comprehension, node.span),
             Kind::Invoke(definition, arguments) => {
                 for argument in arguments {
                     self.check(argument);
@@ -355,28 +365,118 @@ impl<'s> Checker<'s> {
         let known: Vec<Known> = arguments.iter().map(|argument| self.check(argument)).collect();
         let data = known.iter().any(|argument| argument.data);
         let found: Vec<Type> = known.iter().map(|argument| argument.found).collect();
-        let wanted: &[Type] = match function {
-            Function::Size => &[Type::String, Type::List, Type::Map],
-            Function::Double | Function::Int => &[Type::Int, Type::Double, Type::Number, Type::String],
-            Function::Div => &[Type::Int, Type::Number],
-            Function::StartsWith | Function::EndsWith | Function::Contains => &[Type::String],
+        let fits = |(index, found): (usize, &Type)| {
+            let takes = function.takes(index);
+            takes.is_empty() || found.may_be(takes)
         };
-        if !found.iter().all(|found| found.may_be(wanted)) {
+        if !found.iter().enumerate().all(fits) {
             let error = mismatch(span, function.name(), &found);
             return self.fail(match function {
                 Function::Div if found.contains(&Type::Double) => error.hint("doubles are divided by /"),
                 Function::Contains => error.hint("membership in a list is written a in b"),
-                _ => error,
+                Function::String => error.hint("canon(a) writes any value as text"),
+                _ => error.hint(format!("write {}", function.form())),
             });
         }
-        let found = match function {
-            Function::Size | Function::Int => Type::Int,
-            Function::Double => Type::Double,
+        let result = match function {
             Function::Div if found == [Type::Int, Type::Int] => Type::Int,
-            Function::Div => Type::Number,
-            Function::StartsWith | Function::EndsWith | Function::Contains => Type::Bool,
+            Function::Abs | Function::Round if found[0] != Type::Any => found[0],
+            Function::Slice => found[0],
+            Function::Min | Function::Max => match extreme(&found) {
+                Some(result) => result,
+                None => return self.fail(mismatch(span, function.name(), &found)),
+            },
+            _ => function.gives(),
         };
-        Known { found, data, place: None }
+        // What only chooses among the members of a list leaves them where they stand.
+        let place = match function {
+            Function::Values | Function::Sort | Function::Distinct | Function::Slice => {
+                known[0].place.clone()
+            }
+            Function::Min | Function::Max if known.len() == 1 => known[0].member(Token::Any).place,
+            _ => None,
+        };
+        Known { found: result, data, place }
+    }
+
+    fn bind(&mut self, pair: &[Node; 2]) -> Known {
+        let value = self.check(&pair[0]);
+        self.locals.push(value);
+        let known = self.check(&pair[1]);
+        self.locals.pop();
+        known
+    }
+
+    fn comprehension(&mut self, comprehension: &Comprehension, span: Span) -> Known {
+        let Comprehension { kind, variables, range, filter, body } = comprehension;
+        let over = self.check(range);
+        if !over.found.may_be(&[Type::List, Type::Map]) {
+            self.fail(mismatch(range.span, kind.name(variables.len()), &[over.found]));
+        }
+        if *kind == Macro::TransformMap && over.found == Type::List {
+            let error = ExprError::unsupported(span, "a map key other than a string");
+            self.fail(error.hint("write a.transformMapEntry(i, x, {key: value})"));
+        }
+        let outside = self.locals.len();
+        self.locals.extend(members(&over, range, variables.len()));
+        let mut data = over.data;
+        if let Some(filter) = filter {
+            data |= self.bools(std::slice::from_ref(filter), kind.name(variables.len())).data;
+        }
+        let inner = if kind.is_test() || *kind == Macro::Filter {
+            self.bools(std::slice::from_ref(body), kind.name(variables.len()))
+        } else {
+            self.check(body)
+        };
+        self.locals.truncate(outside);
+        if *kind == Macro::TransformMapEntry && !inner.found.may_be(&[Type::Map]) {
+            self.fail(
+                mismatch(body.span, kind.name(2), &[inner.found]).hint(format!("write {}", kind.form())),
+            );
+        }
+        data |= inner.data;
+        match kind {
+            Macro::All | Macro::Exists | Macro::ExistsOne => Known { found: Type::Bool, data, place: None },
+            Macro::Filter if over.found != Type::Map => Known { found: Type::List, data, place: over.place },
+            Macro::Filter | Macro::Map | Macro::TransformList => {
+                Known { found: Type::List, data, place: None }
+            }
+            Macro::TransformMap | Macro::TransformMapEntry => Known { found: Type::Map, data, place: None },
+        }
+    }
+}
+
+/// What the variables of a comprehension are known to be.
+fn members(over: &Known, range: &Node, count: usize) -> Vec<Known> {
+    let mut member = over.member(Token::Any);
+    let mut key = Known { found: Type::Any, data: over.data, place: None };
+    match over.found {
+        Type::List => key.found = Type::Int,
+        Type::Map => key.found = Type::String,
+        _ => {}
+    }
+    if let Kind::List(items, Some(_)) = &range.kind
+        && items.iter().all(|item| matches!(item.kind, Kind::Int(_)))
+        && !items.is_empty()
+    {
+        member.found = Type::Int;
+    }
+    match count {
+        1 if over.found == Type::Map => vec![key],
+        1 => vec![member],
+        _ => vec![key, member],
+    }
+}
+
+/// What `min` and `max` give; `None` where values cannot be ordered.
+fn extreme(found: &[Type]) -> Option<Type> {
+    match found {
+        [one] => one.may_be(&[Type::List]).then_some(Type::Any),
+        _ => {
+            let ordered = |found: &Type| found.is_number() || found.may_be(&[Type::String]);
+            let fits = found.iter().all(|a| ordered(a) && found.iter().all(|b| a.may_match(*b)));
+            fits.then(|| found.iter().copied().reduce(Type::or).unwrap_or(Type::Any))
+        }
     }
 }
 

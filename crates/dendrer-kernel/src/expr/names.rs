@@ -34,21 +34,9 @@ pub(super) const KEYWORDS: [&str; 4] = ["false", "in", "null", "true"];
 /// Words the language adds to CEL; after a dot they are names.
 pub(super) const OPERATOR_WORDS: [&str; 3] = ["and", "not", "or"];
 
-const MACROS: [&str; 10] = [
-    "all",
-    "exists",
-    "existsOne",
-    "exists_one",
-    "filter",
-    "map",
-    "optFlatMap",
-    "optMap",
-    "transformList",
-    "transformMap",
-];
+const MACROS: [&str; 2] = ["optFlatMap", "optMap"];
 
-const FUNCTIONS: [&str; 60] = [
-    "bool",
+const FUNCTIONS: [&str; 57] = [
     "bytes",
     "charAt",
     "cidr",
@@ -83,7 +71,6 @@ const FUNCTIONS: [&str; 60] = [
     "lastIndexOf",
     "lowerAscii",
     "masked",
-    "matches",
     "or",
     "orValue",
     "prefixLength",
@@ -91,7 +78,6 @@ const FUNCTIONS: [&str; 60] = [
     "replace",
     "reverse",
     "split",
-    "string",
     "substring",
     "timestamp",
     "trim",

@@ -8,9 +8,13 @@ use std::sync::Arc;
 
 use dendrer_object::{Object, Value};
 
-use super::ast::{Base, Comparison, Definition, Function, Key, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{
+    Base, Comparison, Comprehension, Definition, Key, Kind, Node, Operator, Path, Step, StepKind,
+};
 use super::error::{ExprError, LIMIT, NAME, SYNTAX, Span, TYPE, UNSUPPORTED, shown};
+use super::functions::{Function, Macro};
 use super::lex::{self, Kind as Lexeme, Token};
+use super::pattern::{Pattern, PatternError};
 use super::{DEPTH_MAX, NODES_MAX, Scope, names};
 use crate::counters;
 
@@ -421,6 +425,9 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn method(&mut self, receiver: Node, name: &str, at: Span, start: Span) -> Result<Node, ExprError> {
+        if let Some(kind) = Macro::named(name) {
+            return self.comprehension(kind, receiver, start);
+        }
         let Some(function) = Function::ALL.into_iter().find(|f| f.is_method() && f.name() == name) else {
             let error = unknown_function(name, at, Function::is_method);
             return self.skip_call(error);
@@ -428,6 +435,101 @@ impl<'t> Parser<'t, '_> {
         let mut arguments = vec![receiver];
         let end = self.arguments(&mut arguments)?;
         self.call(function, arguments, start.to(end))
+    }
+
+    /// Reads what stands behind the name of a macro.
+    fn comprehension(&mut self, kind: Macro, range: Node, start: Span) -> Result<Node, ExprError> {
+        let open = self.expect("(")?;
+        let misformed = |error: ExprError| error.hint(format!("write {}", kind.form()));
+        let outside = self.locals.len();
+        let mut variables = vec![self.variable(open).map_err(misformed)?];
+        self.expect(",").map_err(misformed)?;
+        let is_pair = matches!(
+            (self.peek(), self.tokens.get(self.at + 1).map(|token| &token.kind)),
+            (Lexeme::Name(_), Some(Lexeme::Symbol(",")))
+        );
+        if kind.is_transform() || (kind.is_test() && is_pair) {
+            variables.push(self.variable(open).map_err(misformed)?);
+            self.expect(",").map_err(misformed)?;
+        }
+        if let [one, other] = &variables[..]
+            && one == other
+        {
+            return Err(ExprError::new(NAME, open, format!("the variable `{}` stands twice", shown(one))));
+        }
+        self.locals.extend(variables.iter().cloned());
+        let mut body = self.expression()?;
+        let mut filter = None;
+        if kind.takes_filter() && self.eat(",") {
+            filter = Some(body);
+            body = self.expression()?;
+        }
+        self.locals.truncate(outside);
+        let end = self.expect(")").map_err(misformed)?;
+        let comprehension = Comprehension { kind, variables, range, filter, body };
+        self.build(Kind::Comprehend(Box::new(comprehension)), start.to(end))
+    }
+
+    /// Reads the name of a variable.
+    fn variable(&mut self, before: Span) -> Result<Arc<str>, ExprError> {
+        match *self.peek() {
+            Lexeme::Name(name) if names::is_name(name) && name != "cel" => {
+                self.advance();
+                Ok(name.into())
+            }
+            Lexeme::Name("cel") => Err(ExprError::unsupported(self.span(), "the library `cel`")),
+            Lexeme::End => Err(ExprError::new(SYNTAX, before, "expected the name of a variable")),
+            _ => Err(self.unexpected("the name of a variable")),
+        }
+    }
+
+    /// Reads `.bind(x, value, body)` behind `cel`.
+    fn bind(&mut self, start: Span) -> Result<Node, ExprError> {
+        let misformed = |error: ExprError| error.hint("write cel.bind(x, value, expression)");
+        self.expect(".")?;
+        self.advance();
+        let open = self.expect("(")?;
+        let name = self.variable(open).map_err(misformed)?;
+        self.expect(",").map_err(misformed)?;
+        let value = self.expression()?;
+        self.expect(",").map_err(misformed)?;
+        self.locals.push(Arc::clone(&name));
+        let body = self.expression()?;
+        self.locals.pop();
+        let end = self.expect(")").map_err(misformed)?;
+        self.build(Kind::Bind(name, Box::new([value, body])), start.to(end))
+    }
+
+    fn is_bind(&self) -> bool {
+        let ahead = |at: usize| self.tokens.get(self.at + at).map(|token| &token.kind);
+        self.is(".")
+            && matches!(ahead(1), Some(Lexeme::Name("bind")))
+            && matches!(ahead(2), Some(Lexeme::Symbol("(")))
+    }
+
+    /// Compiles the pattern of `matches`.
+    fn pattern(&mut self, arguments: Vec<Node>, span: Span) -> Result<Node, ExprError> {
+        let pair: Box<[Node; 2]> = match <[Node; 2]>::try_from(arguments) {
+            Ok(pair) => Box::new(pair),
+            Err(_) => return self.build(Kind::Unknown, span),
+        };
+        let at = pair[1].span;
+        let text = match &pair[1].kind {
+            Kind::Literal(Value::String(text)) | Kind::Constant(_, Value::String(text)) => text,
+            Kind::Unknown => return self.build(Kind::Unknown, span),
+            _ => {
+                let error = ExprError::unsupported(at, "a pattern that is not a literal or a constant");
+                return self.recover(error.hint("a pattern is checked before there is a state"));
+            }
+        };
+        match Pattern::new(text) {
+            Ok(pattern) => self.build(Kind::Matches(pair, pattern), span),
+            Err(PatternError::Syntax(why)) => {
+                self.recover(ExprError::new(SYNTAX, at, format!("this is no pattern: {why}")))
+            }
+            Err(PatternError::Limit(why)) => self.recover(ExprError::new(LIMIT, at, why)),
+            Err(PatternError::Unsupported(what)) => self.recover(ExprError::unsupported(at, what)),
+        }
     }
 
     /// Reads the arguments of a function that is not there, in which nothing else is then worth telling.
@@ -444,16 +546,15 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn call(&mut self, function: Function, arguments: Vec<Node>, span: Span) -> Result<Node, ExprError> {
-        if arguments.len() == function.arity() {
-            return self.build(Kind::Call(function, arguments), span);
+        if !function.takes_count(arguments.len()) {
+            let message = format!("`{}` has another number of arguments", function.name());
+            let error = ExprError::new(TYPE, span, message).hint(format!("write {}", function.form()));
+            return self.recover(error);
         }
-        let form = match (function.is_global(), function.arity()) {
-            (true, 1) => format!("{}(a)", function.name()),
-            (true, _) => format!("{}(a, b)", function.name()),
-            (false, _) => format!("a.{}(b)", function.name()),
-        };
-        let message = format!("`{}` has another number of arguments", function.name());
-        self.recover(ExprError::new(TYPE, span, message).hint(format!("write {form}")))
+        match function {
+            Function::Matches => self.pattern(arguments, span),
+            _ => self.build(Kind::Call(function, arguments), span),
+        }
     }
 
     /// Calls a definition of the scope.
@@ -546,13 +647,14 @@ impl<'t> Parser<'t, '_> {
                 format!("`{name}` is a word of the language, not a name"),
             ));
         }
-        if let Some(definition) = self.scope.definitions.get(name)
-            && (self.is("(") || !self.locals.iter().any(|local| **local == *name))
-        {
-            return self.invoke(definition, span);
-        }
         if self.is("(") {
-            return self.global(name, span);
+            return match self.scope.definitions.get(name) {
+                Some(definition) => self.invoke(definition, span),
+                None => self.global(name, span),
+            };
+        }
+        if name == "cel" && self.is_bind() {
+            return self.bind(span);
         }
         if let Some(slot) = self.locals.iter().rposition(|local| **local == *name) {
             let base = Base::Local(slot, Arc::clone(&self.locals[slot]));
@@ -564,6 +666,9 @@ impl<'t> Parser<'t, '_> {
         if let Some(root) = self.scope.roots.get(name) {
             return self
                 .build(Kind::Path(Path { base: Base::Root(Arc::clone(root)), steps: Vec::new() }), span);
+        }
+        if let Some(definition) = self.scope.definitions.get(name) {
+            return self.invoke(definition, span);
         }
         if let Some((name, value)) = self.scope.constants.get_key_value(name) {
             return self.build(Kind::Constant(Arc::clone(name), value.clone()), span);
@@ -788,14 +893,14 @@ fn unknown_function(name: &str, span: Span, fits: fn(Function) -> bool) -> ExprE
     }
     let error = ExprError::new(NAME, span, format!("there is no function `{}`", shown(name)));
     if let Some(function) = Function::ALL.into_iter().find(|f| f.name() == name) {
-        return match function.arity() {
-            _ if function.is_method() => error.hint(format!("write a.{name}(b)")),
-            1 => error.hint(format!("write {name}(a)")),
-            _ => error.hint(format!("write {name}(a, b)")),
-        };
+        return error.hint(format!("write {}", function.form()));
+    }
+    if let Some(found) = Macro::named(name) {
+        return error.hint(format!("write {}", found.form()));
     }
     let known = Function::ALL.into_iter().filter(|f| fits(*f)).map(Function::name);
-    match names::nearest(name, known.chain(fits(Function::Div).then_some("has"))) {
+    let others: Vec<&str> = if fits(Function::Div) { vec!["has"] } else { Macro::names().collect() };
+    match names::nearest(name, known.chain(others)) {
         Some(near) => error.hint(format!("did you mean {near}")),
         None => error,
     }

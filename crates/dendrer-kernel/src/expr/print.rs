@@ -5,7 +5,8 @@
 
 use dendrer_object::{Number, Value};
 
-use super::ast::{Base, Function, Kind, Node, Operator, Path, StepKind};
+use super::ast::{Base, Comprehension, Kind, Node, Operator, Path, StepKind};
+use super::functions::Function;
 use super::names;
 
 /// How tightly a node binds; a node stands in parentheses where something tighter is wanted.
@@ -105,6 +106,22 @@ fn write(node: &Node, wanted: Level, out: &mut String) {
             write(last, Level::Or, out);
         }
         Kind::Call(function, arguments) => push_call(*function, arguments, out),
+        Kind::Matches(pair, _) => {
+            write(&pair[0], Level::Member, out);
+            out.push_str(".matches(");
+            write(&pair[1], Level::Choice, out);
+            out.push(')');
+        }
+        Kind::Bind(name, pair) => {
+            out.push_str("cel.bind(");
+            out.push_str(name);
+            for part in pair.iter() {
+                out.push_str(", ");
+                write(part, Level::Choice, out);
+            }
+            out.push(')');
+        }
+        Kind::Comprehend(comprehension) => push_comprehension(comprehension, out),
         Kind::Invoke(definition, arguments) => {
             out.push_str(&definition.name);
             if !definition.parameters.is_empty() {
@@ -159,9 +176,27 @@ fn push_chain(node: &Node, first: &Node, rest: &[(Operator, Node)], out: &mut St
     }
 }
 
+fn push_comprehension(comprehension: &Comprehension, out: &mut String) {
+    let Comprehension { kind, variables, range, filter, body } = comprehension;
+    write(range, Level::Member, out);
+    out.push('.');
+    out.push_str(kind.name(variables.len()));
+    out.push('(');
+    for variable in variables {
+        out.push_str(variable);
+        out.push_str(", ");
+    }
+    if let Some(filter) = filter {
+        write(filter, Level::Choice, out);
+        out.push_str(", ");
+    }
+    write(body, Level::Choice, out);
+    out.push(')');
+}
+
 fn push_call(function: Function, arguments: &[Node], out: &mut String) {
     let mut arguments = arguments;
-    if !function.is_global() {
+    if function.prints_as_method() {
         write(&arguments[0], Level::Member, out);
         out.push('.');
         arguments = &arguments[1..];
