@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Cached, CachedSize, Value};
+use super::{Cached, CachedSize, Value, add_sizes};
 use crate::digest::Digest;
 
 const ARRAY_TAG: &[u8] = b"dendrer/state/array/v1\n";
@@ -161,11 +161,11 @@ impl Array {
     /// Returns how many bytes the canonical text has.
     pub fn size(&self) -> u64 {
         let items = match &self.0 {
-            Repr::Slice(slice) => slice.size.get(|| slice.items.iter().map(Value::size).sum()),
+            Repr::Slice(slice) => slice.size.get(|| add_sizes(slice.items.iter().map(Value::size))),
             Repr::Tree { root, .. } => node_size(root),
         };
         // Brackets, and a comma between items.
-        2 + items + self.len().saturating_sub(1) as u64
+        items.saturating_add(2 + self.len().saturating_sub(1) as u64)
     }
 
     /// Tells whether both are the same tree in memory, so that nothing below can differ.
@@ -240,9 +240,9 @@ fn push(node: &mut Arc<Node>, height: u32, index: usize, value: Value) {
 /// The bytes of the items below a node, without what stands between them.
 fn node_size(node: &Node) -> u64 {
     match node {
-        Node::Leaf { items, size, .. } => size.get(|| items.iter().map(Value::size).sum()),
+        Node::Leaf { items, size, .. } => size.get(|| add_sizes(items.iter().map(Value::size))),
         Node::Branch { children, size, .. } => {
-            size.get(|| children.iter().map(|child| node_size(child)).sum())
+            size.get(|| add_sizes(children.iter().map(|child| node_size(child))))
         }
     }
 }

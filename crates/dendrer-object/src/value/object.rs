@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::{Cached, CachedSize, LeafSalt, Value, compare_names};
+use super::{Cached, CachedSize, LeafSalt, Value, add_sizes, compare_names};
 use crate::digest::Digest;
 
 const EMPTY_TAG: &[u8] = b"dendrer/state/empty-object/v1\n";
@@ -200,11 +200,11 @@ impl Object {
     /// Returns how many bytes the canonical text has.
     pub fn size(&self) -> u64 {
         let members = match &self.0 {
-            Repr::Slice(slice) => slice.size.get(|| slice.entries.iter().map(entry_size).sum()),
+            Repr::Slice(slice) => slice.size.get(|| add_sizes(slice.entries.iter().map(entry_size))),
             Repr::Trie { root, .. } => root.as_deref().map_or(0, node_size),
         };
         // Braces, and a comma between members.
-        2 + members + self.len().saturating_sub(1) as u64
+        members.saturating_add(2 + self.len().saturating_sub(1) as u64)
     }
 
     /// Tells whether both are the same tree in memory, so that nothing below can differ.
@@ -367,7 +367,7 @@ fn empty_digest() -> Digest {
 fn entry_size(entry: &Entry) -> u64 {
     let mut name = Vec::with_capacity(entry.key.len() + 2);
     crate::json::write_string(&entry.key, &mut name);
-    name.len() as u64 + 1 + entry.value.size()
+    entry.value.size().saturating_add(name.len() as u64 + 1)
 }
 
 /// The bytes of the members below a node, without what stands between them.
@@ -375,7 +375,7 @@ fn node_size(node: &Node) -> u64 {
     match node {
         Node::Leaf { entry, .. } => entry_size(entry),
         Node::Branch { children, size, .. } => {
-            size.get(|| children.iter().map(|child| node_size(child)).sum())
+            size.get(|| add_sizes(children.iter().map(|child| node_size(child))))
         }
     }
 }

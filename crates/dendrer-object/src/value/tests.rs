@@ -194,3 +194,14 @@ fn changing_one_member_of_many_rehashes_a_path_and_not_the_object() {
     object.set("key-7", Value::from(8u64));
     assert_ne!(object.digest(), before);
 }
+
+#[test]
+fn the_size_of_what_shares_its_parts_is_known_without_walking_it() {
+    let mut value = Value::from("x");
+    for doubled in 1..=10u32 {
+        value = Value::array([value.clone(), value]);
+        assert_eq!(value.size(), value.to_string().len() as u64, "{doubled}");
+    }
+    (10..120).for_each(|_| value = Value::record([("a", value.clone()), ("b", value.clone())]));
+    assert_eq!(value.size(), u64::MAX);
+}
