@@ -11,6 +11,8 @@ mod import;
 mod init;
 mod log;
 mod man;
+mod pack;
+mod reduce;
 mod replay;
 mod runs;
 mod schema;
@@ -46,6 +48,8 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Replay(args) => replay::run(global, args, out),
         Verb::Bisect(args) => bisect::run(global, args, out),
         Verb::Export(args) => export::run(global, args, out),
+        Verb::Pack(verb) => pack::run(global, verb, out),
+        Verb::Reduce(args) => reduce::run(global, args, out),
         Verb::Explain(args) => explain::run(args, out),
         Verb::Schema(args) => schema::run(args, out),
         Verb::Version => version::run(out),

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use dendrer::kernel::reduce::DeltaReducer;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::verify::replay_with;
 use dendrer_object::Value;
@@ -27,7 +26,8 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     // What is printed tick by tick shows by itself how far it has come.
     let progress =
         (args.print == PrintChoice::None).then(|| Progress::start(global, "replay", "ticks", Some(to)));
-    let result = replay_with(&trace, to, &DeltaReducer, args.twice, &mut |head, _| {
+    let reducer = dendrer::pack::reducer_of(&trace)?;
+    let result = replay_with(&trace, to, &*reducer, args.twice, &mut |head, _| {
         if let Some(progress) = &progress {
             progress.set(head.tick());
         }
@@ -81,10 +81,11 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
             Ok(ticks) => {
                 let twice = if args.twice { ", two evaluations each" } else { "" };
                 out.line(format!(
-                    "replayed   OK    {} of {} of {}, by delta/1{twice}; no model and no tool was called",
+                    "replayed   OK    {} of {} of {}, by {}{twice}; no model and no tool was called",
                     count(ticks, "tick", "ticks"),
                     trace.tip(),
-                    trace.name()
+                    trace.name(),
+                    reducer.name()
                 ))?;
                 Ok(0)
             }

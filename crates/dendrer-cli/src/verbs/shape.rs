@@ -6,7 +6,7 @@ use dendrer_object::Value;
 use dendrer_view::document;
 use dendrer_view::fields::{Fields, available};
 
-use crate::args::{Global, Verb};
+use crate::args::{Global, PackVerb, Verb};
 use crate::failure::{Failure, Result};
 use crate::out::Format;
 
@@ -42,6 +42,10 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Demo(_) => flows("demo", "demo"),
         Verb::Commit(_) => flows("commit", "commit"),
         Verb::Import(_) => flows("import", "import"),
+        Verb::Pack(PackVerb::Check(_)) => pages("pack check", "pack-check"),
+        Verb::Pack(PackVerb::Show(_)) => pages("pack show", "pack"),
+        Verb::Pack(PackVerb::Test(_)) => pages("pack test", "pack-test"),
+        Verb::Reduce(_) => flows("reduce", "reduce"),
         Verb::Runs(_) => pages("runs", "runs"),
         Verb::Log(args) => Shape {
             forms: &["text", "json", "jsonl", "receipt"],

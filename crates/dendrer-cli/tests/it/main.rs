@@ -12,6 +12,7 @@ mod help;
 mod import;
 mod key;
 mod output;
+mod packs;
 mod support;
 mod terminal;
 mod tour;
