@@ -3,8 +3,7 @@
 //! A target panics where a promise is broken: whatever is accepted is written again byte for byte, and nothing that
 //! is read makes the program stop. With coverage: `just fuzz json 60`. Without: `cargo test` here.
 
-use dendrer_kernel::expr::Scope;
-use dendrer_kernel::{Predicate, expr::Expr};
+use dendrer_kernel::expr::{Budget, Env, Expr, Scope};
 use dendrer_object::bundle::Bundle;
 use dendrer_object::json::{check_canonical, parse_canonical, parse_door, parse_tagged, to_vec};
 use dendrer_object::merkle::tile::{Tile, TileKind, decode_entries, decode_hashes, encode_entries};
@@ -132,18 +131,45 @@ pub fn delta(data: &[u8]) {
     }
 }
 
-/// Expressions: what parses prints, and what was printed parses to the same; a verdict is always the same one.
+/// Expressions: what parses prints, and what was printed parses to the same; an answer is always the same one, costs
+/// the same, and is no deeper than a value may be.
 pub fn expression(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let Ok(expr) = Expr::parse_condition(text, &Scope::new()) else { return };
-    let again = Expr::parse_condition(&expr.canonical(), &Scope::new());
-    assert!(again.is_ok_and(|again| again.canonical() == expr.canonical()), "{text}");
-    let Ok(predicate) = Predicate::holds("fuzzed", text) else { return };
+    let scope = Scope::new()
+        .root("t")
+        .constant("LIMIT", Value::from(10u64))
+        .define("ok", &["x"], "x.ok && x.n <= LIMIT")
+        .and_then(|scope| scope.define("total", &[], "sum(state.list)"))
+        .expect("the definitions parse");
+    let problems = Expr::problems(text, &scope);
+    let expr = match Expr::parse(text, &scope) {
+        Ok(expr) => expr,
+        Err(error) => {
+            assert_eq!(problems.first(), Some(&error));
+            problems.iter().for_each(|problem| drop(problem.render(text)));
+            return;
+        }
+    };
+    assert!(problems.is_empty());
+    let again = Expr::parse(expr.canonical(), &scope).expect("canonical text is a text");
+    assert_eq!(again.canonical(), expr.canonical(), "{text}");
     let state = Value::record([
         ("list", Value::array((0..20u64).map(Value::from))),
         ("risk", Value::from(0.5)),
         ("text", Value::from("three small words")),
         ("deep", Value::record([("a", Value::record([("b", Value::Null)]))])),
+        (
+            "calls",
+            Value::array([true, false].map(|ok| Value::record([("ok", ok.into()), ("n", Value::from(7u64))]))),
+        ),
     ]);
-    assert_eq!(predicate.verdict(&state, None), predicate.verdict(&state.clone(), None));
+    let env = Env { others: &[("t", &state)], ..Env::of(&state) };
+    let run = |expr: &Expr| {
+        let mut budget = Budget::new(20_000);
+        (expr.evaluate(&env, &mut budget).ok(), budget.left())
+    };
+    let found = run(&expr);
+    assert_eq!(run(&again), found, "{text}");
+    assert!(found.0.is_none_or(|value| value.depth() <= 128), "{text}");
+    let _ = expr.holds(&env, &mut Budget::new(1000));
 }

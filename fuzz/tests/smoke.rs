@@ -70,6 +70,12 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             "sum(state.list) / 2 > 1",
             "words(state.text)[0] in ['three', \"four\"]",
             "!(1.5e3 == -2) ? true : false",
+            "state.calls.filter(c, ok(c)).map(c, c.n > 1, merge(c, {'k': [c.n]})) == [] || total > 100",
+            "cel.bind(x, state.deep, x.a.transformMap(k, v, v == null)).exists_one(k, k.matches('^b{1,2}$'))",
+            "state.list.exists(i, x, i == x) && [1, 2].transformMapEntry(i, v, {string(v): i})['1'] == 0",
+            "round(sum(sort(distinct(slice(state.list, -3)))), 2) >= max(1, min([2.5, 3])) - abs(-1)",
+            "parse_json(canon([state.deep, words(state.text)]))[1].all(w, lower(strip_prefix(w, 't')) in t.text)",
+            "keys(without(pick(state.calls[0], ['n', 'ok']), ['ok'])) + values({'a': range(3)}).map(x, indices(x))",
         ],
         _ => &[],
     };

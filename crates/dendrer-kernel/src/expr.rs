@@ -35,14 +35,18 @@ mod ast;
 mod check;
 mod error;
 mod eval;
+mod functions;
 mod lex;
+mod library;
 mod names;
 mod number;
 mod parse;
+mod pattern;
 mod print;
 #[cfg(test)]
 mod tests;
 
+use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 
 /// How many bytes a text may have.
@@ -56,6 +60,11 @@ pub const NODES_MAX: usize = 10_000;
 
 /// How many steps one evaluation may take where the caller has no other idea.
 pub const STEPS_MAX: u64 = 1_000_000;
+
+/// Walks the names of the functions and macros of the language.
+pub fn vocabulary() -> impl Iterator<Item = &'static str> {
+    functions::Function::ALL.into_iter().map(functions::Function::name).chain(functions::Macro::names())
+}
 
 /// An expression that was parsed and checked. Immutable; cloning is cheap.
 #[derive(Clone)]
@@ -71,16 +80,21 @@ struct Inner {
 impl Expr {
     /// Parses and checks a text whose value may be of any type.
     pub fn parse(text: &str, scope: &Scope) -> Result<Expr, ExprError> {
-        let tree = parse::parse(text, scope)?;
-        check::check(&tree)?;
+        let (tree, _) = read(text, scope, &[], false).map_err(first)?;
         Ok(Expr::new(text, tree))
     }
 
     /// Parses and checks a text that is to be true or false. Refuses what can never be, such as `"a"`.
     pub fn parse_condition(text: &str, scope: &Scope) -> Result<Expr, ExprError> {
-        let tree = parse::parse(text, scope)?;
-        check::check_condition(&tree)?;
+        let (tree, _) = read(text, scope, &[], true).map_err(first)?;
         Ok(Expr::new(text, tree))
+    }
+
+    /// Returns all that is wrong with a text, in the order in which it was found: names that nobody declared, numbers
+    /// of arguments, types. Reading stops at the first error of the grammar, so that one comes last. Empty for a text
+    /// that [`Expr::parse`] takes.
+    pub fn problems(text: &str, scope: &Scope) -> Vec<ExprError> {
+        read(text, scope, &[], false).err().unwrap_or_default()
     }
 
     fn new(text: &str, tree: ast::Node) -> Expr {
@@ -95,7 +109,7 @@ impl Expr {
     }
 
     /// Returns the text in its one form: symbols for words, no needless blanks and parentheses, `.name` for
-    /// `["name"]`. Equal forms mean the same, given the same constants. The form that digests are made of.
+    /// `["name"]`. Equal forms mean the same, given the same constants and definitions. The form that digests are made of.
     pub fn canonical(&self) -> &str {
         &self.0.canonical
     }
@@ -113,18 +127,23 @@ impl Expr {
 
     /// Walks the names of the roots beside `state` that it can look at.
     pub fn roots(&self) -> impl Iterator<Item = &str> {
-        self.0.reads.roots.iter().map(|name| &**name)
+        self.0.reads.roots.keys().map(|name| &**name)
+    }
+
+    /// Returns the places of a root beside `state` that it can look at, as [`Expr::read_set`] does for the state.
+    pub fn reads_of(&self, root: &str) -> &[Pointer] {
+        self.0.reads.roots.get(root).map_or(&[], |places| places)
     }
 
     /// Returns the value over an environment.
     pub fn evaluate(&self, env: &Env<'_>, budget: &mut Budget) -> Result<Value, EvalError> {
-        let mut machine = eval::Machine { env: *env, budget };
-        machine.eval(&self.0.tree).map(eval::Val::into_value)
+        let mut machine = eval::Machine::new(env, budget);
+        machine.result(&self.0.tree)
     }
 
     /// Tells whether it is true over an environment.
     pub fn holds(&self, env: &Env<'_>, budget: &mut Budget) -> Truth {
-        let mut machine = eval::Machine { env: *env, budget };
+        let mut machine = eval::Machine::new(env, budget);
         match machine.condition(&self.0.tree) {
             Ok(true) => Truth::True,
             Ok(false) => Truth::False,
@@ -132,6 +151,25 @@ impl Expr {
             Err(EvalError::Exhausted) => Truth::Exhausted,
         }
     }
+}
+
+/// Parses a text in which some variables are known, and has it checked.
+fn read(
+    text: &str,
+    scope: &Scope,
+    locals: &[Arc<str>],
+    condition: bool,
+) -> Result<(ast::Node, check::Known), Vec<ExprError>> {
+    let (tree, mut errors) = parse::parse(text, scope, locals);
+    let Some(tree) = tree else { return Err(errors) };
+    let mut checker = Checker::new(scope, vec![check::Known::anything(); locals.len()]);
+    let found = if condition { checker.condition(&tree) } else { checker.check(&tree) };
+    errors.extend(checker.finish());
+    if errors.is_empty() { Ok((tree, found)) } else { Err(errors) }
+}
+
+fn first(mut errors: Vec<ExprError>) -> ExprError {
+    errors.swap_remove(0)
 }
 
 impl std::fmt::Debug for Expr {
@@ -160,6 +198,8 @@ pub struct Scope {
     roots: BTreeSet<Arc<str>>,
     constants: BTreeMap<Arc<str>, Value>,
     fields: Option<BTreeSet<Arc<str>>>,
+    definitions: BTreeMap<Arc<str>, Arc<ast::Definition>>,
+    precisions: Vec<check::Precision>,
 }
 
 impl Default for Scope {
@@ -171,7 +211,14 @@ impl Default for Scope {
 impl Scope {
     /// Knows `state` and nothing else.
     pub fn new() -> Scope {
-        Scope { state: true, roots: BTreeSet::new(), constants: BTreeMap::new(), fields: None }
+        Scope {
+            state: true,
+            roots: BTreeSet::new(),
+            constants: BTreeMap::new(),
+            fields: None,
+            definitions: BTreeMap::new(),
+            precisions: Vec::new(),
+        }
     }
 
     /// Knows nothing: for rules over other roots alone, such as `source` and `target`.
@@ -201,10 +248,62 @@ impl Scope {
         self
     }
 
+    /// Adds a named expression, called as `name(a, b)`, or as `name` where it has no parameters. It may use its
+    /// parameters and what this scope knows already, earlier definitions included, so that none can call itself.
+    /// Arguments are evaluated once, before it. A span of the error is one of `text`; an error of the name or of a
+    /// parameter stands at its beginning.
+    pub fn define(mut self, name: &str, parameters: &[&str], text: &str) -> Result<Scope, ExprError> {
+        self.check_new_name(name, "a definition")?;
+        for (index, parameter) in parameters.iter().enumerate() {
+            check_variable(parameter, "a parameter")?;
+            if parameters[..index].contains(parameter) {
+                let message = format!("the parameter `{}` stands twice", error::shown(parameter));
+                return Err(ExprError::new(error::NAME, Span::default(), message));
+            }
+        }
+        let parameters: Vec<Arc<str>> = parameters.iter().map(|name| Arc::from(*name)).collect();
+        let (tree, known) = read(text, &self, &parameters, false).map_err(first)?;
+        let name: Arc<str> = name.into();
+        let reads = check::reads(&tree);
+        let definition = ast::Definition { name: Arc::clone(&name), parameters, tree, known, reads };
+        self.definitions.insert(name, Arc::new(definition));
+        Ok(self)
+    }
+
+    /// Says how many decimals the numbers at some places of the state have. `*` in the path stands for any index or
+    /// name. A literal that is compared with such a field must have no more decimals than it; later declarations win.
+    #[must_use]
+    pub fn precision(mut self, path: &Pointer, decimals: u32) -> Scope {
+        self.precisions.push(check::Precision::new(path, decimals));
+        self
+    }
+
+    fn check_new_name(&self, name: &str, what: &str) -> Result<(), ExprError> {
+        check_variable(name, what)?;
+        let taken = parse::is_function(name) || self.names().any(|known| known == name);
+        if taken {
+            let message = format!("`{}` has a meaning already", error::shown(name));
+            return Err(ExprError::new(error::NAME, Span::default(), message));
+        }
+        Ok(())
+    }
+
     fn names(&self) -> impl Iterator<Item = &str> {
         let state = self.state.then_some("state");
-        state.into_iter().chain(self.roots.iter().chain(self.constants.keys()).map(|name| &**name))
+        let declared = self.roots.iter().chain(self.constants.keys()).chain(self.definitions.keys());
+        state.into_iter().chain(declared.map(|name| &**name))
     }
+}
+
+/// Checks that a name can be written where a variable stands.
+fn check_variable(name: &str, what: &str) -> Result<(), ExprError> {
+    if names::is_name(name) {
+        return Ok(());
+    }
+    let message = format!("`{}` cannot be the name of {what}", error::shown(name));
+    Err(ExprError::new(error::NAME, Span::default(), message).hint(
+        "a name has letters, digits and _, does not begin with a digit, and is no word of the language",
+    ))
 }
 
 /// What an expression is evaluated over.

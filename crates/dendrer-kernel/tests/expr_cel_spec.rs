@@ -106,6 +106,7 @@ fn run(case: &Json) -> Outcome {
         Err(error) => {
             return match error.code {
                 "E0506" => Outcome::Refused(error.message),
+                "E0507" => Outcome::Refused("`/` on what is not known to be literal".to_owned()),
                 "E0505" => Outcome::Refused("a name or function that is not declared".to_owned()),
                 _ if wants_error => Outcome::Passed,
                 "E0502" if case["disable_check"] == true => {

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use dendrer_object::{Digest, Value, tag};
 
+use super::check::{Known, Reads};
 use super::error::Span;
+use super::functions::{Function, Macro};
+use super::pattern::Pattern;
 
 #[derive(Debug)]
 pub(super) struct Node {
@@ -41,9 +44,18 @@ pub(super) enum Kind {
     /// Conditions with what they choose, then what is left.
     Choose(Vec<(Node, Node)>, Box<Node>),
     Call(Function, Vec<Node>),
+    /// A text and the literal or constant that the pattern was compiled from.
+    Matches(Box<[Node; 2]>, Pattern),
+    /// A variable, what it stands for, and where it does.
+    Bind(Arc<str>, Box<[Node; 2]>),
+    Comprehend(Box<Comprehension>),
+    /// A definition of the scope with its arguments.
+    Invoke(Arc<Definition>, Vec<Node>),
     /// The second field is the whole list where every part of it is a literal.
     List(Vec<Node>, Option<Value>),
     Map(Vec<(Node, Node)>, Option<Value>),
+    /// Stands where an error was found and reading went on. Never evaluated.
+    Unknown,
 }
 
 #[derive(Debug)]
@@ -58,7 +70,31 @@ pub(super) enum Base {
     /// `state.counters`, which the environment serves.
     Counters,
     Root(Arc<str>),
+    /// A variable of the text: how many are bound outside it in the same text, and its name.
+    Local(usize, Arc<str>),
     Node(Box<Node>),
+}
+
+/// A macro over the members of a list or a map.
+#[derive(Debug)]
+pub(super) struct Comprehension {
+    pub(super) kind: Macro,
+    /// One variable, or two: the index or key, and the member.
+    pub(super) variables: Vec<Arc<str>>,
+    pub(super) range: Node,
+    /// Which members are taken, where that can stand before the body.
+    pub(super) filter: Option<Node>,
+    pub(super) body: Node,
+}
+
+/// A named expression of a scope. Its parameters are the outermost variables of its tree.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) name: Arc<str>,
+    pub(super) parameters: Vec<Arc<str>>,
+    pub(super) tree: Node,
+    pub(super) known: Known,
+    pub(super) reads: Reads,
 }
 
 #[derive(Debug)]
@@ -109,17 +145,6 @@ pub(super) enum Operator {
     Remainder,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Function {
-    Size,
-    Double,
-    Int,
-    Div,
-    StartsWith,
-    EndsWith,
-    Contains,
-}
-
 impl Comparison {
     pub(super) fn symbol(self) -> &'static str {
         match self {
@@ -161,59 +186,25 @@ impl Operator {
     }
 }
 
-impl Function {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Function::Size => "size",
-            Function::Double => "double",
-            Function::Int => "int",
-            Function::Div => "div",
-            Function::StartsWith => "startsWith",
-            Function::EndsWith => "endsWith",
-            Function::Contains => "contains",
-        }
-    }
-
-    /// How many arguments there are, the receiver of a method included.
-    pub(super) fn arity(self) -> usize {
-        match self {
-            Function::Size | Function::Double | Function::Int => 1,
-            Function::Div | Function::StartsWith | Function::EndsWith | Function::Contains => 2,
-        }
-    }
-
-    /// Tells whether it is written `f(x)`.
-    pub(super) fn is_global(self) -> bool {
-        matches!(self, Function::Size | Function::Double | Function::Int | Function::Div)
-    }
-
-    /// Tells whether it is written `x.f()`.
-    pub(super) fn is_method(self) -> bool {
-        !matches!(self, Function::Double | Function::Int | Function::Div)
-    }
-
-    pub(super) const ALL: [Function; 7] = [
-        Function::Size,
-        Function::Double,
-        Function::Int,
-        Function::Div,
-        Function::StartsWith,
-        Function::EndsWith,
-        Function::Contains,
-    ];
-}
-
 impl Node {
     /// Calls `visit` with each child.
     pub(super) fn children<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match &self.kind {
-            Kind::Literal(_) | Kind::Int(_) | Kind::Double(_) | Kind::Constant(..) => {}
+            Kind::Literal(_) | Kind::Int(_) | Kind::Double(_) | Kind::Constant(..) | Kind::Unknown => {}
             Kind::Path(path) | Kind::Has(path) => path.children(visit),
             Kind::Not(inner) | Kind::Negate(inner) => visit(inner),
-            Kind::And(parts) | Kind::Or(parts) | Kind::Call(_, parts) | Kind::List(parts, _) => {
+            Kind::And(parts) | Kind::Or(parts) | Kind::List(parts, _) => {
                 parts.iter().for_each(visit);
             }
-            Kind::Compare(_, pair) | Kind::In(pair) => pair.iter().for_each(visit),
+            Kind::Call(_, arguments) | Kind::Invoke(_, arguments) => arguments.iter().for_each(visit),
+            Kind::Compare(_, pair) | Kind::In(pair) | Kind::Matches(pair, _) | Kind::Bind(_, pair) => {
+                pair.iter().for_each(visit);
+            }
+            Kind::Comprehend(comprehension) => {
+                visit(&comprehension.range);
+                comprehension.filter.iter().for_each(&mut *visit);
+                visit(&comprehension.body);
+            }
             Kind::Chain(first, rest) => {
                 visit(first);
                 rest.iter().for_each(|(_, node)| visit(node));

@@ -3,14 +3,18 @@
 //! Never refuses what may be right for some state: a field has any type until it is read. What the literals and
 //! functions of the text alone decide is refused here, with the bytes it stands at.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use dendrer_object::{Pointer, Value};
+use dendrer_object::number::round_half_even;
+use dendrer_object::{Pointer, Value, tag};
 
-use super::ast::{Base, Comparison, Function, Kind, Node, Operator, Path, StepKind};
+use super::ast::{Base, Comparison, Comprehension, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{DIVISION, ExprError, Span, TYPE};
+use super::functions::{Function, Macro};
+use super::{Scope, print};
 
 /// What is known of a value before there is a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,57 +73,409 @@ impl Type {
     }
 }
 
-/// Checks a tree and returns the type of its value.
-pub(super) fn check(node: &Node) -> Result<Type, ExprError> {
-    Ok(match &node.kind {
-        Kind::Literal(Value::Null) => Type::Null,
-        Kind::Literal(Value::String(_)) => Type::String,
-        Kind::Literal(_) => Type::Bool,
-        Kind::Int(_) => Type::Int,
-        Kind::Double(_) => Type::Double,
-        Kind::Constant(..) => Type::Any,
-        Kind::Path(path) => check_path(path)?,
-        Kind::Has(path) => {
-            check_path(path)?;
-            Type::Bool
-        }
-        Kind::Not(inner) => check_bool(inner, "!")?,
-        Kind::Negate(inner) => match check(inner)? {
-            Type::Any => Type::Number,
-            number if number.is_number() => number,
-            other => return Err(mismatch(inner.span, "-", &[other])),
-        },
-        Kind::And(parts) => check_bools(parts, "&&")?,
-        Kind::Or(parts) => check_bools(parts, "||")?,
-        Kind::Compare(comparison, pair) => check_comparison(*comparison, pair, node.span)?,
-        Kind::In(pair) => check_in(pair, node.span)?,
-        Kind::Chain(first, rest) => check_chain(first, rest)?,
-        Kind::Choose(cases, last) => check_choice(cases, last)?,
-        Kind::Call(function, arguments) => check_call(*function, arguments, node.span)?,
-        Kind::List(items, _) => {
-            items.iter().try_for_each(|item| check(item).map(drop))?;
-            Type::List
-        }
-        Kind::Map(entries, _) => {
-            for (key, value) in entries {
-                let found = check(key)?;
-                if !found.may_be(&[Type::String]) {
-                    let message = format!("a key of a map is a string, not {found}");
-                    return Err(ExprError::new(TYPE, key.span, message));
-                }
-                check(value)?;
-            }
-            Type::Map
-        }
-    })
+/// What is known of the value of a node before there is a state.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    found: Type,
+    /// Whether it depends on anything but the text.
+    data: bool,
+    /// Where in the state it stands, if it is a part of it.
+    place: Option<Vec<Token>>,
 }
 
-/// Checks that a tree can be a condition.
-pub(super) fn check_condition(node: &Node) -> Result<(), ExprError> {
-    match check(node)? {
-        Type::Bool | Type::Any => Ok(()),
-        other => {
-            Err(ExprError::new(TYPE, node.span, format!("a condition is true or false, and this is {other}")))
+/// A step of a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    /// A name as stored, or the digits of an index.
+    Name(Arc<str>),
+    /// An index or a name that is computed.
+    Any,
+}
+
+impl Known {
+    fn text(found: Type) -> Known {
+        Known { found, data: false, place: None }
+    }
+
+    fn data(found: Type) -> Known {
+        Known { found, data: true, place: None }
+    }
+
+    /// What a parameter is known to be.
+    pub(super) fn anything() -> Known {
+        Known::data(Type::Any)
+    }
+
+    /// What a member of this value is known to be.
+    fn member(&self, token: Token) -> Known {
+        let place = self.place.as_ref().map(|place| [&place[..], &[token]].concat());
+        Known { found: Type::Any, data: self.data, place }
+    }
+}
+
+/// How many errors of one text are worth telling.
+const ERRORS_MAX: usize = 20;
+
+/// Checks one tree. What is wrong is collected, and the node it was found at may then be anything.
+pub(super) struct Checker<'s> {
+    precisions: &'s [Precision],
+    locals: Vec<Known>,
+    errors: Vec<ExprError>,
+}
+
+impl<'s> Checker<'s> {
+    /// Knows the variables that stand outside the tree.
+    pub(super) fn new(scope: &'s Scope, locals: Vec<Known>) -> Checker<'s> {
+        Checker { precisions: &scope.precisions, locals, errors: Vec::new() }
+    }
+
+    /// Returns what is wrong, in the order of the text.
+    pub(super) fn finish(self) -> Vec<ExprError> {
+        self.errors
+    }
+
+    fn fail(&mut self, error: ExprError) -> Known {
+        if self.errors.len() < ERRORS_MAX {
+            self.errors.push(error);
+        }
+        Known::data(Type::Any)
+    }
+
+    /// Checks that a tree can be a condition.
+    pub(super) fn condition(&mut self, node: &Node) -> Known {
+        let known = self.check(node);
+        if known.found.may_be(&[Type::Bool]) {
+            return known;
+        }
+        let message = format!("a condition is true or false, and this is {}", known.found);
+        self.fail(ExprError::new(TYPE, node.span, message))
+    }
+
+    /// Checks a tree and returns what is known of its value.
+    pub(super) fn check(&mut self, node: &Node) -> Known {
+        match &node.kind {
+            Kind::Literal(Value::Null) => Known::text(Type::Null),
+            Kind::Literal(Value::String(_)) => Known::text(Type::String),
+            Kind::Literal(_) => Known::text(Type::Bool),
+            Kind::Int(_) => Known::text(Type::Int),
+            Kind::Double(_) => Known::text(Type::Double),
+            Kind::Constant(..) | Kind::Unknown => Known::data(Type::Any),
+            Kind::Path(path) => self.path(path),
+            Kind::Has(path) => Known { found: Type::Bool, place: None, ..self.path(path) },
+            Kind::Not(inner) => self.bools(std::slice::from_ref(inner), "!"),
+            Kind::Negate(inner) => {
+                let known = self.check(inner);
+                match known.found {
+                    Type::Any => Known { found: Type::Number, place: None, ..known },
+                    number if number.is_number() => Known { place: None, ..known },
+                    other => self.fail(mismatch(inner.span, "-", &[other])),
+                }
+            }
+            Kind::And(parts) => self.bools(parts, "&&"),
+            Kind::Or(parts) => self.bools(parts, "||"),
+            Kind::Compare(comparison, pair) => self.comparison(*comparison, pair, node.span),
+            Kind::In(pair) => self.membership(pair, node.span),
+            Kind::Chain(first, rest) => self.chain(first, rest),
+            Kind::Choose(cases, last) => self.choice(cases, last),
+            Kind::Call(function, arguments) => self.call(*function, arguments, node.span),
+            Kind::Matches(pair, _) => {
+                let text = self.check(&pair[0]);
+                if !text.found.may_be(&[Type::String]) {
+                    return self.fail(mismatch(node.span, Function::Matches.name(), &[text.found]));
+                }
+                Known { found: Type::Bool, place: None, ..text }
+            }
+            Kind::Bind(_, pair) => self.bind(pair),
+            Kind::Comprehend(comprehension) => self.comprehension(comprehension, node.span),
+            Kind::Invoke(definition, arguments) => {
+                for argument in arguments {
+                    self.check(argument);
+                }
+                definition.known.clone()
+            }
+            Kind::List(items, _) => {
+                let known: Vec<Known> = items.iter().map(|item| self.check(item)).collect();
+                Known { found: Type::List, data: known.iter().any(|item| item.data), place: None }
+            }
+            Kind::Map(entries, _) => self.map(entries),
+        }
+    }
+
+    fn map(&mut self, entries: &[(Node, Node)]) -> Known {
+        let mut data = false;
+        for (key, value) in entries {
+            let known = self.check(key);
+            if !known.found.may_be(&[Type::String]) {
+                let message = format!("a key of a map is a string, not {}", known.found);
+                self.fail(ExprError::new(TYPE, key.span, message));
+            }
+            data |= known.data | self.check(value).data;
+        }
+        Known { found: Type::Map, data, place: None }
+    }
+
+    fn bools(&mut self, parts: &[impl std::borrow::Borrow<Node>], symbol: &str) -> Known {
+        let mut data = false;
+        for part in parts {
+            let known = self.check(part.borrow());
+            data |= known.data;
+            if !known.found.may_be(&[Type::Bool]) {
+                self.fail(mismatch(part.borrow().span, symbol, &[known.found]));
+            }
+        }
+        Known { found: Type::Bool, data, place: None }
+    }
+
+    fn path(&mut self, path: &Path) -> Known {
+        let mut container = match &path.base {
+            Base::Node(node) => self.check(node),
+            Base::State => Known { found: Type::Map, data: true, place: Some(Vec::new()) },
+            Base::Counters if path.steps.is_empty() => Known::data(Type::Any),
+            Base::Counters => Known::data(Type::Map),
+            Base::Root(_) => Known::data(Type::Any),
+            Base::Local(slot, _) => self.locals[*slot].clone(),
+        };
+        for step in &path.steps {
+            container = self.step(container, step);
+        }
+        container
+    }
+
+    fn step(&mut self, container: Known, step: &Step) -> Known {
+        let (index, token) = match &step.kind {
+            StepKind::Key(key) => (Known::text(Type::String), Token::Name(Arc::clone(&key.stored))),
+            StepKind::Index(at) => (Known::text(Type::Int), Token::Name(at.to_string().into())),
+            StepKind::Computed(node) => (self.check(node), Token::Any),
+        };
+        let wanted = match index.found {
+            Type::String => Type::Map,
+            Type::Int | Type::Number => Type::List,
+            Type::Any => return Known { data: true, ..container.member(token) },
+            index => {
+                let message = format!("a list takes an int and a map takes a string, not {index}");
+                return self.fail(ExprError::new(TYPE, step.span, message));
+            }
+        };
+        if !container.found.may_be(&[wanted]) {
+            let message = match container.found {
+                Type::List | Type::Map => {
+                    format!("{} does not take {} as its index", container.found, index.found)
+                }
+                found => format!("{found} has no members"),
+            };
+            return self.fail(ExprError::new(TYPE, step.span, message));
+        }
+        container.member(token)
+    }
+
+    fn comparison(&mut self, comparison: Comparison, pair: &[Node; 2], span: Span) -> Known {
+        let (left, right) = (self.check(&pair[0]), self.check(&pair[1]));
+        self.precision(&left, &pair[1]);
+        self.precision(&right, &pair[0]);
+        let known = Known { found: Type::Bool, data: left.data | right.data, place: None };
+        let (left, right) = (left.found, right.found);
+        if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
+            if left.may_match(right) {
+                return known;
+            }
+            let always = if comparison == Comparison::Equal { "never equal" } else { "always unequal" };
+            return self.fail(ExprError::new(TYPE, span, format!("{left} and {right} are {always}")));
+        }
+        let ordered = |found: Type| found.is_number() || found.may_be(&[Type::String, Type::Bool]);
+        if ordered(left) && ordered(right) && left.may_match(right) {
+            return known;
+        }
+        self.fail(mismatch(span, comparison.symbol(), &[left, right]))
+    }
+
+    fn membership(&mut self, pair: &[Node; 2], span: Span) -> Known {
+        let (item, container) = (self.check(&pair[0]), self.check(&pair[1]));
+        if let Kind::List(items, _) = &pair[1].kind {
+            items.iter().for_each(|literal| self.precision(&item, literal));
+        }
+        let known = Known { found: Type::Bool, data: item.data | container.data, place: None };
+        let (item, container) = (item.found, container.found);
+        match container {
+            Type::List | Type::Any => known,
+            Type::Map if item.may_be(&[Type::String]) => known,
+            // Nothing is in an empty map, whatever its keys would be.
+            Type::Map if matches!(&pair[1].kind, Kind::Map(entries, _) if entries.is_empty()) => known,
+            Type::Map => {
+                let message = format!("the keys of a map are strings, and this is {item}");
+                self.fail(ExprError::new(TYPE, span, message))
+            }
+            Type::String => self.fail(
+                mismatch(span, "in", &[item, container]).hint("a part of a string is found by a.contains(b)"),
+            ),
+            _ => self.fail(mismatch(span, "in", &[item, container])),
+        }
+    }
+
+    /// Holds a literal against the declared precision of the field it is compared with.
+    fn precision(&mut self, field: &Known, literal: &Node) {
+        let value = match literal.kind {
+            Kind::Int(value) => value as f64,
+            Kind::Double(value) => value,
+            _ => return,
+        };
+        let Some(place) = &field.place else { return };
+        let declared = self.precisions.iter().rfind(|precision| precision.covers(place));
+        let Some(Precision { decimals, .. }) = declared else { return };
+        let rounded = round_half_even(value, u8::try_from(*decimals).unwrap_or(u8::MAX));
+        if rounded != value {
+            let message = format!("the field has {decimals} decimals, and the literal has more");
+            let hint = format!("write {}", print::double(rounded));
+            self.fail(ExprError::new(TYPE, literal.span, message).hint(hint));
+        }
+    }
+
+    fn choice(&mut self, cases: &[(Node, Node)], last: &Node) -> Known {
+        let mut known = self.check(last);
+        for (condition, chosen) in cases {
+            let decides = self.bools(std::slice::from_ref(condition), "? :");
+            let other = self.check(chosen);
+            let place = if known.place == other.place { other.place } else { None };
+            let data = known.data | other.data | decides.data;
+            known = Known { found: known.found.or(other.found), data, place };
+        }
+        known
+    }
+
+    fn chain(&mut self, first: &Node, rest: &[(Operator, Node)]) -> Known {
+        let mut left = Known { place: None, ..self.check(first) };
+        let mut span = first.span;
+        for (operator, node) in rest {
+            let right = self.check(node);
+            span = span.to(node.span);
+            let data = left.data | right.data;
+            let found = match operator {
+                Operator::Divide => division(left.found, right.found, data, span),
+                _ => combine(*operator, left.found, right.found)
+                    .ok_or_else(|| no_overload(*operator, left.found, right.found, span)),
+            };
+            left = match found {
+                Ok(found) => Known { found, data, place: None },
+                Err(error) => self.fail(error),
+            };
+        }
+        left
+    }
+
+    fn call(&mut self, function: Function, arguments: &[Node], span: Span) -> Known {
+        let known: Vec<Known> = arguments.iter().map(|argument| self.check(argument)).collect();
+        let data = known.iter().any(|argument| argument.data);
+        let found: Vec<Type> = known.iter().map(|argument| argument.found).collect();
+        let fits = |(index, found): (usize, &Type)| {
+            let takes = function.takes(index);
+            takes.is_empty() || found.may_be(takes)
+        };
+        if !found.iter().enumerate().all(fits) {
+            let error = mismatch(span, function.name(), &found);
+            return self.fail(match function {
+                Function::Div if found.contains(&Type::Double) => error.hint("doubles are divided by /"),
+                Function::Contains => error.hint("membership in a list is written a in b"),
+                Function::String => error.hint("canon(a) writes any value as text"),
+                _ => error.hint(format!("write {}", function.form())),
+            });
+        }
+        let result = match function {
+            Function::Div if found == [Type::Int, Type::Int] => Type::Int,
+            Function::Abs | Function::Round if found[0] != Type::Any => found[0],
+            Function::Slice => found[0],
+            Function::Min | Function::Max => match extreme(&found) {
+                Some(result) => result,
+                None => return self.fail(mismatch(span, function.name(), &found)),
+            },
+            _ => function.gives(),
+        };
+        // What only chooses among the members of a list leaves them where they stand.
+        let place = match function {
+            Function::Values | Function::Sort | Function::Distinct | Function::Slice => {
+                known[0].place.clone()
+            }
+            Function::Min | Function::Max if known.len() == 1 => known[0].member(Token::Any).place,
+            _ => None,
+        };
+        Known { found: result, data, place }
+    }
+
+    fn bind(&mut self, pair: &[Node; 2]) -> Known {
+        let value = self.check(&pair[0]);
+        self.locals.push(value);
+        let known = self.check(&pair[1]);
+        self.locals.pop();
+        known
+    }
+
+    fn comprehension(&mut self, comprehension: &Comprehension, span: Span) -> Known {
+        let Comprehension { kind, variables, range, filter, body } = comprehension;
+        let over = self.check(range);
+        if !over.found.may_be(&[Type::List, Type::Map]) {
+            self.fail(mismatch(range.span, kind.name(variables.len()), &[over.found]));
+        }
+        if *kind == Macro::TransformMap && over.found == Type::List {
+            let error = ExprError::unsupported(span, "a map key other than a string");
+            self.fail(error.hint("write a.transformMapEntry(i, x, {key: value})"));
+        }
+        let outside = self.locals.len();
+        self.locals.extend(members(&over, range, variables.len()));
+        let mut data = over.data;
+        if let Some(filter) = filter {
+            data |= self.bools(std::slice::from_ref(filter), kind.name(variables.len())).data;
+        }
+        let inner = if kind.is_test() || *kind == Macro::Filter {
+            self.bools(std::slice::from_ref(body), kind.name(variables.len()))
+        } else {
+            self.check(body)
+        };
+        self.locals.truncate(outside);
+        if *kind == Macro::TransformMapEntry && !inner.found.may_be(&[Type::Map]) {
+            self.fail(
+                mismatch(body.span, kind.name(2), &[inner.found]).hint(format!("write {}", kind.form())),
+            );
+        }
+        data |= inner.data;
+        match kind {
+            Macro::All | Macro::Exists | Macro::ExistsOne => Known { found: Type::Bool, data, place: None },
+            Macro::Filter if over.found != Type::Map => Known { found: Type::List, data, place: over.place },
+            Macro::Filter | Macro::Map | Macro::TransformList => {
+                Known { found: Type::List, data, place: None }
+            }
+            Macro::TransformMap | Macro::TransformMapEntry => Known { found: Type::Map, data, place: None },
+        }
+    }
+}
+
+/// What the variables of a comprehension are known to be.
+fn members(over: &Known, range: &Node, count: usize) -> Vec<Known> {
+    let mut member = over.member(Token::Any);
+    let mut key = Known { found: Type::Any, data: over.data, place: None };
+    match over.found {
+        Type::List => key.found = Type::Int,
+        Type::Map => key.found = Type::String,
+        _ => {}
+    }
+    if let Kind::List(items, Some(_)) = &range.kind
+        && items.iter().all(|item| matches!(item.kind, Kind::Int(_)))
+        && !items.is_empty()
+    {
+        member.found = Type::Int;
+    }
+    match count {
+        1 if over.found == Type::Map => vec![key],
+        1 => vec![member],
+        _ => vec![key, member],
+    }
+}
+
+/// What `min` and `max` give; `None` where values cannot be ordered.
+fn extreme(found: &[Type]) -> Option<Type> {
+    match found {
+        [one] => one.may_be(&[Type::List]).then_some(Type::Any),
+        _ => {
+            let ordered = |found: &Type| found.is_number() || found.may_be(&[Type::String]);
+            let fits = found.iter().all(|a| ordered(a) && found.iter().all(|b| a.may_match(*b)));
+            fits.then(|| found.iter().copied().reduce(Type::or).unwrap_or(Type::Any))
         }
     }
 }
@@ -127,115 +483,6 @@ pub(super) fn check_condition(node: &Node) -> Result<(), ExprError> {
 fn mismatch(span: Span, symbol: &str, found: &[Type]) -> ExprError {
     let found: Vec<String> = found.iter().map(Type::to_string).collect();
     ExprError::new(TYPE, span, format!("`{symbol}` does not take {}", found.join(" and ")))
-}
-
-fn check_bool(node: &Node, symbol: &str) -> Result<Type, ExprError> {
-    match check(node)? {
-        Type::Bool | Type::Any => Ok(Type::Bool),
-        other => Err(mismatch(node.span, symbol, &[other])),
-    }
-}
-
-fn check_bools(parts: &[Node], symbol: &str) -> Result<Type, ExprError> {
-    parts.iter().try_for_each(|part| check_bool(part, symbol).map(drop))?;
-    Ok(Type::Bool)
-}
-
-fn check_path(path: &Path) -> Result<Type, ExprError> {
-    let mut container = match &path.base {
-        Base::Node(node) => check(node)?,
-        Base::State => Type::Map,
-        Base::Counters | Base::Root(_) => Type::Any,
-    };
-    for step in &path.steps {
-        let (index, wanted) = match &step.kind {
-            StepKind::Key(_) => (Type::String, Type::Map),
-            StepKind::Index(_) => (Type::Int, Type::List),
-            StepKind::Computed(node) => match check(node)? {
-                Type::String => (Type::String, Type::Map),
-                number @ (Type::Int | Type::Number) => (number, Type::List),
-                Type::Any if matches!(container, Type::List | Type::Map | Type::Any) => {
-                    (Type::Any, container)
-                }
-                other => (other, Type::Any),
-            },
-        };
-        if !matches!(index, Type::String | Type::Int | Type::Number | Type::Any) {
-            let message = format!("a list takes an int and a map takes a string, not {index}");
-            return Err(ExprError::new(TYPE, step.span, message));
-        }
-        if !container.may_be(&[wanted]) {
-            let message = match container {
-                Type::List | Type::Map => format!("{container} does not take {index} as its index"),
-                _ => format!("{container} has no members"),
-            };
-            return Err(ExprError::new(TYPE, step.span, message));
-        }
-        container = Type::Any;
-    }
-    Ok(container)
-}
-
-fn check_comparison(comparison: Comparison, pair: &[Node; 2], span: Span) -> Result<Type, ExprError> {
-    let (left, right) = (check(&pair[0])?, check(&pair[1])?);
-    if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
-        if left.may_match(right) {
-            return Ok(Type::Bool);
-        }
-        let always = if comparison == Comparison::Equal { "never" } else { "always" };
-        let message = format!(
-            "{left} and {right} are {always} {}",
-            if always == "never" { "equal" } else { "unequal" }
-        );
-        return Err(ExprError::new(TYPE, span, message));
-    }
-    let ordered = |found: Type| found.is_number() || found.may_be(&[Type::String, Type::Bool]);
-    if ordered(left) && ordered(right) && left.may_match(right) {
-        return Ok(Type::Bool);
-    }
-    Err(mismatch(span, comparison.symbol(), &[left, right]))
-}
-
-fn check_in(pair: &[Node; 2], span: Span) -> Result<Type, ExprError> {
-    let (item, container) = (check(&pair[0])?, check(&pair[1])?);
-    match container {
-        Type::List | Type::Any => Ok(Type::Bool),
-        Type::Map if item.may_be(&[Type::String]) => Ok(Type::Bool),
-        // Nothing is in an empty map, whatever its keys would be.
-        Type::Map if matches!(&pair[1].kind, Kind::Map(entries, _) if entries.is_empty()) => Ok(Type::Bool),
-        Type::Map => {
-            Err(ExprError::new(TYPE, span, format!("the keys of a map are strings, and this is {item}")))
-        }
-        Type::String => {
-            Err(mismatch(span, "in", &[item, container]).hint("a part of a string is found by a.contains(b)"))
-        }
-        _ => Err(mismatch(span, "in", &[item, container])),
-    }
-}
-
-fn check_choice(cases: &[(Node, Node)], last: &Node) -> Result<Type, ExprError> {
-    let mut found = check(last)?;
-    for (condition, chosen) in cases {
-        check_bool(condition, "? :")?;
-        found = found.or(check(chosen)?);
-    }
-    Ok(found)
-}
-
-fn check_chain(first: &Node, rest: &[(Operator, Node)]) -> Result<Type, ExprError> {
-    let mut left = check(first)?;
-    let mut span = first.span;
-    let mut has_data = reads_data(first);
-    for (operator, node) in rest {
-        let right = check(node)?;
-        span = span.to(node.span);
-        has_data |= reads_data(node);
-        left = match operator {
-            Operator::Divide => check_division(left, right, has_data, span)?,
-            _ => combine(*operator, left, right).ok_or_else(|| no_overload(*operator, left, right, span))?,
-        };
-    }
-    Ok(left)
 }
 
 fn combine(operator: Operator, left: Type, right: Type) -> Option<Type> {
@@ -266,7 +513,7 @@ fn no_overload(operator: Operator, left: Type, right: Type, span: Span) -> ExprE
     }
 }
 
-fn check_division(left: Type, right: Type, has_data: bool, span: Span) -> Result<Type, ExprError> {
+fn division(left: Type, right: Type, has_data: bool, span: Span) -> Result<Type, ExprError> {
     match (left, right) {
         (Type::Double, Type::Double) => Ok(Type::Double),
         (Type::Int, Type::Int) if !has_data => Ok(Type::Int),
@@ -282,100 +529,111 @@ fn check_division(left: Type, right: Type, has_data: bool, span: Span) -> Result
     }
 }
 
-fn check_call(function: Function, arguments: &[Node], span: Span) -> Result<Type, ExprError> {
-    let found = arguments.iter().map(check).collect::<Result<Vec<Type>, ExprError>>()?;
-    let wanted: &[Type] = match function {
-        Function::Size => &[Type::String, Type::List, Type::Map],
-        Function::Double | Function::Int => &[Type::Int, Type::Double, Type::Number, Type::String],
-        Function::Div => &[Type::Int, Type::Number],
-        Function::StartsWith | Function::EndsWith | Function::Contains => &[Type::String],
-    };
-    if !found.iter().all(|found| found.may_be(wanted)) {
-        let error = mismatch(span, function.name(), &found);
-        return Err(match function {
-            Function::Div if found.contains(&Type::Double) => error.hint("doubles are divided by /"),
-            Function::Contains => error.hint("membership in a list is written a in b"),
-            _ => error,
-        });
-    }
-    Ok(match function {
-        Function::Size | Function::Int => Type::Int,
-        Function::Double => Type::Double,
-        Function::Div if found == [Type::Int, Type::Int] => Type::Int,
-        Function::Div => Type::Number,
-        Function::StartsWith | Function::EndsWith | Function::Contains => Type::Bool,
-    })
+/// How many decimals the numbers at some places have.
+#[derive(Debug, Clone)]
+pub(super) struct Precision {
+    tokens: Vec<Token>,
+    decimals: u32,
 }
 
-/// Tells whether the value depends on anything but the text.
-fn reads_data(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Constant(..) => true,
-        Kind::Path(path) | Kind::Has(path) if !matches!(path.base, Base::Node(_)) => true,
-        _ => {
-            let mut found = false;
-            node.children(&mut |child| found |= reads_data(child));
-            found
-        }
+impl Precision {
+    pub(super) fn new(path: &Pointer, decimals: u32) -> Precision {
+        let token =
+            |token: Cow<'_, str>| if token == "*" { Token::Any } else { Token::Name((*token).into()) };
+        Precision { tokens: path.tokens().map(token).collect(), decimals }
+    }
+
+    fn covers(&self, place: &[Token]) -> bool {
+        let fits = |(pattern, token): (&Token, &Token)| *pattern == Token::Any || pattern == token;
+        self.tokens.len() == place.len() && self.tokens.iter().zip(place).all(fits)
     }
 }
 
 /// What an expression can look at.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Reads {
     pub(super) state: Vec<Pointer>,
     pub(super) counters: bool,
-    pub(super) roots: BTreeSet<Arc<str>>,
+    pub(super) roots: BTreeMap<Arc<str>, Vec<Pointer>>,
 }
 
 /// Collects what a tree can look at.
 pub(super) fn reads(node: &Node) -> Reads {
-    let mut reads = Reads::default();
-    let mut places = BTreeSet::new();
-    collect(node, &mut reads, &mut places);
-    // A place below another that is read as well says nothing new.
+    let mut seen = Seen::default();
+    seen.node(node);
+    Reads {
+        state: topmost(seen.state),
+        counters: seen.counters,
+        roots: seen.roots.into_iter().map(|(name, places)| (name, topmost(places))).collect(),
+    }
+}
+
+/// Leaves out places below another, which say nothing new.
+fn topmost(places: BTreeSet<Pointer>) -> Vec<Pointer> {
+    let mut found: Vec<Pointer> = Vec::new();
     for place in places {
-        if !reads.state.iter().any(|above| above.contains(&place)) {
-            reads.state.push(place);
+        if !found.iter().any(|above| above.contains(&place)) {
+            found.push(place);
         }
     }
-    reads
+    found
 }
 
-fn collect(node: &Node, reads: &mut Reads, places: &mut BTreeSet<Pointer>) {
-    match &node.kind {
-        Kind::Path(path) | Kind::Has(path) => collect_path(path, reads, places),
-        Kind::In(pair) => {
-            if let (Kind::Literal(Value::String(name)), Kind::Path(Path { base: Base::State, steps })) =
-                (&pair[0].kind, &pair[1].kind)
-                && steps.is_empty()
-            {
-                match &**name {
-                    "counters" => reads.counters = true,
-                    name => drop(places.insert(Pointer::of([&*dendrer_object::tag::stored_name(name)]))),
+#[derive(Default)]
+struct Seen {
+    state: BTreeSet<Pointer>,
+    counters: bool,
+    roots: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
+}
+
+impl Seen {
+    fn node(&mut self, node: &Node) {
+        match &node.kind {
+            Kind::Path(path) | Kind::Has(path) => self.path(path),
+            Kind::In(pair) => {
+                if let (Kind::Literal(Value::String(name)), Kind::Path(Path { base: Base::State, steps })) =
+                    (&pair[0].kind, &pair[1].kind)
+                    && steps.is_empty()
+                {
+                    match &**name {
+                        "counters" => self.counters = true,
+                        name => drop(self.state.insert(Pointer::of([&*tag::stored_name(name)]))),
+                    }
+                    return;
                 }
-                return;
             }
+            Kind::Invoke(definition, _) => self.definition(&definition.reads),
+            _ => {}
         }
-        _ => {}
+        node.children(&mut |child| self.node(child));
     }
-    node.children(&mut |child| collect(child, reads, places));
-}
 
-fn collect_path(path: &Path, reads: &mut Reads, places: &mut BTreeSet<Pointer>) {
-    match &path.base {
-        Base::State => {
-            // A removal from a list moves what follows, so that an index reads the whole list.
-            let keys = path.steps.iter().map_while(|step| match &step.kind {
-                StepKind::Key(key) => Some(&*key.stored),
-                _ => None,
-            });
-            places.insert(Pointer::of(keys));
-            // `state[x]` and `state` itself may be asked for the counters.
-            reads.counters |= !matches!(path.steps.first().map(|step| &step.kind), Some(StepKind::Key(_)));
+    fn definition(&mut self, reads: &Reads) {
+        self.state.extend(reads.state.iter().cloned());
+        self.counters |= reads.counters;
+        for (name, places) in &reads.roots {
+            self.roots.entry(Arc::clone(name)).or_default().extend(places.iter().cloned());
         }
-        Base::Counters => reads.counters = true,
-        Base::Root(name) => drop(reads.roots.insert(Arc::clone(name))),
-        Base::Node(_) => {}
+    }
+
+    fn path(&mut self, path: &Path) {
+        // A removal from a list moves what follows, so that an index reads the whole list.
+        let keys = path.steps.iter().map_while(|step| match &step.kind {
+            StepKind::Key(key) => Some(&*key.stored),
+            _ => None,
+        });
+        match &path.base {
+            Base::State => {
+                self.state.insert(Pointer::of(keys));
+                // `state[x]` and `state` itself may be asked for the counters.
+                self.counters |= !matches!(path.steps.first().map(|step| &step.kind), Some(StepKind::Key(_)));
+            }
+            Base::Counters => self.counters = true,
+            Base::Root(name) => {
+                self.roots.entry(Arc::clone(name)).or_default().insert(Pointer::of(keys));
+            }
+            // What a variable stands for is read where it is bound.
+            Base::Local(..) | Base::Node(_) => {}
+        }
     }
 }

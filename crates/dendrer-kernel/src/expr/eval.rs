@@ -1,31 +1,48 @@
 //! Evaluates a checked tree over values that stay where they are.
 //!
-//! Never copies what it reads: a path gives a reference into the state, and only sums of strings and lists are
-//! made anew. The invariant a newcomer would break: every step is paid for before it is taken, by a price that
+//! Never copies what it reads: a path gives a reference into the state, and a comprehension walks a list where it
+//! stands. The invariant a newcomer would break: every step is paid for before it is taken, by a price that
 //! the text and the *content* of the values fix. What two values share in memory must not change the price, or a
 //! replay could run out where the recording did not.
+//!
+//! Values that are made here may share their parts, so that a few steps can stand for a tree of any size. So
+//! whatever walks a whole value pays for every member it meets, and no value is made that is nested deeper above
+//! the data than [`MADE_DEPTH_MAX`].
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use dendrer_object::number::SAFE_INTEGER_MAX;
 use dendrer_object::{Array, Digest, Object, Value, tag};
 
-use super::ast::{Base, Comparison, Function, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{Base, Comparison, Comprehension, Definition, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{EvalError, Span, Uncertain, shown};
+use super::functions::Macro;
 use super::number::{self, Num, Trouble};
+use super::pattern::Pattern;
 use super::{Budget, Env, names, print};
+use crate::counters;
 
 /// A value on the way.
+#[derive(Clone)]
 pub(super) enum Val<'a> {
     Ref(&'a Value),
-    Owned(Value),
+    /// A value made on the way, and how many levels of lists and maps were made around data at most.
+    Made(Value, u8),
     Bool(bool),
     Num(Num),
 }
 
+/// How many levels of lists and maps may be made around data.
+const MADE_DEPTH_MAX: u8 = 64;
+
+/// How deep a value may be nested that is handed out, as everywhere else (design, section 3).
+const RESULT_DEPTH_MAX: usize = 128;
+
 /// A value as the operations see it.
-enum View<'v> {
+pub(super) enum View<'v> {
     Null,
     Bool(bool),
     Num(Num),
@@ -40,7 +57,7 @@ impl<'a> Val<'a> {
     pub(super) fn into_value(self) -> Value {
         match self {
             Val::Ref(value) => value.clone(),
-            Val::Owned(value) => value,
+            Val::Made(value, _) => value,
             Val::Bool(value) => Value::Bool(value),
             Val::Num(Num::Int(value)) => Value::from(value),
             Val::Num(Num::Double(value)) => Value::from(value),
@@ -48,10 +65,28 @@ impl<'a> Val<'a> {
         }
     }
 
-    fn view(&self) -> View<'_> {
+    /// A text or a number made on the way.
+    pub(super) fn scalar(value: impl Into<Value>) -> Val<'a> {
+        Val::Made(value.into(), 0)
+    }
+
+    /// Returns how many levels were made around data at most.
+    pub(super) fn levels(&self) -> u8 {
+        match self {
+            Val::Made(_, levels) => *levels,
+            _ => 0,
+        }
+    }
+
+    /// A part of this value, nested no deeper than it.
+    pub(super) fn part(&self, value: &Value) -> Val<'a> {
+        Val::Made(value.clone(), self.levels())
+    }
+
+    pub(super) fn view(&self) -> View<'_> {
         match self {
             Val::Ref(value) => View::of(value),
-            Val::Owned(value) => View::of(value),
+            Val::Made(value, _) => View::of(value),
             Val::Bool(value) => View::Bool(*value),
             Val::Num(num) => View::Num(num.clone()),
         }
@@ -69,14 +104,16 @@ impl<'a> Val<'a> {
 
     fn as_bool(&self) -> Option<bool> {
         match self {
-            Val::Bool(value) | Val::Ref(Value::Bool(value)) | Val::Owned(Value::Bool(value)) => Some(*value),
+            Val::Bool(value) | Val::Ref(Value::Bool(value)) | Val::Made(Value::Bool(value), _) => {
+                Some(*value)
+            }
             _ => None,
         }
     }
 }
 
 impl<'v> View<'v> {
-    fn of(value: &'v Value) -> View<'v> {
+    pub(super) fn of(value: &'v Value) -> View<'v> {
         match value {
             Value::Null => View::Null,
             Value::Bool(value) => View::Bool(*value),
@@ -90,7 +127,7 @@ impl<'v> View<'v> {
         }
     }
 
-    fn describe(&self) -> &'static str {
+    pub(super) fn describe(&self) -> &'static str {
         match self {
             View::Null => "null",
             View::Bool(_) => "a boolean",
@@ -109,7 +146,7 @@ impl<'v> View<'v> {
 }
 
 /// Names the tagged form an object is, if it is one.
-fn tag_of(object: &Object) -> Option<&'static str> {
+pub(super) fn tag_of(object: &Object) -> Option<&'static str> {
     if object.len() != 1 {
         return None;
     }
@@ -122,7 +159,7 @@ fn tag_of(object: &Object) -> Option<&'static str> {
 }
 
 /// Tells whether the value was not recorded, so that nothing can be said of it.
-fn is_withheld(tag: &str) -> bool {
+pub(super) fn is_withheld(tag: &str) -> bool {
     matches!(tag, "$gap" | "$redacted")
 }
 
@@ -130,24 +167,89 @@ fn is_withheld(tag: &str) -> bool {
 pub(super) struct Machine<'a, 'b> {
     pub(super) env: Env<'a>,
     pub(super) budget: &'b mut Budget,
+    /// The variables of the text, and before them those of whoever called it.
+    locals: Vec<Val<'a>>,
+    /// Where the variables of the text begin.
+    frame: usize,
+}
+
+/// What is done with a key and its member; tells whether to go on.
+type Visit<'f, 'a, 'b> = dyn FnMut(&mut Machine<'a, 'b>, &Val<'a>, Val<'a>) -> Result<bool, EvalError> + 'f;
+
+/// Tells whether the one variable of a comprehension stands for the keys of a map.
+fn over_map(node: &Comprehension, key: &Val<'_>) -> bool {
+    node.variables.len() == 1 && matches!(key, Val::Made(..))
+}
+
+/// Says of an error at a member which member that was.
+fn located(error: EvalError, node: &Comprehension, key: &Val<'_>) -> EvalError {
+    let EvalError::Uncertain(mut why) = error else { return error };
+    let (Some(variable), Kind::Path(over)) = (node.variables.last(), &node.range.kind) else {
+        return EvalError::Uncertain(why);
+    };
+    let rest = why.path.as_deref().and_then(|path| path.strip_prefix(&**variable));
+    let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+    if let Some(rest) = rest
+        && !over_map(node, key)
+        && !matches!(over.base, Base::Node(_))
+    {
+        let mut place = print::print(&node.range);
+        match key.view() {
+            View::Text(name) => print::push_name(&shown(name), &mut place),
+            View::Num(at) => place.push_str(&format!("[{}]", Val::Num(at).into_value())),
+            _ => {}
+        }
+        why.path = Some(format!("{place}{rest}"));
+        why.message.push_str(&format!(", where {variable} is {place}"));
+    }
+    EvalError::Uncertain(why)
+}
+
+/// Makes a list of values, unless that is nested too deep.
+pub(super) fn made_list<'a>(items: Vec<Val<'a>>, span: Span) -> Result<Val<'a>, EvalError> {
+    let levels = one_more(items.iter().map(Val::levels), span)?;
+    Ok(Val::Made(Value::array(items.into_iter().map(Val::into_value)), levels))
+}
+
+/// Counts the level that is made around values.
+fn one_more(levels: impl Iterator<Item = u8>, span: Span) -> Result<u8, EvalError> {
+    let levels = levels.max().unwrap_or(0);
+    if levels >= MADE_DEPTH_MAX {
+        let message = format!("the value is nested deeper than {MADE_DEPTH_MAX} levels around data");
+        return Err(uncertain(span, None, message, None));
+    }
+    Ok(levels + 1)
+}
+
+/// The name under which a stored name is known: a doubled `$` in front is one.
+pub(super) fn user_name(stored: &Arc<str>) -> Arc<str> {
+    match stored.strip_prefix("$$") {
+        Some(rest) => format!("${rest}").into(),
+        None => Arc::clone(stored),
+    }
 }
 
 /// What bytes of text cost: one step for every 16.
-fn price(bytes: usize) -> u64 {
+pub(super) fn price(bytes: usize) -> u64 {
     bytes as u64 / 16
 }
 
-fn uncertain(span: Span, path: Option<String>, message: String, hint: Option<String>) -> EvalError {
+pub(super) fn uncertain(
+    span: Span,
+    path: Option<String>,
+    message: String,
+    hint: Option<String>,
+) -> EvalError {
     EvalError::Uncertain(Box::new(Uncertain { path, message, hint, span }))
 }
 
 /// Writes the path of a node that is one.
-fn path_of(node: &Node) -> Option<String> {
+pub(super) fn path_of(node: &Node) -> Option<String> {
     matches!(node.kind, Kind::Path(_)).then(|| print::print(node))
 }
 
 /// Says that an operand is not what the operation takes.
-fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -> EvalError {
+pub(super) fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -> EvalError {
     let path = path_of(node);
     let what = path.as_deref().unwrap_or("this");
     let message = format!("{what} is {}, and `{symbol}` takes {wanted}", found.describe());
@@ -158,13 +260,17 @@ fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -> EvalError
     uncertain(node.span, path, message, hint)
 }
 
-fn trouble(trouble: Trouble, operands: &[&Node]) -> EvalError {
+pub(super) fn trouble(trouble: Trouble, operands: &[&Node]) -> EvalError {
     let span = operands[0].span.to(operands[operands.len() - 1].span);
     let path = operands.iter().find_map(|node| path_of(node));
     uncertain(span, path, trouble.message().to_owned(), trouble.hint().map(str::to_owned))
 }
 
-impl<'a> Machine<'a, '_> {
+impl<'a, 'b> Machine<'a, 'b> {
+    pub(super) fn new(env: &Env<'a>, budget: &'b mut Budget) -> Machine<'a, 'b> {
+        Machine { env: *env, budget, locals: Vec::new(), frame: 0 }
+    }
+
     pub(super) fn eval(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
         if let Kind::Path(path) = &node.kind {
             return self.path(path, node.span);
@@ -182,13 +288,17 @@ impl<'a> Machine<'a, '_> {
             Kind::Chain(first, rest) => self.chain(first, rest)?,
             Kind::Choose(cases, last) => return self.choose(cases, last),
             Kind::Call(function, arguments) => self.call(*function, arguments)?,
+            Kind::Invoke(definition, arguments) => self.invoke(definition, arguments, node.span)?,
             Kind::List(_, Some(whole)) | Kind::Map(_, Some(whole)) => Val::Ref(whole),
             Kind::List(items, None) => {
-                let items: Result<Vec<Value>, EvalError> =
-                    items.iter().map(|item| self.eval(item).map(Val::into_value)).collect();
-                Val::Owned(Value::array(items?))
+                let items = items.iter().map(|item| self.eval(item)).collect::<Result<Vec<_>, _>>()?;
+                made_list(items, node.span)?
             }
-            Kind::Map(entries, None) => self.map(entries)?,
+            Kind::Matches(pair, pattern) => self.matches(pair, pattern)?,
+            Kind::Bind(_, pair) => self.bind(pair)?,
+            Kind::Comprehend(comprehension) => return self.comprehend(comprehension, node.span),
+            Kind::Map(entries, None) => self.map(entries, node.span)?,
+            Kind::Unknown => unreachable!("a text with an error is never evaluated"),
             Kind::Has(_) | Kind::Not(_) | Kind::And(_) | Kind::Or(_) | Kind::Compare(..) | Kind::In(_) => {
                 unreachable!("decided just above")
             }
@@ -243,11 +353,204 @@ impl<'a> Machine<'a, '_> {
             match self.truth(part, symbol) {
                 Ok(found) if found != wanted => return Ok(false),
                 Ok(_) => {}
-                Err(EvalError::Exhausted) => return Err(EvalError::Exhausted),
-                Err(error) => first_error = first_error.or(Some(error)),
+                Err(error) => self.absorb(error, &mut first_error)?,
             }
         }
         first_error.map_or(Ok(true), Err)
+    }
+
+    /// Keeps the first of several errors that may come to nothing. Each is paid for, since it had to be written.
+    fn absorb(&mut self, error: EvalError, first: &mut Option<EvalError>) -> Result<(), EvalError> {
+        let EvalError::Uncertain(why) = &error else { return Err(error) };
+        let texts = [why.path.as_deref(), Some(&*why.message), why.hint.as_deref()];
+        self.budget.spend(8 + texts.iter().flatten().map(|text| price(2 * text.len())).sum::<u64>())?;
+        first.get_or_insert(error);
+        Ok(())
+    }
+
+    fn bind(&mut self, pair: &'a [Node; 2]) -> Result<Val<'a>, EvalError> {
+        let value = self.eval(&pair[0])?;
+        let outside = self.locals.len();
+        self.locals.push(value);
+        let result = self.eval(&pair[1]);
+        self.locals.truncate(outside);
+        result
+    }
+
+    fn comprehend(&mut self, node: &'a Comprehension, span: Span) -> Result<Val<'a>, EvalError> {
+        if node.kind.is_test() {
+            return self.test(node).map(Val::Bool);
+        }
+        let mut items: Vec<Val<'a>> = Vec::new();
+        let mut pairs = Vec::new();
+        self.each(node, &mut |machine, key, member| {
+            if let Some(filter) = &node.filter
+                && !machine.truth(filter, node.kind.name(2))?
+            {
+                return Ok(true);
+            }
+            match node.kind {
+                Macro::Filter if !machine.truth(&node.body, "filter")? => {}
+                Macro::Filter => items.push(if over_map(node, key) { key.clone() } else { member }),
+                Macro::TransformMap => {
+                    let View::Text(name) = key.view() else {
+                        let message = "the names of a map are strings, and a list has indexes".to_owned();
+                        let hint = "write a.transformMapEntry(i, x, {key: value})".to_owned();
+                        return Err(uncertain(node.range.span, path_of(&node.range), message, Some(hint)));
+                    };
+                    pairs.push((tag::stored_name(name), machine.eval(&node.body)?));
+                }
+                Macro::TransformMapEntry => {
+                    let entry = machine.eval(&node.body)?;
+                    let View::Map(map) = entry.view() else {
+                        return Err(wrong(&node.body, &entry.view(), "transformMapEntry", "a map"));
+                    };
+                    machine.budget.spend(2 * map.len() as u64)?;
+                    pairs.extend(map.iter().map(|(name, value)| (Arc::clone(name), entry.part(value))));
+                }
+                _ => items.push(machine.eval(&node.body)?),
+            }
+            Ok(true)
+        })?;
+        match node.kind {
+            Macro::TransformMap | Macro::TransformMapEntry => self.made_map(pairs, span),
+            _ => made_list(items, span),
+        }
+    }
+
+    /// `all`, `exists` and `exists_one`. The first two are chains of `&&` and `||`; the last takes no error.
+    fn test(&mut self, node: &'a Comprehension) -> Result<bool, EvalError> {
+        let symbol = node.kind.name(node.variables.len());
+        let mut first_error = None;
+        let mut count = 0;
+        let mut settled = false;
+        self.each(node, &mut |machine, key, _| {
+            match (node.kind, machine.truth(&node.body, symbol)) {
+                (Macro::ExistsOne, found) => count += u64::from(found?),
+                (kind, Ok(found)) => settled = found == (kind == Macro::Exists),
+                (_, Err(error)) => {
+                    let error = if first_error.is_none() { located(error, node, key) } else { error };
+                    machine.absorb(error, &mut first_error)?;
+                }
+            }
+            Ok(!settled)
+        })?;
+        match (node.kind, first_error) {
+            (Macro::ExistsOne, _) => Ok(count == 1),
+            (kind, _) if settled => Ok(kind == Macro::Exists),
+            (_, Some(error)) => Err(error),
+            (kind, None) => Ok(kind == Macro::All),
+        }
+    }
+
+    /// Binds the variables to every member in turn and visits it with its key, until a visit says that it is enough.
+    fn each(&mut self, node: &'a Comprehension, visit: &mut Visit<'_, 'a, 'b>) -> Result<(), EvalError> {
+        let range = self.eval(&node.range)?;
+        let index = |at: usize| Val::Num(Num::Int(at as i64));
+        let name = |name: &Arc<str>| Val::Made(Value::String(user_name(name)), 0);
+        match &range {
+            Val::Ref(Value::Array(list)) => {
+                let members = list.iter().enumerate().map(|(at, member)| (index(at), Val::Ref(member)));
+                return self.each_of(node, members, visit);
+            }
+            Val::Ref(Value::Object(map)) if tag_of(map).is_none() => {
+                self.budget.spend(map.len() as u64)?;
+                let members = map.iter().map(|(key, member)| (name(key), Val::Ref(member)));
+                return self.each_of(node, members, visit);
+            }
+            _ => {}
+        }
+        match range.view() {
+            View::List(list) => {
+                let members = list.iter().enumerate().map(|(at, member)| (index(at), range.part(member)));
+                self.each_of(node, members, visit)
+            }
+            View::Map(map) => {
+                self.budget.spend(map.len() as u64)?;
+                let members = map.iter().map(|(key, member)| (name(key), range.part(member)));
+                self.each_of(node, members, visit)
+            }
+            other => Err(wrong(&node.range, &other, node.kind.name(node.variables.len()), "a list or a map")),
+        }
+    }
+
+    fn each_of(
+        &mut self,
+        node: &'a Comprehension,
+        members: impl Iterator<Item = (Val<'a>, Val<'a>)>,
+        visit: &mut Visit<'_, 'a, 'b>,
+    ) -> Result<(), EvalError> {
+        let outside = self.locals.len();
+        for (key, member) in members {
+            self.budget.spend(1)?;
+            match node.variables.len() {
+                1 if over_map(node, &key) => self.locals.push(key.clone()),
+                1 => self.locals.push(member.clone()),
+                _ => self.locals.extend([key.clone(), member.clone()]),
+            }
+            let visited = visit(self, &key, member);
+            self.locals.truncate(outside);
+            match visited {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) => return Err(located(error, node, &key)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Pays for the digits of an integer beyond 2^53-1, of which there may be any number.
+    pub(super) fn pay_number(&mut self, num: &Num) -> Result<(), EvalError> {
+        match num {
+            Num::Data(number) if number.is_big() => self.budget.spend(price(number.to_string().len())),
+            _ => Ok(()),
+        }
+    }
+
+    fn matches(&mut self, pair: &'a [Node; 2], pattern: &Pattern) -> Result<Val<'a>, EvalError> {
+        let text = self.eval(&pair[0])?;
+        match text.view() {
+            View::Text(text) => {
+                self.budget.spend(pattern.price(text.len()))?;
+                Ok(Val::Bool(pattern.is_match(text)))
+            }
+            other => Err(wrong(&pair[0], &other, "matches", "a string")),
+        }
+    }
+
+    /// Evaluates a whole text to a value that can be handed out. What was made on the way is paid for once more by
+    /// all that it holds, since its parts may be shared here and will not be where it goes.
+    pub(super) fn result(&mut self, node: &'a Node) -> Result<Value, EvalError> {
+        let found = self.eval(node)?;
+        let made = found.levels() > 0;
+        let value = found.into_value();
+        if made {
+            self.pay_whole(&value, 0, node.span)?;
+        }
+        Ok(value)
+    }
+
+    fn pay_whole(&mut self, value: &Value, depth: usize, span: Span) -> Result<(), EvalError> {
+        match value {
+            Value::Array(_) | Value::Object(_) if depth == RESULT_DEPTH_MAX => {
+                let message = format!("the value is nested deeper than {RESULT_DEPTH_MAX} levels");
+                Err(uncertain(span, None, message, None))
+            }
+            Value::Array(list) => {
+                self.budget.spend(list.len() as u64)?;
+                list.iter().try_for_each(|member| self.pay_whole(member, depth + 1, span))
+            }
+            Value::Object(map) => {
+                self.budget.spend(map.len() as u64)?;
+                map.entries().try_for_each(|entry| {
+                    self.budget.spend(price(entry.key.len()))?;
+                    self.pay_whole(&entry.value, depth + 1, span)
+                })
+            }
+            Value::String(text) => self.budget.spend(price(text.len())),
+            Value::Number(number) => self.pay_number(&Num::Data(number.clone())),
+            _ => Ok(()),
+        }
     }
 
     fn choose(&mut self, cases: &'a [(Node, Node)], last: &'a Node) -> Result<Val<'a>, EvalError> {
@@ -275,6 +578,10 @@ impl<'a> Machine<'a, '_> {
             return Ok(comparison.accepts(order));
         }
         let (left, right) = (left.view(), right.view());
+        if let (View::Num(a), View::Num(b)) = (&left, &right) {
+            self.pay_number(a)?;
+            self.pay_number(b)?;
+        }
         if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
             let span = pair[0].span.to(pair[1].span);
             return Ok(self.equal(&left, &right, span)? == (comparison == Comparison::Equal));
@@ -292,7 +599,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// Compares whole values. Different types are different; what was withheld is neither.
-    fn equal(&mut self, left: &View<'_>, right: &View<'_>, span: Span) -> Result<bool, EvalError> {
+    pub(super) fn equal(&mut self, left: &View<'_>, right: &View<'_>, span: Span) -> Result<bool, EvalError> {
         Ok(match (left, right) {
             (View::Tagged(_, name), _) | (_, View::Tagged(_, name)) if is_withheld(name) => {
                 let what = if *name == "$gap" { "a gap in the record" } else { "redacted" };
@@ -300,7 +607,11 @@ impl<'a> Machine<'a, '_> {
             }
             (View::Null, View::Null) => true,
             (View::Bool(a), View::Bool(b)) => a == b,
-            (View::Num(a), View::Num(b)) => number::compare(a, b) == Ordering::Equal,
+            (View::Num(a), View::Num(b)) => {
+                self.pay_number(a)?;
+                self.pay_number(b)?;
+                number::compare(a, b) == Ordering::Equal
+            }
             (View::Text(a), View::Text(b)) => {
                 if a.len() != b.len() {
                     return Ok(false);
@@ -354,8 +665,7 @@ impl<'a> Machine<'a, '_> {
                     match self.equal(&item, &View::of(member), span) {
                         Ok(true) => return Ok(true),
                         Ok(false) => {}
-                        Err(EvalError::Exhausted) => return Err(EvalError::Exhausted),
-                        Err(error) => first_error = first_error.or(Some(error)),
+                        Err(error) => self.absorb(error, &mut first_error)?,
                     }
                 }
                 first_error.map_or(Ok(false), Err)
@@ -385,11 +695,12 @@ impl<'a> Machine<'a, '_> {
                 }
                 (View::Text(a), View::Text(b)) if *operator == Operator::Add => {
                     self.budget.spend(price(a.len() + b.len()))?;
-                    Val::Owned(Value::from([a, b].concat()))
+                    Val::scalar([a, b].concat())
                 }
                 (View::List(a), View::List(b)) if *operator == Operator::Add => {
                     self.budget.spend((a.len() + b.len()) as u64)?;
-                    Val::Owned(Value::array(a.iter().chain(b.iter()).cloned()))
+                    let levels = left.levels().max(right.levels());
+                    Val::Made(Value::array(a.iter().chain(b.iter()).cloned()), levels)
                 }
                 (a, b) => {
                     // What stands left may be a sum by now; its last operand is of the same kind.
@@ -401,91 +712,62 @@ impl<'a> Machine<'a, '_> {
         Ok(left)
     }
 
-    fn call(&mut self, function: Function, arguments: &'a [Node]) -> Result<Val<'a>, EvalError> {
-        let first = self.eval(&arguments[0])?;
-        let second = arguments.get(1).map(|node| self.eval(node)).transpose()?;
-        let view = first.view();
-        match (function, &second) {
-            (Function::Size, _) => {
-                let size = match view {
-                    View::Text(text) => {
-                        self.budget.spend(price(text.len()))?;
-                        text.chars().count()
-                    }
-                    View::List(list) => list.len(),
-                    View::Map(map) => map.len(),
-                    other => return Err(wrong(&arguments[0], &other, "size", "a string, a list or a map")),
-                };
-                Ok(Val::Num(Num::Int(size as i64)))
+    /// Evaluates the arguments here and the definition where it sees nothing but them.
+    fn invoke(
+        &mut self,
+        definition: &'a Definition,
+        arguments: &'a [Node],
+        span: Span,
+    ) -> Result<Val<'a>, EvalError> {
+        let arguments =
+            arguments.iter().map(|node| self.eval(node)).collect::<Result<Vec<Val<'a>>, EvalError>>()?;
+        let outer = self.frame;
+        self.frame = self.locals.len();
+        self.locals.extend(arguments);
+        let result = self.eval(&definition.tree);
+        self.locals.truncate(self.frame);
+        self.frame = outer;
+        result.map_err(|error| match error {
+            // A place in the text of the definition means nothing to whoever reads this text.
+            EvalError::Uncertain(mut why) => {
+                why.span = span;
+                why.message.push_str(&format!(", in `{}`", definition.name));
+                EvalError::Uncertain(why)
             }
-            (Function::Double | Function::Int, _) => self.convert(function, view, &arguments[0]),
-            (Function::Div, Some(second)) => match (view, second.view()) {
-                (View::Num(a), View::Num(b)) => number::div(&a, &b)
-                    .map(Val::Num)
-                    .map_err(|why| trouble(why, &[&arguments[0], &arguments[1]])),
-                (View::Num(_), other) => Err(wrong(&arguments[1], &other, "div", "numbers")),
-                (other, _) => Err(wrong(&arguments[0], &other, "div", "numbers")),
-            },
-            (_, Some(second)) => match (view, second.view()) {
-                (View::Text(text), View::Text(part)) => {
-                    self.budget.spend(price(text.len() + part.len()))?;
-                    Ok(Val::Bool(match function {
-                        Function::StartsWith => text.starts_with(part),
-                        Function::EndsWith => text.ends_with(part),
-                        _ => text.contains(part),
-                    }))
-                }
-                (View::Text(_), other) => Err(wrong(&arguments[1], &other, function.name(), "strings")),
-                (other, _) => Err(wrong(&arguments[0], &other, function.name(), "strings")),
-            },
-            (_, None) => unreachable!("the parser counts arguments"),
-        }
+            exhausted => exhausted,
+        })
     }
 
-    fn convert(&mut self, function: Function, view: View<'_>, node: &Node) -> Result<Val<'a>, EvalError> {
-        let result = match view {
-            View::Num(num) if function == Function::Double => number::to_double(&num).map(Num::Double),
-            View::Num(num) => number::to_int(&num).map(Num::Int),
-            View::Text(text) => {
-                self.budget.spend(price(text.len()))?;
-                let num = match function {
-                    Function::Double => number::text_to_double(text).map(Num::Double),
-                    _ => text.parse().ok().map(Num::Int),
-                };
-                return num.map(Val::Num).ok_or_else(|| {
-                    let message = format!(
-                        "the text is not that of {}",
-                        if function == Function::Double { "a double" } else { "an int" }
-                    );
-                    uncertain(node.span, path_of(node), message, None)
-                });
-            }
-            other => return Err(wrong(node, &other, function.name(), "a number or a string")),
-        };
-        result.map(Val::Num).map_err(|why| trouble(why, &[node]))
-    }
-
-    fn map(&mut self, entries: &'a [(Node, Node)]) -> Result<Val<'a>, EvalError> {
-        let mut object = Object::default();
+    fn map(&mut self, entries: &'a [(Node, Node)], span: Span) -> Result<Val<'a>, EvalError> {
+        let mut pairs = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let name = self.eval(key)?;
             let View::Text(name) = name.view() else {
                 return Err(wrong(key, &name.view(), "{}", "a string as a key"));
             };
-            let stored = stored(name);
-            if object.contains_key(&stored) {
-                let message = format!("the key {:?} stands twice in one map", shown(name));
-                return Err(uncertain(key.span, None, message, None));
-            }
-            object.set(&stored, self.eval(value)?.into_value());
+            self.budget.spend(price(name.len()))?;
+            pairs.push((tag::stored_name(name), self.eval(value)?));
         }
-        Ok(Val::Owned(Value::Object(object)))
+        self.made_map(pairs, span)
+    }
+
+    /// Makes a map of stored names and values, in which no name stands twice.
+    fn made_map(&mut self, pairs: Vec<(Arc<str>, Val<'a>)>, span: Span) -> Result<Val<'a>, EvalError> {
+        let levels = one_more(pairs.iter().map(|(_, value)| value.levels()), span)?;
+        let mut seen = BTreeSet::new();
+        if let Some((name, _)) = pairs.iter().find(|(name, _)| !seen.insert(name)) {
+            let message = format!("the key {:?} stands twice in one map", shown(&user_name(name)));
+            return Err(uncertain(span, None, message, None));
+        }
+        let object: Object = pairs.into_iter().map(|(name, value)| (name, value.into_value())).collect();
+        Ok(Val::Made(Value::Object(object), levels))
     }
 
     fn path(&mut self, path: &'a Path, span: Span) -> Result<Val<'a>, EvalError> {
         self.budget.spend(1 + path.steps.len() as u64)?;
         let base = match &path.base {
             Base::Node(node) => self.eval(node)?,
+            Base::Local(slot, _) => self.locals[self.frame + slot].clone(),
             _ => Val::Ref(self.root(path, span)?),
         };
         let found = match &base {
@@ -493,10 +775,11 @@ impl<'a> Machine<'a, '_> {
                 Some(found) => found,
                 None => self.walk(value, path, span)?,
             }),
-            Val::Owned(value) => Val::Owned(self.walk(value, path, span)?.clone()),
+            Val::Made(value, levels) => Val::Made(self.walk(value, path, span)?.clone(), *levels),
+            Val::Bool(_) | Val::Num(_) if path.steps.is_empty() => base,
             Val::Bool(_) | Val::Num(_) => return Err(no_members(path, 0, &base.view())),
         };
-        if let Val::Ref(Value::Object(object)) | Val::Owned(Value::Object(object)) = &found
+        if let Val::Ref(Value::Object(object)) | Val::Made(Value::Object(object), _) = &found
             && let Some(tag) = tag_of(object)
             && is_withheld(tag)
         {
@@ -514,7 +797,7 @@ impl<'a> Machine<'a, '_> {
             Base::Root(name) => {
                 self.env.others.iter().find(|(known, _)| **known == **name).map(|(_, value)| *value)
             }
-            Base::Node(_) => unreachable!("asked of names only"),
+            Base::Local(..) | Base::Node(_) => unreachable!("asked of names only"),
         };
         found.ok_or_else(|| {
             let name = place(path, 0, &[]);
@@ -545,11 +828,12 @@ impl<'a> Machine<'a, '_> {
         };
         let base = match &path.base {
             Base::Node(node) => self.eval(node)?,
+            Base::Local(slot, _) => self.locals[self.frame + slot].clone(),
             _ => Val::Ref(self.root(path, span)?),
         };
         let mut value = match &base {
             Val::Ref(value) => *value,
-            Val::Owned(value) => value,
+            Val::Made(value, _) => value,
             Val::Bool(_) | Val::Num(_) => return Err(no_members(path, 0, &base.view())),
         };
         let mut computed = Vec::new();
@@ -655,7 +939,7 @@ fn exact_index(num: &Num) -> Option<i64> {
 }
 
 /// The name under which a name is stored: a `$` in front is doubled.
-fn stored(name: &str) -> Cow<'_, str> {
+pub(super) fn stored(name: &str) -> Cow<'_, str> {
     if name.starts_with('$') { Cow::Owned(tag::stored_name(name).to_string()) } else { Cow::Borrowed(name) }
 }
 
@@ -668,7 +952,7 @@ fn place(path: &Path, count: usize, computed: &[Val<'_>]) -> String {
     let mut text = match &path.base {
         Base::State => "state".to_owned(),
         Base::Counters => "state.counters".to_owned(),
-        Base::Root(name) => name.to_string(),
+        Base::Root(name) | Base::Local(_, name) => name.to_string(),
         Base::Node(node) => print::print(node),
     };
     let mut computed = computed.iter();
@@ -690,11 +974,11 @@ fn missing(path: &Path, index: usize, computed: &[Val<'_>], span: Span) -> EvalE
     let text = place(path, index + 1, computed);
     let container = place(path, index, computed);
     let hint = match (&path.base, &path.steps[index]) {
-        (Base::State, Step { kind: StepKind::Key(key), .. }) if names::COUNTERS.contains(&&*key.name) => {
+        (Base::State, Step { kind: StepKind::Key(key), .. }) if counters::NAMES.contains(&&*key.name) => {
             format!("did you mean state.counters.{}", key.name)
         }
         (Base::Counters, Step { kind: StepKind::Key(key), .. }) if index == 0 => {
-            match names::nearest(&key.name, names::COUNTERS) {
+            match names::nearest(&key.name, counters::NAMES.iter().copied()) {
                 Some(near) => format!("did you mean state.counters.{near}"),
                 None => format!("guard it: has({text}) && ..."),
             }

@@ -3,18 +3,6 @@
 
 use dendrer_object::text::distance;
 
-/// The members of `state.counters` (design, section 5).
-pub(super) const COUNTERS: [&str; 8] = [
-    "tool_calls",
-    "tool_errors",
-    "tokens_used",
-    "cost_usd",
-    "denied_count",
-    "last_tool",
-    "by_agent",
-    "transitions",
-];
-
 /// Top-level fields of a state that exist without a declaration (design, section 5).
 pub(super) const BUILT_IN_FIELDS: [&str; 8] =
     ["beliefs", "context_stack", "counters", "goals", "kernel_anomalies", "memory", "policy", "progress"];
@@ -46,21 +34,9 @@ pub(super) const KEYWORDS: [&str; 4] = ["false", "in", "null", "true"];
 /// Words the language adds to CEL; after a dot they are names.
 pub(super) const OPERATOR_WORDS: [&str; 3] = ["and", "not", "or"];
 
-const MACROS: [&str; 10] = [
-    "all",
-    "exists",
-    "existsOne",
-    "exists_one",
-    "filter",
-    "map",
-    "optFlatMap",
-    "optMap",
-    "transformList",
-    "transformMap",
-];
+const MACROS: [&str; 2] = ["optFlatMap", "optMap"];
 
-const FUNCTIONS: [&str; 60] = [
-    "bool",
+const FUNCTIONS: [&str; 57] = [
     "bytes",
     "charAt",
     "cidr",
@@ -95,7 +71,6 @@ const FUNCTIONS: [&str; 60] = [
     "lastIndexOf",
     "lowerAscii",
     "masked",
-    "matches",
     "or",
     "orValue",
     "prefixLength",
@@ -103,7 +78,6 @@ const FUNCTIONS: [&str; 60] = [
     "replace",
     "reverse",
     "split",
-    "string",
     "substring",
     "timestamp",
     "trim",
@@ -150,6 +124,11 @@ pub(super) fn is_selector(name: &str) -> bool {
     bytes.next().is_some_and(|c| c == b'_' || c.is_ascii_alphabetic())
         && bytes.all(|c| c == b'_' || c.is_ascii_alphanumeric())
         && !KEYWORDS.contains(&name)
+}
+
+/// Tells whether a name can stand for a value: a root, a constant, a variable.
+pub(super) fn is_name(name: &str) -> bool {
+    is_selector(name) && !RESERVED.contains(&name) && !OPERATOR_WORDS.contains(&name)
 }
 
 /// Returns the candidate nearest to a name, if one is near enough to be meant.

@@ -8,31 +8,57 @@ use std::sync::Arc;
 
 use dendrer_object::{Object, Value};
 
-use super::ast::{Base, Comparison, Function, Key, Kind, Node, Operator, Path, Step, StepKind};
-use super::error::{ExprError, LIMIT, NAME, SYNTAX, Span, TYPE, shown};
+use super::ast::{
+    Base, Comparison, Comprehension, Definition, Key, Kind, Node, Operator, Path, Step, StepKind,
+};
+use super::error::{ExprError, LIMIT, NAME, SYNTAX, Span, TYPE, UNSUPPORTED, shown};
+use super::functions::{Function, Macro};
 use super::lex::{self, Kind as Lexeme, Token};
+use super::pattern::{Pattern, PatternError};
 use super::{DEPTH_MAX, NODES_MAX, Scope, names};
+use crate::counters;
 
-/// Parses a whole text.
-pub(super) fn parse(text: &str, scope: &Scope) -> Result<Node, ExprError> {
-    let mut parser =
-        Parser { tokens: lex::tokens(text)?, at: 0, scope, nodes: 0, nesting: 0, loose_not: None };
-    let node = parser.expression()?;
-    match parser.peek() {
+/// Parses a whole text in which some variables are known. Errors after which reading can go on are collected, and
+/// then there is a tree all the same; the last one may be of the grammar, and then there is none.
+pub(super) fn parse(text: &str, scope: &Scope, locals: &[Arc<str>]) -> (Option<Node>, Vec<ExprError>) {
+    let tokens = match lex::tokens(text) {
+        Ok(tokens) => tokens,
+        Err(error) => return (None, vec![error]),
+    };
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        scope,
+        locals: locals.to_vec(),
+        nodes: 0,
+        nesting: 0,
+        loose_not: None,
+        errors: Vec::new(),
+    };
+    let tree = parser.expression().and_then(|node| match parser.peek() {
         Lexeme::End => Ok(node),
         _ => Err(parser.unexpected("an operator or the end")),
-    }
+    });
+    let mut errors = parser.errors;
+    let tree = tree.map_err(|error| errors.push(error)).ok();
+    (tree, errors)
 }
 
 struct Parser<'t, 's> {
     tokens: Vec<Token<'t>>,
     at: usize,
     scope: &'s Scope,
+    /// The variables that are bound here, the innermost last.
+    locals: Vec<Arc<str>>,
     nodes: usize,
     nesting: usize,
     /// Where the word `not` stands in front of the operand just read, if it does.
     loose_not: Option<Span>,
+    errors: Vec<ExprError>,
 }
+
+/// How many errors of one text are worth telling.
+const ERRORS_MAX: usize = 20;
 
 impl<'t> Parser<'t, '_> {
     fn peek(&self) -> &Lexeme<'t> {
@@ -89,6 +115,9 @@ impl<'t> Parser<'t, '_> {
             Kind::Path(path) | Kind::Has(path) => 1 + path.steps.len(),
             _ => 1,
         };
+        if let Kind::Invoke(definition, _) = &node.kind {
+            below = below.max(definition.tree.depth);
+        }
         self.count(node.kind, span, below, own)
     }
 
@@ -103,6 +132,19 @@ impl<'t> Parser<'t, '_> {
             return Err(too_deep(span));
         }
         Ok(Node { kind, span, depth: below + 1 })
+    }
+
+    /// Keeps an error and goes on reading as if something stood there.
+    fn recover(&mut self, error: ExprError) -> Result<Node, ExprError> {
+        let span = error.span;
+        self.note(error);
+        self.build(Kind::Unknown, span)
+    }
+
+    fn note(&mut self, error: ExprError) {
+        if self.errors.len() < ERRORS_MAX {
+            self.errors.push(error);
+        }
     }
 
     fn expression(&mut self) -> Result<Node, ExprError> {
@@ -348,57 +390,189 @@ impl<'t> Parser<'t, '_> {
                 Path { base: Base::Node(Box::new(Node { kind, span: node.span, depth: node.depth })), steps }
             }
         };
-        let path = self.resolve_field(path)?;
+        let path = self.resolve_field(path);
         self.build(Kind::Path(path), span)
     }
 
     /// Sends `state.counters` to the environment and holds a first field against the declared ones.
-    fn resolve_field(&self, mut path: Path) -> Result<Path, ExprError> {
+    fn resolve_field(&mut self, mut path: Path) -> Path {
         if !matches!(path.base, Base::State) {
-            return Ok(path);
+            return path;
         }
-        let Some(Step { kind: StepKind::Key(key), span }) = path.steps.first() else { return Ok(path) };
+        let Some(Step { kind: StepKind::Key(key), span }) = path.steps.first() else { return path };
         if &*key.name == "counters" {
             path.base = Base::Counters;
             path.steps.remove(0);
-            return Ok(path);
+            return path;
         }
-        let Some(declared) = &self.scope.fields else { return Ok(path) };
+        let Some(declared) = &self.scope.fields else { return path };
         if declared.contains(&key.name) || names::BUILT_IN_FIELDS.contains(&&*key.name) {
-            return Ok(path);
+            return path;
         }
         let error =
             ExprError::new(NAME, *span, format!("no field `{}` is declared in state", shown(&key.name)));
-        if names::COUNTERS.contains(&&*key.name) {
-            return Err(error.hint(format!("did you mean state.counters.{}", key.name)));
-        }
         let known = declared.iter().map(|name| &**name).chain(names::BUILT_IN_FIELDS);
-        Err(match names::nearest(&key.name, known) {
-            Some(near) => error.hint(format!("did you mean state.{near}")),
-            None => error,
-        })
+        let error = if counters::NAMES.contains(&&*key.name) {
+            error.hint(format!("did you mean state.counters.{}", key.name))
+        } else {
+            match names::nearest(&key.name, known) {
+                Some(near) => error.hint(format!("did you mean state.{near}")),
+                None => error,
+            }
+        };
+        self.note(error);
+        path
     }
 
     fn method(&mut self, receiver: Node, name: &str, at: Span, start: Span) -> Result<Node, ExprError> {
+        if let Some(kind) = Macro::named(name) {
+            return self.comprehension(kind, receiver, start);
+        }
         let Some(function) = Function::ALL.into_iter().find(|f| f.is_method() && f.name() == name) else {
-            return Err(unknown_function(name, at, Function::is_method));
+            let error = unknown_function(name, at, Function::is_method);
+            return self.skip_call(error);
         };
         let mut arguments = vec![receiver];
         let end = self.arguments(&mut arguments)?;
         self.call(function, arguments, start.to(end))
     }
 
-    fn call(&mut self, function: Function, arguments: Vec<Node>, span: Span) -> Result<Node, ExprError> {
-        if arguments.len() == function.arity() {
-            return self.build(Kind::Call(function, arguments), span);
+    /// Reads what stands behind the name of a macro.
+    fn comprehension(&mut self, kind: Macro, range: Node, start: Span) -> Result<Node, ExprError> {
+        let open = self.expect("(")?;
+        let misformed = |error: ExprError| error.hint(format!("write {}", kind.form()));
+        let outside = self.locals.len();
+        let mut variables = vec![self.variable(open).map_err(misformed)?];
+        self.expect(",").map_err(misformed)?;
+        let is_pair = matches!(
+            (self.peek(), self.tokens.get(self.at + 1).map(|token| &token.kind)),
+            (Lexeme::Name(_), Some(Lexeme::Symbol(",")))
+        );
+        if kind.is_transform() || (kind.is_test() && is_pair) {
+            variables.push(self.variable(open).map_err(misformed)?);
+            self.expect(",").map_err(misformed)?;
         }
-        let form = match (function.is_global(), function.arity()) {
-            (true, 1) => format!("{}(a)", function.name()),
-            (true, _) => format!("{}(a, b)", function.name()),
-            (false, _) => format!("a.{}(b)", function.name()),
+        if let [one, other] = &variables[..]
+            && one == other
+        {
+            return Err(ExprError::new(NAME, open, format!("the variable `{}` stands twice", shown(one))));
+        }
+        self.locals.extend(variables.iter().cloned());
+        let mut body = self.expression()?;
+        let mut filter = None;
+        if kind.takes_filter() && self.eat(",") {
+            filter = Some(body);
+            body = self.expression()?;
+        }
+        self.locals.truncate(outside);
+        let end = self.expect(")").map_err(misformed)?;
+        let comprehension = Comprehension { kind, variables, range, filter, body };
+        self.build(Kind::Comprehend(Box::new(comprehension)), start.to(end))
+    }
+
+    /// Reads the name of a variable.
+    fn variable(&mut self, before: Span) -> Result<Arc<str>, ExprError> {
+        match *self.peek() {
+            Lexeme::Name(name) if names::is_name(name) && name != "cel" => {
+                self.advance();
+                Ok(name.into())
+            }
+            Lexeme::Name("cel") => Err(ExprError::unsupported(self.span(), "the library `cel`")),
+            Lexeme::End => Err(ExprError::new(SYNTAX, before, "expected the name of a variable")),
+            _ => Err(self.unexpected("the name of a variable")),
+        }
+    }
+
+    /// Reads `.bind(x, value, body)` behind `cel`.
+    fn bind(&mut self, start: Span) -> Result<Node, ExprError> {
+        let misformed = |error: ExprError| error.hint("write cel.bind(x, value, expression)");
+        self.expect(".")?;
+        self.advance();
+        let open = self.expect("(")?;
+        let name = self.variable(open).map_err(misformed)?;
+        self.expect(",").map_err(misformed)?;
+        let value = self.expression()?;
+        self.expect(",").map_err(misformed)?;
+        self.locals.push(Arc::clone(&name));
+        let body = self.expression()?;
+        self.locals.pop();
+        let end = self.expect(")").map_err(misformed)?;
+        self.build(Kind::Bind(name, Box::new([value, body])), start.to(end))
+    }
+
+    fn is_bind(&self) -> bool {
+        let ahead = |at: usize| self.tokens.get(self.at + at).map(|token| &token.kind);
+        self.is(".")
+            && matches!(ahead(1), Some(Lexeme::Name("bind")))
+            && matches!(ahead(2), Some(Lexeme::Symbol("(")))
+    }
+
+    /// Compiles the pattern of `matches`.
+    fn pattern(&mut self, arguments: Vec<Node>, span: Span) -> Result<Node, ExprError> {
+        let pair: Box<[Node; 2]> = match <[Node; 2]>::try_from(arguments) {
+            Ok(pair) => Box::new(pair),
+            Err(_) => return self.build(Kind::Unknown, span),
         };
-        Err(ExprError::new(TYPE, span, format!("`{}` has another number of arguments", function.name()))
-            .hint(format!("write {form}")))
+        let at = pair[1].span;
+        let text = match &pair[1].kind {
+            Kind::Literal(Value::String(text)) | Kind::Constant(_, Value::String(text)) => text,
+            Kind::Unknown => return self.build(Kind::Unknown, span),
+            _ => {
+                let error = ExprError::unsupported(at, "a pattern that is not a literal or a constant");
+                return self.recover(error.hint("a pattern is checked before there is a state"));
+            }
+        };
+        match Pattern::new(text) {
+            Ok(pattern) => self.build(Kind::Matches(pair, pattern), span),
+            Err(PatternError::Syntax(why)) => {
+                self.recover(ExprError::new(SYNTAX, at, format!("this is no pattern: {why}")))
+            }
+            Err(PatternError::Limit(why)) => self.recover(ExprError::new(LIMIT, at, why)),
+            Err(PatternError::Unsupported(what)) => self.recover(ExprError::unsupported(at, what)),
+        }
+    }
+
+    /// Reads the arguments of a function that is not there, in which nothing else is then worth telling.
+    fn skip_call(&mut self, error: ExprError) -> Result<Node, ExprError> {
+        if error.code == UNSUPPORTED {
+            return Err(error);
+        }
+        let known = self.errors.len();
+        self.note(error);
+        let span = self.span();
+        let end = self.arguments(&mut Vec::new())?;
+        self.errors.truncate(known + 1);
+        self.build(Kind::Unknown, span.to(end))
+    }
+
+    fn call(&mut self, function: Function, arguments: Vec<Node>, span: Span) -> Result<Node, ExprError> {
+        if !function.takes_count(arguments.len()) {
+            let message = format!("`{}` has another number of arguments", function.name());
+            let error = ExprError::new(TYPE, span, message).hint(format!("write {}", function.form()));
+            return self.recover(error);
+        }
+        match function {
+            Function::Matches => self.pattern(arguments, span),
+            _ => self.build(Kind::Call(function, arguments), span),
+        }
+    }
+
+    /// Calls a definition of the scope.
+    fn invoke(&mut self, definition: &Arc<Definition>, span: Span) -> Result<Node, ExprError> {
+        let mut arguments = Vec::new();
+        let called = self.is("(");
+        let end = if called { self.arguments(&mut arguments)? } else { span };
+        let parameters = &definition.parameters;
+        if called == parameters.is_empty() || arguments.len() != parameters.len() {
+            let message = format!("`{}` takes {} arguments", definition.name, parameters.len());
+            let form = match parameters.is_empty() {
+                true => definition.name.to_string(),
+                false => format!("{}({})", definition.name, parameters.join(", ")),
+            };
+            let error = ExprError::new(TYPE, span.to(end), message).hint(format!("write {form}"));
+            return self.recover(error);
+        }
+        self.build(Kind::Invoke(Arc::clone(definition), arguments), span.to(end))
     }
 
     /// Reads `( ... )`.
@@ -474,7 +648,17 @@ impl<'t> Parser<'t, '_> {
             ));
         }
         if self.is("(") {
-            return self.global(name, span);
+            return match self.scope.definitions.get(name) {
+                Some(definition) => self.invoke(definition, span),
+                None => self.global(name, span),
+            };
+        }
+        if name == "cel" && self.is_bind() {
+            return self.bind(span);
+        }
+        if let Some(slot) = self.locals.iter().rposition(|local| **local == *name) {
+            let base = Base::Local(slot, Arc::clone(&self.locals[slot]));
+            return self.build(Kind::Path(Path { base, steps: Vec::new() }), span);
         }
         if name == "state" && self.scope.state {
             return self.build(Kind::Path(Path { base: Base::State, steps: Vec::new() }), span);
@@ -483,13 +667,19 @@ impl<'t> Parser<'t, '_> {
             return self
                 .build(Kind::Path(Path { base: Base::Root(Arc::clone(root)), steps: Vec::new() }), span);
         }
+        if let Some(definition) = self.scope.definitions.get(name) {
+            return self.invoke(definition, span);
+        }
         if let Some((name, value)) = self.scope.constants.get_key_value(name) {
             return self.build(Kind::Constant(Arc::clone(name), value.clone()), span);
         }
         if self.is("{") {
             return Err(ExprError::unsupported(span, "building a message"));
         }
-        Err(self.unknown_name(name, span))
+        match self.unknown_name(name, span) {
+            error if error.code == UNSUPPORTED => Err(error),
+            error => self.recover(error),
+        }
     }
 
     fn unknown_name(&self, name: &str, span: Span) -> ExprError {
@@ -501,12 +691,22 @@ impl<'t> Parser<'t, '_> {
         if self.scope.state && (is_field || names::BUILT_IN_FIELDS.contains(&name)) {
             return error.hint(format!("did you mean state.{name}"));
         }
-        if self.scope.state && names::COUNTERS.contains(&name) {
+        if self.scope.state && counters::NAMES.contains(&name) {
             return error.hint(format!("did you mean state.counters.{name}"));
         }
-        match names::nearest(name, self.scope.names()) {
+        let known = || self.locals.iter().map(|local| &**local).chain(self.scope.names());
+        match names::nearest(name, known()) {
             Some(near) => error.hint(format!("did you mean {near}")),
-            None => error.hint(format!("the names here are {}", listed(self.scope.names()))),
+            None => error.hint(format!("the names here are {}", listed(known()))),
+        }
+    }
+
+    fn unknown_global(&self, name: &str, span: Span) -> ExprError {
+        let error = unknown_function(name, span, Function::is_global);
+        let defined = self.scope.definitions.values().filter(|found| !found.parameters.is_empty());
+        match names::nearest(name, defined.map(|found| &*found.name)) {
+            Some(near) if error.code == NAME => error.hint(format!("did you mean {near}")),
+            _ => error,
         }
     }
 
@@ -515,7 +715,8 @@ impl<'t> Parser<'t, '_> {
             return self.has(span);
         }
         let Some(function) = Function::ALL.into_iter().find(|f| f.is_global() && f.name() == name) else {
-            return Err(unknown_function(name, span, Function::is_global));
+            let error = self.unknown_global(name, span);
+            return self.skip_call(error);
         };
         let mut arguments = Vec::new();
         let end = self.arguments(&mut arguments)?;
@@ -531,13 +732,14 @@ impl<'t> Parser<'t, '_> {
                 .hint("write has(state.a) or has(state.a.b)")
         };
         if arguments.len() != 1 {
-            return Err(wrong());
+            return self.recover(wrong());
         }
         match arguments.remove(0).kind {
             Kind::Path(path) if !path.steps.is_empty() || matches!(path.base, Base::Counters) => {
                 self.build(Kind::Has(path), span)
             }
-            _ => Err(wrong()),
+            Kind::Unknown => self.build(Kind::Unknown, span),
+            _ => self.recover(wrong()),
         }
     }
 
@@ -680,20 +882,25 @@ fn too_deep(span: Span) -> ExprError {
     ExprError::new(LIMIT, span, format!("nested deeper than {DEPTH_MAX} levels"))
 }
 
+/// Tells whether a name is called like a function of the language.
+pub(super) fn is_function(name: &str) -> bool {
+    name == "has" || Function::ALL.into_iter().any(|function| function.is_global() && function.name() == name)
+}
+
 fn unknown_function(name: &str, span: Span, fits: fn(Function) -> bool) -> ExprError {
     if let Some(what) = names::unsupported_call(name) {
         return ExprError::unsupported(span, what);
     }
     let error = ExprError::new(NAME, span, format!("there is no function `{}`", shown(name)));
     if let Some(function) = Function::ALL.into_iter().find(|f| f.name() == name) {
-        return match function.arity() {
-            _ if function.is_method() => error.hint(format!("write a.{name}(b)")),
-            1 => error.hint(format!("write {name}(a)")),
-            _ => error.hint(format!("write {name}(a, b)")),
-        };
+        return error.hint(format!("write {}", function.form()));
+    }
+    if let Some(found) = Macro::named(name) {
+        return error.hint(format!("write {}", found.form()));
     }
     let known = Function::ALL.into_iter().filter(|f| fits(*f)).map(Function::name);
-    match names::nearest(name, known.chain(fits(Function::Div).then_some("has"))) {
+    let others: Vec<&str> = if fits(Function::Div) { vec!["has"] } else { Macro::names().collect() };
+    match names::nearest(name, known.chain(others)) {
         Some(near) => error.hint(format!("did you mean {near}")),
         None => error,
     }

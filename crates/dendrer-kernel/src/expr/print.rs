@@ -5,7 +5,8 @@
 
 use dendrer_object::{Number, Value};
 
-use super::ast::{Base, Function, Kind, Node, Operator, Path, StepKind};
+use super::ast::{Base, Comprehension, Kind, Node, Operator, Path, StepKind};
+use super::functions::Function;
 use super::names;
 
 /// How tightly a node binds; a node stands in parentheses where something tighter is wanted.
@@ -105,6 +106,30 @@ fn write(node: &Node, wanted: Level, out: &mut String) {
             write(last, Level::Or, out);
         }
         Kind::Call(function, arguments) => push_call(*function, arguments, out),
+        Kind::Matches(pair, _) => {
+            write(&pair[0], Level::Member, out);
+            out.push_str(".matches(");
+            write(&pair[1], Level::Choice, out);
+            out.push(')');
+        }
+        Kind::Bind(name, pair) => {
+            out.push_str("cel.bind(");
+            out.push_str(name);
+            for part in pair.iter() {
+                out.push_str(", ");
+                write(part, Level::Choice, out);
+            }
+            out.push(')');
+        }
+        Kind::Comprehend(comprehension) => push_comprehension(comprehension, out),
+        Kind::Invoke(definition, arguments) => {
+            out.push_str(&definition.name);
+            if !definition.parameters.is_empty() {
+                out.push('(');
+                push_joined(arguments, ", ", Level::Choice, out);
+                out.push(')');
+            }
+        }
         Kind::List(items, _) => {
             out.push('[');
             push_joined(items, ", ", Level::Choice, out);
@@ -120,6 +145,7 @@ fn write(node: &Node, wanted: Level, out: &mut String) {
             }
             out.push('}');
         }
+        Kind::Unknown => out.push('?'),
     }
 }
 
@@ -150,9 +176,27 @@ fn push_chain(node: &Node, first: &Node, rest: &[(Operator, Node)], out: &mut St
     }
 }
 
+fn push_comprehension(comprehension: &Comprehension, out: &mut String) {
+    let Comprehension { kind, variables, range, filter, body } = comprehension;
+    write(range, Level::Member, out);
+    out.push('.');
+    out.push_str(kind.name(variables.len()));
+    out.push('(');
+    for variable in variables {
+        out.push_str(variable);
+        out.push_str(", ");
+    }
+    if let Some(filter) = filter {
+        write(filter, Level::Choice, out);
+        out.push_str(", ");
+    }
+    write(body, Level::Choice, out);
+    out.push(')');
+}
+
 fn push_call(function: Function, arguments: &[Node], out: &mut String) {
     let mut arguments = arguments;
-    if !function.is_global() {
+    if function.prints_as_method() {
         write(&arguments[0], Level::Member, out);
         out.push('.');
         arguments = &arguments[1..];
@@ -167,7 +211,7 @@ fn push_path(path: &Path, out: &mut String) {
     match &path.base {
         Base::State => out.push_str("state"),
         Base::Counters => out.push_str("state.counters"),
-        Base::Root(name) => out.push_str(name),
+        Base::Root(name) | Base::Local(_, name) => out.push_str(name),
         Base::Node(node) => write(node, Level::Member, out),
     }
     for step in &path.steps {
@@ -185,6 +229,13 @@ fn push_path(path: &Path, out: &mut String) {
             }
         }
     }
+}
+
+/// Writes a double as a literal.
+pub(super) fn double(value: f64) -> String {
+    let mut text = String::new();
+    push_double(value, &mut text);
+    text
 }
 
 fn push_double(value: f64, out: &mut String) {

@@ -4,6 +4,9 @@ use dendrer_object::{Value, json};
 
 use super::*;
 
+mod library;
+mod macros;
+
 fn scope() -> Scope {
     Scope::new()
         .root("t")
@@ -366,9 +369,11 @@ fn what_cel_has_and_the_language_has_not_is_named() {
     check(&[
         ("1u", "E0506: an unsigned literal is not supported"),
         ("b\"x\"", "E0506: a bytes literal is not supported"),
-        ("state.b.list.all(x, x > 0)", "E0506: the macro `all` is not supported"),
-        ("state.b.list.map(x, x)", "E0506: the macro `map` is not supported"),
-        ("state.s.matches(\"h.*\")", "E0506: the function `matches` is not supported"),
+        ("state.s.optMap(x, x)", "E0506: the macro `optMap` is not supported"),
+        ("state.s.replace(\"a\", \"b\")", "E0506: the function `replace` is not supported"),
+        ("state.s.matches(state.s)", "E0506: a pattern that is not a literal or a constant is not supported"),
+        ("state.s.matches(\"(?x) a\")", "E0506: this flag of a pattern is not supported"),
+        ("[1].transformMap(i, x, x)", "E0506: a map key other than a string is not supported"),
         ("timestamp(\"2020-01-01T00:00:00Z\")", "E0506: the function `timestamp` is not supported"),
         ("type(1)", "E0506: the function `type` is not supported"),
         ("int", "E0506: `int` as the name of a type is not supported"),
@@ -471,6 +476,145 @@ fn the_read_set_covers_every_place_that_can_be_looked_at() {
 }
 
 #[test]
+fn definitions_are_called_with_values_and_see_what_came_before_them() {
+    let scope = scope()
+        .define("total", &[], "state.n + LIMIT")
+        .and_then(|scope| scope.define("twice", &["x"], "x + x"))
+        .and_then(|scope| scope.define("between", &["x", "low", "high"], "low <= x && x <= high"))
+        .and_then(|scope| scope.define("fine", &[], "between(twice(total), state.a, t.args[0] * 1000)"))
+        .unwrap();
+    let (state, t) = (state(), read(r#"{"args":[1,2]}"#));
+    let env = Env { others: &[("t", &t)], ..Env::of(&state) };
+    let run = |text: &str| match Expr::parse(text, &scope) {
+        Ok(expr) => match expr.evaluate(&env, &mut Budget::default()) {
+            Ok(value) => value.to_string(),
+            Err(error) => error.to_string(),
+        },
+        Err(error) => format!("{}: {} ({})", error.code, error.message, error.hint.unwrap_or_default()),
+    };
+    for (text, expected) in [
+        ("total", "103"),
+        ("twice(total) == 2 * total", "true"),
+        ("fine and not between(0, 1, 2)", "true"),
+        ("twice(state.s)", "\"hellohello\""),
+        ("twice(twice(twice(1)))", "8"),
+        ("twice(state.zzz)", "state.zzz is missing"),
+        ("twice(state.ok)", "x is a boolean, and `+` takes two numbers, strings or lists, in `twice`"),
+        ("state.zzz == twice(1) || twice(1) == 2", "true"),
+        ("twice", "E0502: `twice` takes 1 arguments (write twice(x))"),
+        ("twice(1, 2)", "E0502: `twice` takes 1 arguments (write twice(x))"),
+        ("total()", "E0502: `total` takes 0 arguments (write total)"),
+        ("twise(1)", "E0505: there is no function `twise` (did you mean twice)"),
+        ("totl", "E0505: there is no `totl` here (did you mean total)"),
+        ("totall", "E0505: there is no `totall` here (did you mean total)"),
+    ] {
+        assert_eq!(run(text), expected, "{text}");
+    }
+    let expr = Expr::parse(" fine  and twice( 1 ) == 2", &scope).unwrap();
+    assert_eq!(expr.canonical(), "fine && twice(1) == 2");
+    assert_eq!(expr.read_set(), ["/a".parse().unwrap(), "/n".parse().unwrap()]);
+    assert_eq!(expr.reads_of("t"), ["/args".parse().unwrap()]);
+    assert_eq!(expr.reads_of("source"), []);
+    let steps = |text: &str| {
+        let mut budget = Budget::default();
+        Expr::parse(text, &scope).unwrap().evaluate(&env, &mut budget).unwrap();
+        STEPS_MAX - budget.left()
+    };
+    assert_eq!(steps("twice(total)"), 1 + (1 + 4) + 3);
+    let expr = Expr::parse("1 + twice(null)", &scope).unwrap();
+    let Err(EvalError::Uncertain(why)) = expr.evaluate(&env, &mut Budget::default()) else {
+        panic!("a value")
+    };
+    assert_eq!((why.span.start, why.span.end), (4, 15), "a place in the text that calls");
+}
+
+#[test]
+fn a_definition_is_refused_at_its_own_place() {
+    let define = |name: &str, parameters: &[&str], text: &str| {
+        let error = scope().define("known", &[], "1").unwrap().define(name, parameters, text).unwrap_err();
+        format!("{}: {} at {}", error.code, error.message, error.span.start)
+    };
+    for (name, parameters, text, expected) in [
+        ("f", &["x"][..], "x + y", "E0505: there is no `y` here at 4"),
+        ("f", &[], "1 + f", "E0505: there is no `f` here at 4"),
+        ("f", &["x"], "f(x)", "E0505: there is no function `f` at 0"),
+        ("f", &["x", "x"], "x", "E0505: the parameter `x` stands twice at 0"),
+        ("f", &["in"], "1", "E0505: `in` cannot be the name of a parameter at 0"),
+        ("a-b", &[], "1", "E0505: `a-b` cannot be the name of a definition at 0"),
+        ("let", &[], "1", "E0505: `let` cannot be the name of a definition at 0"),
+        ("size", &[], "1", "E0505: `size` has a meaning already at 0"),
+        ("has", &[], "1", "E0505: `has` has a meaning already at 0"),
+        ("state", &[], "1", "E0505: `state` has a meaning already at 0"),
+        ("LIMIT", &[], "1", "E0505: `LIMIT` has a meaning already at 0"),
+        ("known", &[], "1", "E0505: `known` has a meaning already at 0"),
+        ("f", &[], "1 +", "E0501: expected a value, found the end at 3"),
+        ("f", &[], "1 + \"a\"", "E0502: `+` does not take an int and a string at 0"),
+    ] {
+        assert_eq!(define(name, parameters, text), expected);
+    }
+    // Definitions in definitions are one tree for the limit on nesting.
+    let mut scope = scope().define("f0", &["x"], "[x]").unwrap();
+    let deep = (1..200).find(|n| {
+        let text = format!("[f{}(x)]", n - 1);
+        match std::mem::take(&mut scope).define(&format!("f{n}"), &["x"], &text) {
+            Ok(next) => scope = next,
+            Err(error) => assert_eq!(error.code, "E0508"),
+        }
+        scope.definitions.is_empty()
+    });
+    assert_eq!(deep, Some(32));
+}
+
+#[test]
+fn literals_have_the_precision_of_the_field_they_are_compared_with() {
+    let scope = scope()
+        .precision(&"/price".parse().unwrap(), 2)
+        .precision(&"/orders/*/price".parse().unwrap(), 2)
+        .precision(&"/count".parse().unwrap(), 0)
+        .define("price", &[], "state.price")
+        .unwrap();
+    let check = |text: &str| match Expr::parse(text, &scope) {
+        Ok(_) => String::new(),
+        Err(error) => format!("{} {}..{}", error.hint.unwrap(), error.span.start, error.span.end),
+    };
+    for (text, expected) in [
+        ("state.price > 1.25", ""),
+        ("state.price > 1.255", "write 1.25 14..19"),
+        ("-1.001 <= state.price", "write -1.0 0..6"),
+        ("state.count == 0.5", "write 0.0 15..18"),
+        ("state.count == 3", ""),
+        ("state.orders[3].price == 0.001", "write 0.0 25..30"),
+        ("state.orders[state.n].price == 0.001", "write 0.0 31..36"),
+        ("state.price in [1.5, 1.555]", "write 1.55 21..26"),
+        ("price != 0.125", "write 0.12 9..14"),
+        ("(state.ok ? price : state.price) == 0.125", "write 0.12 36..41"),
+        ("(state.ok ? price : state.count) == 0.125", ""),
+        ("state.price * 2 > 0.125", ""),
+        ("state.orders.price > 0.125", ""),
+        ("state.other > 0.125", ""),
+    ] {
+        assert_eq!(check(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn all_errors_of_a_text_are_told_where_reading_can_go_on() {
+    let problems = |text: &str| {
+        let all = Expr::problems(text, &scope().fields(["total"]));
+        all.iter().map(|error| format!("{} {}", error.code, error.span.start)).collect::<Vec<_>>().join(", ")
+    };
+    for (text, expected) in [
+        ("state.total > 1", ""),
+        ("state.totl > LIMT && (1 + \"a\") == foo(bar)", "E0505 5, E0505 13, E0505 34, E0502 22"),
+        ("stat.a > 1 && state.b >", "E0505 0, E0505 19, E0501 23"),
+        ("size() > 1 && !1", "E0502 0, E0502 15"),
+        ("x + {1: 2}", "E0505 0, E0506 5"),
+    ] {
+        assert_eq!(problems(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn the_canonical_text_has_one_form() {
     for (text, expected) in [
         ("state.a==1 and not(state.b) or  true", "state.a == 1 && !state.b || true"),
@@ -555,7 +699,7 @@ fn steps_are_counted_by_text_and_content_alone() {
         ("state.a >= 1 && state.n > 2", 9),
         ("1 + 2 + 3 + 4", 5),
         ("[1, 2, 3]", 1),
-        ("[1, 2, state.a]", 5),
+        ("[1, 2, state.a]", 5 + 3),
         ("3 in [1, 2, 3]", 6),
         ("1 in [1, 2, 3]", 4),
         ("state.b.list == [1, 2.5]", 5),
