@@ -117,6 +117,17 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
     )]
     Export(Export),
+    /// Check a pack, show what it declares, run its tests
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer pack check orders.yaml\n  dendrer pack show orders.yaml\n  dendrer pack test orders.yaml"
+    )]
+    Pack(PackVerb),
+    /// Reduce a recorded run again under another pack, into a new run
+    #[command(
+        after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders"
+    )]
+    Reduce(Reduce),
     /// Explain a code
     #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]
     Explain(Explain),
@@ -182,9 +193,67 @@ pub(crate) struct Commit {
     /// For a new run: a JSON file with policy rules [{"id": ..., "holds": ...}]
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<String>,
+    /// For a new run: the pack that is in force; with it, --state is what its init is given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
     /// For a new run: the stage it is recorded at
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1))]
     pub(crate) stage: u64,
+}
+
+/// `pack`
+#[derive(Debug, Subcommand)]
+pub(crate) enum PackVerb {
+    /// Say everything that is wrong with a pack
+    Check(PackCheck),
+    /// Show what a pack declares: fields, rules, types, tools, predicates, digest
+    Show(PackShow),
+    /// Run the tests of a pack
+    Test(PackTest),
+}
+
+/// `pack check`
+#[derive(Debug, Args)]
+pub(crate) struct PackCheck {
+    /// The pack: YAML or JSON
+    pub(crate) file: String,
+}
+
+/// `pack show`
+#[derive(Debug, Args)]
+pub(crate) struct PackShow {
+    /// A pack, or a run that carries one
+    #[arg(value_name = "FILE|RUN")]
+    pub(crate) target: String,
+    /// Of a run: print the text of its pack as it was written
+    #[arg(long)]
+    pub(crate) text: bool,
+}
+
+/// `pack test`
+#[derive(Debug, Args)]
+pub(crate) struct PackTest {
+    /// The pack: YAML or JSON
+    pub(crate) file: String,
+    /// A file with more tests
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cases: Option<String>,
+}
+
+/// `reduce`
+#[derive(Debug, Args)]
+pub(crate) struct Reduce {
+    /// The run
+    pub(crate) run: String,
+    /// The pack whose rules make the states
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: String,
+    /// What the new run is called
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: String,
+    /// A JSON file with the state that the pack's init is given; that of the run if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
 }
 
 /// Who writes.

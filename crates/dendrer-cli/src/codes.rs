@@ -162,6 +162,29 @@ records can be written and read, but no checkpoint can be signed."
 "The disk did not confirm a write, the log is damaged, or the handle was opened for reading."
 "E0807" "no_home" 2 "There is no place for the key."
 "Without a home directory, say where the key of the log is to be kept: `dendrer init --key FILE`."
+"E0900" "pack" 2 "A pack does not check."
+"`dendrer pack check FILE` lists everything that is wrong with it, each with line, column and what to write instead."
+"E0901" "pack_text" 2 "A text is not YAML 1.2 or JSON as packs are written."
+"Words are read by the core schema: `no` is text, `0o17` is 15. Anchors, aliases, tags and merge keys are not taken, so \
+that a pack says what a reader sees."
+"E0902" "pack_member" 2 "A member of a pack is missing, unknown, or not of its kind."
+"What is not known is refused, because a rule that is spelled wrong would otherwise be a rule that is not there. \
+docs/packs.md has every member."
+"E0903" "pack_name" 2 "A name in a pack is not declared, has a meaning already, or is not a name."
+"Fields are declared under `state`, types under `types`. A name that expressions use has letters, digits and `_`."
+"E0904" "pack_limit" 2 "A pack is larger than the format allows."
+"At most 4 MiB of text, 1,000 of each kind of declaration, 10,000 steps, and `each` two deep."
+"E0905" "engine" 2 "A pack names an engine that this program does not run."
+"Rules (`fold/1`) and proposed changes (`delta/1`) are run here, and predicates are expressions. A pack that binds another \
+engine by its digest is refused and never half-run."
+"E0906" "init" 2 "The initial state of a pack cannot be computed."
+"The `init` of a field met something that is not there. Give the state it needs with --state FILE, or say in the pack what \
+counts where it is missing: `has(s0.x) ? s0.x : 0`."
+"E0908" "pack_recorded" 4 "The pack that a run carries is not the one it names, or is none."
+"The header of each record names the pack by its digest, and the record of the run carries it."
+"E0909" "no_pack" 3 "The run has no pack."
+"It was begun without one. `dendrer reduce RUN --pack FILE --as NEW` makes a run with the same transitions and the pack's \
+states."
 }
 
 /// Finds a code.

@@ -7,6 +7,8 @@ mod explain;
 mod export;
 mod init;
 mod log;
+mod pack;
+mod reduce;
 mod replay;
 mod runs;
 mod schema;
@@ -35,6 +37,8 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Replay(args) => replay::run(global, args, out),
         Verb::Bisect(args) => bisect::run(global, args, out),
         Verb::Export(args) => export::run(global, args, out),
+        Verb::Pack(verb) => pack::run(global, verb, out),
+        Verb::Reduce(args) => reduce::run(global, args, out),
         Verb::Explain(args) => explain::run(args, out),
         Verb::Schema(args) => schema::run(args, out),
         Verb::Version => version::run(out),

@@ -4,12 +4,15 @@
 
 pub mod counters;
 pub mod expr;
+pub mod fold;
 pub mod ontology;
+pub mod pack;
 pub mod predicate;
 pub mod reduce;
 pub mod replay;
 pub mod step;
 pub mod verify;
 
+pub use pack::Pack;
 pub use predicate::{Predicate, Verdict};
 pub use step::{Head, Inputs, Outcome, Stage, Start, begin, step};

@@ -57,6 +57,8 @@ pub struct Predicate {
     window: Window,
     monotone: Monotone,
     expr: Expr,
+    /// The pack that declares it.
+    pack: Option<Digest>,
 }
 
 /// The predicates that are always there.
@@ -82,7 +84,34 @@ impl Predicate {
             window: Window::After,
             monotone: Monotone::Unknown,
             expr,
+            pack: None,
         })
+    }
+
+    /// A predicate that a pack declares. Its digest is that of the pack and its name, since its text may use what
+    /// the pack defines.
+    pub(crate) fn registered(
+        name: &str,
+        version: &str,
+        polarity: Polarity,
+        window: Window,
+        expr: Expr,
+        pack: Digest,
+    ) -> Predicate {
+        Predicate {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            polarity,
+            window,
+            monotone: Monotone::Unknown,
+            expr,
+            pack: Some(pack),
+        }
+    }
+
+    /// The pack that declares it; `None` for a built-in one and for an expression.
+    pub fn pack(&self) -> Option<Digest> {
+        self.pack
     }
 
     /// Returns one of [`BUILT_IN`].
@@ -150,6 +179,9 @@ impl Predicate {
 
     /// Returns the digest that identifies the predicate whatever it is called.
     pub fn digest(&self) -> Digest {
+        if let Some(pack) = self.pack {
+            return Digest::of_parts(&[b"dendrer/pack-predicate/v1\n", &pack.0, self.name.as_bytes()]);
+        }
         let polarity: &[u8] = match self.polarity {
             Polarity::Condition => b"condition\n",
             Polarity::Holds => b"holds\n",

@@ -19,6 +19,17 @@ pub enum ReduceError {
     /// The proposed delta does not fit the state.
     #[error("{0}")]
     Delta(#[from] DeltaError),
+    /// A rule of the pack met something it cannot do.
+    #[error("{place}: {why}")]
+    Rule {
+        /// Which rule, and which of its steps.
+        place: String,
+        /// What it met.
+        why: String,
+    },
+    /// The intent proposes a change, and the state changes by rules alone.
+    #[error("{0} changes the state by the rules of the pack; an intent cannot bring a delta of its own")]
+    ProposedDelta(String),
     /// A host function says no.
     #[error("{0}")]
     Host(String),
@@ -39,6 +50,12 @@ pub trait Reducer {
 
     /// How its purity is known.
     fn purity(&self) -> Purity;
+
+    /// Whether the change that an intent proposes is its to take. Where it is not, an intent that brings one is
+    /// in error, and a recorded delta is what came out and not what was proposed.
+    fn takes_delta(&self) -> bool {
+        true
+    }
 
     /// Returns the change that this transition makes of this state.
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError>;

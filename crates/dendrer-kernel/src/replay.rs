@@ -6,12 +6,12 @@
 use std::fmt;
 
 use dendrer_object::delta::{Delta, DeltaError};
-use dendrer_object::record::{Kind, Record, SealError};
+use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::first_difference;
 use dendrer_object::{Digest, Pointer, Value};
 
 use crate::reduce::{Purity, Reducer};
-use crate::step::{self, Cause, Head};
+use crate::step::{self, Cause, Head, Inputs};
 
 /// Replay came out differently from the record. Both sides are here.
 #[derive(Debug, Clone, PartialEq)]
@@ -209,7 +209,7 @@ pub fn replay_step(
     let tick = record.header().tick.unwrap_or(0);
     let recorded = recorded_state(head.state(), record)?;
     let missing = record.body().fields().iter().find(|field| record.body().text(field).is_none());
-    let (cause, inputs) = match (missing, step::cause(record)) {
+    let (cause, inputs) = match (missing, step::cause(record, reducer.takes_delta())) {
         (None, Some(cause)) => cause,
         (missing, _) => {
             return Err(ReplayError::Erased { tick, pointer: missing.map(|field| field.pointer.clone()) });
@@ -238,7 +238,7 @@ pub fn replay_step(
 /// Judges a recorded refusal again on the head it was judged against: it must come out the same.
 pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
     let tick = head.tick();
-    let Some((cause, inputs)) = step::cause(record) else {
+    let Some((cause, inputs)) = step::cause(record, reducer.takes_delta()) else {
         return Err(ReplayError::Erased { tick, pointer: None });
     };
     let made = step::again(&mut head.clone(), &cause, inputs, reducer)
@@ -249,6 +249,26 @@ pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Re
     let difference = first_difference(&record.content(), &made.content());
     let (path, left, right) = difference.map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
     Err(diverged(tick, Compared::Content, path, left, right, reducer.name(), reducer.purity()))
+}
+
+/// Makes what a record of another run says the next record of this one, under this reducer. `relink` says where a link
+/// of the record leads here. The chain, the state and what the kernel noted are this run's own.
+pub fn retell(
+    head: &mut Head,
+    record: &Record,
+    relink: &dyn Fn(Link) -> Link,
+    inputs: Inputs,
+    reducer: &dyn Reducer,
+) -> Result<Record, ReplayError> {
+    let tick = record.header().tick.unwrap_or(0);
+    let missing = record.body().fields().iter().find(|field| record.body().text(field).is_none());
+    let (None, Some((mut cause, _))) = (missing, step::cause(record, reducer.takes_delta())) else {
+        return Err(ReplayError::Erased { tick, pointer: missing.map(|field| field.pointer.clone()) });
+    };
+    if let Cause::Proposed(intent) = &mut cause {
+        intent.links.iter_mut().for_each(|link| *link = relink(*link));
+    }
+    step::again(head, &cause, inputs, reducer).map_err(|error| ReplayError::Seal { tick, error })
 }
 
 fn compare_evaluations(

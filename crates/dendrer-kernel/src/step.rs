@@ -20,6 +20,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 
 use crate::counters::Counters;
 use crate::ontology::{AuthorshipError, check_authorship};
+use crate::pack::{self, Bound};
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
 
@@ -82,6 +83,8 @@ pub struct Start {
     pub meta: Option<Value>,
     /// Digests of inputs, by name.
     pub inputs: Option<Value>,
+    /// The pack that is in force.
+    pub pack: Option<Bound>,
 }
 
 impl Start {
@@ -96,6 +99,7 @@ impl Start {
             policy: Vec::new(),
             meta: None,
             inputs: None,
+            pack: None,
         }
     }
 }
@@ -252,6 +256,13 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         ("inputs", start.inputs.clone()),
     ];
     content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    let bound = start.pack.as_ref();
+    let pack = bound.map(|bound| pack::digest(&bound.value));
+    let registered = bound.into_iter().flat_map(|bound| pack::registered(&bound.value)).collect();
+    if let Some(bound) = bound {
+        content.push(("pack", bound.value.clone()));
+        content.push(("pack_text", Value::String(Arc::clone(&bound.text))));
+    }
     if !start.policy.is_empty() {
         content.push(("policy", Value::array(start.policy.iter().cloned())));
     }
@@ -266,15 +277,15 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         author: Author::Kernel,
         ts: inputs.clock,
         links: Vec::new(),
-        pack: None,
+        pack,
     };
     let record = seal(header, content, inputs.seed)?;
     let head = Head {
         store,
         run: start.run.clone(),
         stage: start.stage,
-        pack: None,
-        registered: Arc::default(),
+        pack,
+        registered: Arc::new(registered),
         policy: policy.into(),
         tick: 0,
         id: record.id(),
@@ -327,6 +338,9 @@ impl Head {
                 .unwrap_or_default(),
             meta: content.get("meta").cloned(),
             inputs: content.get("inputs").cloned(),
+            pack: content
+                .get("pack")
+                .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
         let (again, mut head) =
@@ -452,7 +466,7 @@ fn prepare(
         return draft_refusal(head, intent, reason, inputs);
     }
     let reduced =
-        reducer.reduce(&head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
+        propose(reducer, &head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
     let (state, delta, note) = match reduced {
         Ok((state, delta)) => (state, delta, None),
         Err(error) if head.stage >= Stage::Contracts => {
@@ -463,6 +477,16 @@ fn prepare(
     };
     let change = Change { state, delta, notes: note.into_iter().collect() };
     draft_transition(head, Transition::of(intent), change, inputs)
+}
+
+/// Reduces, unless the intent brings a change that is not its to bring.
+fn propose(reducer: &dyn Reducer, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+    match &intent.delta {
+        Some(delta) if !delta.is_empty() && !reducer.takes_delta() => {
+            Err(ReduceError::ProposedDelta(reducer.name().to_owned()))
+        }
+        _ => reducer.reduce(before, intent),
+    }
 }
 
 /// A record that lacks only what comes before it.
@@ -767,8 +791,9 @@ pub(crate) enum Cause {
     Anomaly(Value),
 }
 
-/// Takes a recorded transition or refusal apart into what the kernel was given.
-pub(crate) fn cause(record: &Record) -> Option<(Cause, Inputs)> {
+/// Takes a recorded transition or refusal apart into what the kernel was given. Where the reducer takes no delta, the
+/// recorded one was made and not given.
+pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs)> {
     let header = record.header();
     let content = record.content();
     let seed = record.body().seed()?;
@@ -781,7 +806,7 @@ pub(crate) fn cause(record: &Record) -> Option<(Cause, Inputs)> {
     let mut has_delta = content.get("delta").is_some();
     if header.kind == Kind::Transition {
         delta.0.retain(|op| !is_kernel_path(&op.path));
-        has_delta = !delta.is_empty();
+        has_delta = takes_delta && !delta.is_empty();
     }
     for (name, value) in content.as_object()?.iter() {
         match &**name {

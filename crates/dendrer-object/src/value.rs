@@ -138,6 +138,17 @@ impl Value {
         }
     }
 
+    /// Returns how many bytes the canonical text has, or `u64::MAX` for more. Containers remember theirs, so that
+    /// after a change the cost follows the size of the change; a part that stands in many places is counted in each
+    /// and walked once.
+    pub fn size(&self) -> u64 {
+        match self {
+            Value::Array(array) => array.size(),
+            Value::Object(object) => object.size(),
+            scalar => crate::json::to_vec(scalar).len() as u64,
+        }
+    }
+
     /// Returns how deep arrays and objects are nested: 0 for a scalar, 1 for `[]`.
     pub fn depth(&self) -> usize {
         match self {
@@ -227,6 +238,21 @@ pub(crate) struct Cached(OnceLock<Digest>);
 
 impl Cached {
     pub(crate) fn get(&self, compute: impl FnOnce() -> Digest) -> Digest {
+        *self.0.get_or_init(compute)
+    }
+}
+
+/// A size computed at most once.
+#[derive(Clone, Default)]
+pub(crate) struct CachedSize(OnceLock<u64>);
+
+/// Adds sizes, of which a few shared parts can make more than any number holds.
+pub(crate) fn add_sizes(sizes: impl Iterator<Item = u64>) -> u64 {
+    sizes.fold(0, u64::saturating_add)
+}
+
+impl CachedSize {
+    pub(crate) fn get(&self, compute: impl FnOnce() -> u64) -> u64 {
         *self.0.get_or_init(compute)
     }
 }

@@ -1,6 +1,8 @@
 //! What can go wrong for a caller of the repository.
 
 use dendrer_kernel::expr::ExprError;
+use dendrer_kernel::ontology::AuthorshipError;
+use dendrer_kernel::pack::InitError;
 use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::StartError;
 use dendrer_object::bundle::BundleError;
@@ -34,6 +36,27 @@ pub enum Error {
     /// A key or a checkpoint was refused.
     #[error(transparent)]
     Note(#[from] NoteError),
+    /// The initial state of a pack cannot be computed.
+    #[error(transparent)]
+    Init(#[from] InitError),
+    /// The pack that a run carries is not one.
+    #[error("the pack of {run} cannot be used: {why}")]
+    PackRecorded {
+        /// The run.
+        run: RunName,
+        /// Why not.
+        why: String,
+    },
+    /// A recorded transition cannot stand in a run under this pack.
+    #[error("tick {tick} of {run} cannot stand under this pack: {error}")]
+    NotUnderPack {
+        /// The run it is recorded in.
+        run: RunName,
+        /// Its tick.
+        tick: u64,
+        /// Why not.
+        error: AuthorshipError,
+    },
     /// There is no such run.
     #[error("no run named \"{run}\"")]
     NoRun {
@@ -83,6 +106,9 @@ impl Error {
             Error::Expr(error) => error.code,
             Error::Bundle(error) => error.code(),
             Error::Note(_) => "E0308",
+            Error::Init(_) => "E0906",
+            Error::PackRecorded { .. } => "E0908",
+            Error::NotUnderPack { error, .. } => error.code(),
             Error::NoRun { .. } => "E0101",
             Error::NoTick { .. } => "E0102",
             Error::MissingPrefix { .. } => "E0310",

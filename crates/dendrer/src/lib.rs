@@ -6,6 +6,8 @@
 pub mod bisect;
 pub mod bundle;
 pub mod error;
+
+pub mod pack;
 pub mod profile;
 pub mod recorder;
 pub mod tools;

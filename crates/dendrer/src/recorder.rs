@@ -6,14 +6,16 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dendrer_kernel::reduce::DeltaReducer;
+use dendrer_kernel::reduce::Reducer;
+use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Start};
-use dendrer_object::record::{Author, Body, Header, Kind, Record, Seed, cut};
+use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
 use dendrer_store::{Store, SyncTicket};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::Error;
+use crate::pack;
 use crate::trace::{Moment, Trace};
 
 /// The time and the chance that the kernel is given: the world's, or fixed ones.
@@ -92,6 +94,7 @@ impl Surroundings for Fixed {
 pub struct Recorder<'s> {
     store: &'s mut dyn Store,
     surroundings: Box<dyn Surroundings>,
+    reducer: Box<dyn Reducer + Send + Sync>,
     head: Head,
     /// Where the store stands: the head after the newest group that was appended.
     appended: Head,
@@ -126,9 +129,10 @@ impl<'s> Recorder<'s> {
         mut surroundings: Box<dyn Surroundings>,
     ) -> Result<Recorder<'s>, Error> {
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
+        let reducer = pack::reducer_for(start)?;
         let (record, head) = step::begin(store.info().id, start, inputs)?;
-        let snapshots = Snapshots::default();
-        Ok(Recorder { store, surroundings, appended: head.clone(), head, pending: vec![record], snapshots })
+        let (appended, snapshots) = (head.clone(), Snapshots::default());
+        Ok(Recorder { store, surroundings, reducer, appended, head, pending: vec![record], snapshots })
     }
 
     /// Goes on with a run from where it stands.
@@ -140,11 +144,13 @@ impl<'s> Recorder<'s> {
         store.refresh()?;
         let trace = Trace::open(&*store, run)?;
         let head = trace.at(trace.tip())?.head(trace.start(), run)?;
+        let reducer = pack::reducer_of(&trace)?;
         drop(trace);
         // A snapshot is derived; not knowing how large the last one was costs one that comes early.
         let last = store.snapshot(run, head.tick()).ok().flatten().map_or(0, |(_, bytes)| bytes.len());
         let snapshots = Snapshots { deltas: 0, last };
-        Ok(Recorder { store, surroundings, appended: head.clone(), head, pending: Vec::new(), snapshots })
+        let appended = head.clone();
+        Ok(Recorder { store, surroundings, reducer, appended, head, pending: Vec::new(), snapshots })
     }
 
     /// Where the run stands, with what is gathered.
@@ -172,7 +178,7 @@ impl<'s> Recorder<'s> {
         let items: Vec<(&Intent, Inputs)> =
             intents.iter().map(|intent| (intent, Inputs { clock, seed: surroundings.seed() })).collect();
         let mut outcomes = Vec::with_capacity(intents.len());
-        let result = step::step_each(&mut self.head, &items, &DeltaReducer, &mut outcomes);
+        let result = step::step_each(&mut self.head, &items, &*self.reducer, &mut outcomes);
         for outcome in &outcomes {
             match outcome {
                 Outcome::Committed(record) => self.pending.push(record.clone()),
@@ -186,6 +192,15 @@ impl<'s> Recorder<'s> {
             Ok(()) => Ok(outcomes),
             Err(error) => Err((outcomes.len(), error.into())),
         }
+    }
+
+    /// Takes what a transition of another run says as the next one of this run, under the reducer of this run.
+    /// `relink` says where a link of the record leads here.
+    pub fn retell(&mut self, record: &Record, relink: &dyn Fn(Link) -> Link) -> Result<Record, Error> {
+        let inputs = self.inputs();
+        let made = replay::retell(&mut self.head, record, relink, inputs, &*self.reducer)?;
+        self.pending.push(made.clone());
+        Ok(made)
     }
 
     /// Puts an anomaly that the runtime saw on record.

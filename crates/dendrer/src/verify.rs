@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use dendrer_kernel::reduce::{DeltaReducer, Reducer};
+use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_step};
 use dendrer_kernel::step::Head;
 use dendrer_kernel::verify::{ChainFault, Chains, Line};
@@ -607,7 +607,8 @@ fn place(entry: &Entry) -> String {
 /// Makes every transition and every refusal of a run again, and returns how many transitions there were.
 pub fn replay(store: &dyn Store, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
     let trace = Trace::open(store, run)?;
-    replay_with(&trace, trace.tip(), &DeltaReducer, false, &mut |_, _| ControlFlow::Continue(()))
+    let reducer = crate::pack::reducer_of(&trace)?;
+    replay_with(&trace, trace.tip(), &*reducer, false, &mut |_, _| ControlFlow::Continue(()))
 }
 
 /// As [`replay`], up to a tick, with a reducer, and handing over the head after each transition.

@@ -17,9 +17,9 @@ use crate::out::{Out, Style};
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let predicate = predicate(args)?;
     let source = open::source(global, &rev)?;
     let trace = source.trace(&rev)?;
+    let predicate = predicate(args, &trace)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     if from > to {
@@ -62,7 +62,7 @@ fn onset(report: &Report) -> Option<u64> {
 }
 
 /// Finds or makes the predicate that was asked for.
-fn predicate(args: &Bisect) -> Result<Predicate> {
+fn predicate(args: &Bisect, trace: &Trace<'_>) -> Result<Predicate> {
     if let Some(kind) = &args.anomaly {
         return Ok(Predicate::anomaly(kind));
     }
@@ -73,6 +73,13 @@ fn predicate(args: &Bisect) -> Result<Predicate> {
     if let Some(built_in) = Predicate::built_in(text) {
         return Ok(built_in);
     }
+    let pack = dendrer::pack::of_run(trace)?;
+    if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
+        return Ok(declared.clone());
+    }
+    let known: Vec<&str> =
+        pack.iter().flat_map(|pack| &pack.predicates).map(|declared| declared.predicate.name()).collect();
+    let known: Vec<&str> = BUILT_IN.iter().copied().chain(known).collect();
     // A dotted name that is not an expression over the state was meant as a name.
     let name_like = text.split('.').all(|word| {
         !word.is_empty()
@@ -80,10 +87,11 @@ fn predicate(args: &Bisect) -> Result<Predicate> {
     });
     if name_like && text.contains('.') && !text.starts_with("state.") {
         let failure = Failure::new("E0511", format!("there is no predicate {text}"));
-        return Err(match dendrer_object::text::nearest(text, BUILT_IN.iter().copied()) {
+        return Err(match dendrer_object::text::nearest(text, known.iter().copied()) {
             Some(near) => failure.note(format!("did you mean {near}?")),
-            None => failure
-                .note(format!("there are {}, or write an expression over state", BUILT_IN.join(" and "))),
+            None => {
+                failure.note(format!("there are {}, or write an expression over state", known.join(" and ")))
+            }
         });
     }
     Ok(Predicate::condition("expression", text)?)

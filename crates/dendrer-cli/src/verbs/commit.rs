@@ -56,10 +56,11 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if exists && args.new {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
-    if exists && (args.goal.is_some() || args.state.is_some() || args.policy.is_some()) {
+    let for_new = [&args.goal, &args.state, &args.policy, &args.pack];
+    if exists && for_new.iter().any(|given| given.is_some()) {
         return Err(Failure::new(
             "E0106",
-            format!("{name} exists already; --goal, --state and --policy are for a new run"),
+            format!("{name} exists already; --goal, --state, --policy and --pack are for a new run"),
         ));
     }
     let key = keys::find(global.key.as_deref(), store.info())?;
@@ -134,13 +135,17 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
             }
         },
     };
-    Ok(Start {
+    let start = Start {
         goal: args.goal.as_deref().map(Into::into),
         stage: Stage::from_number(args.stage).unwrap_or(Stage::Replay),
         state: args.state.as_deref().map(file).transpose()?.unwrap_or_else(Value::object),
         policy,
         ..Start::new(name)
-    })
+    };
+    match &args.pack {
+        Some(path) => Ok(super::pack::load(path)?.bind(start)?),
+        None => Ok(start),
+    }
 }
 
 /// Reads lines in a thread of its own, so that the disk can work while the next line is waited for.

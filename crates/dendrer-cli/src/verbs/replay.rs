@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use dendrer::kernel::reduce::DeltaReducer;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::verify::replay_with;
 use dendrer_object::Value;
@@ -23,7 +22,8 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let path = args.path.as_deref().map(state_path).transpose()?;
     let mut items = Vec::new();
     let mut failed = Ok(());
-    let result = replay_with(&trace, to, &DeltaReducer, args.twice, &mut |head, _| {
+    let reducer = dendrer::pack::reducer_of(&trace)?;
+    let result = replay_with(&trace, to, &*reducer, args.twice, &mut |head, _| {
         if head.tick() < from || args.print == PrintChoice::None {
             return ControlFlow::Continue(());
         }
@@ -73,10 +73,11 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
             Ok(ticks) => {
                 let twice = if args.twice { ", two evaluations each" } else { "" };
                 out.line(format!(
-                    "replayed   OK    {} of {} of {}, by delta/1{twice}; no model and no tool was called",
+                    "replayed   OK    {} of {} of {}, by {}{twice}; no model and no tool was called",
                     count(ticks, "tick", "ticks"),
                     trace.tip(),
-                    trace.name()
+                    trace.name(),
+                    reducer.name()
                 ))?;
                 Ok(0)
             }

@@ -6,6 +6,7 @@ mod commit;
 mod crash;
 mod flips;
 mod output;
+mod packs;
 mod support;
 mod tour;
 mod values;

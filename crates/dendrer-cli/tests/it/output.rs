@@ -97,7 +97,7 @@ fn schema(name: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap()
 }
 
-fn check_schema(answer: &Value, args: &[&str]) {
+pub(crate) fn check_schema(answer: &Value, args: &[&str]) {
     let name = answer.get("schema").unwrap().as_str().unwrap();
     let name = name.strip_prefix("dendrer.").unwrap().strip_suffix("/1").unwrap();
     fits(answer, &schema(name), name).unwrap_or_else(|why| panic!("{args:?}: {why}"));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Cached, Value};
+use super::{Cached, CachedSize, Value, add_sizes};
 use crate::digest::Digest;
 
 const ARRAY_TAG: &[u8] = b"dendrer/state/array/v1\n";
@@ -28,11 +28,12 @@ enum Repr {
 struct Slice {
     items: Box<[Value]>,
     digest: Cached,
+    size: CachedSize,
 }
 
 enum Node {
-    Branch { children: Vec<Arc<Node>>, digest: Cached },
-    Leaf { items: Vec<Value>, digest: Cached },
+    Branch { children: Vec<Arc<Node>>, digest: Cached, size: CachedSize },
+    Leaf { items: Vec<Value>, digest: Cached, size: CachedSize },
 }
 
 impl Default for Array {
@@ -43,7 +44,11 @@ impl Default for Array {
 
 impl From<Vec<Value>> for Array {
     fn from(items: Vec<Value>) -> Array {
-        Array(Repr::Slice(Arc::new(Slice { items: items.into(), digest: Cached::default() })))
+        Array(Repr::Slice(Arc::new(Slice {
+            items: items.into(),
+            digest: Cached::default(),
+            size: CachedSize::default(),
+        })))
     }
 }
 
@@ -153,6 +158,16 @@ impl Array {
         }
     }
 
+    /// Returns how many bytes the canonical text has.
+    pub fn size(&self) -> u64 {
+        let items = match &self.0 {
+            Repr::Slice(slice) => slice.size.get(|| add_sizes(slice.items.iter().map(Value::size))),
+            Repr::Tree { root, .. } => node_size(root),
+        };
+        // Brackets, and a comma between items.
+        items.saturating_add(2 + self.len().saturating_sub(1) as u64)
+    }
+
     /// Tells whether both are the same tree in memory, so that nothing below can differ.
     pub fn same_tree(&self, other: &Array) -> bool {
         match (&self.0, &other.0) {
@@ -168,11 +183,11 @@ fn slot(index: usize, height: u32) -> usize {
 }
 
 fn branch(children: Vec<Arc<Node>>) -> Arc<Node> {
-    Arc::new(Node::Branch { children, digest: Cached::default() })
+    Arc::new(Node::Branch { children, digest: Cached::default(), size: CachedSize::default() })
 }
 
 fn leaf(items: Vec<Value>) -> Arc<Node> {
-    Arc::new(Node::Leaf { items, digest: Cached::default() })
+    Arc::new(Node::Leaf { items, digest: Cached::default(), size: CachedSize::default() })
 }
 
 fn build(items: &[Value]) -> (Arc<Node>, u32) {
@@ -222,6 +237,16 @@ fn push(node: &mut Arc<Node>, height: u32, index: usize, value: Value) {
     };
 }
 
+/// The bytes of the items below a node, without what stands between them.
+fn node_size(node: &Node) -> u64 {
+    match node {
+        Node::Leaf { items, size, .. } => size.get(|| add_sizes(items.iter().map(Value::size))),
+        Node::Branch { children, size, .. } => {
+            size.get(|| add_sizes(children.iter().map(|child| node_size(child))))
+        }
+    }
+}
+
 fn node_digest(node: &Node) -> Digest {
     let hash = |count: usize, digests: &mut dyn Iterator<Item = Digest>| {
         let mut preimage = Vec::with_capacity(NODE_TAG.len() + count * 32);
@@ -230,10 +255,10 @@ fn node_digest(node: &Node) -> Digest {
         Digest::of(&preimage)
     };
     match node {
-        Node::Leaf { items, digest } => {
+        Node::Leaf { items, digest, .. } => {
             digest.get(|| hash(items.len(), &mut items.iter().map(Value::digest)))
         }
-        Node::Branch { children, digest } => {
+        Node::Branch { children, digest, .. } => {
             digest.get(|| hash(children.len(), &mut children.iter().map(|child| node_digest(child))))
         }
     }

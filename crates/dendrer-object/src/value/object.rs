@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::{Cached, LeafSalt, Value, compare_names};
+use super::{Cached, CachedSize, LeafSalt, Value, add_sizes, compare_names};
 use crate::digest::Digest;
 
 const EMPTY_TAG: &[u8] = b"dendrer/state/empty-object/v1\n";
@@ -28,6 +28,7 @@ enum Repr {
 struct Slice {
     entries: Box<[Entry]>,
     digest: Cached,
+    size: CachedSize,
 }
 
 /// A member of an object.
@@ -47,6 +48,7 @@ enum Node {
         bitmap: u16,
         children: Box<[Arc<Node>]>,
         digest: Cached,
+        size: CachedSize,
     },
     Leaf {
         key_digest: Digest,
@@ -78,7 +80,11 @@ impl Object {
     /// Takes members that are already in canonical order without repeats. The parser's way in.
     pub(crate) fn from_sorted(entries: Vec<Entry>) -> Object {
         debug_assert!(entries.windows(2).all(|pair| compare_names(&pair[0].key, &pair[1].key).is_lt()));
-        Object(Repr::Slice(Arc::new(Slice { entries: entries.into(), digest: Cached::default() })))
+        Object(Repr::Slice(Arc::new(Slice {
+            entries: entries.into(),
+            digest: Cached::default(),
+            size: CachedSize::default(),
+        })))
     }
 
     /// Returns the value of a member.
@@ -191,6 +197,16 @@ impl Object {
         }
     }
 
+    /// Returns how many bytes the canonical text has.
+    pub fn size(&self) -> u64 {
+        let members = match &self.0 {
+            Repr::Slice(slice) => slice.size.get(|| add_sizes(slice.entries.iter().map(entry_size))),
+            Repr::Trie { root, .. } => root.as_deref().map_or(0, node_size),
+        };
+        // Braces, and a comma between members.
+        members.saturating_add(2 + self.len().saturating_sub(1) as u64)
+    }
+
     /// Tells whether both are the same tree in memory, so that nothing below can differ.
     pub fn same_tree(&self, other: &Object) -> bool {
         match (&self.0, &other.0) {
@@ -256,7 +272,12 @@ fn build(leaves: &[Arc<Node>], level: usize) -> Option<Arc<Node>> {
 }
 
 fn branch(bitmap: u16, children: Vec<Arc<Node>>) -> Arc<Node> {
-    Arc::new(Node::Branch { bitmap, children: children.into(), digest: Cached::default() })
+    Arc::new(Node::Branch {
+        bitmap,
+        children: children.into(),
+        digest: Cached::default(),
+        size: CachedSize::default(),
+    })
 }
 
 fn find<'a>(mut node: &'a Arc<Node>, wanted: &Digest) -> Option<&'a Entry> {
@@ -342,6 +363,23 @@ fn empty_digest() -> Digest {
     *EMPTY.get_or_init(|| Digest::of(EMPTY_TAG))
 }
 
+/// The bytes of a member: name, colon, value.
+fn entry_size(entry: &Entry) -> u64 {
+    let mut name = Vec::with_capacity(entry.key.len() + 2);
+    crate::json::write_string(&entry.key, &mut name);
+    entry.value.size().saturating_add(name.len() as u64 + 1)
+}
+
+/// The bytes of the members below a node, without what stands between them.
+fn node_size(node: &Node) -> u64 {
+    match node {
+        Node::Leaf { entry, .. } => entry_size(entry),
+        Node::Branch { children, size, .. } => {
+            size.get(|| add_sizes(children.iter().map(|child| node_size(child))))
+        }
+    }
+}
+
 fn node_digest(node: &Node) -> Digest {
     match node {
         Node::Leaf { key_digest, entry, digest } => digest.get(|| {
@@ -351,7 +389,7 @@ fn node_digest(node: &Node) -> Digest {
                 Some(salt) => Digest::of_parts(&[SALTED_TAG, salt, &key_digest.0, &value.0]),
             }
         }),
-        Node::Branch { bitmap, children, digest } => digest.get(|| {
+        Node::Branch { bitmap, children, digest, .. } => digest.get(|| {
             let mut preimage = Vec::with_capacity(NODE_TAG.len() + 2 + children.len() * 32);
             preimage.extend_from_slice(NODE_TAG);
             preimage.extend_from_slice(&bitmap.to_be_bytes());

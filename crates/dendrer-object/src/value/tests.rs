@@ -79,6 +79,7 @@ proptest! {
     #[test]
     fn the_digest_is_the_one_of_the_definition(value in small_value()) {
         prop_assert_eq!(value.digest(), slow_digest(&value));
+        prop_assert_eq!(value.size(), value.to_string().len() as u64);
     }
 
     #[test]
@@ -99,6 +100,7 @@ proptest! {
                 }
             }
             prop_assert_eq!(object.len(), model.len());
+            prop_assert_eq!(object.size(), Value::Object(object.clone()).to_string().len() as u64);
         }
         let fresh = Value::record(model.iter().map(|(k, v)| (k.as_str(), Value::from(i64::from(*v)))));
         prop_assert_eq!(&Value::Object(object.clone()), &fresh);
@@ -139,6 +141,7 @@ proptest! {
             prop_assert_eq!(array.get(index), Some(value));
         }
         prop_assert_eq!(array.get(model.len()), None);
+        prop_assert_eq!(array.size(), Value::Array(array.clone()).to_string().len() as u64);
         prop_assert_eq!(array.digest(), Array::from(model).digest());
     }
 
@@ -190,4 +193,15 @@ fn changing_one_member_of_many_rehashes_a_path_and_not_the_object() {
     assert_eq!(object.digest(), before, "the same content has the same digest");
     object.set("key-7", Value::from(8u64));
     assert_ne!(object.digest(), before);
+}
+
+#[test]
+fn the_size_of_what_shares_its_parts_is_known_without_walking_it() {
+    let mut value = Value::from("x");
+    for doubled in 1..=10u32 {
+        value = Value::array([value.clone(), value]);
+        assert_eq!(value.size(), value.to_string().len() as u64, "{doubled}");
+    }
+    (10..120).for_each(|_| value = Value::record([("a", value.clone()), ("b", value.clone())]));
+    assert_eq!(value.size(), u64::MAX);
 }

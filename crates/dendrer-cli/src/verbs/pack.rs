@@ -1,0 +1,294 @@
+//! `dendrer pack`: check a pack, show what it declares, run its tests.
+
+use dendrer::kernel::pack::{Engine, Pack};
+use dendrer::pack::{self, Mark, Problem, Source, Tested};
+use dendrer_object::{Pointer, Value};
+use dendrer_view::{count, document, quote};
+
+use crate::address::Rev;
+use crate::args::{Global, PackCheck, PackShow, PackTest, PackVerb};
+use crate::failure::{Failure, Result};
+use crate::open;
+use crate::out::{Out, Style};
+
+/// How many problems are printed for people; a document has them all.
+const PROBLEMS_SHOWN: usize = 100;
+
+pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
+    match verb {
+        PackVerb::Check(args) => check(args, out),
+        PackVerb::Show(args) => show(global, args, out),
+        PackVerb::Test(args) => test(args, out),
+    }
+}
+
+/// Reads a pack for a verb that needs one that is sound.
+pub(crate) fn load(path: &str) -> Result<Source> {
+    pack::read(&read_file(path)?).map_err(|problems| unsound(path, &problems))
+}
+
+fn read_file(path: &str) -> Result<Vec<u8>> {
+    std::fs::read(path)
+        .map_err(|error| Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string()))
+}
+
+fn unsound(path: &str, problems: &[Problem]) -> Failure {
+    let many = count(problems.len() as u64, "problem", "problems");
+    let mut failure = Failure::new("E0900", format!("{path} has {many}")).note("nothing was changed");
+    for problem in problems.iter().take(5) {
+        failure = failure.at("problem", format!("{} {}", place(path, problem.mark), problem.message));
+    }
+    failure.help(&["dendrer", "pack", "check", path])
+}
+
+fn place(path: &str, mark: Mark) -> String {
+    format!("{path}:{}:{}", mark.line, mark.column)
+}
+
+fn check(args: &PackCheck, out: &mut Out) -> Result {
+    let (pack, problems) = match pack::read(&read_file(&args.file)?) {
+        Ok(source) => (Some(source.pack), Vec::new()),
+        Err(problems) => (None, problems),
+    };
+    if !out.is_text() {
+        let items = problems.iter().map(|problem| problem_json(&args.file, problem));
+        let members = [
+            ("file", Value::from(args.file.as_str())),
+            ("ok", Value::from(pack.is_some())),
+            ("digest", Value::from(pack.as_ref().map(Pack::digest))),
+            ("items", Value::array(items)),
+        ];
+        out.document(&document("pack-check", members))?;
+        return Ok(u8::from(pack.is_none()));
+    }
+    for problem in problems.iter().take(PROBLEMS_SHOWN) {
+        let head = out.paint(Style::Bad, &format!("error[{}]:", problem.code));
+        out.line(format!(
+            "{}: {head} {}",
+            quote::escape(&place(&args.file, problem.mark)),
+            quote::escape(&problem.message)
+        ))?;
+        if !problem.place.is_empty() {
+            out.line(format!("  | at     {}", quote::escape(&problem.place)))?;
+        }
+        if let Some(hint) = &problem.hint {
+            out.line(format!("  | hint   {}", quote::escape(hint)))?;
+        }
+    }
+    match &pack {
+        Some(pack) => {
+            let ok = out.paint(Style::Good, "OK");
+            out.line(format!("{ok}  {} {}  {}", pack.name, pack.version, pack.digest()))?;
+            Ok(0)
+        }
+        None => {
+            if problems.len() > PROBLEMS_SHOWN {
+                out.line(format!("({} more)", problems.len() - PROBLEMS_SHOWN))?;
+            }
+            out.say(format!("{} in {}", count(problems.len() as u64, "problem", "problems"), args.file));
+            Ok(1)
+        }
+    }
+}
+
+fn problem_json(path: &str, problem: &Problem) -> Value {
+    Value::record([
+        ("file", Value::from(path)),
+        ("line", Value::from(problem.mark.line as u64)),
+        ("column", Value::from(problem.mark.column as u64)),
+        ("code", Value::from(problem.code)),
+        ("place", Value::from(problem.place.as_str())),
+        ("message", Value::from(problem.message.as_str())),
+        ("hint", Value::from(problem.hint.as_deref())),
+    ])
+}
+
+/// A pack, and where it was found.
+struct Shown {
+    pack: Pack,
+    /// Whether the recorded text says what the recorded pack says; `None` for a file.
+    text_agrees: Option<bool>,
+}
+
+fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
+    let shown = if std::path::Path::new(&args.target).is_file() && !args.target.ends_with(".dnd") {
+        Shown { pack: load(&args.target)?.pack, text_agrees: None }
+    } else {
+        let rev = Rev::parse(&args.target)?;
+        let source = open::source(global, &rev)?;
+        let trace = source.trace(&rev)?;
+        if args.text {
+            return match pack::text_of_run(&trace) {
+                Some((text, _)) => out.bytes(text.as_bytes()).map(|()| 0),
+                None => Err(no_pack(trace.name().as_str())),
+            };
+        }
+        let Some(pack) = pack::of_run(&trace)? else { return Err(no_pack(trace.name().as_str())) };
+        Shown { pack, text_agrees: Some(pack::text_of_run(&trace).is_some_and(|(_, agrees)| agrees)) }
+    };
+    if out.is_text() { show_text(&shown, out) } else { out.document(&show_json(&shown)).map(|()| 0) }
+}
+
+fn no_pack(run: &str) -> Failure {
+    Failure::new("E0909", format!("{run} has no pack"))
+        .note("a run is given one when it begins: commit --pack FILE, or reduce RUN --pack FILE --as NEW")
+}
+
+fn show_text(shown: &Shown, out: &mut Out) -> Result {
+    let pack = &shown.pack;
+    let words = |words: &Option<std::sync::Arc<str>>| {
+        let line = words.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+        line.map(|line| format!("   {}", quote::escape(&line))).unwrap_or_default()
+    };
+    let title = out.paint(Style::Strong, &format!("{} {}", pack.name, pack.version));
+    out.line(format!("{title}{}", words(&pack.words)))?;
+    out.line(format!("digest      {}", pack.digest()))?;
+    if shown.text_agrees == Some(false) {
+        out.line(
+            "text        WARN  the recorded text does not say what the recorded pack says; the pack decides",
+        )?;
+    }
+    if let Some(goal) = &pack.goal {
+        out.line(format!("goal        {}", quote::escape(goal)))?;
+    }
+    let rules = match pack.engine {
+        Engine::Fold => format!(", {}", count(pack.rules() as u64, "rule", "rules")),
+        Engine::Delta => String::new(),
+    };
+    out.line(format!("reducer     {}{rules}", pack.engine.as_str()))?;
+    if !pack.named.is_empty() {
+        out.line(format!("names       {}", pack.named.join(", ")))?;
+    }
+    for field in &pack.fields {
+        let decimals = field.decimals.map(|decimals| format!("  {decimals} decimals")).unwrap_or_default();
+        let by: Vec<String> = field.written_by.iter().map(usize::to_string).collect();
+        let by = match &by[..] {
+            [] => "no rule writes it".to_owned(),
+            [one] => format!("rule {one}"),
+            many => format!("rules {}", many.join(", ")),
+        };
+        out.line(format!("field       state.{}  {by}{decimals}{}", field.name, words(&field.words)))?;
+    }
+    let read = pack.rules_read();
+    if !read.is_empty() {
+        out.line(format!("rules read  {}", dotted(&read)))?;
+    }
+    for (name, meaning) in &pack.types {
+        out.line(format!("type        {name}{}", words(meaning)))?;
+    }
+    for tool in &pack.tools {
+        out.line(format!(
+            "tool        {}  {}{}",
+            quote::escape(&tool.name),
+            tool.effect.as_str(),
+            words(&tool.words)
+        ))?;
+    }
+    for declared in &pack.predicates {
+        let predicate = &declared.predicate;
+        out.line(format!(
+            "predicate   {}  {}{}",
+            predicate.name(),
+            quote::escape(&predicate.words()),
+            words(&declared.words)
+        ))?;
+        out.line(format!("            reads {}", dotted(predicate.expr().read_set())))?;
+    }
+    out.line(format!("tests       {}", pack.cases.len()))?;
+    Ok(0)
+}
+
+fn dotted(places: &[Pointer]) -> String {
+    let place = |place: &Pointer| match place.as_str() {
+        "" => "state".to_owned(),
+        _ => format!("state.{}", place.dotted()),
+    };
+    if places.is_empty() {
+        return "nothing of the state".to_owned();
+    }
+    quote::escape(&places.iter().map(place).collect::<Vec<_>>().join(", "))
+}
+
+fn show_json(shown: &Shown) -> Value {
+    let pack = &shown.pack;
+    let places = |places: &[Pointer]| Value::array(places.iter().map(|place| Value::from(place.as_str())));
+    let fields = pack.fields.iter().map(|field| {
+        Value::record([
+            ("name", Value::from(&*field.name)),
+            ("words", Value::from(field.words.as_deref())),
+            ("decimals", Value::from(field.decimals.map(u64::from))),
+            ("written_by", Value::array(field.written_by.iter().map(|rule| Value::from(*rule as u64)))),
+        ])
+    });
+    let predicates = pack.predicates.iter().map(|declared| {
+        let predicate = &declared.predicate;
+        Value::record([
+            ("name", Value::from(predicate.name())),
+            ("words", Value::from(declared.words.as_deref())),
+            ("question", Value::from(predicate.words())),
+            ("digest", Value::from(predicate.digest())),
+            ("reads", places(predicate.expr().read_set())),
+        ])
+    });
+    document(
+        "pack",
+        [
+            ("name", Value::from(&*pack.name)),
+            ("version", Value::from(&*pack.version)),
+            ("digest", Value::from(pack.digest())),
+            ("reducer", Value::from(pack.engine.as_str())),
+            ("text_agrees", Value::from(shown.text_agrees)),
+            ("fields", Value::array(fields)),
+            ("rules_read", places(&pack.rules_read())),
+            ("predicates", Value::array(predicates)),
+            ("pack", pack.value().clone()),
+        ],
+    )
+}
+
+fn test(args: &PackTest, out: &mut Out) -> Result {
+    let source = load(&args.file)?;
+    let mut tested: Vec<(&str, Tested)> =
+        source.test().into_iter().map(|test| (args.file.as_str(), test)).collect();
+    if let Some(cases) = &args.cases {
+        let more = source.test_with(&read_file(cases)?).map_err(|problems| unsound(cases, &problems))?;
+        tested.extend(more.into_iter().map(|test| (cases.as_str(), test)));
+    }
+    let failed = tested.iter().filter(|(_, test)| !test.failed.is_empty()).count();
+    if !out.is_text() {
+        let items = tested.iter().map(|(file, test)| {
+            let failed = test.failed.iter().map(|(mark, message)| {
+                let place = Value::from(place(file, *mark));
+                Value::record([("place", place), ("message", Value::from(message.as_str()))])
+            });
+            Value::record([
+                ("name", Value::from(&*test.name)),
+                ("place", Value::from(place(file, test.mark))),
+                ("ok", Value::from(test.failed.is_empty())),
+                ("failed", Value::array(failed)),
+            ])
+        });
+        let members = [
+            ("pack", Value::from(&*source.pack.name)),
+            ("digest", Value::from(source.pack.digest())),
+            ("tests", Value::from(tested.len() as u64)),
+            ("failed", Value::from(failed as u64)),
+            ("items", Value::array(items)),
+        ];
+        out.document(&document("pack-test", members))?;
+        return Ok(u8::from(failed > 0));
+    }
+    for (file, test) in &tested {
+        let ok = test.failed.is_empty();
+        let mark = if ok { out.paint(Style::Good, "OK  ") } else { out.paint(Style::Bad, "FAIL") };
+        out.line(format!("{mark}  {}", quote::escape(&test.name)))?;
+        for (mark, message) in &test.failed {
+            out.line(format!("      {}: {}", quote::escape(&place(file, *mark)), quote::escape(message)))?;
+        }
+    }
+    out.say(format!("{}, {failed} failed", count(tested.len() as u64, "test", "tests")));
+    if tested.is_empty() {
+        out.say("note: the pack carries no tests; add `tests:` or give --cases FILE");
+    }
+    Ok(u8::from(failed > 0))
+}

@@ -1,0 +1,87 @@
+//! `dendrer reduce`: a recorded run once more, under another pack, as a new run.
+
+use dendrer::pack;
+use dendrer::recorder::World;
+use dendrer::store::Store;
+use dendrer_object::{RunName, Value, json};
+use dendrer_view::{count, document, quote};
+
+use super::pack::load;
+use crate::address::Rev;
+use crate::args::{Global, Reduce};
+use crate::failure::{Failure, Result};
+use crate::out::{Out, Style};
+use crate::{keys, open};
+
+/// How many errors of rules are printed for people; the run has them all.
+const ERRORS_SHOWN: usize = 10;
+
+pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
+    let rev = Rev::parse(&args.run)?;
+    if rev.pos.is_some() {
+        return Err(Failure::new("E0105", "a whole run is reduced again; leave out the tick"));
+    }
+    let name: RunName = args
+        .new
+        .parse()
+        .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
+    let pack = load(&args.pack)?;
+    let s0 = args.state.as_deref().map(read_json).transpose()?;
+    // The source is read through a handle of its own; the new run is written through another.
+    let source = open::source(global, &rev)?;
+    let trace = source.trace(&rev)?;
+    let mut store = open::write_store(global)?;
+    open::refuse_trouble(&store)?;
+    if store.run(&name)?.is_some() {
+        return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+    }
+    let key = keys::find(global.key.as_deref(), store.info())?;
+    let reduced = pack::reduce(&trace, &mut store, &pack, name, s0, Box::new(World::default()))?;
+    keys::sign(&mut store, key.as_ref())?;
+    Store::close(Box::new(store))?;
+    let named = format!("{} {}", pack.pack.name, pack.pack.version);
+    if !out.is_text() {
+        let errors = reduced.errors.iter().map(|(tick, why)| {
+            Value::record([("tick", Value::from(*tick)), ("message", Value::from(why.as_str()))])
+        });
+        let members = [
+            ("run", Value::from(args.new.as_str())),
+            ("source", Value::from(trace.name().as_str())),
+            ("pack", Value::from(pack.pack.digest())),
+            ("ticks", Value::from(reduced.ticks)),
+            ("wrote", Value::from(reduced.wrote)),
+            ("tip", Value::from(reduced.tip)),
+            ("errors", Value::array(errors)),
+        ];
+        out.document(&document("reduce", members))?;
+        return Ok(0);
+    }
+    out.line(format!(
+        "reduced    {} of {} again under {named}, as {}; {} wrote to the state",
+        count(reduced.ticks, "tick", "ticks"),
+        trace.name(),
+        args.new,
+        reduced.wrote
+    ))?;
+    out.line(format!("tip        {}", reduced.tip))?;
+    for (tick, why) in reduced.errors.iter().take(ERRORS_SHOWN) {
+        let line = out.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
+        out.line(line)?;
+    }
+    if !reduced.errors.is_empty() {
+        out.say(format!(
+            "note: at {} a rule met an error; the state does not change there, and the transition notes it",
+            count(reduced.errors.len() as u64, "tick", "ticks")
+        ));
+    }
+    out.say(format!("help: dendrer verify {} --replay", args.new));
+    Ok(0)
+}
+
+/// Reads a JSON file.
+pub(crate) fn read_json(path: &str) -> Result<Value> {
+    let text = std::fs::read(path).map_err(|error| {
+        Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
+    })?;
+    json::parse_door(&text).map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
+}

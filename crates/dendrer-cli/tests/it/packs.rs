@@ -1,0 +1,144 @@
+//! Packs as a user meets them: checked, tested, bound to a run, used in questions, reduced again.
+
+use std::path::Path;
+
+use dendrer_object::Value;
+
+use crate::output::check_schema;
+use crate::support::{Place, parse};
+
+/// A place with the published pack in it.
+fn place() -> Place {
+    let place = Place::with_store();
+    let pack = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs/order-desk.yaml");
+    std::fs::copy(pack, place.path().join("desk.yaml")).unwrap();
+    place
+}
+
+const INTENTS: &str = r#"{"type":"action.result","author":"runtime","action":{"tool":"book","params":{"customer":"ann","items":[{"name":"lamp","price":120,"count":1}]}},"result":{"status":"ok","output":{"id":"o1"}}}
+{"type":"desk.handover","intent":{"description":"to a person"}}
+{"type":"action.result","author":"runtime","action":{"tool":"refund","params":{"id":"o1","items":["lamp"]}},"result":{"status":"ok"}}
+{"type":"action.result","author":"runtime","action":{"tool":"refund","params":{"id":"o2","items":[]}},"result":{"status":"ok"}}
+"#;
+
+fn recorded() -> Place {
+    let place = place();
+    std::fs::write(place.path().join("s0.json"), r#"{"customers":[{"id":"ann","balance":0}]}"#).unwrap();
+    let ran = place.run_with(
+        &["commit", "--run", "desk", "--pack", "desk.yaml", "--state", "s0.json"],
+        INTENTS.as_bytes(),
+    );
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("tick 4") && ran.stdout.contains("reducer_error"), "{}", ran.stdout);
+    place
+}
+
+#[test]
+fn a_run_with_a_pack_answers_by_its_names_and_replays_from_the_record_alone() {
+    let place = recorded();
+    let shown = place.ok(&["pack", "show", "desk"]);
+    assert!(shown.contains("example.order-desk v1") && shown.contains("fold/1, 4 rules"), "{}", shown);
+    let text = std::fs::read_to_string(place.path().join("desk.yaml")).unwrap();
+    assert_eq!(place.ok(&["pack", "show", "desk", "--text"]), text);
+    std::fs::remove_file(place.path().join("desk.yaml")).unwrap();
+
+    let found = place.ok(&["bisect", "desk", "--predicate", "refunds_within_limit"]);
+    assert!(found.contains("ORIGIN (exact)  tick 3"), "{}", found);
+    assert!(found.contains("must hold state.refunded <= refund_limit"), "{}", found);
+    let near = place.run(&["bisect", "desk", "--predicate", "refund.within_limit"]);
+    assert_eq!(near.code, 3, "{}", near.stderr);
+    let replayed = place.ok(&["replay", "desk"]);
+    assert!(replayed.contains("4 ticks of 4 of desk, by fold/1;"), "{replayed}");
+    assert!(place.ok(&["verify", "desk", "--replay"]).contains("reproduced by the recorded reducer"));
+    let again = place.run_with(&["commit", "--run", "desk"], b"{\"type\":\"desk.handover\"}\n");
+    assert_eq!(again.code, 0, "a run taken up again knows its types: {}", again.stderr);
+}
+
+#[test]
+fn a_run_is_reduced_again_and_the_new_one_stands_alone() {
+    let place = recorded();
+    let other = std::fs::read_to_string(place.path().join("desk.yaml"))
+        .unwrap()
+        .replace("refund_limit: 100", "refund_limit: 500");
+    std::fs::write(place.path().join("other.yaml"), other).unwrap();
+    let said =
+        place.ok(&["reduce", "desk", "--pack", "other.yaml", "--as", "desk.wide", "--state", "s0.json"]);
+    assert!(
+        said.contains("reduced    4 ticks of desk again under example.order-desk v1, as desk.wide"),
+        "{said}"
+    );
+    assert!(said.contains("tick 4: rule 4"), "{said}");
+    std::fs::remove_file(place.path().join("other.yaml")).unwrap();
+    assert_eq!(place.run(&["bisect", "desk.wide", "--predicate", "refunds_within_limit"]).code, 1);
+    assert!(place.ok(&["verify", "desk.wide", "--replay"]).contains("reproduced by the recorded reducer"));
+    let state = |run: &str| place.ok(&["state", &format!("{run}@tip"), "--json"]);
+    assert_eq!(
+        parse(&state("desk")).get("state").map(Value::to_string),
+        parse(&state("desk.wide")).get("state").map(Value::to_string)
+    );
+    let twice = place.run(&["reduce", "desk", "--pack", "desk.yaml", "--as", "desk.wide"]);
+    assert_eq!((twice.code, twice.stderr.contains("E0111")), (2, true), "{}", twice.stderr);
+}
+
+#[test]
+fn a_pack_with_faults_is_told_all_of_them_and_begins_nothing() {
+    let place = place();
+    let text = std::fs::read_to_string(place.path().join("desk.yaml")).unwrap();
+    std::fs::write(
+        place.path().join("bad.yaml"),
+        text.replace("when_type", "when_typ").replace("refund_limit\n", "refund_limt\n"),
+    )
+    .unwrap();
+    let ran = place.run(&["pack", "check", "bad.yaml"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.stdout.matches("a rule has no member when_typ").count(), 4, "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("bad.yaml:") && ran.stdout.contains("did you mean refund_limit"),
+        "{}",
+        ran.stdout
+    );
+    let begun =
+        place.run_with(&["commit", "--run", "desk", "--pack", "bad.yaml"], b"{\"type\":\"goal.complete\"}\n");
+    assert_eq!((begun.code, begun.stderr.contains("E0900")), (2, true), "{}", begun.stderr);
+    assert_eq!(place.run(&["log", "desk"]).code, 3, "nothing was begun");
+    let init = text.replace("has(s0.orders) ? s0.orders : {}", "s0.orders");
+    std::fs::write(place.path().join("init.yaml"), init).unwrap();
+    let ran = place.run_with(&["commit", "--run", "desk", "--pack", "init.yaml"], b"");
+    assert_eq!((ran.code, ran.stderr.contains("state.orders cannot begin")), (2, true), "{}", ran.stderr);
+}
+
+#[test]
+fn tests_of_a_pack_fail_with_their_place() {
+    let place = place();
+    assert_eq!(place.run(&["pack", "test", "desk.yaml"]).code, 0);
+    std::fs::write(place.path().join("more.yaml"), "- name: wrong\n  then:\n    - state: {refunded: 1}\n")
+        .unwrap();
+    let ran = place.run(&["pack", "test", "desk.yaml", "--cases", "more.yaml"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stdout.contains("FAIL  wrong\n      more.yaml:3:7: state.refunded is 0, expected 1"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn documents_about_packs_fit_their_schemas() {
+    let place = recorded();
+    std::fs::write(place.path().join("bad.yaml"), "name: \u{202e}x\nwords: \"\\e[31m\"\n\"\\e]0;x\\a\": 1\n")
+        .unwrap();
+    for args in [
+        &["pack", "check", "desk.yaml"][..],
+        &["pack", "check", "bad.yaml"],
+        &["pack", "show", "desk.yaml"],
+        &["pack", "show", "desk"],
+        &["pack", "test", "desk.yaml"],
+        &["reduce", "desk", "--pack", "desk.yaml", "--as", "desk.again"],
+    ] {
+        let ran = place.run(&[args, &["--json"]].concat());
+        check_schema(&parse(&ran.stdout), args);
+    }
+    let shown = place.run(&["pack", "check", "bad.yaml"]).stdout;
+    let raw = shown.chars().find(|c| *c != '\n' && (c.is_control() || *c == '\u{202e}'));
+    assert_eq!(raw, None, "{shown}");
+}

@@ -1,0 +1,228 @@
+//! `fold/1`: the rules of a pack as a reducer (design, section 5).
+//!
+//! A rule is data: when it applies, and ordered steps that write at paths of the state. [`FoldReducer`] runs the
+//! rules on a state and a transition and gives the delta of what the steps wrote, path by path. There is no clock,
+//! no I/O and no loop without a list that was fixed before it began, so a pack is pure and ends by construction.
+//!
+//! The invariant a newcomer would break: a rule sees what a transition says and never its time, its metrics or its
+//! digests, so that replay, a fork and a record of another store give the same state.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dendrer_object::number::{Number, round_half_even};
+use dendrer_object::record::Rel;
+use dendrer_object::{Delta, Intent, TypeName, Value};
+
+use crate::expr::Expr;
+use crate::pack::kind;
+use crate::reduce::{Purity, ReduceError, Reducer};
+
+mod run;
+pub(crate) mod target;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use run::compute;
+use target::Target;
+
+/// The name of this reducer.
+pub const NAME: &str = "fold/1";
+
+/// How many evaluation steps the rules may take for one transition.
+pub const EVALUATION_STEPS_MAX: u64 = 10_000_000;
+
+/// How many items the list of an `each` may have.
+pub const EACH_ITEMS_MAX: usize = 100_000;
+
+/// How many writes the rules may make for one transition.
+pub const WRITES_MAX: usize = 100_000;
+
+/// How many bytes of values the rules may write for one transition, in canonical form.
+pub const WRITTEN_SIZE_MAX: u64 = 32 << 20;
+
+/// How many bytes the canonical text of the state may have after a transition.
+pub const STATE_SIZE_MAX: u64 = 64 << 20;
+
+/// The rules of a pack, checked.
+#[derive(Debug, Default)]
+pub(crate) struct Fold {
+    pub(crate) rules: Vec<Rule>,
+    /// The decimals of each declared field that has a rule for them.
+    pub(crate) decimals: Vec<(Arc<str>, u8)>,
+}
+
+/// When something is done, and what.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// What a message calls it: `rule 2 "a booking"`.
+    pub(crate) place: String,
+    /// The types it is for; `None` for all.
+    pub(crate) types: Option<BTreeSet<TypeName>>,
+    pub(crate) when: Option<Expr>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One thing that is done.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// What a message calls it: `step 2.1`.
+    pub(crate) place: String,
+    pub(crate) condition: Option<Expr>,
+    pub(crate) act: Act,
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub(crate) enum Act {
+    /// Names values for the steps that follow.
+    Let(Vec<(Arc<str>, Template)>),
+    /// Does steps once for each item of a list.
+    Each { name: Arc<str>, list: Expr, steps: Vec<Step> },
+    /// Writes at a place of the state.
+    Write { kind: Write, target: Target, optional: bool },
+}
+
+/// How a step writes.
+#[derive(Debug)]
+pub(crate) enum Write {
+    Set(Template),
+    Remove,
+    Append(Template),
+    Add(Template),
+}
+
+/// A value that is to be computed: an expression, a literal, or a list or map of them.
+#[derive(Debug)]
+pub(crate) enum Template {
+    Literal(Value),
+    Expr(Expr),
+    List(Vec<Template>),
+    Map(Vec<(Arc<str>, Template)>),
+}
+
+impl Template {
+    /// Walks the expressions in it.
+    pub(crate) fn for_each_expr<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+        match self {
+            Template::Literal(_) => {}
+            Template::Expr(expr) => f(expr),
+            Template::List(items) => items.iter().for_each(|item| item.for_each_expr(f)),
+            Template::Map(members) => members.iter().for_each(|(_, member)| member.for_each_expr(f)),
+        }
+    }
+}
+
+impl Fold {
+    /// Walks every expression of the rules.
+    pub(crate) fn for_each_expr<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+        for rule in &self.rules {
+            rule.when.iter().for_each(&mut *f);
+            steps_exprs(&rule.steps, f);
+        }
+    }
+}
+
+impl Rule {
+    /// Walks every place that the rule may write to.
+    pub(crate) fn for_each_target<'e>(&'e self, f: &mut dyn FnMut(&'e Target)) {
+        steps_targets(&self.steps, f);
+    }
+}
+
+fn steps_exprs<'e>(steps: &'e [Step], f: &mut dyn FnMut(&'e Expr)) {
+    for step in steps {
+        step.condition.iter().for_each(&mut *f);
+        match &step.act {
+            Act::Let(values) => values.iter().for_each(|(_, value)| value.for_each_expr(f)),
+            Act::Each { list, steps, .. } => {
+                f(list);
+                steps_exprs(steps, f);
+            }
+            Act::Write { kind, target, .. } => {
+                target.for_each_expr(f);
+                match kind {
+                    Write::Set(value) | Write::Append(value) | Write::Add(value) => value.for_each_expr(f),
+                    Write::Remove => {}
+                }
+            }
+        }
+    }
+}
+
+fn steps_targets<'e>(steps: &'e [Step], f: &mut dyn FnMut(&'e Target)) {
+    for step in steps {
+        match &step.act {
+            Act::Let(_) => {}
+            Act::Each { steps, .. } => steps_targets(steps, f),
+            Act::Write { target, .. } => f(target),
+        }
+    }
+}
+
+/// Rounds a number by the rule of its field. Null stays; anything else has no decimals.
+pub(crate) fn quantize(value: Value, decimals: u8) -> Result<Value, String> {
+    match &value {
+        Value::Null => Ok(value),
+        Value::Number(number) => match number.as_f64() {
+            Some(exact) => {
+                let rounded = Number::from_f64(round_half_even(exact, decimals));
+                Ok(Value::Number(rounded.expect("a rounded number is finite")))
+            }
+            // An integer that no double holds has no decimals to lose.
+            None => Ok(value),
+        },
+        other => Err(format!("a field with decimals holds a number or null, not {}", kind(other))),
+    }
+}
+
+/// Runs the rules of a pack.
+#[derive(Debug, Clone)]
+pub struct FoldReducer(pub(crate) Arc<Fold>);
+
+impl Reducer for FoldReducer {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn purity(&self) -> Purity {
+        Purity::ByConstruction
+    }
+
+    fn takes_delta(&self) -> bool {
+        false
+    }
+
+    fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+        run::reduce(&self.0, before, intent)
+    }
+}
+
+/// Returns what a rule sees as `t`: the transition without its time, its metrics and its digests.
+pub fn transition(intent: &Intent) -> Value {
+    let mut members: Vec<(Arc<str>, Value)> = vec![
+        ("agent".into(), Value::String(Arc::clone(&intent.agent))),
+        ("author".into(), Value::from(intent.author.as_str())),
+        ("type".into(), Value::from(intent.type_name.as_str())),
+    ];
+    members.extend(intent.goal.clone().map(|goal| ("goal".into(), Value::String(goal))));
+    members.extend(intent.members.iter().filter(|(name, value)| is_visible(name, value)).cloned());
+    // In the one order that the record has, so that replay sees what the first evaluation saw.
+    let mut links: Vec<_> =
+        intent.links.iter().filter(|link| link.rel != Rel::Predecessor).copied().collect();
+    links.sort_unstable();
+    links.dedup();
+    if !links.is_empty() {
+        members.push(("links".into(), Value::array(links.iter().map(|link| Value::from(link.rel.as_str())))));
+    }
+    Value::record(members)
+}
+
+fn is_visible(name: &str, value: &Value) -> bool {
+    match name {
+        "metrics" => false,
+        // A record keeps no empty list of anomalies.
+        "anomalies" => value.as_array().is_none_or(|list| !list.is_empty()),
+        _ => true,
+    }
+}

@@ -1,0 +1,369 @@
+//! Running rules: one transition, one state, one delta.
+
+use dendrer_object::delta::{Action, Delta, DeltaErrorKind, Op};
+use dendrer_object::number::Number;
+use dendrer_object::{Intent, Pointer, Value};
+
+use super::target::{Segment, Target};
+use super::{
+    Act, EACH_ITEMS_MAX, EVALUATION_STEPS_MAX, Fold, Rule, STATE_SIZE_MAX, Step, Template, WRITES_MAX,
+    WRITTEN_SIZE_MAX, Write, quantize, transition,
+};
+use crate::expr::{Budget, Env, EvalError, Expr, Truth};
+use crate::pack::kind;
+use crate::reduce::ReduceError;
+
+/// Returns what the rules write for this transition on this state.
+pub(super) fn reduce(fold: &Fold, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+    let mut run = Run {
+        fold,
+        before,
+        state: before.clone(),
+        t: transition(intent),
+        names: Vec::new(),
+        delta: Vec::new(),
+        written: 0,
+        budget: Budget::new(EVALUATION_STEPS_MAX),
+    };
+    for rule in &fold.rules {
+        let applies = rule.types.as_ref().is_none_or(|types| types.contains(&intent.type_name));
+        if applies {
+            run.rule(rule).map_err(|error| error.within(&rule.place))?;
+        }
+    }
+    let size = run.state.size();
+    if !run.delta.is_empty() && size > STATE_SIZE_MAX {
+        let why = format!("the state would have {size} bytes; at most {STATE_SIZE_MAX} are allowed");
+        return Err(ReduceError::Rule { place: "the rules".to_owned(), why });
+    }
+    Ok(Delta(run.delta))
+}
+
+/// Why a step gave nothing, and where.
+struct Failed {
+    place: Option<String>,
+    why: String,
+}
+
+impl Failed {
+    fn within(self, rule: &str) -> ReduceError {
+        let place = match self.place {
+            Some(step) => format!("{rule}, {step}"),
+            None => rule.to_owned(),
+        };
+        ReduceError::Rule { place, why: self.why }
+    }
+
+    fn at(self, place: &str) -> Failed {
+        Failed { place: Some(self.place.unwrap_or_else(|| place.to_owned())), ..self }
+    }
+}
+
+impl From<String> for Failed {
+    fn from(why: String) -> Failed {
+        Failed { place: None, why }
+    }
+}
+
+struct Run<'a> {
+    fold: &'a Fold,
+    before: &'a Value,
+    state: Value,
+    t: Value,
+    /// The values that steps named, innermost last.
+    names: Vec<(&'a str, Value)>,
+    delta: Vec<Op>,
+    /// The bytes of the values in the delta.
+    written: u64,
+    budget: Budget,
+}
+
+/// Where a target leads in the state as it is.
+struct Place {
+    pointer: Pointer,
+    /// What stands there.
+    found: Option<Value>,
+}
+
+impl<'a> Run<'a> {
+    fn rule(&mut self, rule: &'a Rule) -> Result<(), Failed> {
+        if let Some(when) = &rule.when
+            && !self.holds(when).map_err(|why| format!("when: {why}"))?
+        {
+            return Ok(());
+        }
+        let outer = self.names.len();
+        let result = self.steps(&rule.steps);
+        self.names.truncate(outer);
+        result
+    }
+
+    fn steps(&mut self, steps: &'a [Step]) -> Result<(), Failed> {
+        steps.iter().try_for_each(|step| self.step(step).map_err(|error| error.at(&step.place)))
+    }
+
+    fn step(&mut self, step: &'a Step) -> Result<(), Failed> {
+        let wanted = match &step.condition {
+            None => true,
+            Some(condition) => self.holds(condition).map_err(|why| format!("if: {why}"))?,
+        };
+        match &step.act {
+            Act::Let(values) => {
+                // All are computed before any is named, so that their order in the file means nothing.
+                let mut computed = Vec::with_capacity(values.len());
+                for (name, value) in values {
+                    computed.push((&**name, if wanted { self.value(value)? } else { Value::Null }));
+                }
+                self.names.extend(computed);
+                Ok(())
+            }
+            _ if !wanted => Ok(()),
+            Act::Each { name, list, steps } => self.each(name, list, steps),
+            Act::Write { kind, target, optional } => Ok(self.write(kind, target, *optional)?),
+        }
+    }
+
+    fn each(&mut self, name: &'a str, list: &'a Expr, steps: &'a [Step]) -> Result<(), Failed> {
+        let list = self.evaluate(list)?;
+        let Some(items) = list.as_array() else {
+            return Err(format!("each goes through a list, and `in` gives {}", kind(&list)).into());
+        };
+        if items.len() > EACH_ITEMS_MAX {
+            let why =
+                format!("each goes through at most {EACH_ITEMS_MAX} items, and there are {}", items.len());
+            return Err(why.into());
+        }
+        let outer = self.names.len();
+        for item in items.iter() {
+            self.names.push((name, item.clone()));
+            self.steps(steps)?;
+            self.names.truncate(outer);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, kind: &'a Write, target: &'a Target, optional: bool) -> Result<(), String> {
+        let missing = |why: String| if optional { Ok(()) } else { Err(why) };
+        let place = match self.find(target)? {
+            Ok(place) => place,
+            Err(why) => return missing(why),
+        };
+        let op = |action, value| Op { action, path: place.pointer.clone(), value };
+        let nothing = || format!("there is nothing at {}", place.pointer.dotted());
+        let op = match kind {
+            Write::Set(value) => {
+                let value = self.written(value)?;
+                let value = self.quantized(target, value)?;
+                if place.found.as_ref() == Some(&value) {
+                    return Ok(());
+                }
+                op(Action::Set, Some(value))
+            }
+            Write::Append(value) => op(Action::Append, Some(self.written(value)?)),
+            Write::Remove if place.found.is_none() => return missing(nothing()),
+            Write::Remove => op(Action::Remove, None),
+            Write::Add(value) => {
+                let Some(found) = &place.found else { return missing(nothing()) };
+                let value = self.written(value)?;
+                let plain = sum(found, &value)?;
+                let rounded = self.quantized(target, plain.clone())?;
+                if rounded == *found {
+                    return Ok(());
+                }
+                // What was added is the change; only where the field has decimals that matter is it the sum.
+                match rounded == plain {
+                    true => op(Action::Add, Some(value)),
+                    false => op(Action::Set, Some(rounded)),
+                }
+            }
+        };
+        self.apply(op)
+    }
+
+    fn apply(&mut self, op: Op) -> Result<(), String> {
+        if self.delta.len() == WRITES_MAX {
+            return Err(format!("the rules write at most {WRITES_MAX} times for one transition"));
+        }
+        let place = op.path.dotted();
+        let one = Delta(vec![op]);
+        self.state = one.apply(&self.state).map_err(|error| format!("at {place}: {}", error.why))?;
+        self.delta.extend(one.0);
+        Ok(())
+    }
+
+    fn quantized(&self, target: &Target, value: Value) -> Result<Value, String> {
+        let rule = self.fold.decimals.iter().find(|(field, _)| *field == target.field);
+        match rule {
+            Some((_, decimals)) if target.segments.is_empty() => quantize(value, *decimals),
+            _ => Ok(value),
+        }
+    }
+
+    /// Follows a target through the state as it is. The inner error is a place that is not there.
+    fn find(&mut self, target: &'a Target) -> Result<Result<Place, String>, String> {
+        let mut tokens = vec![target.field.to_string()];
+        let mut found = self.state.get(&target.field).cloned();
+        let here = |tokens: &[String]| Pointer::of(tokens.iter().map(String::as_str)).dotted();
+        for segment in &target.segments {
+            let (token, next) = match segment {
+                Segment::Name(name) => match &found {
+                    Some(Value::Array(_)) => {
+                        return Err(format!("{} is a list; it has no member {name}", here(&tokens)));
+                    }
+                    Some(value) => (name.to_string(), value.get(name).cloned()),
+                    None => (name.to_string(), None),
+                },
+                Segment::Index(expr) => {
+                    let index = self.evaluate(expr)?;
+                    match self.index(&index, found.as_ref(), &here(&tokens))? {
+                        Ok(step) => step,
+                        Err(why) => return Ok(Err(why)),
+                    }
+                }
+                Segment::First { name, condition } => {
+                    let list = match found {
+                        Some(Value::Array(list)) => list,
+                        None => return Ok(Err(format!("there is nothing at {}", here(&tokens)))),
+                        Some(other) => {
+                            let what = kind(&other);
+                            return Err(format!("{} is {what}; `first` looks through a list", here(&tokens)));
+                        }
+                    };
+                    let mut first = None;
+                    for (index, item) in list.iter().enumerate() {
+                        self.names.push((name, item.clone()));
+                        let holds = self.holds(condition);
+                        self.names.pop();
+                        if holds? {
+                            first = Some((index.to_string(), Some(item.clone())));
+                            break;
+                        }
+                    }
+                    match first {
+                        Some(step) => step,
+                        None => {
+                            let text = condition.text().trim();
+                            return Ok(Err(format!("no item of {} has {text}", here(&tokens))));
+                        }
+                    }
+                }
+            };
+            tokens.push(token);
+            found = next;
+        }
+        Ok(Ok(Place { pointer: Pointer::of(tokens.iter().map(String::as_str)), found }))
+    }
+
+    /// Goes down by a computed name or index. The inner error is a place that is not there.
+    fn index(
+        &self,
+        index: &Value,
+        found: Option<&Value>,
+        here: &str,
+    ) -> Result<Result<(String, Option<Value>), String>, String> {
+        match (index, found) {
+            (Value::String(_), Some(Value::Array(_))) => {
+                Err(format!("{here} is a list; its items are found by number or by [first x: ...]"))
+            }
+            (Value::String(name), _) => {
+                Ok(Ok((name.to_string(), found.and_then(|value| value.get(name)).cloned())))
+            }
+            (Value::Number(_), Some(Value::Array(list))) => {
+                let item = index.as_u64().and_then(|at| list.get(usize::try_from(at).ok()?));
+                match item {
+                    Some(item) => Ok(Ok((index.to_string(), Some(item.clone())))),
+                    None => Ok(Err(format!("{here} has {} items, there is no item {index}", list.len()))),
+                }
+            }
+            (Value::Number(_), None) => Ok(Err(format!("there is nothing at {here}"))),
+            (Value::Number(_), Some(other)) => Err(format!(
+                "{here} is {}, not a list; a member is named by text, not by {index}",
+                kind(other)
+            )),
+            (other, _) => {
+                Err(format!("a place below {here} is named by text or a number, not by {}", kind(other)))
+            }
+        }
+    }
+
+    /// Computes a value that is to be written. Its size is looked at before anything walks it: a few names for what
+    /// stands in itself twice make a value that no memory holds.
+    fn written(&mut self, template: &Template) -> Result<Value, String> {
+        let value = self.value(template)?;
+        self.written = self.written.saturating_add(value.size());
+        if self.written > WRITTEN_SIZE_MAX {
+            return Err(format!("the rules write at most {WRITTEN_SIZE_MAX} bytes for one transition"));
+        }
+        Ok(value)
+    }
+
+    fn value(&mut self, template: &Template) -> Result<Value, String> {
+        let env = env(&self.state, self.before, &self.t, &self.names);
+        compute(template, &env.env(), &mut self.budget)
+    }
+
+    fn evaluate(&mut self, expr: &Expr) -> Result<Value, String> {
+        let env = env(&self.state, self.before, &self.t, &self.names);
+        expr.evaluate(&env.env(), &mut self.budget).map_err(say)
+    }
+
+    fn holds(&mut self, expr: &Expr) -> Result<bool, String> {
+        let env = env(&self.state, self.before, &self.t, &self.names);
+        match expr.holds(&env.env(), &mut self.budget) {
+            Truth::True => Ok(true),
+            Truth::False => Ok(false),
+            Truth::Uncertain(why) => Err(why.to_string()),
+            Truth::Exhausted => Err(say(EvalError::Exhausted)),
+        }
+    }
+}
+
+/// What an expression of a rule sees.
+struct RuleEnv<'e> {
+    state: &'e Value,
+    others: Vec<(&'e str, &'e Value)>,
+}
+
+fn env<'e>(state: &'e Value, before: &'e Value, t: &'e Value, names: &'e [(&str, Value)]) -> RuleEnv<'e> {
+    let named = names.iter().map(|(name, value)| (*name, value));
+    RuleEnv { state, others: [("t", t), ("before", before)].into_iter().chain(named).collect() }
+}
+
+impl RuleEnv<'_> {
+    fn env(&self) -> Env<'_> {
+        Env { others: &self.others, ..Env::of(self.state) }
+    }
+}
+
+/// Computes a template.
+pub(crate) fn compute(template: &Template, env: &Env<'_>, budget: &mut Budget) -> Result<Value, String> {
+    match template {
+        Template::Literal(value) => Ok(value.clone()),
+        Template::Expr(expr) => expr.evaluate(env, budget).map_err(say),
+        Template::List(items) => {
+            let items = items.iter().map(|item| compute(item, env, budget));
+            Ok(Value::array(items.collect::<Result<Vec<_>, _>>()?))
+        }
+        Template::Map(members) => {
+            let members =
+                members.iter().map(|(name, member)| Ok((name.clone(), compute(member, env, budget)?)));
+            Ok(Value::record(members.collect::<Result<Vec<_>, String>>()?))
+        }
+    }
+}
+
+fn say(error: EvalError) -> String {
+    match error {
+        EvalError::Uncertain(why) => why.to_string(),
+        EvalError::Exhausted => format!("the rules take more than {EVALUATION_STEPS_MAX} evaluation steps"),
+    }
+}
+
+/// One IEEE double addition, as `add` of a delta does it.
+fn sum(a: &Value, b: &Value) -> Result<Value, String> {
+    let number = |value: &Value| {
+        value.as_f64().ok_or_else(|| DeltaErrorKind::NotNumber(value.type_name()).to_string())
+    };
+    let sum = number(a)? + number(b)?;
+    Number::from_f64(sum).map(Value::Number).ok_or_else(|| DeltaErrorKind::Overflow.to_string())
+}

@@ -1,0 +1,323 @@
+//! TaskPacks: what an institution declares about a task, as data that is checked as a whole (requirements D-198).
+//!
+//! A pack is a value, written as YAML or JSON and read elsewhere; its digest is over the canonical JSON, so layout and
+//! comments do not matter and the order of members neither. [`Pack::read`] checks everything that can be known before
+//! anything runs and returns every fault at once, each with its place. Never reads a file, never runs anything.
+//!
+//! The invariant a newcomer would break: a member that is not known is a fault. A rule that is spelled wrong must not
+//! become a rule that is not there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use dendrer_object::{Digest, Pointer, TypeName, Value};
+
+use crate::expr::{Budget, Env, Scope, Span};
+use crate::fold::{self, Fold, FoldReducer, Template};
+use crate::predicate::Predicate;
+use crate::reduce::{DeltaReducer, Reducer};
+
+pub mod cases;
+mod read;
+mod rules;
+mod scopes;
+#[cfg(test)]
+mod tests;
+
+/// How many bytes the text of a pack may have.
+pub const TEXT_SIZE_MAX: usize = 4 << 20;
+
+/// How many constants, definitions, fields, types, tools, rules, predicates or tests a pack may have, of each.
+pub const DECLARATIONS_MAX: usize = 1000;
+
+/// How many steps the rules of a pack may have together.
+pub const STEPS_MAX: usize = 10_000;
+
+/// How deep `each` may stand in `each`.
+pub const EACH_DEPTH_MAX: usize = 2;
+
+/// How many decimals a field may be kept to.
+pub const DECIMALS_MAX: u64 = 15;
+
+const DIGEST_TAG: &[u8] = b"dendrer/pack/v1\n";
+
+/// A pack that was checked.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Pack {
+    /// Its name, like `acme.logistics`.
+    pub name: Arc<str>,
+    /// Its version, like `v1`.
+    pub version: Arc<str>,
+    /// What it is for, in words.
+    pub words: Option<Arc<str>>,
+    /// The goal of a run that is begun with it and does not say another.
+    pub goal: Option<Arc<str>>,
+    /// What changes the state.
+    pub engine: Engine,
+    /// The members of the state, by name.
+    pub fields: Vec<Field>,
+    /// The transition types it adds to the ontology, with what they mean.
+    pub types: BTreeMap<TypeName, Option<Arc<str>>>,
+    /// The tools of the task, by name.
+    pub tools: Vec<Tool>,
+    /// What must hold, by name.
+    pub predicates: Vec<Declared>,
+    /// Small transcripts with what must come out.
+    pub cases: Vec<cases::Case>,
+    /// The names that the constants and definitions give, for people: `name` or `name(a, b)`.
+    pub named: Vec<String>,
+    fold: Arc<Fold>,
+    scope: Scope,
+    value: Value,
+    digest: Digest,
+}
+
+/// What changes the state under a pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// `fold/1`: the rules of the pack.
+    Fold,
+    /// `delta/1`: what each intent proposes.
+    Delta,
+}
+
+impl Engine {
+    /// The name of the reducer.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Engine::Fold => fold::NAME,
+            Engine::Delta => "delta/1",
+        }
+    }
+}
+
+/// A declared member of the state.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it means.
+    pub words: Option<Arc<str>>,
+    /// How many decimals its number is kept to.
+    pub decimals: Option<u8>,
+    /// Which rules write below it, by number from 1.
+    pub written_by: Vec<usize>,
+    init: Template,
+}
+
+/// What a tool does to the world (requirement D-148).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Looks only.
+    Read,
+    /// Writes, and writing twice is writing once.
+    IdempotentWrite,
+    /// Acts; an answer is used from the record and never asked for again.
+    Effectful,
+}
+
+impl Effect {
+    const ALL: [Effect; 3] = [Effect::Read, Effect::IdempotentWrite, Effect::Effectful];
+
+    /// The word that stands in packs and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::Read => "read",
+            Effect::IdempotentWrite => "idempotent_write",
+            Effect::Effectful => "effectful",
+        }
+    }
+}
+
+/// A declared tool.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name, as calls name it.
+    pub name: Arc<str>,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// What it is for.
+    pub words: Option<Arc<str>>,
+}
+
+/// A declared predicate.
+#[derive(Debug)]
+pub struct Declared {
+    /// The predicate.
+    pub predicate: Predicate,
+    /// What it says, for people.
+    pub words: Option<Arc<str>>,
+}
+
+/// Something wrong in a pack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The code under which `dendrer explain` knows it.
+    pub code: &'static str,
+    /// Where in the pack.
+    pub path: Pointer,
+    /// Whether it is about the name of the member there and not about its value.
+    pub at_name: bool,
+    /// Where in the text that stands there.
+    pub span: Option<Span>,
+    /// One sentence.
+    pub message: String,
+    /// What to write instead.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.as_str().is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.path.dotted(), self.message)
+        }
+    }
+}
+
+/// The initial state cannot be computed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("state.{field} cannot begin: {why}")]
+pub struct InitError {
+    /// The field.
+    pub field: Arc<str>,
+    /// What its `init` met.
+    pub why: String,
+}
+
+/// What the initial state is computed from.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The state that was given; empty if none was.
+    pub s0: Option<Value>,
+    /// The metadata of the run.
+    pub meta: Option<Value>,
+    /// The inputs of the run.
+    pub inputs: Option<Value>,
+}
+
+impl Pack {
+    /// Checks a pack. Returns every fault that was found, in the order of the text as far as canonical order keeps it.
+    pub fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
+        read::read(value)
+    }
+
+    /// The digest that names the pack.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The pack as a value.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The reducer that the pack binds.
+    pub fn reducer(&self) -> Box<dyn Reducer + Send + Sync> {
+        match self.engine {
+            Engine::Fold => Box::new(FoldReducer(Arc::clone(&self.fold))),
+            Engine::Delta => Box::new(DeltaReducer),
+        }
+    }
+
+    /// Returns the predicate of this name.
+    pub fn predicate(&self, name: &str) -> Option<&Predicate> {
+        self.predicates.iter().map(|declared| &declared.predicate).find(|predicate| predicate.name() == name)
+    }
+
+    /// What expressions over the state may use: the constants, definitions and fields of the pack.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// How many rules there are.
+    pub fn rules(&self) -> usize {
+        self.fold.rules.len()
+    }
+
+    /// The places of the state that the rules can look at, sorted, none below another.
+    pub fn rules_read(&self) -> Vec<Pointer> {
+        let mut places = Vec::new();
+        self.fold.for_each_expr(&mut |expr| {
+            places.extend(expr.read_set().iter().chain(expr.reads_of("before")).cloned());
+        });
+        // Looking for the first item of a list reads the list.
+        for rule in &self.fold.rules {
+            rule.for_each_target(&mut |target| {
+                if target.searches() {
+                    places.push(Pointer::of([&*target.field]));
+                }
+            });
+        }
+        outermost(places)
+    }
+
+    /// Computes the state with which a run begins.
+    pub fn init(&self, origin: &Origin) -> Result<Value, InitError> {
+        let empty = Value::object();
+        let given = |value: &Option<Value>| value.clone().unwrap_or_else(|| empty.clone());
+        let (s0, meta, inputs) = (given(&origin.s0), given(&origin.meta), given(&origin.inputs));
+        let others = [("s0", &s0), ("meta", &meta), ("inputs", &inputs)];
+        let env = Env { others: &others, ..Env::of(&empty) };
+        let mut budget = Budget::new(fold::EVALUATION_STEPS_MAX);
+        let mut members = Vec::with_capacity(self.fields.len());
+        let mut size = 0u64;
+        for field in &self.fields {
+            let fail = |why: String| InitError { field: Arc::clone(&field.name), why };
+            let mut value = fold::compute(&field.init, &env, &mut budget).map_err(fail)?;
+            if let Some(decimals) = field.decimals {
+                value = fold::quantize(value, decimals).map_err(fail)?;
+            }
+            size = size.saturating_add(value.size());
+            if size > fold::STATE_SIZE_MAX {
+                let most = fold::STATE_SIZE_MAX;
+                return Err(fail(format!("the state would have more than {most} bytes")));
+            }
+            members.push((Arc::clone(&field.name), value));
+        }
+        Ok(Value::record(members))
+    }
+}
+
+/// Returns the digest of a pack as a value.
+pub fn digest(value: &Value) -> Digest {
+    Digest::of_parts(&[DIGEST_TAG, &dendrer_object::json::to_vec(value)])
+}
+
+/// Returns the transition types that a recorded pack registers, without checking the rest of it.
+pub(crate) fn registered(value: &Value) -> impl Iterator<Item = TypeName> {
+    let types = value.get("types").and_then(Value::as_object);
+    types.into_iter().flat_map(|types| types.iter()).filter_map(|(name, _)| name.parse().ok())
+}
+
+/// A pack as a run binds it: the value that decides, and the text that people wrote.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// The pack as a value.
+    pub value: Value,
+    /// The text it was read from.
+    pub text: Arc<str>,
+}
+
+/// Names what a value is, as a sentence needs it.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+fn outermost(mut places: Vec<Pointer>) -> Vec<Pointer> {
+    places.sort();
+    places.dedup();
+    let all = places.clone();
+    places.retain(|place| !all.iter().any(|other| other != place && other.contains(place)));
+    places
+}

@@ -1,0 +1,624 @@
+//! Reading a pack: members, kinds, names. Every fault is kept and reading goes on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dendrer_object::text::nearest;
+use dendrer_object::value::Object;
+use dendrer_object::{Digest, Pointer, TypeName, Value};
+
+use super::rules::{read_rules, read_template};
+use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
+use super::{
+    DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, Pack, Tool, cases, digest, kind,
+};
+use crate::expr::{Expr, ExprError, Span};
+use crate::fold::Fold;
+use crate::ontology;
+use crate::predicate::{BUILT_IN, Polarity, Predicate, Window};
+use crate::step::KERNEL_PATHS;
+
+/// The members of a pack.
+const MEMBERS: [&str; 13] = [
+    "name",
+    "version",
+    "words",
+    "goal",
+    "reducer",
+    "constants",
+    "define",
+    "state",
+    "types",
+    "tools",
+    "rules",
+    "predicates",
+    "tests",
+];
+
+/// How many faults are kept; a pack with more is not better understood by more.
+const FAULTS_MAX: usize = 1000;
+
+/// The longest name, in bytes.
+const NAME_SIZE_MAX: usize = 128;
+
+/// A value in a pack, and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct At<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) path: Pointer,
+}
+
+impl<'a> At<'a> {
+    pub(crate) fn member(&self, name: &str) -> Option<At<'a>> {
+        Some(At { value: self.value.get(name)?, path: below(&self.path, name) })
+    }
+
+    /// Walks the members of an object.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'a str, At<'a>)> + use<'a> {
+        let path = self.path.clone();
+        let object = self.value.as_object();
+        object
+            .into_iter()
+            .flat_map(|object| object.iter().map(|(name, value)| (&**name, value)).collect::<Vec<_>>())
+            .map(move |(name, value)| (name, At { value, path: below(&path, name) }))
+    }
+
+    /// Walks the items of a list.
+    pub(crate) fn items(&self) -> impl Iterator<Item = At<'a>> + use<'a> {
+        let path = self.path.clone();
+        let list = self.value.as_array();
+        list.into_iter()
+            .flat_map(|list| list.iter())
+            .enumerate()
+            .map(move |(index, value)| At { value, path: below(&path, &index.to_string()) })
+    }
+}
+
+fn below(path: &Pointer, name: &str) -> Pointer {
+    let tokens: Vec<_> = path.tokens().collect();
+    Pointer::of(tokens.iter().map(|token| &**token).chain([name]))
+}
+
+/// Collects faults.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    faults: Vec<Fault>,
+}
+
+impl Reader {
+    pub(crate) fn finish(self) -> Vec<Fault> {
+        self.faults
+    }
+
+    fn push(&mut self, fault: Fault) {
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(fault);
+        }
+    }
+
+    /// Reports a value. An empty hint is none.
+    pub(crate) fn fault(&mut self, code: &'static str, at: &At<'_>, message: impl Into<String>, hint: &str) {
+        let hint = (!hint.is_empty()).then(|| hint.to_owned());
+        let path = at.path.clone();
+        self.push(Fault { code, path, at_name: false, span: None, message: message.into(), hint });
+    }
+
+    /// Reports the name of a member.
+    pub(crate) fn name_fault(
+        &mut self,
+        code: &'static str,
+        at: &At<'_>,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        let path = at.path.clone();
+        self.push(Fault { code, path, at_name: true, span: None, message: message.into(), hint });
+    }
+
+    /// Reports an error in a text; `offset` is where in the text of the member the expression begins.
+    pub(crate) fn expression(&mut self, at: &At<'_>, offset: usize, error: ExprError) {
+        let shift = offset as u32;
+        let span = Span { start: error.span.start + shift, end: error.span.end + shift };
+        let path = at.path.clone();
+        let (message, hint) = (error.message, error.hint);
+        self.push(Fault { code: error.code, path, at_name: false, span: Some(span), message, hint });
+    }
+
+    /// Reports the bytes of a text from a place on.
+    pub(crate) fn text_fault(&mut self, at: &At<'_>, start: usize, message: &str) {
+        let span = Some(Span { start: start as u32, end: start as u32 + 1 });
+        let path = at.path.clone();
+        let message = message.to_owned();
+        self.push(Fault { code: "E0902", path, at_name: false, span, message, hint: None });
+    }
+
+    /// Takes an object whose members are all among `known`.
+    pub(crate) fn object<'a>(&mut self, at: &At<'a>, what: &str, known: &[&str]) -> Option<&'a Object> {
+        let Some(object) = at.value.as_object() else {
+            let message = format!("{what} has named members, and this is {}", kind(at.value));
+            self.fault("E0902", at, message, &format!("its members are {}", known.join(", ")));
+            return None;
+        };
+        for (name, member) in at.members() {
+            if !known.contains(&name) {
+                let hint = match nearest(name, known.iter().copied()) {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => format!("{what} has {}", known.join(", ")),
+                };
+                self.name_fault("E0902", &member, format!("{what} has no member {name}"), Some(hint));
+            }
+        }
+        Some(object)
+    }
+
+    /// Takes a map of things that the pack names.
+    fn named<'a>(&mut self, root: &At<'a>, name: &str, what: &str) -> Vec<(&'a str, At<'a>)> {
+        let Some(at) = root.member(name) else { return Vec::new() };
+        if at.value.as_object().is_none() {
+            let message = format!("{name} is a map from names to {what}, not {}", kind(at.value));
+            self.fault("E0902", &at, message, "");
+            return Vec::new();
+        }
+        let members: Vec<_> = at.members().collect();
+        self.count(&at, members.len());
+        members
+    }
+
+    /// Takes a list.
+    pub(crate) fn list<'a>(&mut self, parent: &At<'a>, name: &str) -> Vec<At<'a>> {
+        let Some(at) = parent.member(name) else { return Vec::new() };
+        if at.value.as_array().is_none() {
+            self.fault(
+                "E0902",
+                &at,
+                format!("{name} is a list, not {}", kind(at.value)),
+                "each item begins with `- `",
+            );
+            return Vec::new();
+        }
+        at.items().collect()
+    }
+
+    fn count(&mut self, at: &At<'_>, count: usize) {
+        if count > DECLARATIONS_MAX {
+            self.fault(
+                "E0904",
+                at,
+                format!("there are {count} of them; a pack has at most {DECLARATIONS_MAX}"),
+                "",
+            );
+        }
+    }
+
+    /// Takes text that is not empty.
+    pub(crate) fn text<'a>(&mut self, parent: &At<'a>, name: &str) -> Option<&'a str> {
+        let at = parent.member(name)?;
+        match at.value.as_str() {
+            Some(text) if !text.trim().is_empty() => Some(text),
+            Some(_) => {
+                self.fault("E0902", &at, format!("{name} is empty"), "");
+                None
+            }
+            None => {
+                let message = format!("{name} is text, not {}", kind(at.value));
+                self.fault("E0902", &at, message, &format!("put it in quotes: {name}: \"{}\"", at.value));
+                None
+            }
+        }
+    }
+
+    pub(crate) fn shared(&mut self, parent: &At<'_>, name: &str) -> Option<Arc<str>> {
+        self.text(parent, name).map(Arc::from)
+    }
+
+    /// Reports that a member is not there.
+    pub(crate) fn missing(&mut self, at: &At<'_>, message: String, hint: &str) {
+        self.fault("E0902", at, message, hint);
+    }
+
+    /// Parses an expression and reports all that is wrong with it.
+    pub(crate) fn parse(
+        &mut self,
+        at: &At<'_>,
+        offset: usize,
+        text: &str,
+        place: &Place,
+        condition: bool,
+    ) -> Option<Expr> {
+        let parsed = match condition {
+            true => Expr::parse_condition(text, &place.scope),
+            false => Expr::parse(text, &place.scope),
+        };
+        let error = match parsed {
+            Ok(expr) => return Some(expr),
+            Err(error) => error,
+        };
+        let mut errors = Expr::problems(text, &place.scope);
+        if errors.is_empty() {
+            errors.push(error);
+        }
+        for error in errors {
+            if !place.is_known_fault(&error, text) {
+                self.expression(at, offset, place.explain(error, text));
+            }
+        }
+        None
+    }
+
+    /// Parses the condition that stands in a member.
+    pub(crate) fn condition(&mut self, parent: &At<'_>, name: &str, place: &Place) -> Option<Expr> {
+        let at = parent.member(name)?;
+        match at.value {
+            Value::String(text) => self.parse(&at, 0, text, place, true),
+            Value::Bool(truth) => self.parse(&at, 0, &truth.to_string(), place, true),
+            other => {
+                let message = format!("{name} is a condition, written as text, not {}", kind(other));
+                self.fault("E0902", &at, message, "");
+                None
+            }
+        }
+    }
+}
+
+pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
+    let mut reader = Reader::default();
+    let root = At { value, path: Pointer::root() };
+    if reader.object(&root, "a pack", &MEMBERS).is_none() {
+        return Err(reader.finish());
+    }
+    let name = read_name(&mut reader, &root);
+    let version = required_text(&mut reader, &root, "version", "version: v1");
+    let (words, goal) = (reader.shared(&root, "words"), reader.shared(&root, "goal"));
+    let engine = read_engine(&mut reader, &root);
+    let mut taken: BTreeSet<String> = RESERVED.iter().map(|name| (*name).to_owned()).collect();
+    let constants = read_constants(&mut reader, &root, &mut taken);
+    let definitions = read_definitions(&mut reader, &root, &mut taken);
+    let mut named: Vec<String> = constants.iter().map(|constant| constant.name.clone()).collect();
+    named.extend(definitions.iter().map(|definition| match definition.parameters.is_empty() {
+        true => definition.name.clone(),
+        false => format!("{}({})", definition.name, definition.parameters.join(", ")),
+    }));
+    let declared = read_declared(&mut reader, &root);
+    let decimals: Vec<(String, Option<u8>)> =
+        declared.iter().map(|field| (field.name.to_owned(), field.decimals)).collect();
+    let scopes = Scopes::new(&mut reader, constants, &decimals, definitions);
+    let types = read_types(&mut reader, &root);
+    let tools = read_tools(&mut reader, &root);
+    let rules = read_rules(&mut reader, &root, &scopes.rules, &decimals, &types, &taken);
+    if engine == Engine::Delta && !rules.is_empty() {
+        let at = root.member("rules").unwrap_or_else(|| root.clone());
+        reader.fault("E0902", &at, "a pack of delta/1 has no rules", "leave out `reducer`, or the rules");
+    }
+    let fold = Fold {
+        rules,
+        decimals: decimals.iter().filter_map(|(name, d)| Some((name.as_str().into(), (*d)?))).collect(),
+    };
+    let mut fields: Vec<Field> = declared
+        .into_iter()
+        .filter_map(|field| {
+            let init = read_template(&mut reader, &field.init?, &scopes.init)?;
+            let (name, words) = (field.name.into(), field.words);
+            Some(Field { name, words, decimals: field.decimals, written_by: Vec::new(), init })
+        })
+        .collect();
+    note_writers(&mut fields, &fold);
+    let digest = digest(value);
+    let predicates = read_predicates(&mut reader, &root, &scopes.state, version.as_deref(), digest);
+    // Those with a fault, too: a test of one has no fault of its own.
+    let names: Vec<&str> =
+        root.member("predicates").iter().flat_map(At::members).map(|(name, _)| name).collect();
+    let cases = cases::read(&mut reader, &reader_list(&root, "tests"), &scopes.state, &names);
+    if let Some(tests) = root.member("tests").filter(|tests| tests.value.as_array().is_none()) {
+        reader.fault("E0902", &tests, "tests is a list", "each item begins with `- `");
+    }
+    let faults = reader.finish();
+    match (name, version) {
+        (Some(name), Some(version)) if faults.is_empty() => Ok(Pack {
+            name,
+            version,
+            words,
+            goal,
+            engine,
+            fields,
+            types,
+            tools,
+            predicates,
+            cases,
+            named,
+            fold: Arc::new(fold),
+            scope: scopes.state.scope,
+            value: value.clone(),
+            digest,
+        }),
+        _ => Err(faults),
+    }
+}
+
+fn reader_list<'a>(root: &At<'a>, name: &str) -> Vec<At<'a>> {
+    root.member(name).into_iter().flat_map(|at| at.items()).collect()
+}
+
+fn required_text(reader: &mut Reader, root: &At<'_>, name: &str, example: &str) -> Option<Arc<str>> {
+    if root.member(name).is_none() {
+        reader.missing(root, format!("a pack has a {name}"), &format!("add a line like `{example}`"));
+    }
+    reader.shared(root, name)
+}
+
+fn read_name(reader: &mut Reader, root: &At<'_>) -> Option<Arc<str>> {
+    let name = required_text(reader, root, "name", "name: acme.orders")?;
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    if name.len() <= NAME_SIZE_MAX && name.bytes().all(plain) && !name.starts_with(['.', '-']) {
+        return Some(name);
+    }
+    let at = root.member("name").unwrap_or_else(|| root.clone());
+    reader.fault(
+        "E0903",
+        &at,
+        "this is not a name for a pack",
+        "letters, digits, `.`, `_` and `-`, at most 128",
+    );
+    None
+}
+
+/// Reads which engine reduces: the seam at which another engine than rules can be bound one day.
+fn read_engine(reader: &mut Reader, root: &At<'_>) -> Engine {
+    let Some(at) = root.member("reducer") else { return Engine::Fold };
+    let (engine, named) = match at.value {
+        Value::Object(_) => {
+            reader.object(&at, "a reducer", &["engine", "digest"]);
+            (reader.text(&at, "engine"), at.member("engine").unwrap_or_else(|| at.clone()))
+        }
+        _ => (reader.text(root, "reducer"), at.clone()),
+    };
+    match engine {
+        Some("fold/1") | None => Engine::Fold,
+        Some("delta/1") => Engine::Delta,
+        Some(other) => {
+            other_engine(reader, &named, other, "fold/1 and delta/1");
+            Engine::Fold
+        }
+    }
+}
+
+fn other_engine(reader: &mut Reader, at: &At<'_>, engine: &str, known: &str) {
+    let message = format!("this program cannot run the engine {engine:?}; it runs {known}");
+    reader.fault(
+        "E0905",
+        at,
+        message,
+        "a pack binds one engine; another program may run it, this one never guesses",
+    );
+}
+
+fn take_name(reader: &mut Reader, at: &At<'_>, name: &str, taken: &mut BTreeSet<String>) {
+    if !is_variable(name) {
+        let hint = "letters, digits and _, not beginning with a digit, and no word of the language";
+        reader.name_fault(
+            "E0903",
+            at,
+            format!("`{name}` cannot be a name in expressions"),
+            Some(hint.to_owned()),
+        );
+    } else if !taken.insert(name.to_owned()) {
+        reader.name_fault("E0903", at, format!("`{name}` has a meaning already"), None);
+    }
+}
+
+fn read_constants(reader: &mut Reader, root: &At<'_>, taken: &mut BTreeSet<String>) -> Vec<Constant> {
+    let members = reader.named(root, "constants", "values");
+    members
+        .into_iter()
+        .map(|(name, at)| {
+            take_name(reader, &at, name, taken);
+            Constant { name: name.to_owned(), value: at.value.clone() }
+        })
+        .collect()
+}
+
+fn read_definitions<'a>(
+    reader: &mut Reader,
+    root: &At<'a>,
+    taken: &mut BTreeSet<String>,
+) -> Vec<Definition<'a>> {
+    let mut definitions = Vec::new();
+    for (signature, at) in reader.named(root, "define", "expressions") {
+        let Some((name, parameters)) = split_signature(signature) else {
+            let hint = "a definition is called `name` or `name(a, b)`".to_owned();
+            reader.name_fault("E0903", &at, "this is not a name with parameters", Some(hint));
+            continue;
+        };
+        take_name(reader, &at, &name, taken);
+        match at.value {
+            Value::String(text) => definitions.push(Definition { name, parameters, text, at }),
+            other => {
+                let message = format!("a definition is an expression, written as text, not {}", kind(other));
+                reader.fault("E0902", &at, message, "fixed values belong in constants");
+            }
+        }
+    }
+    definitions
+}
+
+fn split_signature(signature: &str) -> Option<(String, Vec<String>)> {
+    let Some((name, rest)) = signature.split_once('(') else {
+        return Some((signature.trim().to_owned(), Vec::new()));
+    };
+    let inside = rest.trim_end().strip_suffix(')')?;
+    let parameters: Vec<String> = inside.split(',').map(|name| name.trim().to_owned()).collect();
+    parameters.iter().all(|name| !name.is_empty()).then(|| (name.trim().to_owned(), parameters))
+}
+
+/// A field before its initial value is understood.
+struct ReadField<'a> {
+    name: &'a str,
+    words: Option<Arc<str>>,
+    decimals: Option<u8>,
+    init: Option<At<'a>>,
+}
+
+fn read_declared<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<ReadField<'a>> {
+    let mut fields = Vec::new();
+    for (name, at) in reader.named(root, "state", "fields") {
+        if name == "counters" || KERNEL_PATHS.contains(&name) {
+            reader.name_fault("E0903", &at, format!("`{name}` in the state is the kernel's"), None);
+        }
+        if reader.object(&at, "a field", &["words", "init", "decimals"]).is_none() {
+            continue;
+        }
+        let init = at.member("init");
+        if init.is_none() {
+            reader.missing(
+                &at,
+                format!("{name} does not say what it begins with"),
+                "add `init:`, like `init: 0` or `init: s0.orders`",
+            );
+        }
+        let decimals = read_decimals(reader, &at);
+        fields.push(ReadField { name, words: reader.shared(&at, "words"), decimals, init });
+    }
+    fields
+}
+
+fn read_decimals(reader: &mut Reader, field: &At<'_>) -> Option<u8> {
+    let at = field.member("decimals")?;
+    match at.value.as_u64().filter(|decimals| *decimals <= DECIMALS_MAX) {
+        Some(decimals) => u8::try_from(decimals).ok(),
+        None => {
+            reader.fault(
+                "E0902",
+                &at,
+                format!("decimals is a number from 0 to {DECIMALS_MAX}, not {}", at.value),
+                "",
+            );
+            None
+        }
+    }
+}
+
+fn read_types(reader: &mut Reader, root: &At<'_>) -> BTreeMap<TypeName, Option<Arc<str>>> {
+    let mut types = BTreeMap::new();
+    for (name, at) in reader.named(root, "types", "what they mean") {
+        let parsed = match name.parse::<TypeName>() {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                reader.name_fault("E0903", &at, error.to_string(), None);
+                continue;
+            }
+        };
+        if ontology::TYPES.iter().any(|(known, _)| *known == name) {
+            reader.name_fault("E0903", &at, format!("{name} is a type already, with its own rules"), None);
+        }
+        let words = match at.value {
+            Value::Null => None,
+            Value::String(words) => Some(Arc::clone(words)),
+            other => {
+                let message =
+                    format!("a type is registered with what it means, as text, not with {}", kind(other));
+                reader.fault("E0902", &at, message, "");
+                None
+            }
+        };
+        types.insert(parsed, words);
+    }
+    types
+}
+
+fn read_tools(reader: &mut Reader, root: &At<'_>) -> Vec<Tool> {
+    let mut tools = Vec::new();
+    for (name, at) in reader.named(root, "tools", "what they do") {
+        if reader.object(&at, "a tool", &["effect", "words"]).is_none() {
+            continue;
+        }
+        let words = reader.shared(&at, "words");
+        let choices = Effect::ALL.map(Effect::as_str).join(", ");
+        let Some(named) = at.member("effect") else {
+            reader.missing(
+                &at,
+                format!("{name} does not say what it does to the world"),
+                &format!("add `effect:`, one of {choices}"),
+            );
+            continue;
+        };
+        match Effect::ALL.into_iter().find(|effect| named.value.as_str() == Some(effect.as_str())) {
+            Some(effect) => tools.push(Tool { name: name.into(), effect, words }),
+            None => reader.fault(
+                "E0902",
+                &named,
+                format!("an effect is one of {choices}, not {}", named.value),
+                "",
+            ),
+        }
+    }
+    tools
+}
+
+fn note_writers(fields: &mut [Field], fold: &Fold) {
+    for (index, rule) in fold.rules.iter().enumerate() {
+        let mut written = BTreeSet::new();
+        rule.for_each_target(&mut |target| {
+            written.insert(Arc::clone(&target.field));
+        });
+        for field in fields.iter_mut().filter(|field| written.contains(&field.name)) {
+            field.written_by.push(index + 1);
+        }
+    }
+}
+
+fn read_predicates(
+    reader: &mut Reader,
+    root: &At<'_>,
+    place: &Place,
+    version: Option<&str>,
+    pack: Digest,
+) -> Vec<Declared> {
+    let mut predicates = Vec::new();
+    let known = ["words", "holds", "condition", "base_predicate", "window", "engine", "digest"];
+    for (name, at) in reader.named(root, "predicates", "what must hold") {
+        let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+        if name.is_empty() || name.len() > NAME_SIZE_MAX || !name.bytes().all(plain) {
+            let hint = "letters, digits, `.`, `_` and `-`, at most 128".to_owned();
+            reader.name_fault("E0903", &at, "this is not a name for a predicate", Some(hint));
+        } else if name.starts_with("kernel.") || BUILT_IN.contains(&name) {
+            reader.name_fault("E0903", &at, format!("{name} is the kernel's"), None);
+        }
+        if reader.object(&at, "a predicate", &known).is_none() {
+            continue;
+        }
+        let words = reader.shared(&at, "words");
+        if let Some(engine) = reader.text(&at, "engine") {
+            let named = at.member("engine").unwrap_or_else(|| at.clone());
+            other_engine(reader, &named, engine, "expressions in predicates");
+            continue;
+        }
+        let window = read_window(reader, &at);
+        let forms = [
+            ("holds", Polarity::Holds),
+            ("condition", Polarity::Condition),
+            ("base_predicate", Polarity::Condition),
+        ];
+        let mut given = forms.into_iter().filter(|(form, _)| at.member(form).is_some());
+        let (Some((form, polarity)), None) = (given.next(), given.next()) else {
+            let hint = "`holds` is what must be true, `condition` is the violation";
+            reader.fault("E0902", &at, "a predicate has exactly one of holds and condition", hint);
+            continue;
+        };
+        let Some(expr) = reader.condition(&at, form, place) else { continue };
+        let predicate =
+            Predicate::registered(name, version.unwrap_or_default(), polarity, window, expr, pack);
+        predicates.push(Declared { predicate, words });
+    }
+    predicates
+}
+
+fn read_window(reader: &mut Reader, predicate: &At<'_>) -> Window {
+    let Some(at) = predicate.member("window") else { return Window::After };
+    match at.value.as_str() {
+        Some("after") => Window::After,
+        Some("before") => Window::Before,
+        _ => {
+            reader.fault("E0902", &at, format!("a window is after or before, not {}", at.value), "");
+            Window::After
+        }
+    }
+}

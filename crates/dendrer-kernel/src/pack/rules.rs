@@ -1,0 +1,410 @@
+//! Reading rules: when they apply, their steps, the places they write to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dendrer_object::text::nearest;
+use dendrer_object::{TypeName, Value};
+
+use super::read::{At, Reader};
+use super::scopes::{Place, is_variable};
+use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, STEPS_MAX, kind};
+use crate::expr::Expr;
+use crate::fold::target::{Segment, Target, Written, split};
+use crate::fold::{Act, Rule, Step, Template, Write};
+use crate::ontology;
+
+/// What a step can be, by its member.
+const ACTS: [&str; 6] = ["let", "each", "set", "remove", "append", "add"];
+
+/// Reads a value that is computed: text is an expression, everything else stands for itself.
+pub(super) fn read_template(reader: &mut Reader, at: &At<'_>, place: &Place) -> Option<Template> {
+    match at.value {
+        Value::String(text) => reader.parse(at, 0, text, place, false).map(Template::Expr),
+        value if is_literal(value) => Some(Template::Literal(value.clone())),
+        Value::Array(_) => {
+            let items: Vec<_> = at.items().map(|item| read_template(reader, &item, place)).collect();
+            items.into_iter().collect::<Option<_>>().map(Template::List)
+        }
+        _ => {
+            let members: Vec<_> = at
+                .members()
+                .map(|(name, member)| Some((name.into(), read_template(reader, &member, place)?)))
+                .collect();
+            members.into_iter().collect::<Option<_>>().map(Template::Map)
+        }
+    }
+}
+
+fn is_literal(value: &Value) -> bool {
+    match value {
+        Value::String(_) => false,
+        Value::Array(items) => items.iter().all(is_literal),
+        Value::Object(members) => members.iter().all(|(_, member)| is_literal(member)),
+        _ => true,
+    }
+}
+
+struct Rules<'r, 'f> {
+    reader: &'r mut Reader,
+    fields: &'f [(String, Option<u8>)],
+    types: &'f BTreeMap<TypeName, Option<Arc<str>>>,
+    /// The names that constants and definitions have.
+    taken: &'f BTreeSet<String>,
+    steps: usize,
+}
+
+/// Where in a rule a step stands: what it sees, and what was named before it.
+#[derive(Clone)]
+struct Inside {
+    place: Place,
+    named: BTreeSet<String>,
+    /// The numbers of the steps around it, like `2.`.
+    number: String,
+    depth: usize,
+}
+
+pub(super) fn read_rules(
+    reader: &mut Reader,
+    root: &At<'_>,
+    place: &Place,
+    fields: &[(String, Option<u8>)],
+    types: &BTreeMap<TypeName, Option<Arc<str>>>,
+    taken: &BTreeSet<String>,
+) -> Vec<Rule> {
+    let items = reader.list(root, "rules");
+    let mut rules = Rules { reader, fields, types, taken, steps: 0 };
+    let read: Vec<_> = items.iter().enumerate().map(|(index, at)| rules.rule(index + 1, at, place)).collect();
+    if let Some(at) = root.member("rules")
+        && (rules.steps > STEPS_MAX || items.len() > DECLARATIONS_MAX)
+    {
+        let message = format!(
+            "there are {} rules with {} steps; a pack has at most {DECLARATIONS_MAX} rules and {STEPS_MAX} steps",
+            items.len(),
+            rules.steps
+        );
+        reader.fault("E0904", &at, message, "");
+    }
+    read.into_iter().flatten().collect()
+}
+
+impl Rules<'_, '_> {
+    fn rule(&mut self, number: usize, at: &At<'_>, place: &Place) -> Option<Rule> {
+        self.reader.object(at, "a rule", &["words", "when_type", "when", "steps"])?;
+        let words =
+            self.reader.text(at, "words").map(|words| words.split_whitespace().collect::<Vec<_>>().join(" "));
+        let place_name = match words {
+            Some(words) => format!("rule {number} \"{words}\""),
+            None => format!("rule {number}"),
+        };
+        let types = self.types(at);
+        let when = self.condition(at, "when", place);
+        if at.member("steps").is_none() {
+            self.reader.missing(at, "a rule has steps".to_owned(), "add `steps:` with a list");
+        }
+        let inside = Inside { place: place.clone(), named: BTreeSet::new(), number: String::new(), depth: 0 };
+        let steps = self.steps(at, inside);
+        Some(Rule { place: place_name, types, when, steps })
+    }
+
+    fn types(&mut self, rule: &At<'_>) -> Option<BTreeSet<TypeName>> {
+        let at = rule.member("when_type")?;
+        let items: Vec<At<'_>> = match at.value {
+            Value::Array(_) => at.items().collect(),
+            _ => vec![at],
+        };
+        let mut types = BTreeSet::new();
+        for item in items {
+            let Some(name) = item.value.as_str() else {
+                let message = format!("a type is named by text, not by {}", kind(item.value));
+                self.reader.fault("E0902", &item, message, "");
+                continue;
+            };
+            let known = ontology::TYPES.iter().map(|(known, _)| *known);
+            let known: Vec<&str> = known.chain(self.types.keys().map(TypeName::as_str)).collect();
+            match name.parse() {
+                Ok(parsed) if known.contains(&name) => {
+                    types.insert(parsed);
+                }
+                _ => {
+                    let hint = match nearest(name, known) {
+                        Some(near) => format!("did you mean {near}?"),
+                        None => "a type of your own is registered under `types`".to_owned(),
+                    };
+                    self.reader.fault("E0903", &item, format!("there is no transition type {name}"), &hint);
+                }
+            }
+        }
+        Some(types)
+    }
+
+    fn steps(&mut self, parent: &At<'_>, mut inside: Inside) -> Vec<Step> {
+        let items = self.reader.list(parent, "steps");
+        self.steps += items.len();
+        let mut steps = Vec::with_capacity(items.len());
+        for (index, at) in items.iter().enumerate() {
+            steps.extend(self.step(index + 1, at, &mut inside));
+        }
+        steps
+    }
+
+    fn step(&mut self, number: usize, at: &At<'_>, inside: &mut Inside) -> Option<Step> {
+        let given: Vec<&str> = ACTS.into_iter().filter(|act| at.member(act).is_some()).collect();
+        let act = match (&given[..], at.value) {
+            ([act], _) => *act,
+            (_, Value::Object(members)) => {
+                let near = members.iter().find_map(|(name, _)| nearest(name, ACTS));
+                let hint = near.filter(|_| given.is_empty()).map(|near| format!("did you mean {near}?"));
+                self.reader.fault(
+                    "E0902",
+                    at,
+                    format!("a step is exactly one of {}", ACTS.join(", ")),
+                    &hint.unwrap_or_default(),
+                );
+                return None;
+            }
+            (_, other) => {
+                let message = format!("a step has named members, and this is {}", kind(other));
+                self.reader.fault(
+                    "E0902",
+                    at,
+                    message,
+                    "like `- set: status` with `value: ...` on the next line",
+                );
+                return None;
+            }
+        };
+        let known: &[&str] = match act {
+            "let" => &["let", "if"],
+            "each" => &["each", "steps", "if"],
+            "remove" => &["remove", "if", "optional"],
+            _ => &[act, "value", "if", "optional"],
+        };
+        self.reader.object(at, &format!("a step with `{act}`"), known)?;
+        // The condition of a `let` does not see what it names.
+        let condition = self.condition(at, "if", &inside.place);
+        let number = format!("{}{number}", inside.number);
+        let act = match act {
+            "let" => self.let_values(at, inside),
+            "each" => self.each(at, inside, &number),
+            _ => self.write(act, at, inside),
+        }?;
+        Some(Step { place: format!("step {number}"), condition, act })
+    }
+
+    fn name(&mut self, at: &At<'_>, name: &str, named: &BTreeSet<String>, at_name: bool) {
+        let message = if !is_variable(name) {
+            format!("`{name}` cannot be a name in expressions")
+        } else if self.taken.contains(name) || named.contains(name) {
+            format!("`{name}` has a meaning already")
+        } else {
+            return;
+        };
+        let hint = "letters, digits and _, and not what is named before it";
+        match at_name {
+            true => self.reader.name_fault("E0903", at, message, Some(hint.to_owned())),
+            false => self.reader.fault("E0903", at, message, hint),
+        }
+    }
+
+    fn let_values(&mut self, step: &At<'_>, inside: &mut Inside) -> Option<Act> {
+        let at = step.member("let")?;
+        if at.value.as_object().is_none_or(dendrer_object::Object::is_empty) {
+            self.reader.fault("E0902", &at, "let is a map from names to values", "");
+            return None;
+        }
+        let before = inside.clone();
+        let mut values = Vec::new();
+        for (name, member) in at.members() {
+            self.name(&member, name, &before.named, true);
+            let value = self.template(&member, &before.place);
+            inside.place = inside.place.with_root(name);
+            inside.named.insert(name.to_owned());
+            values.push(value.map(|value| (Arc::from(name), value)));
+        }
+        values.into_iter().collect::<Option<_>>().map(Act::Let)
+    }
+
+    fn each(&mut self, step: &At<'_>, inside: &Inside, number: &str) -> Option<Act> {
+        let at = step.member("each")?;
+        if inside.depth == EACH_DEPTH_MAX {
+            let hint = "flatten the list in a definition first";
+            self.reader.fault("E0904", &at, format!("each stands at most {EACH_DEPTH_MAX} deep"), hint);
+            return None;
+        }
+        self.reader.object(&at, "each", &["as", "in"])?;
+        if step.member("steps").is_none() {
+            self.reader.missing(step, "each has steps".to_owned(), "add `steps:` beside `each:`");
+        }
+        let mut inner = inside.clone();
+        inner.number = format!("{number}.");
+        inner.depth += 1;
+        let name = match at.member("as") {
+            None => {
+                self.reader.missing(
+                    &at,
+                    "each does not say what an item is called".to_owned(),
+                    "each: {as: item, in: state.items}",
+                );
+                None
+            }
+            Some(named) => self.reader.text(&at, "as").inspect(|name| {
+                self.name(&named, name, &inside.named, false);
+                inner.place = inner.place.with_root(name);
+                inner.named.insert((*name).to_owned());
+            }),
+        };
+        let list = match at.member("in") {
+            None => {
+                self.reader.missing(
+                    &at,
+                    "each does not say which list it goes through".to_owned(),
+                    "each: {as: item, in: state.items}",
+                );
+                None
+            }
+            Some(list) => match list.value {
+                Value::String(text) => self.expr(&list, 0, text, &inside.place, false),
+                _ => {
+                    self.reader.fault("E0902", &list, "`in` is an expression that gives a list", "");
+                    None
+                }
+            },
+        };
+        let steps = self.steps(step, inner);
+        Some(Act::Each { name: name?.into(), list: list?, steps })
+    }
+
+    fn write(&mut self, act: &str, step: &At<'_>, inside: &Inside) -> Option<Act> {
+        let optional = match step.member("optional") {
+            None => Some(false),
+            Some(at) => at.value.as_bool().or_else(|| {
+                self.reader.fault("E0902", &at, format!("optional is true or false, not {}", at.value), "");
+                None
+            }),
+        };
+        let value = match step.member("value") {
+            Some(at) => self.template(&at, &inside.place),
+            None => {
+                if act != "remove" {
+                    self.reader.missing(
+                        step,
+                        format!("a step with `{act}` has a value"),
+                        "add `value:`, an expression; text stands in quotes of its own, like \"'paid'\"",
+                    );
+                }
+                None
+            }
+        };
+        let target = self.target(&step.member(act)?, inside);
+        let kind = match act {
+            "remove" => Write::Remove,
+            "set" => Write::Set(value?),
+            "append" => Write::Append(value?),
+            _ => Write::Add(value?),
+        };
+        let target = target?;
+        if matches!(kind, Write::Remove) && target.segments.is_empty() {
+            let at = step.member(act)?;
+            self.reader.fault(
+                "E0902",
+                &at,
+                "a declared field is always there",
+                "set it to null, or remove what is in it",
+            );
+        }
+        Some(Act::Write { kind, target, optional: optional? })
+    }
+
+    fn target(&mut self, at: &At<'_>, inside: &Inside) -> Option<Target> {
+        let Some(text) = at.value.as_str() else {
+            self.reader.fault("E0902", at, format!("a path is text, not {}", kind(at.value)), "");
+            return None;
+        };
+        let written = match split(text) {
+            Ok(written) => written,
+            Err((start, why)) => {
+                self.reader.text_fault(at, start, why);
+                return None;
+            }
+        };
+        let mut field = None;
+        let mut segments = Vec::new();
+        for part in &written {
+            let segment = match part {
+                Written::Name(_, name) if field.is_none() => {
+                    field = Some(Arc::from(*name));
+                    self.check_field(at, name);
+                    continue;
+                }
+                Written::Name(_, name) => Some(Segment::Name(Arc::from(*name))),
+                Written::Index(start, text) => {
+                    self.expr(at, *start, text, &inside.place, false).map(Segment::Index)
+                }
+                Written::First { name, condition_at, condition, .. } => {
+                    self.name(at, name, &inside.named, false);
+                    let place = inside.place.with_root(name);
+                    let condition = self.expr(at, *condition_at, condition, &place, true);
+                    condition.map(|condition| Segment::First { name: Arc::from(*name), condition })
+                }
+            };
+            segments.push(segment);
+        }
+        let segments = segments.into_iter().collect::<Option<_>>()?;
+        Some(Target { field: field?, segments })
+    }
+
+    fn check_field(&mut self, at: &At<'_>, name: &str) {
+        if self.fields.iter().any(|(field, _)| field == name) {
+            return;
+        }
+        let hint = match nearest(name, self.fields.iter().map(|(field, _)| &**field)) {
+            _ if name == "state" => "a path begins below the state: leave out `state.`".to_owned(),
+            Some(near) => format!("did you mean {near}?"),
+            None => "declare it under `state`, with what it begins with".to_owned(),
+        };
+        self.reader.fault("E0903", at, format!("the pack declares no field {name}"), &hint);
+    }
+
+    fn condition(&mut self, parent: &At<'_>, name: &str, place: &Place) -> Option<Expr> {
+        let expr = self.reader.condition(parent, name, place)?;
+        self.check_counters(&parent.member(name)?, expr)
+    }
+
+    fn expr(
+        &mut self,
+        at: &At<'_>,
+        offset: usize,
+        text: &str,
+        place: &Place,
+        condition: bool,
+    ) -> Option<Expr> {
+        let expr = self.reader.parse(at, offset, text, place, condition)?;
+        self.check_counters(at, expr)
+    }
+
+    fn template(&mut self, at: &At<'_>, place: &Place) -> Option<Template> {
+        let template = read_template(self.reader, at, place)?;
+        let mut counters = false;
+        template.for_each_expr(&mut |expr| counters |= expr.reads_counters());
+        self.refuse_counters(at, counters);
+        Some(template)
+    }
+
+    fn check_counters(&mut self, at: &At<'_>, expr: Expr) -> Option<Expr> {
+        self.refuse_counters(at, expr.reads_counters());
+        Some(expr)
+    }
+
+    /// Counters are derived from the trace and outside the state root, so a state must not rest on them.
+    fn refuse_counters(&mut self, at: &At<'_>, reads: bool) {
+        if reads {
+            self.reader.fault(
+                "E0902",
+                at,
+                "a rule cannot read state.counters",
+                "count in a field of the state with `add`",
+            );
+        }
+    }
+}

@@ -1,0 +1,258 @@
+use dendrer_object::json::parse_door;
+
+use super::*;
+
+fn json(text: &str) -> Value {
+    parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// A whole pack, of which each test changes a part.
+const WHOLE: &str = r#"{
+    "name": "test.orders", "version": "v1", "words": "Orders.", "goal": "ship it",
+    "constants": {"limit": 100, "open": "open"},
+    "define": {
+        "over(order)": "total(order) > limit",
+        "total(order)": "order.items[0].price + order.items[1].price",
+        "paying": "t.type == 'execute_payment'",
+        "region": "has(meta.region) ? meta.region : 'EU'"
+    },
+    "state": {
+        "orders": {"init": "s0.orders", "words": "by id"},
+        "spent": {"init": 0, "decimals": 2},
+        "region": {"init": "region"}
+    },
+    "types": {"execute_payment": "money moves"},
+    "tools": {"pay": {"effect": "effectful"}, "look": {"effect": "read", "words": "looks"}},
+    "rules": [{"words": "a payment", "when_type": "execute_payment", "when": "paying", "steps": [
+        {"set": "orders[t.action.params.id].status", "value": "'paid'"},
+        {"add": "spent", "value": "total(state.orders[t.action.params.id])"}]}],
+    "predicates": {
+        "within_limit": {"words": "never over", "holds": "state.spent <= 100.25"},
+        "orders.big": {"condition": "over(state.orders.o1)", "window": "before"}
+    },
+    "tests": [{"name": "a payment", "s0": {"orders": {"o1": {"status": "open", "items": [{"price": 3.5}, {"price": 1}]}}}, "then": [
+        {"state": {"spent": 0, "region": "EU"}, "predicates": {"within_limit": "ok"}},
+        {"t": {"type": "execute_payment", "action": {"params": {"id": "o1"}}},
+         "state": {"spent": 4.5, "orders": {"o1": {"status": "paid"}}}, "holds": ["size(state.orders) == 1"]},
+        {"t": {"type": "execute_payment", "action": {"params": {}}}, "error": "params.id is missing", "state": {"spent": 4.5}}]}]
+}"#;
+
+fn whole() -> Pack {
+    Pack::read(&json(WHOLE)).unwrap_or_else(|faults| panic!("{faults:#?}"))
+}
+
+/// Puts a member in place of another and returns the faults.
+fn faults(place: &str, value: &str) -> Vec<String> {
+    let path: Pointer = place.parse().unwrap();
+    let op = dendrer_object::delta::Op::set(path, json(value));
+    let changed = dendrer_object::Delta(vec![op]).apply(&json(WHOLE)).unwrap();
+    match Pack::read(&changed) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults
+            .iter()
+            .map(|fault| {
+                let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                let span = fault.span.map(|span| format!(" @{}", span.start)).unwrap_or_default();
+                format!("{} {fault}{span}{hint}", fault.code)
+            })
+            .collect(),
+    }
+}
+
+fn check(place: &str, value: &str, expected: &str) {
+    assert_eq!(faults(place, value).join("\n"), expected, "{place} = {value}");
+}
+
+#[test]
+fn a_whole_pack_is_read() {
+    let pack = whole();
+    assert_eq!(
+        (&*pack.name, &*pack.version, pack.engine, pack.rules()),
+        ("test.orders", "v1", Engine::Fold, 1)
+    );
+    assert_eq!(pack.named, ["limit", "open", "over(order)", "paying", "region", "total(order)"]);
+    assert_eq!(
+        pack.fields.iter().map(|field| (&*field.name, &field.written_by[..])).collect::<Vec<_>>(),
+        [("orders", &[1][..]), ("region", &[]), ("spent", &[1]),]
+    );
+    assert_eq!(pack.rules_read().iter().map(Pointer::as_str).collect::<Vec<_>>(), ["/orders"]);
+    assert_eq!(
+        pack.predicates.iter().map(|d| d.predicate.name()).collect::<Vec<_>>(),
+        ["orders.big", "within_limit"]
+    );
+    assert_eq!(pack.reducer().name(), "fold/1");
+}
+
+#[test]
+fn the_digest_follows_the_meaning_and_not_the_layout() {
+    let pack = whole();
+    assert_eq!(pack.digest(), digest(&json(WHOLE)));
+    assert_eq!(digest(&json(r#"{"b": 1, "a": [2]}"#)), digest(&json(r#"{"a":[2],"b":1}"#)));
+    assert_ne!(digest(&json(r#"{"a":[2],"b":1}"#)), digest(&json(r#"{"a":[2],"b":2}"#)));
+    // What a predicate means depends on the whole pack, so its digest does.
+    let other = Pack::read(&json(&WHOLE.replace("\"limit\": 100", "\"limit\": 99"))).unwrap();
+    assert_ne!(
+        pack.predicate("orders.big").unwrap().digest(),
+        other.predicate("orders.big").unwrap().digest()
+    );
+}
+
+#[test]
+fn the_initial_state_comes_from_what_was_given() {
+    let pack = whole();
+    let init = |s0: &str, meta: Option<&str>| {
+        let origin = Origin { s0: Some(json(s0)), meta: meta.map(json), inputs: None };
+        pack.init(&origin).map_or_else(|error| error.to_string(), |state| state.to_string())
+    };
+    assert_eq!(init(r#"{"orders":{},"other":1}"#, None), r#"{"orders":{},"region":"EU","spent":0}"#);
+    assert_eq!(
+        init(r#"{"orders":{}}"#, Some(r#"{"region":"US"}"#)),
+        r#"{"orders":{},"region":"US","spent":0}"#
+    );
+    assert_eq!(init("{}", None), "state.orders cannot begin: s0.orders is missing");
+}
+
+#[test]
+fn tests_of_a_pack_say_what_came_out_otherwise() {
+    let pack = whole();
+    assert_eq!(cases::run(&pack, &pack.cases[0]), []);
+    let changed = WHOLE
+        .replace(r#""spent": 4.5, "orders""#, r#""spent": 5, "nope": 1, "orders""#)
+        .replace("size(state.orders) == 1", "size(state.orders) == 2")
+        .replace(r#""within_limit": "ok""#, r#""within_limit": "violation""#)
+        .replace("params.id is missing", "something else");
+    let pack = Pack::read(&json(&changed)).unwrap();
+    let found: Vec<String> = cases::run(&pack, &pack.cases[0])
+        .iter()
+        .map(|failed| format!("{} {}", failed.path, failed.message))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "/tests/0/then/0/predicates/within_limit within_limit: expected violation, found ok",
+            "/tests/0/then/1 state.nope is not there, expected 1",
+            "/tests/0/then/1 state.spent is 4.5, expected 5",
+            "/tests/0/then/1/holds/0 does not hold: size(state.orders) == 2",
+            "/tests/0/then/2 expected an error with \"something else\", found: rule 1 \"a payment\", step 1: t.action.params.id is missing",
+        ]
+    );
+}
+
+#[test]
+fn all_faults_are_found_at_once() {
+    let text = r#"{
+        "name": "bad name", "verison": "v1", "constants": {"state": 1, "a b": 2},
+        "define": {"f(x": "1", "g": "h", "h": "g", "i": "j.k", "limit": 3},
+        "state": {"counters": {"init": 0}, "x": {}, "y": {"init": "state.x", "decimals": 20}},
+        "types": {"Bad": null, "plan.update": "mine"},
+        "tools": {"pay": {}, "look": {"effect": "maybe"}},
+        "rules": [
+            {"when_typ": "x", "steps": [{"sett": "x", "value": 1}, {"set": "z.q", "value": "nope"}, {"set": "x", "add": "x"}]},
+            {"when_type": ["plan.updat"], "when": "1 + 1", "steps": [{"remove": "y"}, {"append": "y"}, 5]},
+            {"steps": [{"each": {"as": "t"}, "steps": [{"each": {"as": "b", "in": "[1]"}, "steps": [{"each": {"as": "c", "in": "[1]"}, "steps": []}]}]}]}],
+        "predicates": {"p": {"holds": "t.x", "condition": "true"}, "q": {"holds": "t.x"}, "kernel.z": {"holds": "true", "window": "during"}},
+        "tests": [{"then": [{"t": {"tpye": 1}, "predicates": {"r": "good"}}]}]
+    }"#;
+    let found = Pack::read(&json(text)).unwrap_err();
+    let lines: Vec<String> = found.iter().map(|fault| format!("{} {}", fault.code, fault)).collect();
+    let expected = r###"E0902 verison: a pack has no member verison
+E0903 name: this is not a name for a pack
+E0902 a pack has a version
+E0903 constants["a b"]: `a b` cannot be a name in expressions
+E0903 constants.state: `state` has a meaning already
+E0903 define["f(x"]: this is not a name with parameters
+E0902 define.limit: a definition is an expression, written as text, not a number
+E0903 state.counters: `counters` in the state is the kernel's
+E0902 state.x: x does not say what it begins with
+E0902 state.y.decimals: decimals is a number from 0 to 15, not 20
+E0903 define.g: `g` needs itself, by way of `h`
+E0903 define.h: `h` needs itself, by way of `g`
+E0505 define.i: there is no `j` here
+E0903 types.Bad: "Bad" is not a transition type: lower-case words of letters, digits and `_`, joined by dots, at most 128 characters
+E0903 types["plan.update"]: plan.update is a type already, with its own rules
+E0902 tools.look.effect: an effect is one of read, idempotent_write, effectful, not "maybe"
+E0902 tools.pay: pay does not say what it does to the world
+E0902 rules[0].when_typ: a rule has no member when_typ
+E0902 rules[0].steps[0]: a step is exactly one of let, each, set, remove, append, add
+E0505 rules[0].steps[1].value: there is no `nope` here
+E0903 rules[0].steps[1].set: the pack declares no field z
+E0902 rules[0].steps[2]: a step is exactly one of let, each, set, remove, append, add
+E0903 rules[1].when_type[0]: there is no transition type plan.updat
+E0502 rules[1].when: a condition is true or false, and this is an int
+E0902 rules[1].steps[0].remove: a declared field is always there
+E0902 rules[1].steps[1]: a step with `append` has a value
+E0902 rules[1].steps[2]: a step has named members, and this is a number
+E0903 rules[2].steps[0].each.as: `t` has a meaning already
+E0902 rules[2].steps[0].each: each does not say which list it goes through
+E0904 rules[2].steps[0].steps[0].steps[0].each: each stands at most 2 deep
+E0903 predicates["kernel.z"]: kernel.z is the kernel's
+E0902 predicates["kernel.z"].window: a window is after or before, not "during"
+E0902 predicates.p: a predicate has exactly one of holds and condition
+E0505 predicates.q.holds: there is no `t` here
+E0902 tests[0]: a test has a name
+E0209 tests[0].then[0].t.tpye: an intent has no such member; did you mean "type"?
+E0903 tests[0].then[0].predicates.r: the pack has no predicate r
+E0902 tests[0].then[0].predicates.r: a verdict is one of ok, violation, uncertain, not "good""###;
+    assert_eq!(lines.join("\n"), expected);
+}
+
+#[test]
+fn faults_come_with_what_to_write_instead() {
+    let cases = [
+        ("/goals", "1"),
+        ("/version", "1.10"),
+        ("/reducer", "\"wasm/1\""),
+        ("/reducer", r#"{"engine":"wasm/1","digest":"sha256:00"}"#),
+        ("/predicates/within_limit/engine", "\"wasm/1\""),
+        ("/predicates/within_limit/holds", "\"state.spent <= 100.255\""),
+        ("/predicates/within_limit/holds", "\"paying\""),
+        ("/predicates/within_limit/holds", "\"before.spent < 1\""),
+        ("/rules/0/when", "\"meta.x == 1\""),
+        ("/rules/0/when", "\"state.counters.errors > 0\""),
+        ("/rules/0/steps/0/set", "\"state.orders\""),
+        ("/rules/0/steps/0/set", "\"orders[t.action.params.nope +].status\""),
+        ("/rules/0/steps/0/set", "\"order.x\""),
+        ("/rules/0/steps/0/set", "\"orders[\""),
+        ("/rules/0/steps/0/value", "{\"a\": [\"totl(1)\"]}"),
+        ("/define/over(order)", "\"over(order)\""),
+        ("/define/total(order)", "\"over(order)\""),
+        ("/state/orders/init", "\"state.x\""),
+        ("/tests/0/then/1/t/type", "\"Execute\""),
+    ];
+    let found: Vec<String> = cases.iter().map(|(place, value)| faults(place, value).join("\n")).collect();
+    let expected = r###"E0902 goals: a pack has no member goals (did you mean goal?)
+E0902 version: version is text, not a number (put it in quotes: version: "1.1")
+E0905 reducer: this program cannot run the engine "wasm/1"; it runs fold/1 and delta/1 (a pack binds one engine; another program may run it, this one never guesses)
+E0905 reducer.engine: this program cannot run the engine "wasm/1"; it runs fold/1 and delta/1 (a pack binds one engine; another program may run it, this one never guesses)
+E0905 predicates.within_limit.engine: this program cannot run the engine "wasm/1"; it runs expressions in predicates (a pack binds one engine; another program may run it, this one never guesses)
+E0502 predicates.within_limit.holds: the field has 2 decimals, and the literal has more @15 (write 100.25)
+E0505 predicates.within_limit.holds: there is no `paying` here @0 (paying reads what is not known here: here an expression sees the state alone; what it needs is kept in the state)
+E0505 predicates.within_limit.holds: there is no `before` here @0 (here an expression sees the state alone; what it needs is kept in the state)
+E0505 rules[0].when: there is no `meta` here @0 (a rule sees t, before and state; what it needs of meta, s0 or inputs is kept in a field of the state)
+E0902 rules[0].when: a rule cannot read state.counters (count in a field of the state with `add`)
+E0903 rules[0].steps[0].set: the pack declares no field state (a path begins below the state: leave out `state.`)
+E0501 rules[0].steps[0].set: expected a value, found the end @29
+E0903 rules[0].steps[0].set: the pack declares no field order (did you mean orders?)
+E0902 rules[0].steps[0].set: this bracket is not closed @6
+E0505 rules[0].steps[0].value.a[0]: there is no function `totl` @0 (did you mean total)
+E0903 define["over(order)"]: `over` needs itself, by way of `over` (a definition uses only what does not need it)
+E0903 define["over(order)"]: `over` needs itself, by way of `total` (a definition uses only what does not need it)
+E0903 define["total(order)"]: `total` needs itself, by way of `over` (a definition uses only what does not need it)
+E0505 state.orders.init: there is no `state` here @0 (init sees s0, meta and inputs; there is no state before it)
+E0210 tests[0].then[1].t.type: "Execute" is not a transition type: lower-case words of letters, digits and `_`, joined by dots, at most 128 characters"###;
+    assert_eq!(found.join("\n"), expected);
+}
+
+#[test]
+fn a_pack_of_delta_1_has_no_rules() {
+    check(
+        "/reducer",
+        "\"delta/1\"",
+        "E0902 rules: a pack of delta/1 has no rules (leave out `reducer`, or the rules)",
+    );
+    let text =
+        r#"{"name":"d","version":"v1","reducer":"delta/1","predicates":{"p":{"holds":"has(policy.x)"}}}"#;
+    let text = text.replace("policy.x", "state.policy.x");
+    let pack = Pack::read(&json(&text)).unwrap();
+    assert_eq!(pack.reducer().name(), "delta/1");
+}

@@ -1,0 +1,304 @@
+//! Packs in files and in runs: reading one, beginning a run with it, reducing a recorded run again under it.
+//!
+//! A run carries its pack: the value that decides, bound by the digest in every header, and the text that people
+//! wrote. So replay needs no file and no YAML, and a newcomer would break one rule: nothing here reads a pack from
+//! anywhere but the record once the run has begun.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::ontology::check_authorship;
+use dendrer_kernel::pack::cases::{Case, Failed};
+use dendrer_kernel::pack::{Bound, Fault, Origin, Pack};
+use dendrer_kernel::reduce::{DeltaReducer, Reducer};
+use dendrer_kernel::step::{Stage, Start};
+use dendrer_object::record::{Author, Link, Record};
+use dendrer_object::{Digest, RunName, TypeName, Value};
+use dendrer_store::Store;
+
+use crate::error::Error;
+use crate::recorder::{Recorder, Surroundings};
+use crate::trace::Trace;
+
+pub mod yaml;
+
+pub use yaml::{Mark, Problem};
+
+/// How many transitions are appended together while a run is reduced again.
+const GROUP: u64 = 256;
+
+/// A pack as it was read from a text.
+#[derive(Debug)]
+pub struct Source {
+    /// The pack.
+    pub pack: Pack,
+    /// The text, as it was written.
+    pub text: Arc<str>,
+    document: yaml::Document,
+}
+
+/// What came out of reducing a run again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reduced {
+    /// How many transitions there are.
+    pub ticks: u64,
+    /// The id of the last record.
+    pub tip: Digest,
+    /// The ticks at which a rule met an error, with what it met.
+    pub errors: Vec<(u64, String)>,
+    /// How many transitions wrote something.
+    pub wrote: u64,
+}
+
+/// Reads a pack from YAML or JSON and checks it as a whole. Problems come in the order of the text.
+pub fn read(text: &[u8]) -> Result<Source, Vec<Problem>> {
+    let document = yaml::Document::read(text)?;
+    let pack = Pack::read(&document.value).map_err(|faults| problems(&document, faults))?;
+    let text = String::from_utf8_lossy(text).into();
+    Ok(Source { pack, text, document })
+}
+
+fn problems(document: &yaml::Document, faults: Vec<Fault>) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = faults
+        .into_iter()
+        .map(|fault| Problem {
+            code: fault.code,
+            mark: document.mark(&fault.path, fault.at_name, fault.span),
+            place: fault.path.dotted(),
+            message: fault.message,
+            hint: fault.hint,
+        })
+        .collect();
+    problems.sort_by_key(|problem| problem.mark);
+    problems
+}
+
+/// What became of one test of a pack.
+#[derive(Debug)]
+pub struct Tested {
+    /// The test.
+    pub name: Arc<str>,
+    /// Where it stands.
+    pub mark: Mark,
+    /// What came out otherwise, with its place; nothing where all is well.
+    pub failed: Vec<(Mark, String)>,
+}
+
+impl Source {
+    /// Runs the tests that the pack carries.
+    pub fn test(&self) -> Vec<Tested> {
+        self.run(&self.pack.cases, &self.document)
+    }
+
+    /// Runs the tests of another file.
+    pub fn test_with(&self, cases: &[u8]) -> Result<Vec<Tested>, Vec<Problem>> {
+        let document = yaml::Document::read(cases)?;
+        let cases = self.pack.read_cases(&document.value).map_err(|faults| problems(&document, faults))?;
+        Ok(self.run(&cases, &document))
+    }
+
+    fn run(&self, cases: &[Case], document: &yaml::Document) -> Vec<Tested> {
+        let place = |failed: Failed| (document.mark(&failed.path, false, None), failed.message);
+        let run = |case: &Case| Tested {
+            name: Arc::clone(&case.name),
+            mark: document.mark(&case.path, false, None),
+            failed: dendrer_kernel::pack::cases::run(&self.pack, case).into_iter().map(place).collect(),
+        };
+        cases.iter().map(run).collect()
+    }
+
+    /// Binds the pack to a run that is to begin. What `start` has as state is `s0`; the pack says which state the run
+    /// begins with. A given s0 is recorded by its digest, among the inputs.
+    pub fn bind(&self, start: Start) -> Result<Start, Error> {
+        let s0 = start.state;
+        let given = s0.as_object().is_none_or(|members| !members.is_empty()).then(|| s0.digest());
+        let origin = Origin { s0: Some(s0), meta: start.meta.clone(), inputs: start.inputs.clone() };
+        let state = self.pack.init(&origin)?;
+        let inputs = match given {
+            None => start.inputs,
+            Some(digest) => Some(with_member(start.inputs, "s0", Value::from(digest))),
+        };
+        Ok(Start {
+            state,
+            inputs,
+            goal: start.goal.or_else(|| self.pack.goal.clone()),
+            reducer: self.pack.engine.as_str().into(),
+            pack: Some(Bound { value: self.pack.value().clone(), text: Arc::clone(&self.text) }),
+            ..start
+        })
+    }
+}
+
+fn with_member(value: Option<Value>, name: &str, member: Value) -> Value {
+    let mut members = value.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+    members.set(name, member);
+    Value::Object(members)
+}
+
+/// Begins a run with a pack. What `start` has as state is the `s0` of the pack's `init`.
+pub fn begin<'s>(
+    store: &'s mut dyn Store,
+    source: &Source,
+    start: Start,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<Recorder<'s>, Error> {
+    Recorder::begin(store, &source.bind(start)?, surroundings)
+}
+
+/// Returns the pack that a run carries; `None` where it has none, or where it was erased or withheld.
+pub fn of_run(trace: &Trace<'_>) -> Result<Option<Pack>, Error> {
+    let fail = |why: String| Error::PackRecorded { run: trace.name().clone(), why };
+    let Some(value) = trace.start().body().value("/pack") else { return Ok(None) };
+    let bound = trace.start().header().pack;
+    if bound != Some(dendrer_kernel::pack::digest(&value)) {
+        return Err(fail("it is not the one that the header of the run names".to_owned()));
+    }
+    let first = |faults: Vec<Fault>| {
+        let first = faults.first().map(ToString::to_string).unwrap_or_default();
+        fail(format!("it does not check: {first}"))
+    };
+    Pack::read(&value).map(Some).map_err(first)
+}
+
+/// Returns the text of the pack that a run carries, and whether it says what the pack says.
+pub fn text_of_run(trace: &Trace<'_>) -> Option<(Arc<str>, bool)> {
+    let text = trace.start().body().value("/pack_text")?;
+    let text: Arc<str> = text.as_str()?.into();
+    let read = yaml::Document::read(text.as_bytes()).ok();
+    let agrees =
+        read.map(|document| dendrer_kernel::pack::digest(&document.value)) == trace.start().header().pack;
+    Some((text, agrees))
+}
+
+/// Returns the reducer of a run: that of its pack, else `delta/1`.
+pub fn reducer_of(trace: &Trace<'_>) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
+    Ok(of_run(trace)?.map_or_else(|| Box::new(DeltaReducer) as _, |pack| pack.reducer()))
+}
+
+/// Returns the reducer of a run that is to begin.
+pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
+    let Some(bound) = &start.pack else { return Ok(Box::new(DeltaReducer)) };
+    let fail = |faults: Vec<Fault>| Error::PackRecorded {
+        run: start.run.clone(),
+        why: faults.first().map(ToString::to_string).unwrap_or_default(),
+    };
+    Ok(Pack::read(&bound.value).map_err(fail)?.reducer())
+}
+
+/// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by
+/// the rules of the pack. `s0` is the state that the pack's `init` is given; where there is none, that of the source.
+///
+/// Everything that can stop it is looked at before anything is written. A rule that meets an error changes nothing at
+/// that tick and is noted there. Links to records of the source lead to the new records of the same ticks.
+pub fn reduce(
+    source: &Trace<'_>,
+    store: &mut dyn Store,
+    pack: &Source,
+    name: RunName,
+    s0: Option<Value>,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<Reduced, Error> {
+    check_source(source, &pack.pack)?;
+    let start = begin_again(source, name, s0)?;
+    let mut recorder = begin(store, pack, start, surroundings)?;
+    let mut renamed: BTreeMap<Digest, Digest> = BTreeMap::from([(source.start().id(), recorder.head().id())]);
+    let mut reduced = Reduced { ticks: 0, tip: recorder.head().id(), errors: Vec::new(), wrote: 0 };
+    let mut result = Ok(());
+    source.for_each(1, source.tip(), &mut |tick, record| {
+        let relink =
+            |link: Link| Link { hash: renamed.get(&link.hash).copied().unwrap_or(link.hash), ..link };
+        let made = recorder.retell(&record, &relink).and_then(|made| {
+            if tick % GROUP == 0 {
+                recorder.append()?;
+            }
+            Ok(made)
+        });
+        match made {
+            Ok(made) => {
+                renamed.insert(record.id(), made.id());
+                note(&mut reduced, tick, &made);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                result = Err(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    result?;
+    recorder.commit()?;
+    Ok(reduced)
+}
+
+/// Looks at everything that could stop a reduction half-way.
+fn check_source(source: &Trace<'_>, pack: &Pack) -> Result<(), Error> {
+    let registered: BTreeSet<TypeName> = pack.types.keys().cloned().collect();
+    let mut result = Ok(());
+    source.for_each(1, source.tip(), &mut |tick, record| {
+        result = check_record(source, tick, &record, &registered);
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    result
+}
+
+fn check_record(
+    source: &Trace<'_>,
+    tick: u64,
+    record: &Record,
+    registered: &BTreeSet<TypeName>,
+) -> Result<(), Error> {
+    let closed = record.body().fields().iter().find(|field| record.body().text(field).is_none());
+    if let Some(field) = closed {
+        let pointer = Some(field.pointer.clone());
+        return Err(dendrer_kernel::replay::ReplayError::Erased { tick, pointer }.into());
+    }
+    let header = record.header();
+    match &header.type_name {
+        Some(type_name) if header.author != Author::Kernel => {
+            check_authorship(type_name, header.author, registered).map_err(|error| Error::NotUnderPack {
+                run: source.name().clone(),
+                tick,
+                error,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a run that is reduced again begins with: what its source began with, and where that is.
+fn begin_again(source: &Trace<'_>, name: RunName, s0: Option<Value>) -> Result<Start, Error> {
+    let content = source.start().content();
+    let stage = content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number);
+    let from = Value::record([
+        ("run", Value::from(source.name().as_str())),
+        ("store", Value::from(source.start().header().store.to_string())),
+        ("ticks", Value::from(source.tip())),
+        ("tip", Value::from(source.record(source.tip())?.id())),
+    ]);
+    Ok(Start {
+        goal: content.get("goal").and_then(Value::as_str).map(Arc::from),
+        // Nothing is enforced while a record is reduced again: what happened has happened.
+        stage: stage.unwrap_or(Stage::Observe).min(Stage::Replay),
+        state: s0.or_else(|| content.get("state").cloned()).unwrap_or_else(Value::object),
+        meta: content.get("meta").cloned(),
+        inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),
+        ..Start::new(name)
+    })
+}
+
+fn note(reduced: &mut Reduced, tick: u64, made: &Record) {
+    reduced.ticks = tick;
+    reduced.tip = made.id();
+    let delta = made.body().value("/delta");
+    let wrote = delta.as_ref().and_then(Value::as_array).is_some_and(|delta| !delta.is_empty());
+    reduced.wrote += u64::from(wrote);
+    let Some(Value::Array(anomalies)) = made.body().value("/anomalies") else { return };
+    for anomaly in anomalies.iter() {
+        if anomaly.get("kind").and_then(Value::as_str) == Some("reducer_error") {
+            let why = anomaly.get("message").and_then(Value::as_str).unwrap_or_default();
+            reduced.errors.push((tick, why.to_owned()));
+        }
+    }
+}
