@@ -8,6 +8,7 @@ mod export;
 mod init;
 mod log;
 mod pack;
+mod predicate;
 mod reduce;
 mod replay;
 mod runs;
@@ -36,6 +37,7 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Verify(args) => verify::run(global, args, out),
         Verb::Replay(args) => replay::run(global, args, out),
         Verb::Bisect(args) => bisect::run(global, args, out),
+        Verb::Predicate(verb) => predicate::run(global, verb, out),
         Verb::Export(args) => export::run(global, args, out),
         Verb::Pack(verb) => pack::run(global, verb, out),
         Verb::Reduce(args) => reduce::run(global, args, out),

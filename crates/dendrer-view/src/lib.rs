@@ -5,6 +5,7 @@
 
 pub mod bisect;
 pub mod log;
+pub mod predicate;
 pub mod quote;
 pub mod runs;
 pub mod schemas;

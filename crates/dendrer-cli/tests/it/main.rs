@@ -4,6 +4,7 @@
 
 mod commit;
 mod crash;
+mod find;
 mod flips;
 mod output;
 mod packs;
