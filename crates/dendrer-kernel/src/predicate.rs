@@ -33,6 +33,8 @@ pub enum Window {
 pub enum Monotone {
     /// What it reads can only grow.
     ByConstruction,
+    /// What is asked for is the first violation, whatever comes after it (dendrer paper 3.3.3, the monotone lift).
+    Lifted,
     /// Nothing is known: look at the run.
     Unknown,
 }
@@ -114,6 +116,42 @@ impl Predicate {
         self.pack
     }
 
+    /// Gives it a name and a version.
+    #[must_use]
+    pub fn named(self, name: &str, version: &str) -> Predicate {
+        Predicate { name: name.to_owned(), version: version.to_owned(), ..self }
+    }
+
+    /// Lets it look at the other side of a transition.
+    #[must_use]
+    pub fn at_window(self, window: Window) -> Predicate {
+        Predicate { window, ..self }
+    }
+
+    /// Says whether it is known that it cannot recover, as [`Predicate::cannot_recover`] finds.
+    #[must_use]
+    pub fn known_monotone(self, known: bool) -> Predicate {
+        Predicate { monotone: if known { Monotone::ByConstruction } else { Monotone::Unknown }, ..self }
+    }
+
+    /// Tells whether the text alone shows that the predicate, once violated, stays so: it asks whether something
+    /// passed a bound that only the kernel moves, and only upwards.
+    pub fn cannot_recover(&self) -> bool {
+        match self.polarity {
+            Polarity::Condition => self.expr.only_rises(),
+            Polarity::Holds => self.expr.only_falls(),
+        }
+    }
+
+    /// Asks for the first violation, whatever comes after it. What it says of a single state stays the same.
+    #[must_use]
+    pub fn lifted(self) -> Predicate {
+        match self.monotone {
+            Monotone::ByConstruction => self,
+            _ => Predicate { monotone: Monotone::Lifted, ..self },
+        }
+    }
+
     /// Returns one of [`BUILT_IN`].
     pub fn built_in(name: &str) -> Option<Predicate> {
         let text = match name {
@@ -179,14 +217,19 @@ impl Predicate {
 
     /// Returns the digest that identifies the predicate whatever it is called.
     pub fn digest(&self) -> Digest {
+        // The state after, and no lift, is what is meant where nothing is said.
+        let lift: &[u8] = if self.monotone == Monotone::Lifted { b"lifted\n" } else { b"" };
         if let Some(pack) = self.pack {
-            return Digest::of_parts(&[b"dendrer/pack-predicate/v1\n", &pack.0, self.name.as_bytes()]);
+            let name = self.name.as_bytes();
+            return Digest::of_parts(&[b"dendrer/pack-predicate/v1\n", lift, &pack.0, name]);
         }
+        let window: &[u8] = if self.window == Window::Before { b"before\n" } else { b"" };
         let polarity: &[u8] = match self.polarity {
             Polarity::Condition => b"condition\n",
             Polarity::Holds => b"holds\n",
         };
-        Digest::of_parts(&[b"dendrer/predicate/v1\n", polarity, self.expr.canonical().as_bytes()])
+        let text = self.expr.canonical().as_bytes();
+        Digest::of_parts(&[b"dendrer/predicate/v1\n", lift, window, polarity, text])
     }
 
     /// Judges a state. `counters` are the derived counters at that state, for expressions that read them.

@@ -5,6 +5,7 @@
 
 mod commit;
 mod crash;
+mod find;
 mod flags;
 mod flips;
 mod full;
