@@ -63,8 +63,13 @@ impl<'s> Trace<'s> {
         loop {
             let begin = read(store, owner.begin)?;
             let missing = |parent: Digest| Error::MissingPrefix { run: run.clone(), parent };
+            let is_begin =
+                begin.header().kind == Kind::Run && begin.header().run.as_ref() == Some(&owner.name);
             let Some(parent) = begin.header().prev else {
-                let end = end.expect("only a fork can have an unknown tick");
+                let Some(end) = end.filter(|_| is_begin) else {
+                    let why = "the record that should begin it begins another run, or none".to_owned();
+                    return Err(Error::DamagedRecord { run: owner.name, tick: 0, why });
+                };
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
                 let states = RefCell::default();
@@ -130,9 +135,25 @@ impl<'s> Trace<'s> {
         }
         let owner = self.owner(tick)?;
         match self.store.at(owner, tick)? {
-            Some(position) => read(self.store, position),
+            Some(position) => self.read_at(owner, tick, position),
             None => Err(self.damaged(tick)),
         }
+    }
+
+    /// Reads the transition that an index says stands at a position, and looks whether it is the one.
+    fn read_at(&self, owner: &RunName, tick: u64, position: u64) -> Result<Record, Error> {
+        let record = read(self.store, position)?;
+        let header = record.header();
+        if (header.kind, header.run.as_ref(), header.tick) == (Kind::Transition, Some(owner), Some(tick)) {
+            return Ok(record);
+        }
+        let found = match (&header.run, header.tick) {
+            (Some(run), Some(tick)) => format!("tick {tick} of {run}"),
+            _ => format!("a {} record", header.kind),
+        };
+        Err(Error::IndexDiffers {
+            what: format!("tick {tick} of {owner} is to stand at {position}, and {found} does"),
+        })
     }
 
     /// Lists the writes of a range of ticks that can change what is read at a place: tick and path, in order.
@@ -177,7 +198,7 @@ impl<'s> Trace<'s> {
                 if tick != next {
                     return Err(self.damaged(next));
                 }
-                if f(tick, read(self.store, position)?).is_break() {
+                if f(tick, self.read_at(owner, tick, position)?).is_break() {
                     return Ok(());
                 }
                 next += 1;

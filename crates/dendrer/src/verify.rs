@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use dendrer_kernel::reduce::Reducer;
-use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_step};
+use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_start, replay_step};
 use dendrer_kernel::step::Head;
 use dendrer_kernel::verify::{ChainFault, Chains, Line};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, Pointer, RunName};
+use dendrer_object::{Digest, RunName};
 use dendrer_store::{Store, StoreError};
 
 use crate::bundle::Opened;
@@ -139,7 +139,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
         pinned => (pinned, None),
     };
     let options = &Options { runs: Some(opened.bundle.runs.clone()), pinned, ..options.clone() };
-    let mut checker = Checker::new(&opened.store, options);
+    let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, options) };
     if let Some(other) = other {
         let message = format!("the head pinned here at {other} records: the bundle has the log of {size}");
         checker.not_checked.push(message);
@@ -176,6 +176,7 @@ struct Checker<'a> {
     signed: Option<u64>,
     not_checked: Vec<String>,
     key_checked: bool,
+    is_bundle: bool,
 }
 
 impl<'a> Checker<'a> {
@@ -196,6 +197,7 @@ impl<'a> Checker<'a> {
             signed: None,
             not_checked: Vec::new(),
             key_checked: false,
+            is_bundle: false,
         }
     }
 
@@ -528,9 +530,21 @@ impl<'a> Checker<'a> {
         }
         let mut runs = Vec::new();
         for run in names {
+            if self.lacks(&run) {
+                let message = format!("it was made for the run {run}, which does not begin in it");
+                self.found("E0303", None, None, message);
+                continue;
+            }
             let Some(line) = self.chains.lines().get(&run).cloned() else {
                 return Err(crate::trace::no_run(self.store, &run));
             };
+            let indexed = Trace::open(self.store, &run).map(|trace| trace.tip());
+            if let Ok(tip) = indexed
+                && tip != line.tick
+            {
+                let message = format!("the log has {} ticks of {run}, and the index knows {tip}", line.tick);
+                self.found("E0309", None, None, message);
+            }
             let replay = (self.options.replay && !line.broken).then(|| self.replay(&run)).transpose()?;
             runs.push(RunReport { run, line, replay });
         }
@@ -550,6 +564,11 @@ impl<'a> Checker<'a> {
             witnesses,
             not_checked: self.not_checked,
         })
+    }
+
+    /// Whether a bundle names a run that does not begin in it.
+    fn lacks(&self, run: &RunName) -> bool {
+        self.is_bundle && self.chains.lines().get(run).is_none_or(|line| line.genesis.is_none())
     }
 
     fn replay(&self, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
@@ -608,7 +627,7 @@ impl<'a> Checker<'a> {
         if !self.findings.is_empty() {
             return Verdict::Tampered;
         }
-        if failed(|error| !matches!(error, ReplayError::Erased { .. })) {
+        if failed(|error| !error.is_unverifiable()) {
             return Verdict::Diverged;
         }
         if self.closed > 0 || self.missing_prefix || failed(|_| true) {
@@ -657,21 +676,16 @@ fn replay_range(
     twice: bool,
     f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
-    let closed = |record: &Record| {
-        record
-            .body()
-            .fields()
-            .iter()
-            .find(|field| record.body().text(field).is_none())
-            .map(|field| field.pointer.clone())
+    let started = match replay_start(trace.start(), reducer) {
+        Ok(head) => head,
+        Err(error) => return Ok(Err(error)),
     };
-    let erased = |tick: u64, pointer: Option<Pointer>| Ok(Err(ReplayError::Erased { tick, pointer }));
-    if let Some(pointer) = closed(trace.start()) {
-        return erased(0, Some(pointer));
-    }
+    // The records of a fork's own name it; making them again on the head of its parent gives others.
+    let fork = trace.lineage().first().map(|(_, end)| *end).filter(|end| *end < trace.tip());
+    let to = fork.map_or(to, |end| to.min(end));
     let mut refusals = trace.refusals()?;
     let mut head = match begin {
-        0 => Head::at_start(trace.start())?,
+        0 => started,
         _ => trace.at(begin)?.head(trace.start(), trace.name())?,
     };
     let mut result = Ok(begin);
@@ -693,6 +707,9 @@ fn replay_range(
         result = Ok(tick);
         f(&head, &record)
     })?;
+    if let Some(tick) = fork.filter(|tick| result == Ok(*tick)) {
+        return Ok(Err(ReplayError::Fork { tick }));
+    }
     // What replay never came by was never judged again; taken for judged, an invented refusal would pass.
     let is_whole = begin == 0 && result == Ok(trace.tip());
     let unplaced = refusals.values().flatten().next().filter(|_| is_whole);

@@ -262,7 +262,7 @@ fn verify_store(
     judge_keys(&mut report, store.info(), note.as_ref(), given);
     // What records cannot show: frames, commit frames, files beside the log.
     let watched = Progress::start(global, "verify", "files of the store", None);
-    let structure = store.verify(&VerifyOptions::default())?;
+    let structure = store.verify(&VerifyOptions { index: true, ..VerifyOptions::default() })?;
     drop(watched);
     for damage in structure.findings {
         let known = report
