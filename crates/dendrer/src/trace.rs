@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::counters::Counters;
-use dendrer_kernel::replay;
+use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::step::{AgentHead, Head};
 use dendrer_object::json;
 use dendrer_object::record::{Kind, Record};
@@ -96,6 +96,29 @@ impl<'s> Trace<'s> {
     /// Whether states are read on from snapshots.
     pub fn uses_snapshots(&self) -> bool {
         self.use_snapshots
+    }
+
+    /// Looks whether the log goes on where the index says that the run ends. An index that hides what follows would
+    /// lead a writer to a second history, and a reader to the wrong end.
+    pub fn confirm_tip(&self) -> Result<(), Error> {
+        let size = self.store.tree().size;
+        let (name, mut later) = (self.name(), None);
+        self.store.entries(self.summary.head_position + 1..size, &mut |_, entry| {
+            let on_chain = matches!(entry.kind, Kind::Transition | Kind::Run);
+            if on_chain && entry.run.as_ref() == Some(name) {
+                later = Some(entry.tick);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        match later {
+            None => Ok(()),
+            Some(tick) => {
+                let tick = tick.map_or_else(|| "another beginning".to_owned(), |tick| format!("tick {tick}"));
+                let what = format!("{name} is to end at tick {}, and {tick} of it follows", self.tip());
+                Err(Error::IndexDiffers { what })
+            }
+        }
     }
 
     /// The run's name.
@@ -209,6 +232,13 @@ impl<'s> Trace<'s> {
 
     /// Returns the run before its first transition.
     pub fn genesis(&self) -> Result<Moment, Error> {
+        let body = self.start.body();
+        let place = Pointer::of(["state"]);
+        let closed =
+            body.fields().iter().find(|field| place.contains(&field.pointer) && body.text(field).is_none());
+        if let Some(field) = closed {
+            return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) }.into());
+        }
         let state = match self.start.content().get("state") {
             Some(state) => state.clone(),
             None => Value::object(),

@@ -72,6 +72,8 @@ pub struct RunReport {
     pub run: RunName,
     /// Its chain.
     pub line: Line,
+    /// How many of its transitions were passed by unopened.
+    pub passed: u64,
     /// Replay: how many transitions were made again, or why not all.
     pub replay: Option<Result<u64, ReplayError>>,
 }
@@ -230,7 +232,8 @@ impl<'a> Checker<'a> {
     fn wanted(&self, run: Option<&RunName>) -> bool {
         match (&self.options.runs, run) {
             (None, _) => true,
-            (Some(_), None) => false,
+            // What stands beside all runs concerns each of them: the key of the log.
+            (Some(_), None) => true,
             (Some(wanted), Some(run)) => wanted.contains(run) || self.is_ancestor(run),
         }
     }
@@ -434,6 +437,7 @@ impl<'a> Checker<'a> {
                 self.not_checked.push(format!("{place}: {} (erased or withheld)", names.join(", ")));
             }
         }
+        self.check_key(position, entry, record);
         let store = self.store;
         let tick_of = |id: &Digest| {
             let parent = store.find(id).ok().flatten().filter(|parent| *parent < position)?;
@@ -452,6 +456,19 @@ impl<'a> Checker<'a> {
                 };
                 self.found("E0302", Some((position, entry)), sides, fault.to_string());
             }
+        }
+    }
+
+    /// The first record of a log binds its key, so that neither can be exchanged alone.
+    fn check_key(&mut self, position: u64, entry: &Entry, record: Option<&Record>) {
+        let Some(record) = record.filter(|_| entry.kind == Kind::Key) else { return };
+        let text = |name: &str| record.body().value(name).and_then(|value| value.as_str().map(str::to_owned));
+        let key = self.store.info().key.to_string();
+        if let (Some("log"), Some(bound)) = (text("/purpose").as_deref(), text("/verifier"))
+            && bound != key
+        {
+            let message = "the log was begun under another key than the one it names now".to_owned();
+            self.found("E0308", Some((position, entry)), Some((bound, key)), message);
         }
     }
 
@@ -546,7 +563,8 @@ impl<'a> Checker<'a> {
                 self.found("E0309", None, None, message);
             }
             let replay = (self.options.replay && !line.broken).then(|| self.replay(&run)).transpose()?;
-            runs.push(RunReport { run, line, replay });
+            let passed = self.options.from.saturating_sub(1).min(line.transitions);
+            runs.push(RunReport { run, line, passed, replay });
         }
         let witnesses = self.witnesses(&runs);
         let verdict = self.verdict(&runs, !witnesses.is_empty());

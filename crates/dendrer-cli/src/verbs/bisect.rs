@@ -244,14 +244,19 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
     }
     match &report.outcome {
         Outcome::Onset(tick) => origin(args, trace, *tick, out)?,
+        Outcome::Initial if report.low.0 == 0 => {
+            out.line("ORIGIN (exact)  tick 0  the initial state of the range is in violation")?;
+            out.line("  no transition brought it about: the run began with it")?;
+        }
         Outcome::Initial => {
+            let tick = report.low.0;
             out.line(format!(
-                "ORIGIN (exact)  tick {}  the initial state of the range is in violation",
-                report.low.0
+                "IN VIOLATION already at tick {tick}, where the range begins: the origin is there or before"
             ))?;
-            if report.low.0 == 0 {
-                out.line("  no transition brought it about: the run began with it")?;
-            }
+            out.line(format!(
+                "help: dendrer bisect {} --from tick 0 asks from the beginning",
+                quote::escape(&args.run)
+            ))?;
         }
         Outcome::Never => out.line(never(question, report))?,
         Outcome::Recovers(turns) => {

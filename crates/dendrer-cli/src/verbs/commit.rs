@@ -57,7 +57,11 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let lines = read_lines(&args.file)?;
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&store)?;
+    keys::refuse_rollback(&store)?;
     let exists = store.run(&name)?.is_some();
+    if !exists {
+        refuse_unreachable(&name)?;
+    }
     if exists && args.new {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
@@ -123,6 +127,18 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         }
     }
     Ok(if tally.refused > 0 { 5 } else { 0 })
+}
+
+/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
+pub(super) fn refuse_unreachable(name: &RunName) -> Result<()> {
+    let text = name.as_str();
+    let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if text.ends_with(".dnd") || is_hash {
+        let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
+        return Err(Failure::new("E0106", format!("the run could not be addressed: {name} reads as {what}"))
+            .note("nothing was committed"));
+    }
+    Ok(())
 }
 
 fn start(args: &Commit, name: RunName) -> Result<Start> {

@@ -2,6 +2,7 @@
 
 use dendrer::Trace;
 use dendrer::bisect::Question;
+use dendrer::kernel::counters;
 use dendrer::kernel::pack::Pack;
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Predicate, Verdict, Window};
 use dendrer::recorder::World;
@@ -10,7 +11,7 @@ use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
 use dendrer::timeline::{self, Timeline};
 use dendrer_object::text::nearest;
-use dendrer_object::{Value, json};
+use dendrer_object::{Pointer, Value, json};
 use dendrer_view::bisect::{candidate_ticks, interval_lines, question_lines, timeline_json, words};
 use dendrer_view::predicate::{entry_json, known_words};
 use dendrer_view::table::{Align, Table};
@@ -398,6 +399,11 @@ fn prove(
 
 /// Offers to say what a missing field means.
 pub(super) fn has_hint(failure: Failure, predicate: &Predicate) -> Failure {
+    let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
+    let counted = predicate.expr().read_set().iter().filter_map(first);
+    if let Some(name) = counted.into_iter().find(|name| counters::NAMES.contains(&name.as_str())) {
+        return failure.note(format!("did you mean state.counters.{name}?"));
+    }
     match predicate.expr().read_set().first() {
         Some(path) => {
             failure.note(format!("say what a missing field means, like: has(state.{}) && ...", path.dotted()))

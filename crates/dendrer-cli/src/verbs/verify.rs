@@ -58,6 +58,9 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
             None => runs.push(rev),
         }
     }
+    if args.tip.is_some() && args.targets.len() != 1 {
+        return Err(Failure::new("E0106", "a tip is that of one run; name that run and no other"));
+    }
     let mut outcomes = verify_bundles(global, args, &bundles, &options, given.as_ref())?;
     if !runs.is_empty() || args.targets.is_empty() {
         let answer = verify_store(global, &runs, options, args.from.as_ref(), given.as_ref())?;
@@ -264,6 +267,9 @@ fn verify_store(
     let watched = Progress::start(global, "verify", "files of the store", None);
     let structure = store.verify(&VerifyOptions { index: true, ..VerifyOptions::default() })?;
     drop(watched);
+    if structure.unfinished {
+        report.not_checked.push("bytes behind the last group, which were never acknowledged".to_owned());
+    }
     for damage in structure.findings {
         let known = report
             .findings
