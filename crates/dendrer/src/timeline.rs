@@ -318,7 +318,7 @@ pub(crate) fn values(
 }
 
 /// What stood somewhere before a transition, and after it.
-pub(crate) type Sides = (Option<Value>, Option<Value>);
+pub type Sides = (Option<Value>, Option<Value>);
 
 /// Applies what a record changed at the watched places, and nothing else.
 fn apply_watched(record: &Record, tick: u64, watched: &[Pointer], state: &Value) -> Result<Value, Error> {

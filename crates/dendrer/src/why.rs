@@ -16,6 +16,7 @@ use dendrer_object::{Pointer, Value};
 
 use crate::error::Error;
 use crate::timeline;
+pub use crate::timeline::Sides;
 use crate::trace::{Trace, read};
 
 /// How many transitions behind an onset are looked at for what followed from it.
@@ -220,7 +221,7 @@ pub fn values(
     followed: &Pointer,
     from: u64,
     to: u64,
-) -> Result<BTreeMap<u64, (Option<Value>, Option<Value>)>, Error> {
+) -> Result<BTreeMap<u64, Sides>, Error> {
     timeline::values(trace, place, followed, from.max(1), to)
 }
 
