@@ -307,7 +307,9 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, Repl
     let (made, head) = Head::made_at_start(record)
         .map_err(|error| start(error.code(), error.to_string(), matches!(error, StartError::Kernel(_))))?;
     let recorded = body.value("/reducer");
-    if recorded.as_ref().and_then(Value::as_str) != Some(reducer.name()) {
+    // A host function that is tried on a record need not bear the name that is recorded; ours stand for theirs.
+    let is_ours = reducer.purity() == Purity::ByConstruction;
+    if is_ours && recorded.as_ref().and_then(Value::as_str) != Some(reducer.name()) {
         let name = recorded.map_or_else(|| "no reducer".to_owned(), |name| name.to_string());
         let why = format!("it names {name}, and what is here to replay it is {}", reducer.name());
         return Err(start("E0602", why, true));

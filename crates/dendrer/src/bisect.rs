@@ -350,6 +350,8 @@ fn confirm(trace: &Trace<'_>, questions: &[Question], reports: &[Report]) -> Res
             }
         }
     }
+    // Whoever asks for the onset asks for its state next.
+    trace.learn_from(fresh);
     Ok(())
 }
 

@@ -324,6 +324,14 @@ impl<'s> Trace<'s> {
         Ok(moment.filter(|moment| Some(moment.state.digest()) == replay::state_root(&record)))
     }
 
+    /// Takes over the states that another trace of the same run read, so that they need not be folded again.
+    pub(crate) fn learn_from(&self, other: Trace<'_>) {
+        assert_eq!(self.name(), other.name(), "states of one run say nothing of another");
+        for moment in other.states.into_inner().into_values() {
+            self.remember(&moment);
+        }
+    }
+
     fn remember(&self, moment: &Moment) {
         let mut states = self.states.borrow_mut();
         states.insert(moment.tick, moment.clone());

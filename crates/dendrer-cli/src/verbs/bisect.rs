@@ -4,10 +4,12 @@ use dendrer::Trace;
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
 use dendrer::kernel::predicate::{Monotone, Predicate, Verdict};
 use dendrer::registry::{Known, Registered};
+use dendrer::why::Chain;
 use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{head_lines, list, probe_lines, to_json};
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::table::{Align, Table};
+use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
 use super::predicate::{has_hint, of_file, registration_line, resolve, window};
@@ -59,7 +61,12 @@ fn one(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &m
             return Err(failure);
         }
     } else {
-        out.document(&report_json(trace, question, report)?)?;
+        let chain = chain_of(args, trace, report)?;
+        let chain = chain.map(|chain| chain_json(trace, &chain)).transpose()?;
+        let document = report_json(trace, question, report)?;
+        let mut document = document.as_object().cloned().unwrap_or_default();
+        document.set("chain", Value::from(chain));
+        out.document(&Value::Object(document))?;
         if let Some(failure) = refusal {
             return Ok(failure.exit());
         }
@@ -89,6 +96,16 @@ fn exit(report: &Report) -> u8 {
 fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<Value> {
     let origin = report.onset().map(|tick| origin_json(trace, tick)).transpose()?;
     Ok(to_json(trace.name().as_str(), question, report, origin))
+}
+
+/// Follows the onset forward, where there is one and nobody asked not to.
+fn chain_of(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<Chain>> {
+    match report.outcome {
+        Outcome::Onset(tick) if !args.no_chain && args.chain_limit > 0 => {
+            Ok(Some(dendrer::why::chain(trace, tick, report.high.0, args.chain_limit)?))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Asks every predicate of a file. The worst exit code counts.
@@ -243,7 +260,15 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
         out.line(line)?;
     }
     match &report.outcome {
-        Outcome::Onset(tick) => origin(args, trace, *tick, out)?,
+        Outcome::Onset(tick) => {
+            origin(args, trace, *tick, out)?;
+            if let Some(chain) = chain_of(args, trace, report)? {
+                for line in chain_lines(trace, &chain)? {
+                    let line = out.width().map_or(line.clone(), |width| quote::shorten(&line, width));
+                    out.line(line)?;
+                }
+            }
+        }
         Outcome::Initial if report.low.0 == 0 => {
             out.line("ORIGIN (exact)  tick 0  the initial state of the range is in violation")?;
             out.line("  no transition brought it about: the run began with it")?;

@@ -62,6 +62,8 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Replay(_) => pages("replay", "replay"),
         Verb::Bisect(args) if args.all_of.is_some() => pages("bisect", "bisect-all"),
         Verb::Bisect(_) => pages("bisect", "bisect"),
+        Verb::Backtrack(_) => pages("backtrack", "backtrack"),
+        Verb::Why(_) => pages("why", "why"),
         Verb::Predicate(PredicateVerb::Register(_)) => flows("predicate register", "predicate"),
         Verb::Predicate(PredicateVerb::Retire(_)) => flows("predicate retire", "predicate"),
         Verb::Predicate(PredicateVerb::List(_)) => pages("predicate list", "predicates"),

@@ -221,7 +221,7 @@ fn a_users_dollar_is_doubled_in_paths_too() {
     std::fs::write(place.path().join("dollar.jsonl"), lines).unwrap();
     place.ok(&["commit", "--run", "r", "--file", "dollar.jsonl"]);
     let state = place.json(&["state", "r"]).1;
-    assert_eq!(state.get("state").unwrap().to_string(), r#"{"$$float":"NaN","o":{"$$a":2}}"#);
+    assert_eq!(state.get("value").unwrap().to_string(), r#"{"$$float":"NaN","o":{"$$a":2}}"#);
     place.ok(&["verify", "r", "--replay"]);
 }
 
