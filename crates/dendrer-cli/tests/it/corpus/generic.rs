@@ -1,0 +1,1 @@
+//! The program knows nothing of these data sets.
