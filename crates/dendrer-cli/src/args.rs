@@ -143,9 +143,12 @@ pub(crate) enum Verb {
     Replay(Replay),
     /// Find the first tick at which something is violated
     #[command(
-        after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1"
+        after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request"
     )]
     Bisect(Bisect),
+    /// Predicates under names: register, list, show, test, retire
+    #[command(subcommand)]
+    Predicate(PredicateVerb),
     /// Hand runs over: a bundle that proves itself, or JSON lines
     #[command(
         after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
@@ -626,7 +629,7 @@ pub(crate) enum PrintChoice {
 
 /// `bisect`
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly"]))]
+#[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly", "policy_flip", "all_of"]))]
 pub(crate) struct Bisect {
     /// The run
     #[arg(add = ArgValueCompleter::new(complete::runs))]
@@ -640,6 +643,18 @@ pub(crate) struct Bisect {
     /// A kind of anomaly
     #[arg(long, value_name = "KIND")]
     pub(crate) anomaly: Option<String>,
+    /// The first deny or escalate for this type after an allow for it
+    #[arg(long, value_name = "TYPE")]
+    pub(crate) policy_flip: Option<String>,
+    /// Every predicate of a pack, or of a JSON file {"predicates":[{"name":..,"holds":..}]}; the worst exit code counts
+    #[arg(long, value_name = "PACK|FILE", conflicts_with = "expect_onset")]
+    pub(crate) all_of: Option<String>,
+    /// Find the first violation even if the predicate recovers from it
+    #[arg(long)]
+    pub(crate) lift: bool,
+    /// Which state of a transition an expression looks at
+    #[arg(long, value_enum, default_value = "after", conflicts_with_all = ["anomaly", "policy_flip", "all_of"])]
+    pub(crate) window: WindowChoice,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) from: Option<Pos>,
@@ -652,6 +667,116 @@ pub(crate) struct Bisect {
     /// Fail with exit code 1 unless the onset is this tick
     #[arg(long, value_name = "N")]
     pub(crate) expect_onset: Option<u64>,
+}
+
+/// `predicate`
+#[derive(Debug, Subcommand)]
+pub(crate) enum PredicateVerb {
+    /// Put a predicate on record under a name
+    #[command(
+        after_help = "Examples:\n  dendrer predicate register acme.risk_bounded --holds \"state.risk_score <= 0.75\" --verify-monotone --sample-trace logistics-run-47\n  dendrer predicate register acme.risk_bounded --lift monotone"
+    )]
+    Register(PredicateRegister),
+    /// List the names that predicates have
+    List(PredicateList),
+    /// Show every version of a name
+    Show(PredicateShow),
+    /// Print what a predicate says of a run, from tick to tick
+    #[command(
+        after_help = "Examples:\n  dendrer predicate test kernel.policy_compliant logistics-run-47\n  dendrer predicate test \"state.risk_score <= 0.75\" logistics-run-47 --holds --at tick 22\n\nExit code with --at: 0 ok, 1 violation, 6 uncertain. Without: 0."
+    )]
+    Test(PredicateTest),
+    /// End a name: it means nothing until it is registered again
+    Retire(PredicateRetire),
+}
+
+/// `predicate register`
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("form").args(["holds", "condition", "file"]))]
+pub(crate) struct PredicateRegister {
+    /// The name, like acme.tax_compliance_v2
+    pub(crate) name: String,
+    /// An expression that must be true
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) holds: Option<String>,
+    /// An expression that names the violation
+    #[arg(long, value_name = "EXPR", visible_alias = "expr")]
+    pub(crate) condition: Option<String>,
+    /// A JSON file {"holds": ..} or {"condition": ..}, with a window and a lift if need be; without any of these
+    /// three, the newest registration of the name is taken up again
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// Which state of a transition it looks at
+    #[arg(long, value_enum)]
+    pub(crate) window: Option<WindowChoice>,
+    /// The version; the next one of the name if not given
+    #[arg(long, value_name = "V")]
+    pub(crate) version: Option<String>,
+    /// Reject it if it is seen to recover
+    #[arg(long)]
+    pub(crate) verify_monotone: bool,
+    /// A run to verify it on
+    #[arg(long, value_name = "RUN", requires = "verify_monotone")]
+    pub(crate) sample_trace: Vec<String>,
+    /// Ask for the first violation, whatever comes after it
+    #[arg(long, value_enum, value_name = "LIFT")]
+    pub(crate) lift: Option<LiftChoice>,
+}
+
+/// How a predicate that recovers is made one that does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LiftChoice {
+    /// Violated from the first violation on.
+    Monotone,
+}
+
+/// `predicate list`
+#[derive(Debug, Args)]
+pub(crate) struct PredicateList {
+    /// A bundle to read instead of a store
+    pub(crate) file: Option<String>,
+    /// Retired names and older versions, too
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// `predicate show`
+#[derive(Debug, Args)]
+pub(crate) struct PredicateShow {
+    /// The name
+    pub(crate) name: String,
+}
+
+/// `predicate test`
+#[derive(Debug, Args)]
+pub(crate) struct PredicateTest {
+    /// A registered predicate, or an expression that names the violation
+    #[arg(value_name = "NAME|EXPR")]
+    pub(crate) predicate: String,
+    /// The run
+    pub(crate) run: String,
+    /// The expression is what must be true
+    #[arg(long)]
+    pub(crate) holds: bool,
+    /// Which state of a transition an expression looks at
+    #[arg(long, value_enum, default_value = "after")]
+    pub(crate) window: WindowChoice,
+    /// Only this tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
+    pub(crate) at: Option<Pos>,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+}
+
+/// `predicate retire`
+#[derive(Debug, Args)]
+pub(crate) struct PredicateRetire {
+    /// The name
+    pub(crate) name: String,
 }
 
 /// `export`

@@ -181,10 +181,11 @@ arithmetic."
 "What the text alone decides is checked when it is read: types of literals, numbers of arguments, and that a predicate \
 is true or false."
 "E0503" "not_monotone" 1 "The predicate is not prefix-monotone."
-"Once violated it can be ok again, so binary search could return a wrong tick. It is good for monitoring and diff."
+"Once violated it was ok again on a sample run, so binary search could return a wrong tick. It is kept under its name, \
+for monitoring and diff, and bisect refuses it on the runs where it recovers. `--lift monotone` asks for the first violation."
 "E0504" "recovers" 6 "The predicate recovers on this run, so it has no onset to bisect for."
-"Halving would return some tick, and a wrong one would look like a right one. The turning ticks are listed. Ask with \
-a predicate that cannot recover, or with --scan."
+"Halving would return some tick, and a wrong one would look like a right one. The turning ticks are listed. Ask for \
+the first violation with --lift, or with a predicate that cannot recover; `dendrer predicate test` shows every stretch."
 "E0505" "unknown_name" 2 "An expression uses a name that nobody declared."
 "Expressions know `state`. A bare word is a constant of a pack, or a slip."
 "E0506" "not_supported" 2 "The language does not have this."
@@ -199,7 +200,16 @@ a predicate that cannot recover, or with --scan."
 "E0510" "onset_differs" 1 "The onset is not the one that was expected."
 "`--expect-onset` is for checks in CI."
 "E0511" "no_predicate" 3 "There is no such predicate."
-"`kernel.anomaly_free` and `kernel.policy_compliant` are always there; anything else is an expression over `state`."
+"`kernel.anomaly_free` and `kernel.policy_compliant` are always there; `dendrer predicate list` shows what is registered, \
+`dendrer pack show` what a pack declares. Anything else is an expression over `state`."
+"E0512" "not_a_predicate" 2 "A file or a value does not describe predicates."
+"A predicate has a name and exactly one of `holds` (what must be true) and `condition` (the violation), and may have \
+words, version, window (`after` or `before`) and lift (`monotone`). A file of several is {\"predicates\":[...]}, or a pack."
+"E0513" "predicate_name" 2 "This is not a name for a predicate."
+"Words of letters, digits, `_`, `-` and `/`, joined by at least one dot, at most 128 bytes, like `acme.tax_compliance_v2`. \
+`kernel.` and `state.` are taken."
+"E0514" "predicate_version" 2 "There is another predicate of this name and version."
+"A version is used once; what was registered stays as it was. Choose another, or leave --version out."
 "E0601" "unsupported" 6 "This store cannot do that."
 "A bundle is for reading. Import it into a store to go on from it."
 "E0701" "divergence" 7 "Replay does not reproduce the record."

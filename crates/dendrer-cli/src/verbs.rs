@@ -12,6 +12,7 @@ mod init;
 mod log;
 mod man;
 mod pack;
+mod predicate;
 mod reduce;
 mod replay;
 mod runs;
@@ -47,6 +48,7 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Verify(args) => verify::run(global, args, out),
         Verb::Replay(args) => replay::run(global, args, out),
         Verb::Bisect(args) => bisect::run(global, args, out),
+        Verb::Predicate(verb) => predicate::run(global, verb, out),
         Verb::Export(args) => export::run(global, args, out),
         Verb::Pack(verb) => pack::run(global, verb, out),
         Verb::Reduce(args) => reduce::run(global, args, out),

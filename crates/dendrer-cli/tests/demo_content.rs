@@ -8,7 +8,7 @@ mod demo;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dendrer::bisect::{self, Outcome, Query};
+use dendrer::bisect::{self, Outcome, Question, Range};
 use dendrer::recorder::{Fixed, begin_log};
 use dendrer::verify::{self, Options, Verdict};
 use dendrer::{Trace, bundle};
@@ -37,8 +37,8 @@ fn export(store: &Memory, runs: &[&str]) -> Vec<u8> {
 
 fn ask(store: &Memory, run: &str, predicate: Predicate) -> (Vec<u64>, Outcome) {
     let trace = Trace::open(store, &name(run)).unwrap();
-    let query = Query { predicate, from: 0, to: trace.tip(), scan: true };
-    let report = bisect::bisect(&trace, &query).unwrap();
+    let range = Range { scan: true, ..Range::new(0, trace.tip()) };
+    let report = bisect::bisect(&trace, &Question::Predicate(predicate), &range).unwrap();
     if let Outcome::Onset(tick) = report.outcome {
         assert_eq!(report.scan, Some(Some(tick)), "{run}: judging every tick agrees");
     }

@@ -45,6 +45,7 @@ mod number;
 mod parse;
 mod pattern;
 mod print;
+mod rises;
 #[cfg(test)]
 mod tests;
 

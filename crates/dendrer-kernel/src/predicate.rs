@@ -33,6 +33,8 @@ pub enum Window {
 pub enum Monotone {
     /// What it reads can only grow.
     ByConstruction,
+    /// What is asked for is the first violation, whatever comes after it (dendrer paper 3.3.3, the monotone lift).
+    Lifted,
     /// Nothing is known: look at the run.
     Unknown,
 }
@@ -57,8 +59,10 @@ pub struct Predicate {
     window: Window,
     monotone: Monotone,
     expr: Expr,
-    /// The pack that declares it.
+    /// The pack whose names its text may use.
     pack: Option<Digest>,
+    /// Whether that pack declares it, so that its name alone says what it is.
+    declared: bool,
 }
 
 /// The predicates that are always there.
@@ -85,6 +89,7 @@ impl Predicate {
             monotone: Monotone::Unknown,
             expr,
             pack: None,
+            declared: false,
         })
     }
 
@@ -106,12 +111,55 @@ impl Predicate {
             monotone: Monotone::Unknown,
             expr,
             pack: Some(pack),
+            declared: true,
         }
     }
 
-    /// The pack that declares it; `None` for a built-in one and for an expression.
+    /// An expression that uses what a pack defines. Its digest is that of the pack and its text.
+    pub(crate) fn under(pack: Digest, polarity: Polarity, expr: Expr) -> Predicate {
+        let registered = Predicate::registered("expression", "v1", polarity, Window::After, expr, pack);
+        Predicate { declared: false, ..registered }
+    }
+
+    /// The pack that declares it, or whose names its text uses; `None` for a built-in one and for a plain expression.
     pub fn pack(&self) -> Option<Digest> {
         self.pack
+    }
+
+    /// Gives it a name and a version.
+    #[must_use]
+    pub fn named(self, name: &str, version: &str) -> Predicate {
+        Predicate { name: name.to_owned(), version: version.to_owned(), ..self }
+    }
+
+    /// Lets it look at the other side of a transition.
+    #[must_use]
+    pub fn at_window(self, window: Window) -> Predicate {
+        Predicate { window, ..self }
+    }
+
+    /// Says whether it is known that it cannot recover, as [`Predicate::cannot_recover`] finds.
+    #[must_use]
+    pub fn known_monotone(self, known: bool) -> Predicate {
+        Predicate { monotone: if known { Monotone::ByConstruction } else { Monotone::Unknown }, ..self }
+    }
+
+    /// Tells whether the text alone shows that the predicate, once violated, stays so: it asks whether something
+    /// passed a bound that only the kernel moves, and only upwards.
+    pub fn cannot_recover(&self) -> bool {
+        match self.polarity {
+            Polarity::Condition => self.expr.only_rises(),
+            Polarity::Holds => self.expr.only_falls(),
+        }
+    }
+
+    /// Asks for the first violation, whatever comes after it. What it says of a single state stays the same.
+    #[must_use]
+    pub fn lifted(self) -> Predicate {
+        match self.monotone {
+            Monotone::ByConstruction => self,
+            _ => Predicate { monotone: Monotone::Lifted, ..self },
+        }
     }
 
     /// Returns one of [`BUILT_IN`].
@@ -179,14 +227,25 @@ impl Predicate {
 
     /// Returns the digest that identifies the predicate whatever it is called.
     pub fn digest(&self) -> Digest {
-        if let Some(pack) = self.pack {
-            return Digest::of_parts(&[b"dendrer/pack-predicate/v1\n", &pack.0, self.name.as_bytes()]);
+        // The state after, and no lift, is what is meant where nothing is said.
+        let lift: &[u8] = if self.monotone == Monotone::Lifted { b"lifted\n" } else { b"" };
+        if let Some(pack) = self.pack.filter(|_| self.declared) {
+            let name = self.name.as_bytes();
+            return Digest::of_parts(&[b"dendrer/pack-predicate/v1\n", lift, &pack.0, name]);
         }
+        let window: &[u8] = if self.window == Window::Before { b"before\n" } else { b"" };
         let polarity: &[u8] = match self.polarity {
             Polarity::Condition => b"condition\n",
             Polarity::Holds => b"holds\n",
         };
-        Digest::of_parts(&[b"dendrer/predicate/v1\n", polarity, self.expr.canonical().as_bytes()])
+        let text = self.expr.canonical().as_bytes();
+        match &self.pack {
+            Some(pack) => {
+                let parts = [b"dendrer/pack-expression/v1\n", lift, &pack.0, window, polarity, text];
+                Digest::of_parts(&parts)
+            }
+            None => Digest::of_parts(&[b"dendrer/predicate/v1\n", lift, window, polarity, text]),
+        }
     }
 
     /// Judges a state. `counters` are the derived counters at that state, for expressions that read them.

@@ -218,6 +218,14 @@ pub fn check_holds(store: &dyn Store, records: &[Record]) {
     for (run, records) in &runs {
         check_run(store, run, records);
     }
+    check_beside_runs(store);
+    let delta = pointer("/delta");
+    let hidden = records.iter().filter(|record| record.header().kind == Kind::Transition).any(|record| {
+        let body = record.body();
+        body.fields().iter().any(|field| field.pointer.overlaps(&delta) && body.text(field).is_none())
+    });
+    let knows = store.knows_all_writes().expect("it can be told");
+    assert!(!(hidden && knows), "a delta that cannot be read is a write that is not known");
     let listed = store.runs(0, usize::MAX >> 1).expect("runs can be listed");
     let begins = (0u64..).zip(records).filter(|(_, record)| record.header().kind == Kind::Run);
     let names: Vec<_> = begins.map(|(position, record)| (position, record.header().run.clone())).collect();
@@ -284,6 +292,21 @@ fn check_run(store: &dyn Store, run: &RunName, records: &[(u64, &Record)]) {
         let read = writes_by_reading(store, run, 2..=3, &place, 2).expect("deltas can be read");
         assert_eq!(known, read, "some writes of {run} at {place}");
     }
+}
+
+fn check_beside_runs(store: &dyn Store) {
+    let mut expected = Vec::new();
+    let each = &mut |position, record: Record| {
+        if record.header().run.is_none() {
+            expected.push((position, record.header().kind));
+        }
+        ControlFlow::Continue(())
+    };
+    store.scan(0..store.tree().size, each).expect("scan works");
+    assert_eq!(store.beside_runs(0, usize::MAX >> 1).expect("beside_runs works"), expected);
+    let later: Vec<_> = expected.iter().copied().skip(1).take(1).collect();
+    let from = expected.first().map_or(0, |(position, _)| position + 1);
+    assert_eq!(store.beside_runs(from, 1).expect("beside_runs works"), later);
 }
 
 /// Runs the whole suite.
@@ -582,6 +605,7 @@ fn withheld_values_stay_withheld(subject: &dyn Subject) {
     for _ in 0..3 {
         records.push(scribe.step("r").without(&[pointer("/intent")]));
     }
+    records.push(scribe.step("r").without(&[pointer("/delta")]));
     records.push(scribe.step("r"));
     store.commit(&records).expect("they fit");
     check_holds(&*store, &records);

@@ -219,6 +219,24 @@ pub trait Store: fmt::Debug + Send + Sync {
         writes_by_reading(self, run, ticks, place, limit)
     }
 
+    /// Tells whether [`Store::writes`] answers without reading records, and no delta is hidden from it. Where it says
+    /// no, whoever must not miss a write reads the records once instead.
+    fn knows_all_writes(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    /// Lists the records that belong to no run (keys, registrations ...) from a position on, at most `limit` of them.
+    fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        let mut found = Vec::new();
+        self.entries(from..self.tree().size, &mut |position, entry| {
+            if entry.run.is_none() && found.len() < limit {
+                found.push((position, entry.kind));
+            }
+            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(found)
+    }
+
     /// Keeps derived bytes for a run and tick, such as a snapshot of the state. May be forgotten at any time.
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError>;
 

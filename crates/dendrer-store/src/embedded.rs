@@ -699,6 +699,16 @@ impl Store for Embedded {
         self.list_writes(run, ticks, place, limit)
     }
 
+    fn knows_all_writes(&self) -> Result<bool, StoreError> {
+        self.check_owner()?;
+        self.no_write_is_hidden()
+    }
+
+    fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        self.check_owner()?;
+        self.list_beside_runs(from, limit)
+    }
+
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
         self.check_owner()?;
         match &self.index {

@@ -34,6 +34,9 @@ const SCHEMA_VERSION: i64 = 1;
 /// `dndr` in ASCII: what `file` shows of the database.
 const APPLICATION_ID: i64 = 0x646e_6472;
 
+/// Stands in `meta` once a record was taken in of which the index does not know all values.
+const WITHHELD: &str = "withheld";
+
 const SCHEMA: &str = include_str!("index/schema.sql");
 
 /// How long a statement waits for another process.
@@ -186,6 +189,13 @@ impl Index {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
+    /// Tells whether the values of any covered record were not all there when it was taken in.
+    pub(crate) fn has_withheld(&self) -> Result<bool, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached("SELECT EXISTS (SELECT 1 FROM meta WHERE key = ?1)")?;
+        Ok(statement.query_row([WITHHELD], |row| row.get(0))?)
+    }
+
     pub(crate) fn find(&self, id: &Digest, below: u64) -> Result<Option<u64>, StoreError> {
         let db = self.reader();
         let mut statement =
@@ -334,6 +344,22 @@ impl Index {
              ORDER BY position LIMIT ?4",
         )?;
         let values = params![begin as i64, clamp(from), below as i64, limit as i64];
+        let rows = statement.query_map(values, |row| Ok((position(row, 0)?, kind(row, 1)?)))?;
+        Ok(rows.collect::<Sql<_>>()?)
+    }
+
+    pub(crate) fn beside_runs(
+        &self,
+        from: u64,
+        below: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Kind)>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached(
+            "SELECT position, kind FROM record
+             WHERE run IS NULL AND tick IS NULL AND position >= ?1 AND position < ?2 ORDER BY position LIMIT ?3",
+        )?;
+        let values = params![clamp(from), below as i64, clamp(limit as u64)];
         let rows = statement.query_map(values, |row| Ok((position(row, 0)?, kind(row, 1)?)))?;
         Ok(rows.collect::<Sql<_>>()?)
     }

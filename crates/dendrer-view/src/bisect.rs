@@ -1,13 +1,14 @@
-//! A bisect report as lines and as a document.
+//! A bisect report, and the verdicts of a run, as lines and as documents.
 
-use dendrer::bisect::{Outcome, Probe, Report};
-use dendrer::kernel::predicate::{Monotone, Predicate, Verdict, Window};
+use dendrer::bisect::{Outcome, Probe, Question, Report};
+use dendrer::kernel::predicate::{Monotone, Verdict, Window};
+use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::Value;
 
 use crate::{EXACT, count, document, quote};
 
 /// The word for a verdict, and the mark beside it.
-fn words(verdict: &Verdict) -> (&'static str, &'static str) {
+pub fn words(verdict: &Verdict) -> (&'static str, &'static str) {
     match verdict {
         Verdict::Ok => ("compliant", "OK"),
         Verdict::Violation => ("violation", "FAIL"),
@@ -15,32 +16,162 @@ fn words(verdict: &Verdict) -> (&'static str, &'static str) {
     }
 }
 
-/// Writes what is asked: the predicate, how it is known to be pure and monotone, and its polarity.
-pub fn head_lines(predicate: &Predicate, report: &Report) -> Vec<String> {
-    let monotone = match (predicate.monotone(), report.candidates) {
-        (Monotone::ByConstruction, _) => "by construction".to_owned(),
-        (Monotone::Unknown, Some(candidates)) => {
-            format!(
-                "on this run ({} checked for recovery)",
-                count(candidates, "candidate tick", "candidate ticks")
-            )
-        }
-        (Monotone::Unknown, None) => "not known".to_owned(),
-    };
-    let window = match predicate.window() {
+/// The word for a verdict in documents.
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ok => "ok",
+        Verdict::Violation => "violation",
+        Verdict::Uncertain(_) => "uncertain",
+    }
+}
+
+/// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
+pub fn question_lines(question: &Question, monotone: &str) -> Vec<String> {
+    let window = match question.window() {
         Window::Before => "before",
         Window::After => "after",
     };
-    let digest = predicate.digest();
     vec![
         format!(
             "predicate  {} {}   pure: by construction   monotone: {monotone}   window: {window}",
-            quote::escape(predicate.name()),
-            predicate.version()
+            quote::escape(&question.name()),
+            quote::escape(question.version())
         ),
-        format!("           {}   digest {}", quote::escape(&predicate.words()), digest.short()),
-        format!("ends       {}      {}", end(&report.low), end(&report.high)),
+        format!("           {}   digest {}", quote::escape(&question.words()), question.digest().short()),
     ]
+}
+
+/// Writes the head of a report: what is asked, and what both ends say.
+pub fn head_lines(question: &Question, report: &Report) -> Vec<String> {
+    let monotone = match (question.monotone(), report.candidates) {
+        (Monotone::ByConstruction, _) => "by construction".to_owned(),
+        (Monotone::Lifted, _) => "lifted".to_owned(),
+        (Monotone::Unknown, Some(candidates)) => {
+            format!("on this run ({} checked for recovery)", candidate_ticks(candidates))
+        }
+        (Monotone::Unknown, None) => "not known".to_owned(),
+    };
+    let mut lines = question_lines(question, &monotone);
+    lines.push(format!("ends       {}      {}", end(&report.low), end(&report.high)));
+    if let Some(recoveries) = &report.recoveries {
+        let stretches: Vec<String> = recoveries.iter().map(|one| stretch(one.from, one.to)).collect();
+        lines.push(match list(&stretches, 12) {
+            None => "lifted     to the first violation; the predicate does not recover from it".to_owned(),
+            Some(stretches) => {
+                format!(
+                    "lifted     to the first violation; the predicate recovers: not violated at {stretches}"
+                )
+            }
+        });
+    }
+    if let (Question::PolicyFlip(about), Some(allowed)) = (question, report.allowed) {
+        lines.push(format!("allowed    {about} was last allowed at tick {allowed}"));
+    }
+    lines
+}
+
+/// Returns "41 candidate ticks".
+pub fn candidate_ticks(n: u64) -> String {
+    count(n, "candidate tick", "candidate ticks")
+}
+
+/// Writes the first so many of a list, and how many more there are.
+pub fn list(items: &[String], most: usize) -> Option<String> {
+    let more = items.len().saturating_sub(most);
+    let shown = items[..items.len() - more].join(", ");
+    match (items.is_empty(), more) {
+        (true, _) => None,
+        (false, 0) => Some(shown),
+        (false, more) => Some(format!("{shown} and {more} more")),
+    }
+}
+
+fn stretch(from: u64, to: u64) -> String {
+    if from == to { from.to_string() } else { format!("{from}..{to}") }
+}
+
+/// Writes the stretches of a timeline, one a line.
+pub fn interval_lines(line: &Timeline) -> Vec<String> {
+    let width = stretch(line.to, line.to).len() * 2 + 2;
+    let mut violated = false;
+    let mut lines = Vec::new();
+    for Interval { from, to, verdict } in line.intervals() {
+        let (_, mark) = words(&verdict);
+        let note = match &verdict {
+            Verdict::Ok if violated => "     <- recovered".to_owned(),
+            Verdict::Uncertain(why) => format!("   {}", quote::escape(why)),
+            _ => String::new(),
+        };
+        violated |= verdict == Verdict::Violation;
+        lines.push(format!("  {:<width$}  {:<9}  {mark}{note}", stretch(from, to), word(&verdict)));
+    }
+    lines
+}
+
+/// Returns the stretches as `[from, to, word]`.
+pub fn intervals_json(intervals: &[Interval]) -> Value {
+    Value::array(intervals.iter().map(|Interval { from, to, verdict }| {
+        Value::array([Value::from(*from), Value::from(*to), Value::from(word(verdict))])
+    }))
+}
+
+/// Returns the verdicts of a run as `dendrer.predicate-test/1`.
+pub fn timeline_json(run: &str, question: &Question, line: &Timeline, at: Option<u64>) -> Value {
+    let intervals = line.intervals();
+    let uncertain = intervals.iter().filter_map(|interval| match &interval.verdict {
+        Verdict::Uncertain(why) => {
+            Some(Value::record([("tick", Value::from(interval.from)), ("why", Value::from(why.as_str()))]))
+        }
+        _ => None,
+    });
+    let recovers = intervals
+        .iter()
+        .skip_while(|interval| interval.verdict != Verdict::Violation)
+        .any(|interval| interval.verdict == Verdict::Ok);
+    document(
+        "predicate-test",
+        [
+            ("run", Value::from(run)),
+            ("predicate", question_json(question)),
+            ("from", Value::from(line.from)),
+            ("to", Value::from(line.to)),
+            ("at", at.map_or(Value::Null, |tick| verdict_at(tick, line.at(tick)))),
+            ("onset", Value::from(line.onset())),
+            ("recovers", Value::from(recovers)),
+            ("intervals", intervals_json(&intervals)),
+            ("uncertain", Value::array(uncertain)),
+            ("candidates", Value::from(line.judged)),
+            ("certainty", Value::from(EXACT)),
+        ],
+    )
+}
+
+/// Returns what identifies a question.
+pub fn question_json(question: &Question) -> Value {
+    Value::record([
+        ("name", Value::from(question.name())),
+        ("version", Value::from(question.version())),
+        ("words", Value::from(question.words())),
+        ("digest", Value::from(question.digest())),
+        (
+            "monotone",
+            Value::from(match question.monotone() {
+                Monotone::ByConstruction => "by construction",
+                Monotone::Lifted => "lifted",
+                Monotone::Unknown => "checked on this run",
+            }),
+        ),
+    ])
+}
+
+fn verdict_at(tick: u64, verdict: &Verdict) -> Value {
+    let why = match verdict {
+        Verdict::Uncertain(why) => Some(("why", Value::from(why.as_str()))),
+        _ => None,
+    };
+    Value::record(
+        [("tick", Value::from(tick)), ("verdict", Value::from(word(verdict)))].into_iter().chain(why),
+    )
 }
 
 fn end((tick, verdict): &(u64, Verdict)) -> String {
@@ -77,62 +208,39 @@ pub fn probe_lines(report: &Report) -> Vec<String> {
 }
 
 /// Returns the report as `dendrer.bisect/1`. `origin` is the transition at the onset, where there is one.
-pub fn to_json(run: &str, predicate: &Predicate, report: &Report, origin: Option<Value>) -> Value {
-    let verdict = |verdict: &Verdict| match verdict {
-        Verdict::Uncertain(why) => {
-            Value::record([("verdict", Value::from("uncertain")), ("why", Value::from(why.as_str()))])
-        }
-        other => Value::record([("verdict", Value::from(other.to_string()))]),
-    };
-    let at = |tick: u64, found: &Verdict| {
-        let mut object = verdict(found).as_object().cloned().unwrap_or_default();
-        object.set("tick", Value::from(tick));
-        Value::Object(object)
-    };
-    let (outcome, onset, ticks) = match &report.outcome {
-        Outcome::Onset(tick) => ("onset", Some(*tick), Value::Null),
-        Outcome::Never => ("never", None, Value::Null),
-        Outcome::Initial => ("initial", Some(report.low.0), Value::Null),
+pub fn to_json(run: &str, question: &Question, report: &Report, origin: Option<Value>) -> Value {
+    let (outcome, ticks) = match &report.outcome {
+        Outcome::Onset(_) => ("onset", Value::Null),
+        Outcome::Never => ("never", Value::Null),
+        Outcome::Initial => ("initial", Value::Null),
         Outcome::Recovers(turns) => {
-            ("recovers", None, Value::array(turns.iter().map(|(tick, verdict)| at(*tick, verdict))))
+            ("recovers", Value::array(turns.iter().map(|(tick, verdict)| verdict_at(*tick, verdict))))
         }
         Outcome::Uncertain(tick, why) => {
-            ("uncertain", None, Value::array([at(*tick, &Verdict::Uncertain(why.clone()))]))
+            ("uncertain", Value::array([verdict_at(*tick, &Verdict::Uncertain(why.clone()))]))
         }
     };
     let probe = |probe: &Probe| {
-        let mut object = at(probe.tick, &probe.verdict).as_object().cloned().unwrap_or_default();
+        let mut object = verdict_at(probe.tick, &probe.verdict).as_object().cloned().unwrap_or_default();
         object.set("left", Value::array([Value::from(probe.left.0), Value::from(probe.left.1)]));
         Value::Object(object)
     };
     let exact = matches!(report.outcome, Outcome::Onset(_) | Outcome::Never | Outcome::Initial);
+    let ends = [&report.low, &report.high].map(|(tick, verdict)| verdict_at(*tick, verdict));
     document(
         "bisect",
         [
             ("run", Value::from(run)),
-            (
-                "predicate",
-                Value::record([
-                    ("name", Value::from(predicate.name())),
-                    ("version", Value::from(predicate.version())),
-                    ("words", Value::from(predicate.words())),
-                    ("digest", Value::from(predicate.digest())),
-                    (
-                        "monotone",
-                        Value::from(match predicate.monotone() {
-                            Monotone::ByConstruction => "by construction",
-                            Monotone::Unknown => "checked on this run",
-                        }),
-                    ),
-                ]),
-            ),
+            ("predicate", question_json(question)),
             ("outcome", Value::from(outcome)),
-            ("onset", Value::from(onset)),
+            ("onset", Value::from(report.onset())),
             ("certainty", Value::from(if exact { EXACT } else { "unavailable" })),
-            ("ends", Value::array([at(report.low.0, &report.low.1), at(report.high.0, &report.high.1)])),
+            ("ends", Value::array(ends)),
             ("items", Value::array(report.probes.iter().map(probe))),
             ("probes_max", Value::from(u64::from(report.probes_max))),
             ("candidates", Value::from(report.candidates)),
+            ("recoveries", report.recoveries.as_deref().map_or(Value::Null, intervals_json)),
+            ("allowed", Value::from(report.allowed)),
             ("scan_onset", report.scan.map_or(Value::Null, Value::from)),
             ("ticks", ticks),
             ("origin", Value::from(origin)),

@@ -8,6 +8,7 @@ pub mod difference;
 pub mod fields;
 pub mod graph;
 pub mod log;
+pub mod predicate;
 pub mod provenance;
 pub mod quote;
 pub mod receipt;

@@ -3,6 +3,7 @@
 /// Names and texts, in order.
 pub const SCHEMAS: &[(&str, &str)] = &[
     ("bisect", include_str!("../schemas/bisect.json")),
+    ("bisect-all", include_str!("../schemas/bisect-all.json")),
     ("commit", include_str!("../schemas/commit.json")),
     ("demo", include_str!("../schemas/demo.json")),
     ("error", include_str!("../schemas/error.json")),
@@ -19,6 +20,9 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("pack", include_str!("../schemas/pack.json")),
     ("pack-check", include_str!("../schemas/pack-check.json")),
     ("pack-test", include_str!("../schemas/pack-test.json")),
+    ("predicate", include_str!("../schemas/predicate.json")),
+    ("predicate-test", include_str!("../schemas/predicate-test.json")),
+    ("predicates", include_str!("../schemas/predicates.json")),
     ("profile", include_str!("../schemas/profile.json")),
     ("progress", include_str!("../schemas/progress.json")),
     ("record", include_str!("../schemas/record.json")),

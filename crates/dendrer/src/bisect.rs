@@ -2,30 +2,109 @@
 //!
 //! Ends first, then the interval form: `low` is the last tick known to be ok, `high` one known to be violated, and
 //! each probe halves what lies between (dendrer paper 4.7; at most ceil(log2 n) probes). Halving is sound only for
-//! a predicate that cannot recover. A newcomer would break that first: two ends that are ok prove nothing for a
-//! predicate that may recover, so such a predicate is judged at every tick that wrote what it reads.
+//! a predicate that does not recover. A newcomer would break that first: two ends that are ok prove nothing for a
+//! predicate that may recover, so every tick that wrote what the predicate reads is judged before the first probe
+//! ([`timeline`]). The onset and the tick before it are then judged once more, from the records.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
-use dendrer_object::delta::Delta;
-use dendrer_object::{Pointer, Value};
+use dendrer_kernel::replay::ReplayError;
+use dendrer_object::record::Record;
+use dendrer_object::{Digest, Pointer, TypeName};
 
 use crate::error::Error;
-use crate::trace::{Moment, Trace};
+use crate::timeline::{self, Interval, Timeline};
+use crate::trace::Trace;
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub struct Query {
-    /// The predicate.
-    pub predicate: Predicate,
-    /// The first tick of the range, usually 0.
+pub enum Question {
+    /// Where a predicate is violated first.
+    Predicate(Predicate),
+    /// Where a type of transition is first denied or escalated after it was allowed (dendrer paper 4.3).
+    PolicyFlip(TypeName),
+}
+
+impl Question {
+    /// The name.
+    pub fn name(&self) -> String {
+        match self {
+            Question::Predicate(predicate) => predicate.name().to_owned(),
+            Question::PolicyFlip(about) => format!("policy-flip {about}"),
+        }
+    }
+
+    /// The version.
+    pub fn version(&self) -> &str {
+        match self {
+            Question::Predicate(predicate) => predicate.version(),
+            Question::PolicyFlip(_) => "v1",
+        }
+    }
+
+    /// Says what the violation is.
+    pub fn words(&self) -> String {
+        match self {
+            Question::Predicate(predicate) => predicate.words(),
+            Question::PolicyFlip(about) => {
+                format!("violated from the first deny or escalate for {about} after an allow for it")
+            }
+        }
+    }
+
+    /// The digest that identifies what is asked.
+    pub fn digest(&self) -> Digest {
+        match self {
+            Question::Predicate(predicate) => predicate.digest(),
+            Question::PolicyFlip(about) => {
+                Digest::of_parts(&[b"dendrer/policy-flip/v1\n", about.as_str().as_bytes()])
+            }
+        }
+    }
+
+    /// How it is known that there is no way back.
+    pub fn monotone(&self) -> Monotone {
+        match self {
+            Question::Predicate(predicate) => predicate.monotone(),
+            Question::PolicyFlip(_) => Monotone::ByConstruction,
+        }
+    }
+
+    /// Which side of a transition is looked at.
+    pub fn window(&self) -> Window {
+        match self {
+            Question::Predicate(predicate) => predicate.window(),
+            Question::PolicyFlip(_) => Window::After,
+        }
+    }
+
+    /// The predicate, if it is one.
+    pub fn predicate(&self) -> Option<&Predicate> {
+        match self {
+            Question::Predicate(predicate) => Some(predicate),
+            Question::PolicyFlip(_) => None,
+        }
+    }
+}
+
+/// Where it is asked, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The first tick, usually 0.
     pub from: u64,
-    /// The last tick of the range, usually the tip.
+    /// The last tick, usually the tip.
     pub to: u64,
     /// Whether to judge every tick besides, and compare.
     pub scan: bool,
+}
+
+impl Range {
+    /// Between two ticks, without a scan.
+    pub fn new(from: u64, to: u64) -> Range {
+        Range { from, to, scan: false }
+    }
 }
 
 /// One judged tick.
@@ -42,7 +121,7 @@ pub struct Probe {
 /// What came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Ok at the tick before, violated at this one and from here on.
+    /// Ok at the tick before, violated at this one, and without a lift from here on.
     Onset(u64),
     /// Never violated in the range.
     Never,
@@ -59,7 +138,7 @@ pub enum Outcome {
 pub struct Report {
     /// The first tick of the range and its verdict.
     pub low: (u64, Verdict),
-    /// The last tick of the range and its verdict.
+    /// The last tick of the range and its verdict; with a lift, the lifted one.
     pub high: (u64, Verdict),
     /// The probes in order.
     pub probes: Vec<Probe>,
@@ -69,56 +148,153 @@ pub struct Report {
     pub candidates: Option<u64>,
     /// What came out.
     pub outcome: Outcome,
+    /// With a lift: the stretches behind the first violation at which the predicate itself is not in violation.
+    pub recoveries: Option<Vec<Interval>>,
+    /// For a policy flip: the last allow before it, or in the range if there is none.
+    pub allowed: Option<u64>,
     /// With a scan: the first violated tick that judging every tick finds.
     pub scan: Option<Option<u64>>,
 }
 
-/// Runs the query.
-pub fn bisect(trace: &Trace<'_>, query: &Query) -> Result<Report, Error> {
-    let judge = Judge { trace: &fresh(trace, &query.predicate)?, predicate: &query.predicate };
-    let (from, to) = (query.from, query.to);
-    let low = (from, judge.at(from)?);
-    let high = (to, judge.at(to)?);
+impl Report {
+    /// The first violated tick, where there is an answer.
+    pub fn onset(&self) -> Option<u64> {
+        match self.outcome {
+            Outcome::Onset(tick) => Some(tick),
+            Outcome::Initial => Some(self.low.0),
+            _ => None,
+        }
+    }
+}
+
+/// Finds the onset for one question.
+pub fn bisect(trace: &Trace<'_>, question: &Question, range: &Range) -> Result<Report, Error> {
+    let questions = std::slice::from_ref(question);
+    Ok(bisect_each(trace, questions, range)?.pop().expect("one for one"))
+}
+
+/// Finds the onsets for several questions over one range; what must be read is read once for all of them.
+pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>, Error> {
+    let predicates: Vec<&Predicate> = questions.iter().filter_map(Question::predicate).collect();
+    let mut lines = timeline::judge_each(trace, &predicates, range.from, range.to)?.into_iter();
+    let mut scans = match range.scan {
+        true => timeline::scan(trace, &predicates, range.from, range.to)?,
+        false => Vec::new(),
+    }
+    .into_iter();
+    let mut reports = Vec::with_capacity(questions.len());
+    for question in questions {
+        let report = match question {
+            Question::Predicate(_) => {
+                let line = lines.next().expect("one for each predicate");
+                let mut report = report(&line, question.monotone() == Monotone::Lifted);
+                report.candidates = (question.monotone() == Monotone::Unknown).then_some(line.judged);
+                report.scan = scans.next().map(|line| line.onset());
+                report
+            }
+            Question::PolicyFlip(about) => policy_flip(trace, about, range)?,
+        };
+        reports.push(report);
+    }
+    confirm(trace, questions, &reports)?;
+    Ok(reports)
+}
+
+/// Answers from the verdicts of a range: looks whether the predicate recovers, then halves.
+fn report(line: &Timeline, lift: bool) -> Report {
+    let searched = if lift { line.lifted() } else { line.clone() };
+    let (from, to) = (line.from, line.to);
     let mut report = Report {
-        low,
-        high,
+        low: (from, searched.at(from).clone()),
+        high: (to, searched.at(to).clone()),
         probes: Vec::new(),
-        probes_max: probes_max(to.saturating_sub(from)),
+        probes_max: probes_max(to - from),
         candidates: None,
         outcome: Outcome::Never,
+        recoveries: None,
+        allowed: None,
         scan: None,
     };
-    if query.scan {
-        let verdicts = judge.turns(from, to, Candidates::Every)?.turns;
-        report.scan =
-            Some(verdicts.iter().find(|(_, verdict)| *verdict == Verdict::Violation).map(|(tick, _)| *tick));
-    }
-    if let Some((tick, why)) = uncertain(&[&report.low, &report.high]) {
+    let uncertain = searched.turns.iter().find_map(|(tick, verdict)| match verdict {
+        Verdict::Uncertain(why) => Some((*tick, why.clone())),
+        _ => None,
+    });
+    if let Some((tick, why)) = uncertain {
         report.outcome = Outcome::Uncertain(tick, why);
-        return Ok(report);
+        return report;
     }
-    if query.predicate.monotone() == Monotone::Unknown {
-        let turns = judge.turns(from, to, Candidates::Written)?;
-        report.candidates = Some(turns.judged);
-        if let Some((tick, why)) = uncertain(&turns.turns.iter().collect::<Vec<_>>()) {
-            report.outcome = Outcome::Uncertain(tick, why);
-            return Ok(report);
-        }
-        let first_violation = turns.turns.iter().position(|(_, verdict)| *verdict == Verdict::Violation);
-        if first_violation.is_some_and(|at| at + 1 < turns.turns.len()) {
-            report.outcome = Outcome::Recovers(turns.turns[first_violation.unwrap_or(0)..].to_vec());
-            return Ok(report);
-        }
+    let first = searched.turns.iter().position(|(_, verdict)| *verdict == Verdict::Violation);
+    if let Some(first) = first.filter(|first| first + 1 < searched.turns.len()) {
+        report.outcome = Outcome::Recovers(searched.turns[first..].to_vec());
+        return report;
     }
     report.outcome = match (&report.low.1, &report.high.1) {
         (Verdict::Violation, _) => Outcome::Initial,
-        (_, Verdict::Violation) => search(from, to, &mut |tick| judge.at(tick), &mut report.probes)?,
+        (_, Verdict::Violation) => {
+            let judge = &mut |tick| Ok::<_, std::convert::Infallible>(searched.at(tick).clone());
+            search(from, to, judge, &mut report.probes).unwrap_or_else(|never| match never {})
+        }
         _ => Outcome::Never,
     };
-    if let Outcome::Onset(tick) = report.outcome {
-        confirm(&judge, tick)?;
+    if let (true, Some(onset)) = (lift, report.onset()) {
+        let behind = line.intervals().into_iter().filter(|interval| interval.from > onset);
+        report.recoveries = Some(behind.filter(|interval| interval.verdict != Verdict::Violation).collect());
     }
+    report
+}
+
+/// Finds the first deny or escalate for a type after an allow for it, by reading every decision.
+fn policy_flip(trace: &Trace<'_>, about: &TypeName, range: &Range) -> Result<Report, Error> {
+    let (mut allowed, mut flip, mut erased) = (None, None, None);
+    trace.for_each(1, range.to, &mut |tick, record| {
+        match decision(&record, about) {
+            Decision::Word(word) if word == "allow" => allowed = Some(tick),
+            Decision::Word(_) if allowed.is_some() => flip = Some(tick),
+            Decision::Word(_) | Decision::None => {}
+            Decision::Erased => erased = Some(tick),
+        }
+        if flip.or(erased).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    if let Some(tick) = erased {
+        let pointer = Some(Pointer::of(["policy"]));
+        return Err(ReplayError::Erased { tick, pointer }.into());
+    }
+    let line = Timeline::latched(range.from, range.to, flip.map(|flip| flip.max(range.from)), 0);
+    let mut report = report(&line, false);
+    report.allowed = allowed;
+    report.scan = range.scan.then(|| line.onset());
     Ok(report)
+}
+
+enum Decision {
+    None,
+    /// `allow`, `deny` or `escalate`.
+    Word(String),
+    /// It cannot be read any more.
+    Erased,
+}
+
+/// Returns what a transition decides about a type: a `policy.decision` that names it, or a transition of that type
+/// with the decision about itself.
+fn decision(record: &Record, about: &TypeName) -> Decision {
+    let Some(own) = &record.header().type_name else { return Decision::None };
+    let decides = own.as_str() == "policy.decision";
+    if !decides && own != about {
+        return Decision::None;
+    }
+    let body = record.body();
+    let policy = Pointer::of(["policy"]);
+    if body.fields().iter().any(|field| field.pointer.overlaps(&policy) && body.text(field).is_none()) {
+        return Decision::Erased;
+    }
+    let content = record.content();
+    let said = |name: &str| content.get("policy")?.get(name)?.as_str();
+    match said("decision") {
+        Some(word) if !decides || said("transition_type") == Some(about.as_str()) => {
+            Decision::Word(word.to_owned())
+        }
+        _ => Decision::None,
+    }
 }
 
 /// Halves the range between a tick that is ok and one that is violated.
@@ -151,88 +327,28 @@ pub fn probes_max(n: u64) -> u32 {
     if n <= 1 { 0 } else { 64 - (n - 1).leading_zeros() }
 }
 
-fn uncertain(verdicts: &[&(u64, Verdict)]) -> Option<(u64, String)> {
-    verdicts.iter().find_map(|(tick, verdict)| match verdict {
-        Verdict::Uncertain(why) => Some((*tick, why.clone())),
-        _ => None,
-    })
-}
-
-/// Judges the onset and the tick before it once more, on a trace that remembers nothing.
-fn confirm(judge: &Judge<'_, '_>, onset: u64) -> Result<(), Error> {
-    let again = Judge { trace: &fresh(judge.trace, judge.predicate)?, predicate: judge.predicate };
-    let both = (again.at(onset - 1)?, again.at(onset)?);
-    assert!(
-        both == (Verdict::Ok, Verdict::Violation),
-        "a predicate gave two verdicts for one state: a predicate must be a function of the state"
-    );
-    Ok(())
-}
-
-/// Opens the run again, remembering nothing, and without what no record binds.
-fn fresh<'s>(trace: &Trace<'s>, predicate: &Predicate) -> Result<Trace<'s>, Error> {
+/// Judges each onset and the tick before it once more: from the records, without the index and without anything that
+/// was remembered. Decisions were read from the records in the first place.
+fn confirm(trace: &Trace<'_>, questions: &[Question], reports: &[Report]) -> Result<(), Error> {
+    let mut onsets: BTreeMap<u64, Vec<&Predicate>> = BTreeMap::new();
+    for (question, report) in questions.iter().zip(reports) {
+        if let (Some(predicate), Outcome::Onset(tick)) = (question.predicate(), &report.outcome) {
+            onsets.entry(*tick).or_default().push(predicate);
+        }
+    }
+    let counted = onsets.values().flatten().any(|predicate| predicate.expr().reads_counters());
     let fresh = Trace::open(trace.store(), trace.name())?;
-    Ok(if predicate.expr().reads_counters() { fresh.without_snapshots() } else { fresh })
-}
-
-struct Judge<'a, 's> {
-    trace: &'a Trace<'s>,
-    predicate: &'a Predicate,
-}
-
-enum Candidates {
-    /// Every tick.
-    Every,
-    /// The ticks that wrote where the predicate reads.
-    Written,
-}
-
-struct Turns {
-    /// The verdict at the first tick, and each tick at which it became another.
-    turns: Vec<(u64, Verdict)>,
-    judged: u64,
-}
-
-impl Judge<'_, '_> {
-    fn at(&self, tick: u64) -> Result<Verdict, Error> {
-        let looked_at = match self.predicate.window() {
-            Window::After => tick,
-            Window::Before => tick.saturating_sub(1),
-        };
-        Ok(self.verdict(&self.trace.at(looked_at)?))
-    }
-
-    fn verdict(&self, moment: &Moment) -> Verdict {
-        let counters = self.predicate.expr().reads_counters().then(|| moment.counters.to_value());
-        self.predicate.verdict(&moment.state, counters.as_ref())
-    }
-
-    fn turns(&self, from: u64, to: u64, candidates: Candidates) -> Result<Turns, Error> {
-        let shift = u64::from(self.predicate.window() == Window::Before);
-        let (first, last) = (from.saturating_sub(shift), to.saturating_sub(shift));
-        let mut found: BTreeMap<u64, Verdict> = BTreeMap::new();
-        let mut judged = 0;
-        let all = matches!(candidates, Candidates::Every) || self.predicate.expr().reads_counters();
-        self.trace.moments(first, last, &mut |moment, record| {
-            let delta = record.and_then(|record| record.body().value("/delta"));
-            let is_first = moment.tick == first;
-            if is_first || all || delta.is_some_and(|delta| touches(&delta, self.predicate.expr().read_set()))
-            {
-                judged += u64::from(!is_first);
-                let verdict = self.verdict(moment);
-                if found.last_key_value().is_none_or(|(_, last)| *last != verdict) {
-                    found.insert(moment.tick + shift, verdict);
-                }
+    let fresh = if counted { fresh.without_snapshots() } else { fresh };
+    // In order of tick, so that the fold goes on from where it stands.
+    for (tick, predicates) in onsets {
+        for predicate in predicates {
+            let both = (timeline::at(&fresh, predicate, tick - 1)?, timeline::at(&fresh, predicate, tick)?);
+            if both != (Verdict::Ok, Verdict::Violation) {
+                return Err(Error::Unconfirmed { run: trace.name().clone(), tick });
             }
-            ControlFlow::Continue(())
-        })?;
-        Ok(Turns { turns: found.into_iter().collect(), judged })
+        }
     }
-}
-
-fn touches(delta: &Value, read_set: &[Pointer]) -> bool {
-    let Ok(delta) = Delta::from_value(delta) else { return true };
-    delta.paths().any(|path| read_set.iter().any(|read| read.overlaps(path)))
+    Ok(())
 }
 
 #[cfg(test)]

@@ -83,6 +83,14 @@ pub enum Error {
         /// The record it branched off at.
         parent: Digest,
     },
+    /// The records do not confirm what the index of writes led to.
+    #[error("the records of {run} do not confirm the onset at tick {tick}, which the index of writes led to")]
+    Unconfirmed {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+    },
     /// A record of a bundle did not open; what rests on it cannot be shown.
     #[error("tick {tick} of {run} is damaged: {why}")]
     DamagedRecord {
@@ -113,6 +121,7 @@ impl Error {
             Error::NoTick { .. } => "E0102",
             Error::MissingPrefix { .. } => "E0310",
             Error::DamagedRecord { .. } => "E0301",
+            Error::Unconfirmed { .. } => "E0309",
         }
     }
 }

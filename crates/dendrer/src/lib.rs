@@ -9,6 +9,8 @@ pub mod error;
 pub mod pack;
 pub mod profile;
 pub mod recorder;
+pub mod registry;
+pub mod timeline;
 pub mod tools;
 pub mod trace;
 pub mod verify;

@@ -14,7 +14,7 @@ use dendrer_kernel::step::{AgentHead, Head};
 use dendrer_object::json;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::text::nearest;
-use dendrer_object::{Digest, RunName, Timestamp, Value};
+use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value};
 use dendrer_store::{RunSummary, Store, StoreError};
 
 use crate::error::Error;
@@ -88,6 +88,11 @@ impl<'s> Trace<'s> {
         Trace { use_snapshots: false, states: RefCell::default(), ..self }
     }
 
+    /// Whether states are read on from snapshots.
+    pub fn uses_snapshots(&self) -> bool {
+        self.use_snapshots
+    }
+
     /// The run's name.
     pub fn name(&self) -> &RunName {
         &self.summary.name
@@ -128,6 +133,20 @@ impl<'s> Trace<'s> {
             Some(position) => read(self.store, position),
             None => Err(self.damaged(tick)),
         }
+    }
+
+    /// Lists the writes of a range of ticks that can change what is read at a place: tick and path, in order.
+    pub fn writes(&self, from: u64, to: u64, place: &Pointer) -> Result<Vec<(u64, Pointer)>, Error> {
+        let mut found = Vec::new();
+        let mut next = from.max(1);
+        for (owner, end) in &self.lineage {
+            let last = to.min(*end);
+            if next <= last {
+                found.extend(self.store.writes(owner, next..=last, place, usize::MAX >> 1)?);
+                next = last + 1;
+            }
+        }
+        Ok(found)
     }
 
     fn owner(&self, tick: u64) -> Result<&RunName, Error> {

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::convert::Infallible;
 
 use dendrer::Trace;
-use dendrer::bisect::{self, Outcome, Probe, Query, search};
+use dendrer::bisect::{self, Outcome, Probe, Question, Range, search};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::verify::{self, Options, Verdict as Checked};
 use dendrer_kernel::predicate::{Predicate, Verdict};
@@ -51,8 +51,8 @@ fn record(field: &str, values: &[f64]) -> Memory {
 
 fn ask(store: &Memory, predicate: &Predicate) -> (Vec<u64>, Outcome) {
     let trace = Trace::open(store, &run()).unwrap();
-    let query = Query { predicate: predicate.clone(), from: 0, to: trace.tip(), scan: false };
-    let report = bisect::bisect(&trace, &query).unwrap();
+    let question = Question::Predicate(predicate.clone());
+    let report = bisect::bisect(&trace, &question, &Range::new(0, trace.tip())).unwrap();
     assert!(report.probes.len() as u32 <= report.probes_max);
     (ticks(&report.probes), report.outcome)
 }
@@ -91,6 +91,8 @@ fn a_predicate_that_oscillates_is_refused_where_the_search_alone_is_wrong() {
     assert_eq!(naive(8, &mut judge), (vec![4, 2, 1], Outcome::Onset(2)));
     assert_eq!(judge(3), Verdict::Ok);
     let (probes, outcome) = ask(&store, &poor);
+    // D-35: what is asked with a lift is the first violation.
+    assert_eq!(ask(&store, &poor.clone().lifted()).1, Outcome::Onset(2));
     let Outcome::Recovers(turns) = outcome else { panic!("{outcome:?}") };
     assert_eq!((probes, turns.len(), turns[0].0, turns[1].0), (vec![], 7, 2, 3));
 }

@@ -1,6 +1,6 @@
 //! Snapshots: derived, taken when deltas outweigh them, used only where they agree with the record (D-68, D-151).
 
-use dendrer::bisect::{Outcome, Query, bisect};
+use dendrer::bisect::{Outcome, Question, Range, bisect};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::{Error, Trace};
 use dendrer_kernel::predicate::Predicate;
@@ -84,7 +84,7 @@ fn a_snapshot_that_lies_about_counters_changes_no_answer() -> Result<(), Error> 
     store.put_snapshot(&run, 2500, &lying.to_snapshot())?;
     assert_ne!(Trace::open(&store, &run)?.at(2500)?.counters, honest.counters);
     let predicate = Predicate::condition("many", "state.counters.transitions >= 2600").expect("it checks");
-    let query = Query { predicate, from: 0, to: TICKS, scan: false };
-    assert_eq!(bisect(&Trace::open(&store, &run)?, &query)?.outcome, Outcome::Onset(2600));
+    let (question, range) = (Question::Predicate(predicate), Range::new(0, TICKS));
+    assert_eq!(bisect(&Trace::open(&store, &run)?, &question, &range)?.outcome, Outcome::Onset(2600));
     Ok(())
 }

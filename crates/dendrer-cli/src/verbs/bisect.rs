@@ -1,20 +1,28 @@
 //! `dendrer bisect`
 
 use dendrer::Trace;
-use dendrer::bisect::{Outcome, Query, Report, bisect};
-use dendrer::kernel::Predicate;
-use dendrer::kernel::predicate::{BUILT_IN, Monotone, Verdict};
-use dendrer_object::Value;
-use dendrer_view::bisect::{head_lines, probe_lines, to_json};
+use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
+use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
+use dendrer::registry::{Known, Registered};
+use dendrer_object::{TypeName, Value};
+use dendrer_view::bisect::{head_lines, list, probe_lines, to_json};
 use dendrer_view::show::{Changed, changes};
-use dendrer_view::{quote, thousands};
+use dendrer_view::table::{Align, Table};
+use dendrer_view::{document, quote, thousands};
 
+use super::predicate::{expression, has_hint, of_file, registration_line, resolve, window};
 use crate::address::Rev;
 use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result};
 use crate::open;
-use crate::out::{Out, Style};
+use crate::out::{Format, Out, Style};
 use crate::progress::{Counted, Progress};
+
+/// One question, and what is known of it from elsewhere.
+struct Asked {
+    question: Question,
+    registered: Option<Registered>,
+}
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
@@ -24,29 +32,40 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let progress = Progress::start(global, "bisect", "records", None);
     let counted = Counted::new(source.store(), progress.counter());
     let trace = Trace::open(&counted, &run)?;
-    let predicate = predicate(args, &trace)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     if from > to {
         return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
     }
-    let query = Query { predicate: predicate.clone(), from, to, scan: args.scan };
-    let report = bisect(&trace, &query)?;
+    let range = Range { scan: args.scan, ..Range::new(from, to) };
+    if let Some(path) = &args.all_of {
+        return all_of(path, args, &trace, &range, progress, out);
+    }
+    let asked = question(args, &trace)?;
+    let report = ask(&trace, std::slice::from_ref(&asked.question), &range)?.remove(0);
     drop(progress);
-    let refusal = refusal(args, &trace, &predicate, &report);
+    one(args, &trace, &asked, &report, out)
+}
+
+fn ask(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>> {
+    Ok(bisect_each(trace, questions, range)?)
+}
+
+fn one(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &mut Out) -> Result {
+    let question = &asked.question;
+    let refusal = refusal(args, trace, question, report);
     if out.is_text() {
-        text(args, &trace, &predicate, &report, out)?;
+        text(args, trace, asked, report, out)?;
         if let Some(failure) = refusal {
             return Err(failure);
         }
     } else {
-        let origin = onset(&report).map(|tick| origin_json(&trace, tick)).transpose()?;
-        out.document(&to_json(trace.name().as_str(), &predicate, &report, origin))?;
+        out.document(&report_json(trace, question, report)?)?;
         if let Some(failure) = refusal {
             return Ok(failure.exit());
         }
     }
-    let found = onset(&report);
+    let found = report.onset();
     if let Some(expected) = args.expect_onset {
         if found != Some(expected) {
             let found = found.map_or_else(|| "no onset".to_owned(), |tick| format!("tick {tick}"));
@@ -56,91 +75,184 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         }
         return Ok(0);
     }
-    Ok(if found.is_some() { 0 } else { 1 })
+    Ok(exit(report))
 }
 
-fn onset(report: &Report) -> Option<u64> {
+/// The exit code of an answer: found, not there, or none that can be relied on.
+fn exit(report: &Report) -> u8 {
     match report.outcome {
-        Outcome::Onset(tick) => Some(tick),
-        Outcome::Initial => Some(report.low.0),
-        _ => None,
+        Outcome::Onset(_) | Outcome::Initial => 0,
+        Outcome::Never => 1,
+        Outcome::Recovers(_) | Outcome::Uncertain(..) => 6,
     }
 }
 
-/// Finds or makes the predicate that was asked for.
-fn predicate(args: &Bisect, trace: &Trace<'_>) -> Result<Predicate> {
-    if let Some(kind) = &args.anomaly {
-        return Ok(Predicate::anomaly(kind));
+fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<Value> {
+    let origin = report.onset().map(|tick| origin_json(trace, tick)).transpose()?;
+    Ok(to_json(trace.name().as_str(), question, report, origin))
+}
+
+/// Asks every predicate of a file. The worst exit code counts.
+fn all_of(
+    path: &str,
+    args: &Bisect,
+    trace: &Trace<'_>,
+    range: &Range,
+    progress: Progress,
+    out: &mut Out,
+) -> Result {
+    let lift = |predicate: Predicate| if args.lift { predicate.lifted() } else { predicate };
+    let questions: Vec<Question> =
+        of_file(path)?.into_iter().map(|predicate| Question::Predicate(lift(predicate))).collect();
+    if questions.is_empty() {
+        return Err(Failure::new("E0512", format!("{path} has no predicates")));
     }
-    if let Some(text) = &args.holds {
-        return Ok(Predicate::holds("expression", text)?);
-    }
-    let text = args.predicate.as_deref().unwrap_or_default();
-    if let Some(built_in) = Predicate::built_in(text) {
-        return Ok(built_in);
-    }
-    let pack = dendrer::pack::of_run(trace)?;
-    if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
-        return Ok(declared.clone());
-    }
-    let known: Vec<&str> =
-        pack.iter().flat_map(|pack| &pack.predicates).map(|declared| declared.predicate.name()).collect();
-    let known: Vec<&str> = BUILT_IN.iter().copied().chain(known).collect();
-    // A dotted name that is not an expression over the state was meant as a name.
-    let name_like = text.split('.').all(|word| {
-        !word.is_empty()
-            && word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-' || c == b'/')
-    });
-    if name_like && text.contains('.') && !text.starts_with("state.") {
-        let failure = Failure::new("E0511", format!("there is no predicate {text}"));
-        return Err(match dendrer_object::text::nearest(text, known.iter().copied()) {
-            Some(near) => failure.note(format!("did you mean {near}?")),
-            None => {
-                failure.note(format!("there are {}, or write an expression over state", known.join(" and ")))
+    let reports = ask(trace, &questions, range)?;
+    drop(progress);
+    let worst = reports.iter().map(exit).max().unwrap_or(0);
+    let run = ("run", Value::from(trace.name().as_str()));
+    match out.format() {
+        Format::Json => {
+            let items =
+                questions.iter().zip(&reports).map(|(question, report)| report_json(trace, question, report));
+            let items = Value::array(items.collect::<Result<Vec<_>>>()?);
+            out.document(&document(
+                "bisect-all",
+                [run, ("exit", Value::from(u64::from(worst))), ("items", items)],
+            ))?;
+        }
+        Format::Jsonl => {
+            for (question, report) in questions.iter().zip(&reports) {
+                out.item(&report_json(trace, question, report)?)?;
             }
-        });
+            out.summary("bisect-all", [run, ("exit", Value::from(u64::from(worst)))])?;
+        }
+        Format::Text => table(trace, &questions, &reports, out)?,
     }
-    Ok(Predicate::condition("expression", text)?)
+    Ok(worst)
+}
+
+fn table(trace: &Trace<'_>, questions: &[Question], reports: &[Report], out: &mut Out) -> Result<()> {
+    let left = Align::Left;
+    let mut table = Table::new([
+        ("predicate", left),
+        ("digest", left),
+        ("onset", Align::Right),
+        ("probes", Align::Right),
+        ("answer", left),
+    ]);
+    for (question, report) in questions.iter().zip(reports) {
+        let answer = match &report.outcome {
+            Outcome::Onset(tick) => {
+                let row = dendrer_view::log::row(&trace.record(*tick)?);
+                format!("{} by {}", row.type_name, row.agent)
+            }
+            Outcome::Initial => "the initial state of the range is in violation".to_owned(),
+            Outcome::Never => "never violated".to_owned(),
+            Outcome::Recovers(turns) => {
+                let ticks: Vec<String> = turns.iter().map(|(tick, _)| tick.to_string()).collect();
+                format!("REFUSED: it recovers (turns at {})", list(&ticks, 8).unwrap_or_default())
+            }
+            Outcome::Uncertain(tick, why) => format!("REFUSED: uncertain at tick {tick}: {why}"),
+        };
+        let lifted = report.recoveries.as_ref().is_some_and(|recoveries| !recoveries.is_empty());
+        table.row(vec![
+            quote::escape(&question.name()),
+            question.digest().short(),
+            report.onset().map_or_else(|| "-".to_owned(), |tick| tick.to_string()),
+            report.probes.len().to_string(),
+            format!("{}{}", quote::escape(&answer), if lifted { "   (lifted: it recovers)" } else { "" }),
+        ]);
+    }
+    for line in table.lines(out.width()).0 {
+        out.line(line)?;
+    }
+    let with = |code| reports.iter().filter(|report| exit(report) == code).count();
+    out.line(format!(
+        "{} of {} violated, {} never, {} refused",
+        with(0),
+        thousands(reports.len() as u64),
+        with(1),
+        with(6)
+    ))
+}
+
+/// Finds or makes what was asked for.
+fn question(args: &Bisect, trace: &Trace<'_>) -> Result<Asked> {
+    if let Some(about) = &args.policy_flip {
+        let about: TypeName = about.parse().map_err(|_| {
+            Failure::new("E0210", format!("\"{about}\" is not a transition type"))
+                .note("types are lower-case words joined by dots, like action.request")
+        })?;
+        return Ok(Asked { question: Question::PolicyFlip(about), registered: None });
+    }
+    let (predicate, registered) = match (&args.anomaly, &args.holds, &args.predicate) {
+        (Some(kind), ..) => (Predicate::anomaly(kind), None),
+        (_, Some(text), _) => {
+            (expression(trace, Polarity::Holds, text)?.at_window(window(args.window)), None)
+        }
+        (.., text) => {
+            let meant = resolve(trace, text.as_deref().unwrap_or_default())?;
+            let is_expression = meant.registered.is_none() && meant.predicate.name() == "expression";
+            match is_expression {
+                true => (meant.predicate.at_window(window(args.window)), None),
+                false => (meant.predicate, meant.registered),
+            }
+        }
+    };
+    let predicate = if args.lift { predicate.lifted() } else { predicate };
+    Ok(Asked { question: Question::Predicate(predicate), registered })
 }
 
 /// What ends without an answer, and why.
-fn refusal(args: &Bisect, trace: &Trace<'_>, predicate: &Predicate, report: &Report) -> Option<Failure> {
+fn refusal(args: &Bisect, trace: &Trace<'_>, question: &Question, report: &Report) -> Option<Failure> {
     match &report.outcome {
         Outcome::Recovers(turns) => {
             let turns: Vec<String> =
-                turns.iter().take(8).map(|(tick, verdict)| format!("tick {tick} {verdict}")).collect();
-            let failure = Failure::new("E0504", "refusing to bisect with a predicate that can recover")
-                .at("turns", turns.join(", "))
+                turns.iter().map(|(tick, verdict)| format!("tick {tick} {verdict}")).collect();
+            let mut failure = Failure::new("E0504", "refusing to bisect with a predicate that can recover")
+                .at("turns", list(&turns, 8).unwrap_or_default())
                 .note("a wrong tick would look exactly like a right one");
-            Some(failure.help(&["dendrer", "bisect", &args.run, "--predicate", "kernel.anomaly_free"]))
+            let (flag, text) = match (&args.holds, &args.predicate) {
+                (Some(text), _) => ("--holds", text.as_str()),
+                (_, Some(text)) => ("--predicate", text.as_str()),
+                _ => return Some(failure),
+            };
+            failure = failure.help(&["dendrer", "bisect", &args.run, flag, text, "--lift"]);
+            let mut test = vec!["dendrer", "predicate", "test", text, &args.run];
+            if args.holds.is_some() {
+                test.push("--holds");
+            }
+            Some(failure.help(&test))
         }
         Outcome::Uncertain(tick, why) => {
-            let mut failure = Failure::new(
+            let failure = Failure::new(
                 "E0509",
                 format!("the predicate cannot be judged at tick {tick} of {}", trace.name()),
             )
             .at("why", why.clone())
             .note("uncertain is never taken for ok");
-            if let Some(path) = predicate.expr().read_set().first() {
-                failure = failure.note(format!(
-                    "say what a missing field means, like: has(state.{}) && ...",
-                    path.dotted()
-                ));
-            }
-            Some(failure)
+            Some(match question.predicate() {
+                Some(predicate) => has_hint(failure, predicate),
+                None => failure,
+            })
         }
         _ => None,
     }
 }
 
-fn text(
-    args: &Bisect,
-    trace: &Trace<'_>,
-    predicate: &Predicate,
-    report: &Report,
-    out: &mut Out,
-) -> Result<()> {
-    for line in head_lines(predicate, report) {
+fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &mut Out) -> Result<()> {
+    let question = &asked.question;
+    let mut head = head_lines(question, report);
+    if let Some(registered) = &asked.registered {
+        let here = match (&registered.known, &report.outcome) {
+            (Known::Recovers(_), Outcome::Recovers(_)) => "",
+            (Known::Recovers(_), _) if question.monotone() == Monotone::Unknown => ", and not on this run",
+            _ => "",
+        };
+        head.insert(2, format!("           {}{here}", registration_line(registered)));
+    }
+    for line in head {
         out.line(line)?;
     }
     for line in probe_lines(report) {
@@ -159,16 +271,7 @@ fn text(
                 out.line("  no transition brought it about: the run began with it")?;
             }
         }
-        Outcome::Never => {
-            let why = match predicate.monotone() {
-                Monotone::ByConstruction => "the predicate cannot recover in between".to_owned(),
-                Monotone::Unknown => "every tick that wrote what it reads was checked".to_owned(),
-            };
-            out.line(format!(
-                "no violation: tick {} and tick {} are both compliant, and {why}",
-                report.low.0, report.high.0
-            ))?;
-        }
+        Outcome::Never => out.line(never(question, report))?,
         Outcome::Recovers(turns) => {
             for (tick, verdict) in turns.iter().take(12) {
                 let mark = if *verdict == Verdict::Violation {
@@ -190,6 +293,22 @@ fn text(
         out.line(format!("scan       {} ticks judged: {word}", thousands(report.high.0 - report.low.0 + 1)))?;
     }
     Ok(())
+}
+
+fn never(question: &Question, report: &Report) -> String {
+    if let Question::PolicyFlip(about) = question {
+        return match report.allowed {
+            Some(tick) => format!(
+                "no violation: {about} was allowed at tick {tick}, and never denied or escalated after"
+            ),
+            None => format!("no violation: {about} was never allowed, so nothing flipped"),
+        };
+    }
+    let why = match question.monotone() {
+        Monotone::ByConstruction => "the predicate cannot recover in between",
+        Monotone::Lifted | Monotone::Unknown => "every tick that wrote what it reads was checked",
+    };
+    format!("no violation: tick {} and tick {} are both compliant, and {why}", report.low.0, report.high.0)
 }
 
 /// Prints the transition at the onset: what it said and what it wrote.

@@ -27,7 +27,7 @@ pub(crate) fn load(path: &str) -> Result<Source> {
     pack::read(&read_file(path)?).map_err(|problems| unsound(path, &problems))
 }
 
-fn read_file(path: &str) -> Result<Vec<u8>> {
+pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
     std::fs::read(path)
         .map_err(|error| Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string()))
 }

@@ -6,7 +6,7 @@ use dendrer_object::Value;
 use dendrer_view::document;
 use dendrer_view::fields::{Fields, available};
 
-use crate::args::{Global, PackVerb, Verb};
+use crate::args::{Global, PackVerb, PredicateVerb, Verb};
 use crate::failure::{Failure, Result};
 use crate::out::Format;
 
@@ -60,7 +60,13 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Verify(args) if args.profile.is_some() => pages("verify", "profile"),
         Verb::Verify(_) => pages("verify", "verify"),
         Verb::Replay(_) => pages("replay", "replay"),
+        Verb::Bisect(args) if args.all_of.is_some() => pages("bisect", "bisect-all"),
         Verb::Bisect(_) => pages("bisect", "bisect"),
+        Verb::Predicate(PredicateVerb::Test(_)) => pages("predicate test", "predicate-test"),
+        Verb::Predicate(PredicateVerb::List(_) | PredicateVerb::Show(_)) => pages("predicate", "predicates"),
+        Verb::Predicate(PredicateVerb::Register(_) | PredicateVerb::Retire(_)) => {
+            flows("predicate", "predicate")
+        }
         Verb::Export(_) => Shape { forms: &["bundle", "jsonl", "paper", "cfd"], ..flows("export", "export") },
         Verb::Explain(_) => pages("explain", "explain"),
         Verb::Schema(_) => pages("schema", "schemas"),

@@ -14,10 +14,13 @@ use std::io::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use answers::Asked;
+use answers::Answer;
 use data::{Case, Domain, Run, corpus};
 
 use crate::support::Place;
+
+/// What a predicate was answered with by its name.
+type Named = Option<Result<Answer, String>>;
 
 /// What came out for one domain.
 #[derive(Default)]
@@ -107,8 +110,12 @@ fn check_run(domain: Domain, run: &Run) -> Tally {
         return tally;
     }
     check_states(&place, run, &mut tally);
+    let mut named = answers::ask_all(&place, pack.to_str().unwrap(), run.n);
     for case in &run.cases {
-        check_case(&place, domain, run, case, &mut tally);
+        check_case(&place, domain, run, case, named.remove(&case.predicate), &mut tally);
+    }
+    if !named.is_empty() {
+        let _ = writeln!(tally.wrong, "{}: nobody expects {:?}", run.file, named.keys());
     }
     tally
 }
@@ -131,34 +138,25 @@ fn check_states(place: &Place, run: &Run, tally: &mut Tally) {
     }
 }
 
-fn check_case(place: &Place, domain: Domain, run: &Run, case: &Case, tally: &mut Tally) {
-    let text = domain.holds(&case.predicate);
-    let forms = [["--holds", text.as_str()], ["--predicate", case.predicate.as_str()]];
+/// Asks one question in the pack's text, and compares that and what its name was answered with the known answer.
+fn check_case(place: &Place, domain: Domain, run: &Run, case: &Case, named: Named, tally: &mut Tally) {
+    let holds = domain.holds(&case.predicate);
+    let expected = Answer { onset: case.onset, recovers: !case.monotone, intervals: case.intervals.clone() };
+    let by_text = ("text", answers::ask(place, ["--holds", &holds], run.n));
+    let by_name = ("name", named.unwrap_or_else(|| Err("not among the answers".to_owned())));
     let mut equal = true;
-    for form in forms {
-        match answers::ask(place, &form, run.n) {
-            Ok(Asked { intervals, recovers }) => {
-                let onset = intervals.first().map(|first| first[0]);
-                let class = class_of(onset, run.n);
-                equal &= (onset, class, &intervals, !recovers)
-                    == (case.onset, &*case.class, &case.intervals, case.monotone);
-                if !equal {
-                    let _ = writeln!(
-                        tally.wrong,
-                        "{}: {} has onset {onset:?} ({class}), intervals {intervals:?}; expected {:?} ({}), {:?}",
-                        run.file, case.predicate, case.onset, case.class, case.intervals
-                    );
-                    return;
-                }
-            }
-            Err(why) => {
-                let _ = writeln!(tally.wrong, "{}: {} {}: {why}", run.file, case.predicate, form[0]);
-                return;
-            }
+    for (form, answer) in [by_text, by_name] {
+        let right = answer
+            .as_ref()
+            .is_ok_and(|answer| *answer == expected && class_of(answer.onset, run.n) == case.class);
+        if !right {
+            let (file, name) = (&run.file, &case.predicate);
+            let _ = writeln!(tally.wrong, "{file}: {name} by {form}: {answer:?}; expected {expected:?}");
         }
+        equal &= right;
     }
-    tally.recovering += usize::from(!case.monotone);
-    *tally.equal.entry(case.class.clone()).or_default() += 1;
+    tally.recovering += usize::from(equal && !case.monotone);
+    *tally.equal.entry(case.class.clone()).or_default() += usize::from(equal);
 }
 
 /// Where in a run an onset lies.

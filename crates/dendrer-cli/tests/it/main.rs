@@ -6,6 +6,7 @@
 mod commit;
 mod corpus;
 mod crash;
+mod find;
 mod flags;
 mod flips;
 mod full;

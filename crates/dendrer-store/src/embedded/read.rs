@@ -26,6 +26,9 @@ const WINDOW: usize = 1 << 20;
 /// What was read of a record, or the damage that keeps it from being read.
 type Raw = Result<RawRecord, Box<Damage>>;
 
+/// With a longer tail, looking through it for each question costs more than reading the records once.
+const TAIL_MAX: usize = 4096;
+
 /// The frame that holds the values of a record: a values frame, or the newest opened frame.
 pub(super) struct Source<'a> {
     pub(super) at: At,
@@ -646,6 +649,35 @@ impl Embedded {
             found.extend(later.take(limit - found.len()));
         }
         Ok(found)
+    }
+
+    pub(super) fn list_beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        let mut found = match &self.index {
+            Some(index) => index.beside_runs(from, self.tail.base, limit)?,
+            None => Vec::new(),
+        };
+        let rows = self.tail.rows().filter(|(position, row)| *position >= from && row.run.is_none());
+        found
+            .extend(rows.map(|(position, row)| (position, row.kind)).take(limit.saturating_sub(found.len())));
+        Ok(found)
+    }
+
+    /// Tells whether the index is there and every delta that it and the tail speak of is there to be read.
+    pub(super) fn no_write_is_hidden(&self) -> Result<bool, StoreError> {
+        let Some(index) = &self.index else { return Ok(false) };
+        if self.tail.has_opened()
+            || self.tail.len() > TAIL_MAX
+            || index.has_opened()?
+            || index.has_withheld()?
+        {
+            return Ok(false);
+        }
+        for (_, row) in self.tail.rows().filter(|(_, row)| row.kind == Kind::Transition) {
+            if !matches!(self.segments.read(row.values)?, Read::Frame(frame::VALUES, _)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(super) fn list_writes(

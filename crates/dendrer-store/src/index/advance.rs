@@ -9,7 +9,9 @@ use dendrer_object::record::{Header, Kind};
 use dendrer_object::{Delta, Digest, Pointer, RunName, StoreId, json};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::{Covered, KeyOfChunks, NoIndex, Sql, open_writer, put_covered, read_meta, tick};
+use super::{
+    Covered, KeyOfChunks, NoIndex, Sql, WITHHELD, open_writer, put_covered, put_meta, read_meta, tick,
+};
 use crate::contract::{AGENT, DELTA};
 use crate::error::StoreError;
 use crate::frame::{self, At, COMMIT_SIZE};
@@ -27,6 +29,8 @@ struct Group {
     rows: Vec<Row>,
     chunks: Vec<(ChunkKey, u64)>,
     opened: Vec<(At, Vec<u8>)>,
+    /// Whether values of one of the rows were withheld from the beginning, or cannot be read.
+    withheld: bool,
 }
 
 struct Row {
@@ -127,17 +131,18 @@ impl Writer<'_> {
     fn read_group(&self, scanner: &mut Scanner) -> Result<(Group, End), StoreError> {
         let mut group = Group::default();
         let (mut payload, mut is_opened): (Vec<u8>, bool) = (Vec::new(), false);
+        let mut is_whole = false;
         let mut failure = None;
         let end = scanner.group(&mut |item| match item {
             Item::Values { payload: read } => {
                 payload.clear();
                 payload.extend_from_slice(read);
-                is_opened = false;
+                (is_opened, is_whole) = (false, true);
             }
             Item::Opened { at, payload: read } => {
                 payload.clear();
                 payload.extend_from_slice(read);
-                is_opened = true;
+                (is_opened, is_whole) = (true, false);
                 if matches!(layout::opened_head(read), Some((_, Some(_), _))) {
                     group.opened.push((at, read.to_vec()));
                 }
@@ -145,9 +150,15 @@ impl Writer<'_> {
             Item::Shared { at, payload, kind } => {
                 group.chunks.push((self.key.of(kind, payload), at.to_u64()));
             }
-            Item::Void | Item::Broken(_) => payload.clear(),
+            Item::Void | Item::Broken(_) => {
+                payload.clear();
+                is_whole = false;
+            }
             Item::Record(found) => match self.row(found, &payload, is_opened) {
-                Ok(row) => group.rows.push(row),
+                Ok(row) => {
+                    group.withheld |= !is_whole;
+                    group.rows.push(row);
+                }
                 Err(error) => failure = Some(error),
             },
         })?;
@@ -200,6 +211,9 @@ impl Writer<'_> {
             {
                 return Ok(false);
             }
+        }
+        if group.withheld {
+            put_meta(&self.db, WITHHELD, "yes")?;
         }
         for (key, frame) in &group.chunks {
             self.db

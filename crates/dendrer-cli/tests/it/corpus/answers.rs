@@ -1,61 +1,117 @@
 //! What the program answers, by its documents alone.
 
+use std::collections::BTreeMap;
+
 use dendrer_object::digest::hex;
 use dendrer_object::{Value, json};
 use ring::digest::{SHA256, digest};
 
+use super::data::{at, text};
 use crate::support::Place;
 
 /// The answer to one question.
-pub(super) struct Asked {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// The first violated tick.
+    pub(super) onset: Option<u64>,
+    /// Whether the predicate is ok again after a violation, so that halving would be unsound.
+    pub(super) recovers: bool,
     /// Every maximal stretch of violation, ends included.
     pub(super) intervals: Vec<[u64; 2]>,
-    /// Whether the predicate is ok again after a violation, so that there is no onset to bisect for.
-    pub(super) recovers: bool,
 }
 
-/// Bisects the run, and checks what must be true of any answer.
-pub(super) fn ask(place: &Place, form: &[&str], n: u64) -> Result<Asked, String> {
-    let (code, found) = place.json(&[&["bisect", "run"], form].concat());
-    let outcome = found.get("outcome").and_then(Value::as_str).unwrap_or_default();
-    let onset = found.get("onset").and_then(Value::as_u64);
-    let said = |expected: i32, intervals, recovers| match code == expected {
-        true => Ok(Asked { intervals, recovers }),
-        false => Err(format!("{outcome} with exit code {code}, expected {expected}")),
-    };
-    match (outcome, onset) {
-        ("never", None) => said(1, Vec::new(), false),
-        ("onset" | "initial", Some(onset)) => {
-            // Halving n ticks takes at most ceil(log2 n) probes after the two ends.
-            let probes = found.get("items").and_then(Value::as_array).map_or(0, |items| items.len());
-            let most = (0..).find(|power| 1_u64 << power >= n).unwrap_or(0);
-            if probes > most {
-                return Err(format!("{probes} probes for {n} ticks"));
-            }
-            said(0, vec![[onset, n]], false)
-        }
-        ("recovers", None) => said(6, intervals_of_turns(&found, n), true),
-        _ => Err(format!("exit code {code}: {found}")),
+/// Asks one question: by bisect where the predicate does not recover. Where it does, bisect must refuse, and the first
+/// onset is that of the lifted predicate, the stretches those of `predicate test`.
+pub(super) fn ask(place: &Place, form: [&str; 2], n: u64) -> Result<Answer, String> {
+    let (code, found) = place.json(&["bisect", "run", form[0], form[1]]);
+    let answer = of_bisect(&found, code, n)?;
+    if !answer.recovers {
+        return Ok(answer);
     }
+    let (code, lifted) = place.json(&["bisect", "run", form[0], form[1], "--lift"]);
+    let lifted = of_bisect(&lifted, code, n)?;
+    let mut test = vec!["predicate", "test", form[1], "run"];
+    test.extend((form[0] == "--holds").then_some("--holds"));
+    let (code, tested) = place.json(&test);
+    if code != 0 || tested.get("recovers") != Some(&Value::from(true)) {
+        return Err(format!("predicate test with exit code {code}: {tested}"));
+    }
+    let intervals = stretches(&tested);
+    if intervals != answer.intervals {
+        return Err(format!("refused with turns at {:?}, tested with {intervals:?}", answer.intervals));
+    }
+    Ok(Answer { onset: lifted.onset, ..answer })
+}
+
+/// Asks every predicate of a pack at once. Answers by name; stretches and onsets of those that recover are what the
+/// refusal says.
+pub(super) fn ask_all(place: &Place, pack: &str, n: u64) -> BTreeMap<String, Result<Answer, String>> {
+    let (code, found) = place.json(&["bisect", "run", "--all-of", pack]);
+    let items = found.get("items").and_then(Value::as_array).unwrap_or_else(|| panic!("{found}"));
+    let exit = |item: &Value| match text(item, "outcome").as_str() {
+        "onset" | "initial" => 0,
+        "never" => 1,
+        _ => 6,
+    };
+    assert_eq!(items.iter().map(exit).max(), Some(code), "the worst exit code counts");
+    let named = |item: &Value| {
+        let answer = of_bisect(item, exit(item), n);
+        let answer = answer.map(|answer| Answer {
+            onset: answer.onset.or(answer.intervals.first().map(|first| first[0])),
+            ..answer
+        });
+        (text(item.get("predicate").unwrap(), "name"), answer)
+    };
+    items.iter().map(named).collect()
+}
+
+/// Reads an answer of bisect, and checks what must be true of any.
+fn of_bisect(found: &Value, code: i32, n: u64) -> Result<Answer, String> {
+    let outcome = text(found, "outcome");
+    let onset = found.get("onset").and_then(Value::as_u64);
+    let (expected, recovers, intervals) = match (&*outcome, onset) {
+        ("never", None) => (1, false, Vec::new()),
+        ("onset" | "initial", Some(onset)) => (0, false, vec![[onset, n]]),
+        ("recovers", None) => (6, true, stretches_of_turns(found, n)),
+        _ => return Err(format!("exit code {code}: {found}")),
+    };
+    if code != expected {
+        return Err(format!("{outcome} with exit code {code}, expected {expected}"));
+    }
+    // Halving n ticks takes at most ceil(log2 n) probes after the two ends.
+    let probes = found.get("items").and_then(Value::as_array).map_or(0, |items| items.len());
+    let most = (0..).find(|power| 1_u64 << power >= n).unwrap_or(0);
+    if probes > most {
+        return Err(format!("{probes} probes for {n} ticks"));
+    }
+    Ok(Answer { onset, recovers, intervals })
 }
 
 /// The stretches of violation between the ticks at which a verdict turned.
-fn intervals_of_turns(found: &Value, n: u64) -> Vec<[u64; 2]> {
-    let mut intervals: Vec<[u64; 2]> = Vec::new();
+fn stretches_of_turns(found: &Value, n: u64) -> Vec<[u64; 2]> {
+    let mut stretches: Vec<[u64; 2]> = Vec::new();
     let mut open = None;
     for turn in found.get("ticks").and_then(Value::as_array).unwrap().iter() {
         let tick = turn.get("tick").and_then(Value::as_u64).unwrap();
-        match (turn.get("verdict").and_then(Value::as_str).unwrap(), open) {
+        match (text(turn, "verdict").as_str(), open) {
             ("violation", None) => open = Some(tick),
             ("ok", Some(from)) => {
-                intervals.push([from, tick - 1]);
+                stretches.push([from, tick - 1]);
                 open = None;
             }
             (verdict, _) => panic!("{verdict} at tick {tick} is no turn"),
         }
     }
-    intervals.extend(open.map(|from| [from, n]));
-    intervals
+    stretches.extend(open.map(|from| [from, n]));
+    stretches
+}
+
+/// The stretches of violation that `predicate test` lists.
+fn stretches(tested: &Value) -> Vec<[u64; 2]> {
+    let intervals = tested.get("intervals").and_then(Value::as_array).unwrap();
+    let violated = intervals.iter().filter(|interval| at(interval, 2).as_str() == Some("violation"));
+    let end = |interval: &Value, end| at(interval, end).as_u64().unwrap();
+    violated.map(|interval| [end(interval, 0), end(interval, 1)]).collect()
 }
 
 /// The ticks that wrote at a path of the state.

@@ -118,7 +118,7 @@ fn change(value: &Value) -> (u64, String) {
     (at(value, 0).as_u64().unwrap(), at(value, 1).as_str().unwrap().to_owned())
 }
 
-fn at(value: &Value, index: usize) -> Value {
+pub(super) fn at(value: &Value, index: usize) -> Value {
     value.as_array().and_then(|items| items.get(index)).cloned().unwrap()
 }
 

@@ -1,0 +1,572 @@
+//! `dendrer predicate`: names for predicates, and what a predicate says of a run. Also finds what a name means.
+
+use dendrer::Trace;
+use dendrer::bisect::Question;
+use dendrer::kernel::pack::Pack;
+use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer::recorder::World;
+use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
+use dendrer::store::Store;
+use dendrer::store::embedded::Embedded;
+use dendrer::timeline::{self, Timeline};
+use dendrer_object::text::nearest;
+use dendrer_object::{Value, json};
+use dendrer_view::bisect::{candidate_ticks, interval_lines, question_lines, timeline_json, words};
+use dendrer_view::predicate::{entry_json, known_words};
+use dendrer_view::table::{Align, Table};
+use dendrer_view::{count, document, quote, thousands};
+
+use super::pack;
+use crate::address::Rev;
+use crate::args::{
+    Global, PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest, PredicateVerb,
+    WindowChoice,
+};
+use crate::failure::{Failure, Result};
+use crate::out::{Format, Out, Style};
+use crate::{keys, open};
+
+/// How many turns are printed for people; documents have them all.
+const TURNS_SHOWN: usize = 40;
+
+pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Result {
+    match verb {
+        PredicateVerb::Register(args) => register(global, args, out),
+        PredicateVerb::List(args) => list(global, args, out),
+        PredicateVerb::Show(args) => show(global, args, out),
+        PredicateVerb::Test(args) => test(global, args, out),
+        PredicateVerb::Retire(args) => retire(global, args, out),
+    }
+}
+
+/// A predicate that was asked for, and what its registration says of it.
+pub(super) struct Meant {
+    pub(super) predicate: Predicate,
+    /// The registration that the name resolved to.
+    pub(super) registered: Option<Registered>,
+}
+
+impl Meant {
+    fn plain(predicate: Predicate) -> Meant {
+        Meant { predicate, registered: None }
+    }
+}
+
+/// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the
+/// pack of the run, expression.
+pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
+    if let Some(built_in) = Predicate::built_in(text) {
+        return Ok(Meant::plain(built_in));
+    }
+    let registry = Registry::read(trace.store())?;
+    let found = registry.newest(text);
+    if let Some(entry) = found.filter(|entry| entry.retired.is_none()) {
+        let (predicate, registered) = (entry.predicate.clone(), Some(entry.clone()));
+        return Ok(Meant { predicate, registered });
+    }
+    let pack = dendrer::pack::of_run(trace)?;
+    if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
+        return Ok(Meant::plain(declared.clone()));
+    }
+    if registry::is_name(text) || text.starts_with("kernel.") {
+        let failure = match found {
+            Some(_) => Failure::new("E0511", format!("{text} was retired"))
+                .note("registering it again takes the name up again"),
+            None => unknown(text, &registry, pack.as_ref()),
+        };
+        return Err(hidden(&registry, failure));
+    }
+    Ok(Meant::plain(expression(trace, Polarity::Condition, text)?))
+}
+
+/// Reads an expression that is asked of a run. What stands for itself is the same predicate on every run; any other may
+/// use the constants and definitions of the run's pack.
+pub(super) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> Result<Predicate> {
+    let plain = match polarity {
+        Polarity::Holds => Predicate::holds("expression", text),
+        Polarity::Condition => Predicate::condition("expression", text),
+    };
+    match (plain, dendrer::pack::of_run(trace)?) {
+        (Err(_), Some(pack)) => Ok(pack.expression(polarity, text)?),
+        (plain, _) => Ok(plain?),
+    }
+}
+
+fn unknown(text: &str, registry: &Registry, pack: Option<&Pack>) -> Failure {
+    let declared = pack.into_iter().flat_map(|pack| &pack.predicates).map(|one| one.predicate.name());
+    let live = registry.entries.iter().filter(|entry| entry.retired.is_none());
+    let known: Vec<&str> =
+        BUILT_IN.iter().copied().chain(live.map(|entry| entry.predicate.name())).chain(declared).collect();
+    let failure = Failure::new("E0511", format!("there is no predicate {text}"));
+    match nearest(text, known.iter().copied()) {
+        Some(near) => failure.note(format!("did you mean {near}?")),
+        None => failure.note(format!("there are {}, or write an expression over state", known.join(", "))),
+    }
+    .help(&["dendrer", "predicate", "list"])
+}
+
+/// Says that a registration cannot be read, where it might be the one that is missing.
+fn hidden(registry: &Registry, failure: Failure) -> Failure {
+    match registry.unreadable.len() as u64 {
+        0 => failure,
+        n => failure.note(format!(
+            "{} cannot be read any more, and may be of this name",
+            count(n, "registration", "registrations")
+        )),
+    }
+}
+
+/// Reads the predicates of a file: a pack, or a list of them as JSON.
+pub(super) fn of_file(path: &str) -> Result<Vec<Predicate>> {
+    let text = pack::read_file(path)?;
+    let value = json::parse_door(&text).ok();
+    let listed =
+        value.as_ref().and_then(|value| value.get("predicates")?.as_array().map(|list| (value, list)));
+    let Some((value, listed)) = listed else {
+        let source = pack::load(path)?;
+        return Ok(source.pack.predicates.into_iter().map(|declared| declared.predicate).collect());
+    };
+    if let Some((other, _)) =
+        value.as_object().into_iter().flat_map(|o| o.iter()).find(|(n, _)| &***n != "predicates")
+    {
+        return Err(unfit(path, format!("a list of predicates has no \"{other}\" beside it")));
+    }
+    let mut found: Vec<Predicate> = Vec::with_capacity(listed.len());
+    for (at, item) in listed.iter().enumerate() {
+        let place = |why: String| unfit(path, format!("predicates[{at}]: {why}"));
+        let predicate = match registry::from_value(item, "", "v1") {
+            Ok(predicate) => predicate,
+            Err(Unfit::Shape(why)) => return Err(place(why)),
+            Err(Unfit::Expr(error)) => {
+                return Err(Failure::from(error).at("where", format!("{path}, predicates[{at}]")));
+            }
+        };
+        if predicate.name().is_empty() {
+            return Err(place("a predicate has a name".to_owned()));
+        }
+        if found.iter().any(|other| other.name() == predicate.name()) {
+            return Err(place(format!("there is another predicate named {}", predicate.name())));
+        }
+        found.push(predicate);
+    }
+    Ok(found)
+}
+
+fn unfit(path: &str, why: String) -> Failure {
+    Failure::new("E0512", format!("{path} does not describe predicates")).at("why", why)
+}
+
+/// Turns the flag into what the kernel calls it.
+pub(super) fn window(choice: WindowChoice) -> Window {
+    match choice {
+        WindowChoice::After => Window::After,
+        WindowChoice::Before => Window::Before,
+    }
+}
+
+/// Says what a registration knew, for whoever asks about one run.
+pub(super) fn registration_line(registered: &Registered) -> String {
+    format!(
+        "registered in record {}: {}",
+        registered.id.short(),
+        known_words(&registered.known, registered.predicate.monotone())
+    )
+}
+
+fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
+    let rev = Rev::parse(&args.run)?;
+    let source = open::source(global, &rev)?;
+    let trace = source.trace(&rev)?;
+    let meant = match args.holds {
+        true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
+        false => resolve(&trace, &args.predicate)?,
+    };
+    let predicate = match (meant.predicate.name(), meant.registered.is_some()) {
+        ("expression", false) => meant.predicate.clone().at_window(window(args.window)),
+        _ => meant.predicate.clone(),
+    };
+    let tip = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+    let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
+    let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
+    let (from, to) = at.map_or((from, tip), |at| (at, at));
+    if from > to {
+        return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
+    }
+    let line = timeline::judge(&trace, &predicate, from, to)?;
+    let question = Question::Predicate(predicate);
+    if !out.is_text() {
+        out.document(&timeline_json(trace.name().as_str(), &question, &line, at))?;
+    } else {
+        let monotone = match question.monotone() {
+            Monotone::ByConstruction => "by construction",
+            Monotone::Lifted => "lifted; shown as it is",
+            Monotone::Unknown => "seen below",
+        };
+        for head in question_lines(&question, monotone) {
+            out.line(head)?;
+        }
+        if let Some(registered) = &meant.registered {
+            out.line(format!("           {}", registration_line(registered)))?;
+        }
+        for (text, interval) in interval_lines(&line).into_iter().zip(line.intervals()) {
+            let style = if interval.verdict == Verdict::Ok { Style::Good } else { Style::Bad };
+            let text = out.paint(style, &text);
+            out.line(text)?;
+        }
+        if at.is_none() {
+            let onset = line
+                .onset()
+                .map_or("never violated".to_owned(), |tick| format!("first violated at tick {tick}"));
+            out.line(format!(
+                "{onset}   ({} of {} judged)",
+                candidate_ticks(line.judged + 1),
+                count(to - from + 1, "tick", "ticks")
+            ))?;
+        }
+    }
+    Ok(match at.map(|at| line.at(at)) {
+        None | Some(Verdict::Ok) => 0,
+        Some(Verdict::Violation) => 1,
+        Some(Verdict::Uncertain(_)) => 6,
+    })
+}
+
+fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result {
+    if !registry::is_name(&args.name) {
+        return Err(Failure::new("E0513", format!("\"{}\" is not a name for a predicate", args.name))
+            .note("write words joined by dots, like acme.tax_compliance_v2"));
+    }
+    let mut store = open::write_store(global)?;
+    open::refuse_trouble(&store)?;
+    let names = Registry::read(&store)?;
+    let predicate = asked_for(args, &names)?;
+    let predicate = version(args, &names, predicate)?;
+    let (known, uncertain) = prove(args, &store, &predicate, out)?;
+    if let Some(failure) = uncertain {
+        return Err(failure);
+    }
+    let predicate = match &known {
+        Known::ByConstruction => predicate.known_monotone(true),
+        _ => predicate,
+    };
+    let newest = names.newest(&args.name);
+    let same = newest.filter(|entry| {
+        entry.retired.is_none()
+            && entry.known == known
+            && entry.predicate.digest() == predicate.digest()
+            && entry.predicate.version() == predicate.version()
+    });
+    let (entry, changed) = match same {
+        Some(entry) => (entry.clone(), false),
+        None => {
+            let record = registry::register(&mut store, &predicate, &known, &mut World::default())?;
+            let (id, ts) = (record.id(), record.header().ts);
+            (Registered { predicate, known, id, ts, retired: None }, true)
+        }
+    };
+    close(global, store, changed)?;
+    let rejected = matches!(entry.known, Known::Recovers(_));
+    if !out.is_text() {
+        out.document(&entry_document(&entry, changed))?;
+        return Ok(u8::from(rejected));
+    }
+    if rejected {
+        let word = out.paint(Style::Bad, "REJECTED for bisect");
+        out.line(format!("{word}   (kept for monitoring and diff)   record {}", entry.id.short()))?;
+        let mut failure = Failure::new("E0503", format!("{} is not prefix-monotone", args.name))
+            .note("bisect refuses it on every run where it recovers; predicate test and monitoring take it as it is")
+            .help(&["dendrer", "predicate", "register", &args.name, "--lift", "monotone"])
+            .help(&[
+                "dendrer",
+                "bisect",
+                args.sample_trace.first().map_or("@", String::as_str),
+                "--predicate",
+                "kernel.anomaly_free",
+            ]);
+        failure.changed = changed;
+        return Err(failure);
+    }
+    let word = if changed { "registered" } else { "was registered already:" };
+    let word = out.paint(Style::Good, word);
+    out.line(format!(
+        "{word} {} {}",
+        quote::escape(entry.predicate.name()),
+        quote::escape(entry.predicate.version())
+    ))?;
+    out.line(format!("  {}", quote::escape(&entry.predicate.words())))?;
+    out.line(format!(
+        "  pure: by construction   monotone: {}",
+        known_words(&entry.known, entry.predicate.monotone())
+    ))?;
+    out.line(format!("  digest {}   record {}", entry.predicate.digest().short(), entry.id.short()))?;
+    Ok(0)
+}
+
+/// Signs what was added, where the key is here, and closes.
+fn close(global: &Global, mut store: Embedded, changed: bool) -> Result<()> {
+    if changed {
+        let key = keys::find(global.key.as_deref(), store.info())?;
+        keys::sign(&mut store, key.as_ref())?;
+    }
+    Ok(Store::close(Box::new(store))?)
+}
+
+/// Makes the predicate that the flags describe, or takes up the newest one of the name.
+fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
+    let made = match (&args.holds, &args.condition, &args.file) {
+        (Some(text), ..) => Predicate::holds(&args.name, text)?,
+        (_, Some(text), _) => Predicate::condition(&args.name, text)?,
+        (.., Some(path)) => {
+            let text = pack::read_file(path)?;
+            let value = json::parse_door(&text).map_err(|error| unfit(path, error.to_string()))?;
+            match registry::from_value(&value, &args.name, "") {
+                Ok(predicate) if predicate.name() == args.name => predicate,
+                Ok(predicate) => {
+                    return Err(unfit(path, format!("it is named {}, not {}", predicate.name(), args.name)));
+                }
+                Err(Unfit::Shape(why)) => return Err(unfit(path, why)),
+                Err(Unfit::Expr(error)) => return Err(Failure::from(error).at("where", path)),
+            }
+        }
+        _ => match names.newest(&args.name) {
+            Some(entry) => entry.predicate.clone().named(&args.name, ""),
+            None => {
+                let failure = Failure::new("E0511", format!("there is no predicate {}", args.name))
+                    .note("say what it is with --holds, --condition or --file");
+                return Err(hidden(names, failure));
+            }
+        },
+    };
+    let made = args.window.map_or(made.clone(), |choice| made.at_window(window(choice)));
+    Ok(if args.lift.is_some() { made.lifted() } else { made })
+}
+
+/// Gives it a version: the one that is asked for, the one it has already, or the next.
+fn version(args: &PredicateRegister, names: &Registry, predicate: Predicate) -> Result<Predicate> {
+    let said =
+        args.version.clone().or_else(|| Some(predicate.version().to_owned()).filter(|v| !v.is_empty()));
+    // An expression given on the command line has no version of its own.
+    let said = if args.file.is_some() || args.version.is_some() { said } else { None };
+    let known =
+        names.versions(&args.name).filter(|entry| entry.predicate.digest() == predicate.digest()).last();
+    let version = match (said, known) {
+        (Some(said), _) => said,
+        (None, Some(known)) => known.predicate.version().to_owned(),
+        (None, None) => names.next_version(&args.name),
+    };
+    let taken = names
+        .versions(&args.name)
+        .find(|entry| entry.predicate.version() == version && entry.predicate.digest() != predicate.digest());
+    if let Some(taken) = taken {
+        return Err(Failure::new("E0514", format!("{} {version} is another predicate", args.name))
+            .at("there", taken.predicate.words())
+            .at("given", predicate.words())
+            .note("nothing was changed"));
+    }
+    Ok(predicate.named(&args.name, &version))
+}
+
+/// Finds out how it is known that the predicate does not recover, and says what it saw. The second part is why it
+/// could not be judged.
+fn prove(
+    args: &PredicateRegister,
+    store: &dyn Store,
+    predicate: &Predicate,
+    out: &mut Out,
+) -> Result<(Known, Option<Failure>)> {
+    let by_construction = predicate.cannot_recover();
+    if args.verify_monotone && args.sample_trace.is_empty() && !by_construction {
+        return Err(Failure::new("E0106", "the expression alone does not show that it cannot recover")
+            .note("name runs to verify it on with --sample-trace")
+            .note("nothing was changed"));
+    }
+    let mut samples = Vec::new();
+    for text in &args.sample_trace {
+        let run = Rev::parse(text)?.run_in(store, &[])?;
+        let trace = Trace::open(store, &run)?;
+        let (sample, line) = Sample::take(&trace, predicate)?;
+        if out.is_text() {
+            sample_lines(predicate, &sample, &line, out)?;
+        }
+        let uncertain = line.turns.iter().find_map(|(tick, verdict)| match verdict {
+            Verdict::Uncertain(why) => Some((*tick, why.clone())),
+            _ => None,
+        });
+        if let Some((tick, why)) = uncertain {
+            let failure =
+                Failure::new("E0509", format!("{} cannot be judged at tick {tick} of {run}", args.name))
+                    .at("why", why)
+                    .note("uncertain is never taken for ok; nothing was registered");
+            return Ok((Known::Untested, Some(has_hint(failure, predicate))));
+        }
+        samples.push(sample);
+    }
+    let known = match (by_construction, predicate.monotone()) {
+        (true, _) => Known::ByConstruction,
+        (_, Monotone::Lifted) => Known::Lifted,
+        _ => Known::of_samples(samples),
+    };
+    Ok((known, None))
+}
+
+/// Offers to say what a missing field means.
+pub(super) fn has_hint(failure: Failure, predicate: &Predicate) -> Failure {
+    match predicate.expr().read_set().first() {
+        Some(path) => {
+            failure.note(format!("say what a missing field means, like: has(state.{}) && ...", path.dotted()))
+        }
+        None => failure,
+    }
+}
+
+fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline, out: &mut Out) -> Result<()> {
+    out.line(format!(
+        "testing {} on {} ({}, {})",
+        quote::escape(predicate.name()),
+        sample.run,
+        count(sample.ticks, "tick", "ticks"),
+        candidate_ticks(line.judged + 1)
+    ))?;
+    let mut violated = false;
+    for (tick, verdict) in sample.turns.iter().take(TURNS_SHOWN) {
+        let (_, mark) = words(verdict);
+        let recovered = violated && *verdict == Verdict::Ok;
+        violated |= *verdict == Verdict::Violation;
+        let note = if recovered { "     <- recovered: binary search could return a wrong tick" } else { "" };
+        let word = if *verdict == Verdict::Ok { "ok" } else { "violation" };
+        let style = if *verdict == Verdict::Ok { Style::Good } else { Style::Bad };
+        let text = out.paint(style, &format!("  tick {tick}  {word:<9}  {mark}{note}"));
+        out.line(text)?;
+    }
+    if sample.turns.len() > TURNS_SHOWN {
+        out.line(format!("  ({} more turns)", thousands((sample.turns.len() - TURNS_SHOWN) as u64)))?;
+    }
+    match sample.turns.len() {
+        0 => out.line("  never violated"),
+        1 => out.line("  does not recover"),
+        _ => Ok(()),
+    }
+}
+
+fn entry_document(entry: &Registered, changed: bool) -> Value {
+    let mut members = entry_json(entry).as_object().cloned().unwrap_or_default();
+    members.set("changed", Value::from(changed));
+    members.set("schema", Value::from("dendrer.predicate/1"));
+    Value::Object(members)
+}
+
+fn list(global: &Global, args: &PredicateList, out: &mut Out) -> Result {
+    let registry = match &args.file {
+        Some(path) => Registry::read(&open::open_bundle(path)?.store)?,
+        None => Registry::read(&*open::read_store(global)?)?,
+    };
+    let is_newest = |entry: &Registered| {
+        registry.newest(entry.predicate.name()).is_some_and(|newest| newest.id == entry.id)
+    };
+    let shown: Vec<&Registered> = registry
+        .entries
+        .iter()
+        .filter(|entry| args.all || (entry.retired.is_none() && is_newest(entry)))
+        .collect();
+    listing(&registry, &shown, args.all, out)
+}
+
+fn listing(registry: &Registry, shown: &[&Registered], all: bool, out: &mut Out) -> Result {
+    let unreadable = Value::array(registry.unreadable.iter().map(|id| Value::from(*id)));
+    match out.format() {
+        Format::Json => {
+            let items = Value::array(shown.iter().map(|entry| entry_json(entry)));
+            out.document(&document("predicates", [("items", items), ("unreadable", unreadable)]))?;
+        }
+        Format::Jsonl => {
+            for entry in shown {
+                out.item(&entry_json(entry))?;
+            }
+            out.summary("predicates", [("unreadable", unreadable)])?;
+        }
+        Format::Text => {
+            let left = Align::Left;
+            let mut table = Table::new([
+                ("name", left),
+                ("version", left),
+                ("digest", left),
+                ("monotone", left),
+                ("predicate", left),
+            ]);
+            for entry in shown {
+                let retired = if entry.retired.is_some() { "   (retired)" } else { "" };
+                table.row(vec![
+                    quote::escape(entry.predicate.name()),
+                    quote::escape(entry.predicate.version()),
+                    entry.predicate.digest().short(),
+                    known_words(&entry.known, entry.predicate.monotone()),
+                    format!("{}{retired}", quote::escape(&entry.predicate.words())),
+                ]);
+            }
+            if !shown.is_empty() {
+                for line in table.lines(out.width()).0 {
+                    out.line(line)?;
+                }
+            }
+            let names = if all { ("registration", "registrations") } else { ("name", "names") };
+            out.line(format!(
+                "{}, and built in: {}",
+                count(shown.len() as u64, names.0, names.1),
+                BUILT_IN.join(", ")
+            ))?;
+            if !registry.unreadable.is_empty() {
+                out.line(format!(
+                    "{} cannot be read any more",
+                    count(registry.unreadable.len() as u64, "registration", "registrations")
+                ))?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
+    let store = open::read_store(global)?;
+    let registry = Registry::read(&*store)?;
+    let versions: Vec<&Registered> = registry.versions(&args.name).collect();
+    if versions.is_empty() {
+        return match Predicate::built_in(&args.name) {
+            Some(built_in) if out.is_text() => {
+                for line in question_lines(&Question::Predicate(built_in), "by construction") {
+                    out.line(line)?;
+                }
+                out.line("built in: it is in every store, and no record says so")?;
+                Ok(0)
+            }
+            Some(built_in) => {
+                let items = Value::array([dendrer_view::predicate::built_in_json(&built_in)]);
+                out.document(&document("predicates", [("items", items), ("unreadable", Value::array([]))]))?;
+                Ok(0)
+            }
+            None => Err(hidden(&registry, unknown(&args.name, &registry, None))),
+        };
+    }
+    listing(&registry, &versions, true, out)
+}
+
+fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
+    let mut store = open::write_store(global)?;
+    open::refuse_trouble(&store)?;
+    let registry = Registry::read(&store)?;
+    let Some(entry) = registry.newest(&args.name) else {
+        return Err(hidden(&registry, unknown(&args.name, &registry, None)).note("nothing was changed"));
+    };
+    let mut entry = entry.clone();
+    let changed = entry.retired.is_none();
+    if changed {
+        entry.retired = Some(registry::retire(&mut store, &args.name, &mut World::default())?.id());
+    }
+    close(global, store, changed)?;
+    if out.is_text() {
+        let word = if changed { "retired" } else { "was retired already:" };
+        out.line(format!("{word} {}   what was registered stays on record", quote::escape(&args.name)))?;
+    } else {
+        out.document(&entry_document(&entry, changed))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,329 @@
+//! Finding: the lift, policy flips, several predicates at once, names for predicates, and where a value came from.
+
+use dendrer_object::Value;
+
+use crate::output::check_schema;
+use crate::support::{Demo, Place, demo, parse};
+
+/// The paths of a document, as text.
+fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
+    path.split('/').fold(value, |value, name| match name.parse::<usize>() {
+        Ok(index) => value.as_array().unwrap().get(index).unwrap(),
+        Err(_) => value.get(name).unwrap_or_else(|| panic!("no {name} in {value}")),
+    })
+}
+
+fn answer(demo: &Demo, args: &[&str], code: i32) -> Value {
+    let (found, answer) = demo.json(args);
+    assert_eq!(found, code, "{args:?}: {answer}");
+    check_schema(&answer, args);
+    answer
+}
+
+/// D-30, D-31, D-35: refused without a lift, found with one, and the answer says that it was lifted.
+#[test]
+fn a_predicate_that_recovers_is_refused_and_lifted_it_is_found() {
+    let demo = demo();
+    let ask = ["bisect", "logistics-run-47", "--predicate", "state.quality_score < 0.75"];
+    let refused = demo.run(&ask);
+    assert_eq!(refused.code, 6);
+    assert!(
+        refused.stderr.contains(
+            "help: dendrer bisect logistics-run-47 --predicate 'state.quality_score < 0.75' --lift\n"
+        ) && refused
+            .stderr
+            .contains("help: dendrer predicate test 'state.quality_score < 0.75' logistics-run-47\n"),
+        "{}",
+        refused.stderr
+    );
+    let lifted = demo.run(&[&ask[..], &["--lift"]].concat());
+    assert_eq!(lifted.code, 0);
+    assert!(
+        lifted.stdout.contains("monotone: lifted ")
+            && lifted.stdout.contains(
+                "lifted     to the first violation; the predicate recovers: not violated at 17..21\n"
+            )
+            && lifted.stdout.contains("ORIGIN (exact)  tick 14"),
+        "{}",
+        lifted.stdout
+    );
+    let json = answer(&demo, &[&ask[..], &["--lift", "--scan"]].concat(), 0);
+    assert_eq!(at(&json, "recoveries").to_string(), r#"[[17,21,"ok"]]"#);
+    assert_eq!((at(&json, "onset"), at(&json, "scan_onset")), (&14u64.into(), &14u64.into()));
+    let plain = answer(&demo, &ask, 6);
+    assert_eq!(at(&plain, "outcome"), &Value::from("recovers"));
+    assert_ne!(at(&plain, "predicate/digest"), at(&json, "predicate/digest"), "a lift is another predicate");
+}
+
+/// D-54.
+#[test]
+fn a_policy_flip_is_the_first_deny_after_an_allow() {
+    let demo = demo();
+    let json = answer(&demo, &["bisect", "logistics-run-47", "--policy-flip", "action.request"], 0);
+    assert_eq!((at(&json, "onset"), at(&json, "allowed")), (&23u64.into(), &20u64.into()));
+    let never = demo.run(&["bisect", "logistics-run-47", "--policy-flip", "memory.write"]);
+    assert_eq!(never.code, 1);
+    assert!(never.stdout.contains("memory.write was never allowed, so nothing flipped"), "{}", never.stdout);
+    let allowed = demo.run(&["bisect", "logistics-run-47@20", "--policy-flip", "action.request"]);
+    assert_eq!(allowed.code, 1);
+    assert!(allowed.stdout.contains("allowed at tick 20, and never denied"), "{}", allowed.stdout);
+    assert_eq!(demo.run(&["bisect", "logistics-run-47", "--policy-flip", "Not A Type"]).code, 2);
+}
+
+#[test]
+fn the_stretches_of_a_run_are_printed_as_they_are() {
+    let demo = demo();
+    let ran = demo.run(&["predicate", "test", "state.quality_score < 0.75", "logistics-run-47"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        ran.stdout,
+        r#"predicate  expression v1   pure: by construction   monotone: seen below   window: after
+           violated when state.quality_score < 0.75   digest 242a72b87ae5
+  0..13   ok         OK
+  14..16  violation  FAIL
+  17..21  ok         OK     <- recovered
+  22..64  violation  FAIL
+first violated at tick 14   (4 candidate ticks of 65 ticks judged)
+"#
+    );
+    let json = answer(
+        &demo,
+        &["predicate", "test", "state.quality_score >= 0.75", "logistics-run-47", "--holds"],
+        0,
+    );
+    assert_eq!(
+        at(&json, "intervals").to_string(),
+        r#"[[0,13,"ok"],[14,16,"violation"],[17,21,"ok"],[22,64,"violation"]]"#
+    );
+    let test = |args: &[&str]| demo.run(&[&["predicate", "test"], args].concat());
+    let risk = "state.risk_score > 0.75";
+    assert_eq!(test(&[risk, "logistics-run-47", "--at", "tick", "21"]).code, 0);
+    assert_eq!(test(&[risk, "logistics-run-47", "--at", "22"]).code, 1);
+    assert_eq!(test(&[risk, "logistics-run-47", "--at", "22", "--window", "before"]).code, 0);
+    let uncertain =
+        answer(&demo, &["predicate", "test", "state.nope > 1", "logistics-run-47", "--at", "3"], 6);
+    assert!(at(&uncertain, "at/why").as_str().unwrap().contains("nope"), "{uncertain}");
+    assert_eq!(test(&["state.risk_score >", "logistics-run-47"]).code, 2);
+    assert_eq!(test(&["acme.nothing", "logistics-run-47"]).code, 3);
+}
+
+const SEVERAL: &str = r#"{"predicates":[
+ {"name":"risk","holds":"state.risk_score <= 0.75","words":"The risk stays within its bound."},
+ {"name":"spent","condition":"state.budget_eur < 0"},
+ {"name":"quality","condition":"state.quality_score < 0.75"},
+ {"name":"first.quality","condition":"state.quality_score < 0.75","lift":"monotone"},
+ {"name":"late","holds":"state.risk_score <= 0.75","window":"before"}
+]}"#;
+
+#[test]
+fn several_predicates_are_asked_at_once_and_the_worst_exit_counts() {
+    let place = Place::new();
+    place.ok(&["demo", "--no-tour"]);
+    let write = |text: &str| std::fs::write(place.path().join("several.json"), text).unwrap();
+    let ask = |more: &[&str]| {
+        place.run(
+            &[&["bisect", "logistics-run-47", "--store", "dendrer-demo", "--all-of", "several.json"], more]
+                .concat(),
+        )
+    };
+    write(SEVERAL);
+    let ran = ask(&[]);
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert_eq!(
+        ran.stdout,
+        r#"predicate      digest        onset  probes  answer
+risk           edde2127823a     22       6  observation.add by feed-reader
+spent          5f3de2eef96e      -       0  never violated
+quality        242a72b87ae5      -       0  REFUSED: it recovers (turns at 14, 17, 22)
+first.quality  be70bbd361fb     14       6  observation.add by feed-reader   (lifted: it recovers)
+late           ad7ff7c4f79c     23       6  policy.decision by compliance
+3 of 5 violated, 1 never, 1 refused
+"#
+    );
+    let lifted = ask(&["--lift"]);
+    assert_eq!(lifted.code, 1, "{}", lifted.stdout);
+    let json = parse(&ask(&["--json"]).stdout);
+    check_schema(&json, &["--all-of"]);
+    let onsets: Vec<String> =
+        at(&json, "items").as_array().unwrap().iter().map(|item| at(item, "onset").to_string()).collect();
+    assert_eq!(
+        (onsets, at(&json, "exit")),
+        (vec!["22".into(), "null".into(), "null".into(), "14".into(), "23".into()], &6u64.into())
+    );
+    let lines = ask(&["--jsonl"]).stdout;
+    assert_eq!(lines.lines().count(), 6);
+    for (text, code) in [
+        (r#"{"predicates":[{"name":"a","holds":"state.x","condition":"state.x"}]}"#, "E0512"),
+        (r#"{"predicates":[{"name":"a","hold":"state.x"}]}"#, "E0512"),
+        (r#"{"predicates":[{"holds":"state.x > 1"}]}"#, "E0512"),
+        (r#"{"predicates":[{"name":"a","holds":"state.x >"}]}"#, "E0501"),
+        (r#"{"predicates":[{"name":"a","holds":"true"},{"name":"a","holds":"true"}]}"#, "E0512"),
+        (r#"{"predicates":[]}"#, "E0512"),
+        (r#"{"predicates":[],"more":1}"#, "E0512"),
+    ] {
+        write(text);
+        let ran = ask(&[]);
+        assert!(ran.stderr.contains(&format!("error[{code}]")), "{text}: {}", ran.stderr);
+    }
+}
+
+/// D-60, D-63, D-65, D-123, D-124: names, their versions, what is known of them, and their end.
+#[test]
+fn a_predicate_is_registered_rejected_lifted_and_retired() {
+    let place = Place::new();
+    place.ok(&["demo", "--no-tour"]);
+    let store = |args: &[&str]| place.run(&[args, &["--store", "dendrer-demo"]].concat());
+    let register = |args: &[&str]| store(&[&["predicate", "register"], args].concat());
+    let name = "acme.quality_oscillator";
+    let rejected = register(&[
+        name,
+        "--condition",
+        "state.quality_score < 0.75",
+        "--verify-monotone",
+        "--sample-trace",
+        "logistics-run-47",
+    ]);
+    assert_eq!(rejected.code, 1);
+    let lines: Vec<&str> = rejected.stdout.lines().collect();
+    assert_eq!(
+        lines[..4],
+        [
+            "testing acme.quality_oscillator on logistics-run-47 (64 ticks, 4 candidate ticks)",
+            "  tick 14  violation  FAIL",
+            "  tick 17  ok         OK     <- recovered: binary search could return a wrong tick",
+            "  tick 22  violation  FAIL",
+        ]
+    );
+    assert!(lines[4].starts_with("REJECTED for bisect   (kept for monitoring and diff)"), "{}", lines[4]);
+    assert!(
+        rejected.stderr.contains("error[E0503]: acme.quality_oscillator is not prefix-monotone")
+            && rejected
+                .stderr
+                .contains("help: dendrer predicate register acme.quality_oscillator --lift monotone"),
+        "{}",
+        rejected.stderr
+    );
+    let refused = store(&["bisect", "logistics-run-47", "--predicate", name]);
+    assert_eq!(refused.code, 6);
+    // Where it does not recover it answers, and says that it recovers elsewhere.
+    let elsewhere = store(&["bisect", "logistics-run-47@16", "--predicate", name]);
+    assert_eq!(elsewhere.code, 0);
+    assert!(
+        elsewhere.stdout.contains("recovers on logistics-run-47, and not on this run"),
+        "{}",
+        elsewhere.stdout
+    );
+
+    let lifted = register(&[name, "--lift", "monotone"]);
+    assert_eq!(lifted.code, 0, "{}", lifted.stderr);
+    assert!(lifted.stdout.starts_with("registered acme.quality_oscillator v2\n"), "{}", lifted.stdout);
+    let found = store(&["bisect", "logistics-run-47", "--predicate", name, "--json"]);
+    assert_eq!(found.code, 0);
+    let found = parse(&found.stdout);
+    assert_eq!(
+        (at(&found, "onset"), at(&found, "predicate/name"), at(&found, "predicate/version")),
+        (&14u64.into(), &name.into(), &"v2".into())
+    );
+
+    // The same again changes nothing; a version that means something else is refused; the next one is given.
+    let again = parse(&register(&[name, "--lift", "monotone", "--json"]).stdout);
+    assert_eq!(at(&again, "changed"), &Value::from(false));
+    let taken = register(&[name, "--condition", "state.quality_score < 0.5", "--version", "v1"]);
+    assert!(taken.code == 2 && taken.stderr.contains("error[E0514]"), "{}", taken.stderr);
+    let third = parse(&register(&[name, "--condition", "state.quality_score < 0.5", "--json"]).stdout);
+    check_schema(&third, &["register"]);
+    assert_eq!((at(&third, "version"), at(&third, "known")), (&"v3".into(), &"not tested".into()));
+
+    let listed = parse(&store(&["predicate", "list", "--json"]).stdout);
+    check_schema(&listed, &["list"]);
+    assert_eq!(at(&listed, "items").as_array().unwrap().len(), 1);
+    let shown = parse(&store(&["predicate", "show", name, "--json"]).stdout);
+    check_schema(&shown, &["show"]);
+    assert_eq!(at(&shown, "items").as_array().unwrap().len(), 3);
+    check_schema(&parse(&store(&["predicate", "show", "kernel.anomaly_free", "--json"]).stdout), &["show"]);
+
+    // A bundle carries what names mean.
+    store(&["export", "logistics-run-47", "-o", "run.dnd"]);
+    let bundled = place.run(&["predicate", "list", "run.dnd", "--all", "--json"]);
+    assert_eq!(at(&parse(&bundled.stdout), "items").as_array().unwrap().len(), 3);
+
+    assert_eq!(store(&["predicate", "retire", name]).code, 0);
+    let gone = store(&["bisect", "logistics-run-47", "--predicate", name]);
+    assert!(gone.code == 3 && gone.stderr.contains("was retired"), "{}", gone.stderr);
+    assert_eq!(store(&["predicate", "retire", "acme.nothing"]).code, 3);
+    let verified = store(&["verify", "--all", "--replay"]);
+    assert!(
+        verified.code == 0 && !verified.stdout.contains("not checked: a signature"),
+        "{}",
+        verified.stdout
+    );
+}
+
+/// D-14, D-60: what can be known from the text alone is known, and nothing more.
+#[test]
+fn registration_says_how_it_knows_and_refuses_what_cannot_be_judged() {
+    let place = Place::new();
+    place.ok(&["demo", "--no-tour"]);
+    let register =
+        |args: &[&str]| place.run(&[&["predicate", "register"], args, &["--store", "dendrer-demo"]].concat());
+    let proven = register(&[
+        "acme.tool_error_budget",
+        "--holds",
+        "state.counters.tool_errors <= 3",
+        "--verify-monotone",
+    ]);
+    assert!(
+        proven.code == 0 && proven.stdout.contains("monotone: by construction"),
+        "{}{}",
+        proven.stdout,
+        proven.stderr
+    );
+    let unproven = register(&["acme.risk", "--holds", "state.risk_score <= 0.75", "--verify-monotone"]);
+    assert_eq!((unproven.code, unproven.stderr.contains("--sample-trace")), (2, true), "{}", unproven.stderr);
+    let tested = register(&[
+        "acme.risk",
+        "--holds",
+        "state.risk_score <= 0.75",
+        "--verify-monotone",
+        "--sample-trace",
+        "logistics-run-47",
+    ]);
+    assert!(
+        tested.code == 0 && tested.stdout.contains("monotone: tested on 64 ticks of logistics-run-47"),
+        "{}",
+        tested.stdout
+    );
+    let uncertain = register(&[
+        "acme.other",
+        "--holds",
+        "state.nope <= 0.75",
+        "--verify-monotone",
+        "--sample-trace",
+        "logistics-run-47",
+    ]);
+    assert!(
+        uncertain.code == 6
+            && uncertain.stderr.contains("has(state.nope)")
+            && uncertain.stderr.contains("nothing was registered"),
+        "{}",
+        uncertain.stderr
+    );
+    for (args, code, exit) in [
+        (&["kernel.mine", "--holds", "true"][..], "E0513", 2),
+        (&["plain", "--holds", "true"], "E0513", 2),
+        (&["acme.unknown"], "E0511", 3),
+        (&["acme.io", "--holds", "http_get('x') == 1"], "E0505", 2),
+        (&["acme.clock", "--condition", "state.x > now()"], "E0505", 2),
+        (&["acme.file", "--file", "nowhere.json"], "E0108", 3),
+    ] {
+        let ran = register(args);
+        assert!(ran.code == exit && ran.stderr.contains(code), "{args:?}: {}", ran.stderr);
+    }
+    std::fs::write(
+        place.path().join("p.json"),
+        r#"{"condition":"state.risk_score > 0.9","window":"before","version":"2.1"}"#,
+    )
+    .unwrap();
+    let from_file = parse(&register(&["acme.file", "--file", "p.json", "--json"]).stdout);
+    assert_eq!((at(&from_file, "version"), at(&from_file, "window")), (&"2.1".into(), &"before".into()));
+}

@@ -1,0 +1,78 @@
+//! Registered predicates as words and as documents.
+
+use dendrer::kernel::predicate::Verdict;
+use dendrer::kernel::predicate::{Monotone, Predicate, Window};
+use dendrer::registry::{Known, Registered, Sample};
+use dendrer_object::Value;
+
+use crate::count;
+
+/// Says how it is known that a predicate does not recover, or that it does.
+pub fn known_words(known: &Known, monotone: Monotone) -> String {
+    let ticks = |samples: &[Sample]| {
+        let ticks: u64 = samples.iter().map(|sample| sample.ticks).sum();
+        let names: Vec<String> = samples.iter().map(|sample| sample.run.to_string()).collect();
+        format!("{} of {}", count(ticks, "tick", "ticks"), crate::bisect::list(&names, 3).unwrap_or_default())
+    };
+    match known {
+        Known::ByConstruction => "by construction".to_owned(),
+        Known::Lifted => "lifted".to_owned(),
+        Known::Tested(samples) => format!("tested on {}", ticks(samples)),
+        Known::Recovers(samples) => {
+            let names: Vec<String> = samples
+                .iter()
+                .filter(|sample| sample.recovers())
+                .map(|sample| sample.run.to_string())
+                .collect();
+            format!("recovers on {}", crate::bisect::list(&names, 3).unwrap_or_default())
+        }
+        Known::Untested if monotone == Monotone::ByConstruction => "by construction".to_owned(),
+        Known::Untested => "not tested".to_owned(),
+    }
+}
+
+fn members(predicate: &Predicate, known: &str, samples: &[Sample]) -> Vec<(&'static str, Value)> {
+    let sample = |sample: &Sample| {
+        let turn = |(tick, verdict): &(u64, Verdict)| {
+            let word = if *verdict == Verdict::Violation { "violation" } else { "ok" };
+            Value::array([Value::from(*tick), Value::from(word)])
+        };
+        Value::record([
+            ("run", Value::from(sample.run.as_str())),
+            ("ticks", Value::from(sample.ticks)),
+            ("tip", Value::from(sample.tip)),
+            ("turns", Value::array(sample.turns.iter().map(turn))),
+        ])
+    };
+    let window = match predicate.window() {
+        Window::After => "after",
+        Window::Before => "before",
+    };
+    vec![
+        ("name", Value::from(predicate.name())),
+        ("version", Value::from(predicate.version())),
+        ("words", Value::from(predicate.words())),
+        ("digest", Value::from(predicate.digest())),
+        ("window", Value::from(window)),
+        ("known", Value::from(known)),
+        ("on", Value::array(samples.iter().map(sample))),
+    ]
+}
+
+/// Returns a registration as an item of `dendrer.predicates/1`.
+pub fn entry_json(entry: &Registered) -> Value {
+    let mut members = members(&entry.predicate, entry.known.as_str(), entry.known.samples());
+    members.extend([
+        ("record", Value::from(entry.id)),
+        ("ts", Value::from(entry.ts.to_string())),
+        ("retired", Value::from(entry.retired)),
+    ]);
+    Value::record(members)
+}
+
+/// As [`entry_json`], for a predicate that is always there.
+pub fn built_in_json(predicate: &Predicate) -> Value {
+    let mut members = members(predicate, "by construction", &[]);
+    members.extend([("record", Value::Null), ("ts", Value::Null), ("retired", Value::Null)]);
+    Value::record(members)
+}

@@ -1,0 +1,405 @@
+//! Predicates under names: `register` records in the log of a store.
+//!
+//! A registration is a record of no run: a new version of a name is a new record, and so is its end. Nothing is ever
+//! changed. A newcomer would break one rule: a name means its newest registration, so a registration that cannot be
+//! read any more must be heard of and never skipped.
+
+use dendrer_kernel::expr::ExprError;
+use dendrer_kernel::predicate::{Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
+use dendrer_object::{Digest, RunName, Timestamp, Value};
+use dendrer_store::Store;
+
+use crate::error::Error;
+use crate::recorder::Surroundings;
+use crate::timeline::{self, Timeline};
+use crate::trace::{Trace, read};
+
+/// How many records are taken from the store at a time.
+const BATCH: usize = 1024;
+
+/// The longest name, in bytes.
+pub const NAME_SIZE_MAX: usize = 128;
+
+/// How it is known that a registered predicate does not recover, or that it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    /// What it reads can only grow.
+    ByConstruction,
+    /// It asks for the first violation, whatever comes after.
+    Lifted,
+    /// It did not recover on these runs.
+    Tested(Vec<Sample>),
+    /// It recovered on one of these runs: good for monitoring, and bisect refuses it wherever it recovers.
+    Recovers(Vec<Sample>),
+    /// Nobody looked.
+    Untested,
+}
+
+/// A run that a predicate was judged on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// The run.
+    pub run: RunName,
+    /// How many ticks it had.
+    pub ticks: u64,
+    /// The record it ended with.
+    pub tip: Digest,
+    /// The ticks at which the verdict became another, from the first violation on.
+    pub turns: Vec<(u64, Verdict)>,
+}
+
+impl Sample {
+    /// Judges a predicate on a whole run.
+    pub fn take(trace: &Trace<'_>, predicate: &Predicate) -> Result<(Sample, Timeline), Error> {
+        let line = timeline::judge(trace, predicate, 0, trace.tip())?;
+        let turns = line.turns.iter().skip_while(|(_, verdict)| *verdict != Verdict::Violation);
+        let turns = turns.cloned().collect();
+        let tip = trace.record(trace.tip())?.id();
+        Ok((Sample { run: trace.name().clone(), ticks: trace.tip(), tip, turns }, line))
+    }
+
+    /// Whether the predicate was ok again after a violation.
+    pub fn recovers(&self) -> bool {
+        self.turns.len() > 1
+    }
+}
+
+impl Known {
+    /// Returns what follows from the runs a predicate was judged on.
+    pub fn of_samples(samples: Vec<Sample>) -> Known {
+        match samples.iter().any(Sample::recovers) {
+            _ if samples.is_empty() => Known::Untested,
+            true => Known::Recovers(samples),
+            false => Known::Tested(samples),
+        }
+    }
+
+    /// The word that stands in records.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Known::ByConstruction => "by construction",
+            Known::Lifted => "lifted",
+            Known::Tested(_) => "tested",
+            Known::Recovers(_) => "recovers",
+            Known::Untested => "not tested",
+        }
+    }
+
+    /// The runs it was judged on.
+    pub fn samples(&self) -> &[Sample] {
+        match self {
+            Known::Tested(samples) | Known::Recovers(samples) => samples,
+            _ => &[],
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        let sample = |sample: &Sample| {
+            let turn = |(tick, verdict): &(u64, Verdict)| {
+                let word = if *verdict == Verdict::Violation { "violation" } else { "ok" };
+                Value::array([Value::from(*tick), Value::from(word)])
+            };
+            Value::record([
+                ("run", Value::from(sample.run.as_str())),
+                ("ticks", Value::from(sample.ticks)),
+                ("tip", Value::from(sample.tip)),
+                ("turns", Value::array(sample.turns.iter().map(turn))),
+            ])
+        };
+        Value::record([
+            ("known", Value::from(self.as_str())),
+            ("on", Value::array(self.samples().iter().map(sample))),
+        ])
+    }
+
+    fn from_value(value: &Value) -> Option<Known> {
+        let sample = |value: &Value| {
+            let turn = |value: &Value| {
+                let turn = value.as_array()?;
+                let verdict = match turn.get(1)?.as_str()? {
+                    "violation" => Verdict::Violation,
+                    "ok" => Verdict::Ok,
+                    _ => return None,
+                };
+                Some((turn.get(0)?.as_u64()?, verdict))
+            };
+            Some(Sample {
+                run: value.get("run")?.as_str()?.parse().ok()?,
+                ticks: value.get("ticks")?.as_u64()?,
+                tip: value.get("tip")?.as_str()?.parse().ok()?,
+                turns: value.get("turns")?.as_array()?.iter().map(turn).collect::<Option<_>>()?,
+            })
+        };
+        let samples = || value.get("on")?.as_array()?.iter().map(sample).collect::<Option<Vec<_>>>();
+        Some(match value.get("known")?.as_str()? {
+            "by construction" => Known::ByConstruction,
+            "lifted" => Known::Lifted,
+            "tested" => Known::Tested(samples()?),
+            "recovers" => Known::Recovers(samples()?),
+            "not tested" => Known::Untested,
+            _ => return None,
+        })
+    }
+}
+
+/// A registration.
+#[derive(Debug, Clone)]
+pub struct Registered {
+    /// The predicate, with its name and version, lifted if it was registered so.
+    pub predicate: Predicate,
+    /// How it is known whether it recovers.
+    pub known: Known,
+    /// The record.
+    pub id: Digest,
+    /// When it was registered.
+    pub ts: Timestamp,
+    /// The record that ended it, if one did.
+    pub retired: Option<Digest>,
+}
+
+/// Every registration of a store.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    /// In order of registration.
+    pub entries: Vec<Registered>,
+    /// Registrations that are no longer there to be read, by the ids of their records: erased, withheld, or of a
+    /// form that this version does not know.
+    pub unreadable: Vec<Digest>,
+}
+
+impl Registry {
+    /// Reads the registrations of a store.
+    pub fn read(store: &dyn Store) -> Result<Registry, Error> {
+        let mut registry = Registry::default();
+        let mut from = 0;
+        loop {
+            let batch = store.beside_runs(from, BATCH)?;
+            let Some((last, _)) = batch.last() else { return Ok(registry) };
+            from = last + 1;
+            for (position, _) in batch.iter().filter(|(_, kind)| *kind == Kind::Register) {
+                registry.take(&read(store, *position)?);
+            }
+        }
+    }
+
+    fn take(&mut self, record: &Record) {
+        let content = record.content();
+        match content.get("registers").and_then(Value::as_str) {
+            Some("predicate") => {}
+            // Something else that may be registered; only what is hidden can be a predicate.
+            Some(_) => return,
+            None => return self.unreadable.push(record.id()),
+        }
+        let name =
+            content.get("predicate").and_then(|predicate| predicate.get("name")).and_then(Value::as_str);
+        match (name, content.get("retired")) {
+            (Some(name), Some(_)) => {
+                let of_name = self.entries.iter_mut().filter(|entry| entry.predicate.name() == name);
+                of_name.for_each(|entry| entry.retired = entry.retired.or(Some(record.id())));
+            }
+            (Some(_), None) => match Registered::of(record, &content) {
+                Some(entry) => self.entries.push(entry),
+                None => self.unreadable.push(record.id()),
+            },
+            (None, _) => self.unreadable.push(record.id()),
+        }
+    }
+
+    /// Returns the newest registration of a name, retired or not.
+    pub fn newest(&self, name: &str) -> Option<&Registered> {
+        self.entries.iter().rev().find(|entry| entry.predicate.name() == name)
+    }
+
+    /// Lists the registrations of a name, oldest first.
+    pub fn versions<'r>(&'r self, name: &'r str) -> impl Iterator<Item = &'r Registered> {
+        self.entries.iter().filter(move |entry| entry.predicate.name() == name)
+    }
+
+    /// Returns a version that the name does not have yet: `v` and a number.
+    pub fn next_version(&self, name: &str) -> String {
+        let taken = |version: &str| self.versions(name).any(|entry| entry.predicate.version() == version);
+        let mut number = 1u64;
+        while taken(&format!("v{number}")) {
+            number += 1;
+        }
+        format!("v{number}")
+    }
+}
+
+impl Registered {
+    fn of(record: &Record, content: &Value) -> Option<Registered> {
+        let said = content.get("predicate")?;
+        let text = |name: &str| said.get(name).and_then(Value::as_str);
+        let window = match text("window")? {
+            "after" => Window::After,
+            "before" => Window::Before,
+            _ => return None,
+        };
+        let made = match (text("condition"), text("holds")) {
+            (Some(expr), None) => Predicate::condition(text("name")?, expr),
+            (None, Some(expr)) => Predicate::holds(text("name")?, expr),
+            _ => return None,
+        };
+        let known = Known::from_value(content.get("monotone")?)?;
+        let predicate = made.ok()?.named(text("name")?, text("version")?).at_window(window);
+        let predicate = match text("lift") {
+            None => predicate.known_monotone(known == Known::ByConstruction),
+            Some("monotone") => predicate.lifted(),
+            Some(_) => return None,
+        };
+        // The digest is kept so that a reader whose language differs cannot take it for another predicate.
+        if text("digest")? != predicate.digest().to_string() {
+            return None;
+        }
+        let (id, ts) = (record.id(), record.header().ts);
+        Some(Registered { predicate, known, id, ts, retired: None })
+    }
+}
+
+/// Registers a predicate under its name and version. Whether the name is free is for the caller to know.
+pub fn register(
+    store: &mut dyn Store,
+    predicate: &Predicate,
+    known: &Known,
+    surroundings: &mut dyn Surroundings,
+) -> Result<Record, Error> {
+    let polarity = match predicate.polarity() {
+        Polarity::Condition => "condition",
+        Polarity::Holds => "holds",
+    };
+    let window = match predicate.window() {
+        Window::After => "after",
+        Window::Before => "before",
+    };
+    let lift = (predicate.monotone() == Monotone::Lifted).then_some(("lift", Value::from("monotone")));
+    let said = Value::record(
+        [
+            ("name", Value::from(predicate.name())),
+            ("version", Value::from(predicate.version())),
+            (polarity, Value::from(predicate.expr().text())),
+            ("window", Value::from(window)),
+            ("digest", Value::from(predicate.digest())),
+        ]
+        .into_iter()
+        .chain(lift),
+    );
+    let content = [("predicate", said), ("monotone", known.to_value())];
+    commit(store, content, surroundings)
+}
+
+/// Ends a name: it resolves to nothing until it is registered again.
+pub fn retire(
+    store: &mut dyn Store,
+    name: &str,
+    surroundings: &mut dyn Surroundings,
+) -> Result<Record, Error> {
+    let content =
+        [("predicate", Value::record([("name", Value::from(name))])), ("retired", Value::from(true))];
+    commit(store, content, surroundings)
+}
+
+fn commit(
+    store: &mut dyn Store,
+    content: [(&str, Value); 2],
+    surroundings: &mut dyn Surroundings,
+) -> Result<Record, Error> {
+    let header = Header {
+        store: store.info().id,
+        kind: Kind::Register,
+        run: None,
+        tick: None,
+        prev: None,
+        head: None,
+        type_name: None,
+        author: Author::Institution,
+        ts: surroundings.now(),
+        links: Vec::new(),
+        pack: None,
+    };
+    let content = Value::record(content.into_iter().chain([("registers", Value::from("predicate"))]));
+    let fields = cut(content.as_object().expect("content is an object"));
+    let record = Record::seal(header, Body::commit(&fields, surroundings.seed())?)?;
+    store.commit(std::slice::from_ref(&record))?;
+    Ok(record)
+}
+
+/// Tells whether a text can be the name of a predicate: words joined by dots, like `acme.tax_compliance_v2`. The
+/// names of the kernel, and what reads as a path of the state, are taken.
+pub fn is_name(text: &str) -> bool {
+    let word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'/'))
+    };
+    let first = text.split('.').next().unwrap_or_default();
+    text.len() <= NAME_SIZE_MAX
+        && text.contains('.')
+        && text.split('.').all(word)
+        && first.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !matches!(first, "state" | "kernel")
+}
+
+/// A predicate as files write it: `holds` or `condition`, and perhaps a name, a version, a window and a lift.
+pub fn from_value(value: &Value, name: &str, version: &str) -> Result<Predicate, Unfit> {
+    let object = value.as_object().ok_or(Unfit::Shape("a predicate is an object".to_owned()))?;
+    let known = ["name", "version", "words", "holds", "condition", "base_predicate", "window", "lift"];
+    if let Some((member, _)) =
+        object.iter().find(|(member, _)| !known.iter().any(|known| **known == ***member))
+    {
+        let near = dendrer_object::text::nearest(member, known).map(|near| format!("; did you mean {near}?"));
+        return Err(Unfit::Shape(format!("a predicate has no \"{member}\"{}", near.unwrap_or_default())));
+    }
+    let text = |member: &str| match object.get(member) {
+        None => Ok(None),
+        Some(value) => match value.as_str() {
+            Some(text) => Ok(Some(text)),
+            None => Err(Unfit::Shape(format!("{member} is text"))),
+        },
+    };
+    let (name, version) = (text("name")?.unwrap_or(name), text("version")?.unwrap_or(version));
+    let forms = [
+        text("holds")?.map(|expr| Predicate::holds(name, expr)),
+        text("condition")?.map(|expr| Predicate::condition(name, expr)),
+        text("base_predicate")?.map(|expr| Predicate::condition(name, expr)),
+    ];
+    let mut given = forms.into_iter().flatten();
+    let (Some(made), None) = (given.next(), given.next()) else {
+        return Err(Unfit::Shape("a predicate has exactly one of holds and condition".to_owned()));
+    };
+    let window = match text("window")? {
+        None | Some("after") => Window::After,
+        Some("before") => Window::Before,
+        Some(_) => return Err(Unfit::Shape("a window is after or before".to_owned())),
+    };
+    let predicate = made.map_err(Unfit::Expr)?.named(name, version).at_window(window);
+    match text("lift")? {
+        None => Ok(predicate),
+        Some("monotone") => Ok(predicate.lifted()),
+        Some(_) => Err(Unfit::Shape("the only lift is monotone".to_owned())),
+    }
+}
+
+/// Why a value is not a predicate.
+#[derive(Debug)]
+pub enum Unfit {
+    /// It has not the form of one.
+    Shape(String),
+    /// Its expression does not check.
+    Expr(ExprError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_dotted_words_that_mean_nothing_else() {
+        for good in ["acme.tax_compliance_v2", "ws.risk_threshold", "insurance.claims/over_limit_payout"] {
+            assert!(is_name(good), "{good}");
+        }
+        let long = format!("a.{}", "x".repeat(NAME_SIZE_MAX));
+        for bad in ["", "plain", "state.x", "kernel.mine", "a..b", "a.", ".a", "1.5", "a.b c", "a.b()", &long]
+        {
+            assert!(!is_name(bad), "{bad}");
+        }
+    }
+}

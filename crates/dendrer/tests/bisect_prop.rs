@@ -1,0 +1,323 @@
+//! Bisect, the lift, intervals and policy flips against a slow oracle that judges every tick, on stores that look
+//! candidates up in an index and on stores that read.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+use dendrer::bisect::{self, Outcome, Question, Range};
+use dendrer::recorder::{Fixed, Recorder};
+use dendrer::timeline::{self, Interval};
+use dendrer::{Error, Trace};
+use dendrer_kernel::predicate::{Predicate, Verdict, Window};
+use dendrer_kernel::step::Start;
+use dendrer_object::note::SigningKey;
+use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
+use dendrer_object::{Delta, Intent, Pointer, RunName, StoreId, Timestamp, Value, json};
+use dendrer_store::embedded::{Embedded, Options};
+use dendrer_store::{Memory, Store, StoreInfo};
+use proptest::prelude::*;
+
+fn info() -> StoreInfo {
+    let id = StoreId([3; 16]);
+    StoreInfo::new(id, SigningKey::from_seed(&id.origin(), [3; 32]).unwrap().verifier_key().clone())
+}
+
+fn run() -> RunName {
+    "r".parse().unwrap()
+}
+
+fn parse(text: &str) -> Value {
+    json::parse_door(text.as_bytes()).unwrap()
+}
+
+/// Changes that meet, miss, make and remove what the predicates below read.
+const OPS: &[&str] = &[
+    r#"{"set":"/x","value":1}"#,
+    r#"{"set":"/x","value":5}"#,
+    r#"{"set":"/x","value":"five"}"#,
+    r#"{"remove":"/x"}"#,
+    r#"{"add":"/x","value":1}"#,
+    r#"{"set":"/a/b","value":9}"#,
+    r#"{"set":"/a/b","value":0}"#,
+    r#"{"set":"/a/other","value":1}"#,
+    r#"{"set":"/a/b/c","value":7}"#,
+    r#"{"set":"/a","value":{}}"#,
+    r#"{"set":"/a","value":[1]}"#,
+    r#"{"remove":"/a"}"#,
+    r#"{"remove":"/a/b"}"#,
+    r#"{"append":"/list","value":1}"#,
+    r#"{"remove":"/list/0"}"#,
+    r#"{"set":"/list/0","value":4}"#,
+    r#"{"set":"/nothing/to/do","value":1}"#,
+];
+
+const CONDITIONS: &[&str] = &[
+    "state.x > 3",
+    "has(state.x) && state.x > 3",
+    "has(state.a.b)",
+    "has(state.a) && has(state.a.b) && state.a.b == 9",
+    "has(state.a.b.c) || has(state.a.other)",
+    "has(state.list) && size(state.list) > 1",
+    "has(state.list) && size(state.list) > 0 && state.list[0] == 4",
+    "state.counters.transitions > 6",
+    "'b' in state.a",
+    "true",
+    "size(state) > 3",
+];
+
+/// What one transition does: its changes, and a decision about `action.request`.
+#[derive(Debug, Clone)]
+struct Step {
+    ops: Vec<usize>,
+    decision: Option<&'static str>,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let decision = prop_oneof![
+        4 => Just(None),
+        1 => Just(Some("allow")),
+        1 => Just(Some("deny")),
+        1 => Just(Some("escalate")),
+    ];
+    // Most transitions write where nobody looks, so that there is something to skip.
+    let op = (0..3 * OPS.len()).prop_map(|op| op.min(OPS.len() - 1));
+    let step = (prop::collection::vec(op, 0..3), decision).prop_map(|(ops, decision)| Step { ops, decision });
+    prop::collection::vec(step, 1..30)
+}
+
+fn record(store: &mut dyn Store, initial: &str, steps: &[Step]) {
+    let mut start = Start::new(run());
+    start.state = parse(initial);
+    let mut recorder = Recorder::begin(store, &start, Box::new(Fixed::new("prop", 0, 1))).unwrap();
+    for (at, step) in steps.iter().enumerate() {
+        let ops = step.ops.iter().map(|op| parse(OPS[*op]));
+        let delta = Delta::from_value(&Value::array(ops)).unwrap();
+        let (name, about) = match at % 3 {
+            0 => ("policy.decision", Some("action.request")),
+            1 => ("action.request", None),
+            // A decision about something else, which says nothing about requests.
+            _ => ("policy.decision", Some("memory.write")),
+        };
+        let mut intent = Intent::new(name.parse().unwrap(), "agent").with_delta(delta);
+        if let Some(decision) = step.decision {
+            let about = about.map(|about| ("transition_type", Value::from(about)));
+            let policy = Value::record([("decision", Value::from(decision))].into_iter().chain(about));
+            intent = intent.with("policy", policy);
+        }
+        if name == "policy.decision" {
+            intent = intent.by_runtime();
+        }
+        recorder.propose(&intent).unwrap();
+    }
+    recorder.commit().unwrap();
+}
+
+/// The verdict at every tick, from states that are folded anew for each of them.
+fn oracle(store: &dyn Store, predicate: &Predicate, from: u64, to: u64) -> Vec<Verdict> {
+    (from..=to)
+        .map(|tick| {
+            let trace = Trace::open(store, &run()).unwrap().without_snapshots();
+            let seen = if predicate.window() == Window::Before { tick.saturating_sub(1) } else { tick };
+            let moment = trace.at(seen).unwrap();
+            predicate.verdict(&moment.state, Some(&moment.counters.to_value()))
+        })
+        .collect()
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ok => "ok",
+        Verdict::Violation => "violation",
+        Verdict::Uncertain(_) => "uncertain",
+    }
+}
+
+/// Which intervals a list of verdicts has, found by comparing neighbours.
+fn stretches(from: u64, verdicts: &[Verdict]) -> Vec<(u64, u64, &'static str)> {
+    let mut found: Vec<(u64, u64, &'static str)> = Vec::new();
+    for (tick, verdict) in (from..).zip(verdicts) {
+        match found.last_mut() {
+            Some((_, to, last)) if *last == word(verdict) => *to = tick,
+            _ => found.push((tick, tick, word(verdict))),
+        }
+    }
+    found
+}
+
+fn as_stretches(intervals: &[Interval]) -> Vec<(u64, u64, &'static str)> {
+    intervals.iter().map(|interval| (interval.from, interval.to, word(&interval.verdict))).collect()
+}
+
+/// The outcome that follows from the verdicts of every tick.
+fn expected(from: u64, verdicts: &[Verdict], lift: bool) -> Outcome {
+    let first = verdicts.iter().position(|verdict| *verdict == Verdict::Violation);
+    let until = first.filter(|_| lift).map_or(verdicts.len(), |first| first + 1);
+    for (tick, verdict) in (from..).zip(&verdicts[..until]) {
+        if let Verdict::Uncertain(why) = verdict {
+            return Outcome::Uncertain(tick, why.clone());
+        }
+    }
+    let Some(first) = first else { return Outcome::Never };
+    if !lift && verdicts[first..].contains(&Verdict::Ok) {
+        return Outcome::Recovers(Vec::new());
+    }
+    if first == 0 { Outcome::Initial } else { Outcome::Onset(from + first as u64) }
+}
+
+fn check(store: &dyn Store, predicate: &Predicate, from: u64, to: u64) -> u64 {
+    let trace = Trace::open(store, &run()).unwrap();
+    let verdicts = oracle(store, predicate, from, to);
+    let line = timeline::judge(&trace, predicate, from, to).unwrap();
+    for (tick, verdict) in (from..).zip(&verdicts) {
+        assert_eq!(line.at(tick), verdict, "tick {tick} of {predicate:?}");
+    }
+    assert_eq!(as_stretches(&line.intervals()), stretches(from, &verdicts));
+    for lift in [false, true] {
+        let asked = if lift { predicate.clone().lifted() } else { predicate.clone() };
+        let range = Range { scan: true, ..Range::new(from, to) };
+        let report = bisect::bisect(&trace, &Question::Predicate(asked), &range).unwrap();
+        let wanted = expected(from, &verdicts, lift);
+        match (&report.outcome, &wanted) {
+            (Outcome::Recovers(turns), Outcome::Recovers(_)) => assert!(turns.len() > 1),
+            (found, wanted) => assert_eq!(found, wanted, "{predicate:?}, lift {lift}"),
+        }
+        assert!(report.probes.len() as u32 <= report.probes_max);
+        let first = verdicts.iter().position(|verdict| *verdict == Verdict::Violation);
+        assert_eq!(report.scan, Some(first.map(|first| from + first as u64)));
+        if let Some(recoveries) = report.recoveries {
+            let onset = report.outcome.clone();
+            let onset = if let Outcome::Onset(onset) = onset { onset } else { from };
+            let wanted: Vec<_> = stretches(from, &verdicts)
+                .into_iter()
+                .filter(|(begin, _, word)| *begin > onset && *word != "violation")
+                .collect();
+            assert_eq!(as_stretches(&recoveries), wanted);
+        }
+    }
+    line.judged
+}
+
+/// The first deny or escalate for requests behind an allow for them, by hand.
+fn flip(steps: &[Step]) -> Option<u64> {
+    let mut allowed = false;
+    for (at, step) in steps.iter().enumerate() {
+        match step.decision {
+            Some("allow") if at % 3 != 2 => allowed = true,
+            Some("deny" | "escalate") if at % 3 != 2 && allowed => return Some(at as u64 + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn check_flip(store: &dyn Store, steps: &[Step], from: u64, to: u64) {
+    let trace = Trace::open(store, &run()).unwrap();
+    let question = Question::PolicyFlip("action.request".parse().unwrap());
+    let report = bisect::bisect(&trace, &question, &Range::new(from, to)).unwrap();
+    let wanted = match flip(steps) {
+        Some(tick) if tick <= from => Outcome::Initial,
+        Some(tick) if tick <= to => Outcome::Onset(tick),
+        _ => Outcome::Never,
+    };
+    assert_eq!(report.outcome, wanted, "{steps:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn answers_agree_with_judging_every_tick(
+        steps in steps(),
+        initial in prop_oneof![Just("{}"), Just(r#"{"x":0,"a":{"k":1},"list":[]}"#)],
+        cut in (0u64..30, 0u64..30),
+    ) {
+        let mut memory = Memory::new(info());
+        record(&mut memory, initial, &steps);
+        let dir = tempfile::tempdir().unwrap();
+        let mut embedded = Embedded::create(&dir.path().join("s"), info(), Options::write()).unwrap();
+        record(&mut embedded, initial, &steps);
+        embedded.update_index().unwrap();
+        prop_assert!(embedded.knows_all_writes().unwrap(), "this store looks candidates up");
+        prop_assert!(!memory.knows_all_writes().unwrap(), "this store reads");
+        let tip = Trace::open(&memory, &run()).unwrap().tip();
+        let (a, b) = (cut.0.min(tip), cut.1.min(tip));
+        for (from, to) in [(0, tip), (a.min(b), a.max(b))] {
+            for text in CONDITIONS {
+                for window in [Window::After, Window::Before] {
+                    if window == Window::Before && to == tip {
+                        continue;
+                    }
+                    let predicate = Predicate::condition("p", text).unwrap().at_window(window);
+                    let read = check(&memory, &predicate, from, to);
+                    let looked_up = check(&embedded, &predicate, from, to);
+                    prop_assert_eq!(read, looked_up, "candidates of {}", text);
+                }
+            }
+            check_flip(&memory, &steps, from, to);
+        }
+    }
+}
+
+/// What reads together answers as what reads one by one.
+#[test]
+fn several_questions_at_once_have_the_answers_of_each() {
+    let steps: Vec<Step> =
+        (0..60).map(|at| Step { ops: vec![at % OPS.len(), (at * 7) % OPS.len()], decision: None }).collect();
+    let mut store = Memory::new(info());
+    record(&mut store, r#"{"x":0,"a":{}}"#, &steps);
+    let trace = Trace::open(&store, &run()).unwrap();
+    let questions: Vec<Question> = CONDITIONS
+        .iter()
+        .map(|text| Question::Predicate(Predicate::condition("p", text).unwrap().lifted()))
+        .chain([Question::PolicyFlip("action.request".parse().unwrap())])
+        .collect();
+    let range = Range::new(0, trace.tip());
+    let together = bisect::bisect_each(&trace, &questions, &range).unwrap();
+    assert_eq!(together.len(), questions.len());
+    for (question, report) in questions.iter().zip(together) {
+        let alone = bisect::bisect(&trace, question, &range).unwrap();
+        assert_eq!((report.outcome, report.probes), (alone.outcome, alone.probes), "{question:?}");
+    }
+}
+
+/// A change that was erased may have turned the verdict, so nothing is said.
+#[test]
+fn an_erased_change_is_not_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Embedded::create(&dir.path().join("s"), info(), Options::write()).unwrap();
+    let steps: Vec<Step> =
+        [13, 1, 16, 0, 16, 16, 16, 16, 16].iter().map(|op| Step { ops: vec![*op], decision: None }).collect();
+    record(&mut store, "{}", &steps);
+    store.update_index().unwrap();
+    let predicate = Predicate::condition("p", "has(state.x) && state.x > 3").unwrap();
+    let ask = |store: &dyn Store| {
+        let trace = Trace::open(store, &run()).unwrap();
+        let question = Question::Predicate(predicate.clone());
+        bisect::bisect(&trace, &question, &Range::new(0, trace.tip())).map(|report| report.outcome)
+    };
+    let turns = vec![(2, Verdict::Violation), (4, Verdict::Ok)];
+    assert_eq!(ask(&store).unwrap(), Outcome::Recovers(turns));
+    let header = Header {
+        store: info().id,
+        kind: Kind::Erase,
+        run: None,
+        tick: None,
+        prev: None,
+        head: None,
+        type_name: None,
+        author: Author::Institution,
+        ts: Timestamp::from_ms(99),
+        links: Vec::new(),
+        pack: None,
+    };
+    let content = Value::record([("reason", Value::from("asked to"))]);
+    let seed = store.get(1).unwrap().unwrap().body().seed().unwrap();
+    let body = Body::commit(&cut(content.as_object().unwrap()), seed).unwrap();
+    let erase = Record::seal(header, body).unwrap();
+    let trace = Trace::open(&store, &run()).unwrap();
+    let target = store.find(&trace.record(4).unwrap().id()).unwrap().unwrap();
+    drop(trace);
+    store.erase(&erase, &[(target, vec![Pointer::of(["delta"])])]).unwrap();
+    store.update_index().unwrap();
+    let error = ask(&store).unwrap_err();
+    assert!(matches!(error, Error::Replay(_)) && error.code() == "E0311", "{error}");
+}
