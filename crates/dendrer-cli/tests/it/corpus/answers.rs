@@ -20,8 +20,8 @@ pub(super) struct Answer {
     pub(super) intervals: Vec<[u64; 2]>,
 }
 
-/// Asks one question: by bisect where the predicate does not recover. Where it does, bisect must refuse, and the first
-/// onset is that of the lifted predicate, the stretches those of `predicate test`.
+/// Asks one question. Where the predicate recovers, bisect must refuse; then the first onset is that of the lifted
+/// predicate, and the stretches are those of `predicate test`.
 pub(super) fn ask(place: &Place, form: [&str; 2], n: u64) -> Result<Answer, String> {
     let (code, found) = place.json(&["bisect", "run", form[0], form[1]]);
     let answer = of_bisect(&found, code, n)?;

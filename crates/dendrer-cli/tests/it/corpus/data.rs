@@ -15,13 +15,19 @@ pub(super) struct Corpus {
     directory: PathBuf,
 }
 
-/// The corpus, or nothing where it is not: then it is said that nothing was tested.
+/// The corpus, or nothing where it is not, or cannot be read: then it is said that nothing was tested.
 pub(super) fn corpus() -> Option<Corpus> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if directory.join("runs.jsonl").is_file() {
+    if !directory.join("runs.jsonl").is_file() {
+        say(&format!("SKIPPED: no corpus at {}\n", directory.display()));
+        return None;
+    }
+    let works = Command::new(python()).args(["-c", "import yaml"]).output();
+    if works.is_ok_and(|output| output.status.success()) {
         return Some(Corpus { directory });
     }
-    say(&format!("SKIPPED: no corpus at {}\n", directory.display()));
+    assert!(std::env::var_os("DENDRER_PYTHON").is_none(), "DENDRER_PYTHON is {}, and has no PyYAML", python());
+    say("SKIPPED: no python3 with the package PyYAML; scripts/test.sh installs it\n");
     None
 }
 
@@ -53,6 +59,8 @@ pub(super) struct Run {
 
 /// A question with its answer.
 pub(super) struct Case {
+    /// Its place among all.
+    pub(super) at: usize,
     pub(super) predicate: String,
     pub(super) words: String,
     pub(super) onset: Option<u64>,
@@ -71,8 +79,8 @@ impl Corpus {
     /// The runs of a domain, those with most to do first.
     pub(super) fn runs(&self, domain: Domain) -> Vec<Run> {
         let mut cases: BTreeMap<String, Vec<Case>> = BTreeMap::new();
-        for line in self.lines("expected.jsonl") {
-            cases.entry(text(&line, "file")).or_default().push(Case::of(&line));
+        for (place, line) in self.lines("expected.jsonl").iter().enumerate() {
+            cases.entry(text(line, "file")).or_default().push(Case::of(place, line));
         }
         let lines = self.lines("runs.jsonl");
         let mine = lines.iter().filter(|line| text(line, "domain") == domain.name());
@@ -100,10 +108,11 @@ impl Run {
 }
 
 impl Case {
-    fn of(line: &Value) -> Case {
+    fn of(place: usize, line: &Value) -> Case {
         let number = |value: &Value| value.as_u64().unwrap();
         let interval = |value: &Value| [number(&at(value, 0)), number(&at(value, 1))];
         Case {
+            at: place,
             predicate: text(line, "predicate"),
             words: text(line, "words"),
             onset: line.get("onset").and_then(Value::as_u64),
