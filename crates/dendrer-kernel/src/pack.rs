@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
-use crate::expr::{Budget, Env, Scope, Span};
+use crate::expr::{Budget, Env, Expr, ExprError, Scope, Span};
 use crate::fold::{self, Fold, FoldReducer, Template};
-use crate::predicate::Predicate;
+use crate::predicate::{Polarity, Predicate};
 use crate::reduce::{DeltaReducer, Reducer};
 
 pub mod cases;
@@ -227,6 +227,13 @@ impl Pack {
     /// Returns the predicate of this name.
     pub fn predicate(&self, name: &str) -> Option<&Predicate> {
         self.predicates.iter().map(|declared| &declared.predicate).find(|predicate| predicate.name() == name)
+    }
+
+    /// Reads an expression over the state that somebody asks of a run with this pack: its constants and definitions
+    /// mean what the pack says.
+    pub fn expression(&self, polarity: Polarity, text: &str) -> Result<Predicate, ExprError> {
+        let expr = Expr::parse_condition(text, &self.scope)?;
+        Ok(Predicate::under(self.digest(), polarity, expr))
     }
 
     /// What expressions over the state may use: the constants, definitions and fields of the pack.

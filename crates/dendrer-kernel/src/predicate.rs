@@ -59,8 +59,10 @@ pub struct Predicate {
     window: Window,
     monotone: Monotone,
     expr: Expr,
-    /// The pack that declares it.
+    /// The pack whose names its text may use.
     pack: Option<Digest>,
+    /// Whether that pack declares it, so that its name alone says what it is.
+    declared: bool,
 }
 
 /// The predicates that are always there.
@@ -87,6 +89,7 @@ impl Predicate {
             monotone: Monotone::Unknown,
             expr,
             pack: None,
+            declared: false,
         })
     }
 
@@ -108,10 +111,17 @@ impl Predicate {
             monotone: Monotone::Unknown,
             expr,
             pack: Some(pack),
+            declared: true,
         }
     }
 
-    /// The pack that declares it; `None` for a built-in one and for an expression.
+    /// An expression that uses what a pack defines. Its digest is that of the pack and its text.
+    pub(crate) fn under(pack: Digest, polarity: Polarity, expr: Expr) -> Predicate {
+        let registered = Predicate::registered("expression", "v1", polarity, Window::After, expr, pack);
+        Predicate { declared: false, ..registered }
+    }
+
+    /// The pack that declares it, or whose names its text uses; `None` for a built-in one and for a plain expression.
     pub fn pack(&self) -> Option<Digest> {
         self.pack
     }
@@ -219,7 +229,7 @@ impl Predicate {
     pub fn digest(&self) -> Digest {
         // The state after, and no lift, is what is meant where nothing is said.
         let lift: &[u8] = if self.monotone == Monotone::Lifted { b"lifted\n" } else { b"" };
-        if let Some(pack) = self.pack {
+        if let Some(pack) = self.pack.filter(|_| self.declared) {
             let name = self.name.as_bytes();
             return Digest::of_parts(&[b"dendrer/pack-predicate/v1\n", lift, &pack.0, name]);
         }
@@ -229,7 +239,13 @@ impl Predicate {
             Polarity::Holds => b"holds\n",
         };
         let text = self.expr.canonical().as_bytes();
-        Digest::of_parts(&[b"dendrer/predicate/v1\n", lift, window, polarity, text])
+        match &self.pack {
+            Some(pack) => {
+                let parts = [b"dendrer/pack-expression/v1\n", lift, &pack.0, window, polarity, text];
+                Digest::of_parts(&parts)
+            }
+            None => Digest::of_parts(&[b"dendrer/predicate/v1\n", lift, window, polarity, text]),
+        }
     }
 
     /// Judges a state. `counters` are the derived counters at that state, for expressions that read them.

@@ -116,6 +116,14 @@ impl Store for Counted<'_> {
         self.inner.writes(run, ticks, place, limit)
     }
 
+    fn knows_all_writes(&self) -> Result<bool, StoreError> {
+        self.inner.knows_all_writes()
+    }
+
+    fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        self.inner.beside_runs(from, limit)
+    }
+
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
         self.inner.put_snapshot(run, tick, bytes)
     }

@@ -2,7 +2,7 @@
 
 use dendrer::Trace;
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
-use dendrer::kernel::predicate::{Monotone, Predicate, Verdict};
+use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::registry::{Known, Registered};
 use dendrer::why::Chain;
 use dendrer_object::{TypeName, Value};
@@ -12,7 +12,7 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
-use super::predicate::{has_hint, of_file, registration_line, resolve, window};
+use super::predicate::{expression, has_hint, of_file, registration_line, resolve, window};
 use crate::address::Rev;
 use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result};
@@ -41,10 +41,11 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     }
     let range = Range { scan: args.scan, ..Range::new(from, to) };
     if let Some(path) = &args.all_of {
-        return all_of(path, args, &trace, &range, out);
+        return all_of(path, args, &trace, &range, progress, out);
     }
     let asked = question(args, &trace)?;
     let report = ask(&trace, std::slice::from_ref(&asked.question), &range)?.remove(0);
+    drop(progress);
     one(args, &trace, &asked, &report, out)
 }
 
@@ -109,7 +110,14 @@ fn chain_of(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<
 }
 
 /// Asks every predicate of a file. The worst exit code counts.
-fn all_of(path: &str, args: &Bisect, trace: &Trace<'_>, range: &Range, out: &mut Out) -> Result {
+fn all_of(
+    path: &str,
+    args: &Bisect,
+    trace: &Trace<'_>,
+    range: &Range,
+    progress: Progress,
+    out: &mut Out,
+) -> Result {
     let lift = |predicate: Predicate| if args.lift { predicate.lifted() } else { predicate };
     let questions: Vec<Question> =
         of_file(path)?.into_iter().map(|predicate| Question::Predicate(lift(predicate))).collect();
@@ -117,6 +125,7 @@ fn all_of(path: &str, args: &Bisect, trace: &Trace<'_>, range: &Range, out: &mut
         return Err(Failure::new("E0512", format!("{path} has no predicates")));
     }
     let reports = ask(trace, &questions, range)?;
+    drop(progress);
     let worst = reports.iter().map(exit).max().unwrap_or(0);
     let run = ("run", Value::from(trace.name().as_str()));
     if out.is_text() {
@@ -189,7 +198,9 @@ fn question(args: &Bisect, trace: &Trace<'_>) -> Result<Asked> {
     }
     let (predicate, registered) = match (&args.anomaly, &args.holds, &args.predicate) {
         (Some(kind), ..) => (Predicate::anomaly(kind), None),
-        (_, Some(text), _) => (Predicate::holds("expression", text)?.at_window(window(args.window)), None),
+        (_, Some(text), _) => {
+            (expression(trace, Polarity::Holds, text)?.at_window(window(args.window)), None)
+        }
         (.., text) => {
             let meant = resolve(trace, text.as_deref().unwrap_or_default())?;
             let is_expression = meant.registered.is_none() && meant.predicate.name() == "expression";

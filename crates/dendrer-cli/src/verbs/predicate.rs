@@ -4,7 +4,7 @@ use dendrer::Trace;
 use dendrer::bisect::Question;
 use dendrer::kernel::counters;
 use dendrer::kernel::pack::Pack;
-use dendrer::kernel::predicate::{BUILT_IN, Monotone, Predicate, Verdict, Window};
+use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
 use dendrer::store::Store;
@@ -77,7 +77,20 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
         };
         return Err(hidden(&registry, failure));
     }
-    Ok(Meant::plain(Predicate::condition("expression", text)?))
+    Ok(Meant::plain(expression(trace, Polarity::Condition, text)?))
+}
+
+/// Reads an expression that is asked of a run. What stands for itself is the same predicate on every run; any other may
+/// use the constants and definitions of the run's pack.
+pub(super) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> Result<Predicate> {
+    let plain = match polarity {
+        Polarity::Holds => Predicate::holds("expression", text),
+        Polarity::Condition => Predicate::condition("expression", text),
+    };
+    match (plain, dendrer::pack::of_run(trace)?) {
+        (Err(_), Some(pack)) => Ok(pack.expression(polarity, text)?),
+        (plain, _) => Ok(plain?),
+    }
 }
 
 fn unknown(text: &str, registry: &Registry, pack: Option<&Pack>) -> Failure {
@@ -166,7 +179,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let source = open::source(global, &rev)?;
     let trace = source.trace(&rev)?;
     let meant = match args.holds {
-        true => Meant::plain(Predicate::holds("expression", &args.predicate)?),
+        true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
         false => resolve(&trace, &args.predicate)?,
     };
     let predicate = match (meant.predicate.name(), meant.registered.is_some()) {

@@ -1,6 +1,7 @@
 use dendrer_object::json::parse_door;
 
 use super::*;
+use crate::predicate::Verdict;
 
 fn json(text: &str) -> Value {
     parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -255,4 +256,23 @@ fn a_pack_of_delta_1_has_no_rules() {
     let text = text.replace("policy.x", "state.policy.x");
     let pack = Pack::read(&json(&text)).unwrap();
     assert_eq!(pack.reducer().name(), "delta/1");
+}
+
+#[test]
+fn an_expression_that_is_asked_of_a_run_uses_what_the_pack_defines() {
+    let state = json(r#"{"orders":{"o1":{"items":[{"price":99},{"price":2}]}},"spent":1,"region":"EU"}"#);
+    let pack = whole();
+    let asked = pack.expression(Polarity::Condition, "over(state.orders.o1)").unwrap();
+    assert_eq!(asked.verdict(&state, None), Verdict::Violation);
+    let other = pack.expression(Polarity::Holds, "over(state.orders.o1)").unwrap();
+    assert_eq!(other.verdict(&state, None), Verdict::Ok);
+    // The same text under another pack may mean something else, so it is another predicate.
+    let changed = Pack::read(&json(&WHOLE.replace("> limit", "> 2 * limit"))).unwrap();
+    let elsewhere = changed.expression(Polarity::Condition, "over(state.orders.o1)").unwrap();
+    assert_eq!(elsewhere.verdict(&state, None), Verdict::Ok);
+    let digests = [&asked, &other, &elsewhere, pack.predicate("orders.big").unwrap()].map(Predicate::digest);
+    let distinct: std::collections::BTreeSet<_> = digests.iter().collect();
+    assert_eq!(distinct.len(), digests.len());
+    let error = pack.expression(Polarity::Holds, "state.order == null").unwrap_err();
+    assert_eq!((error.code, error.hint.as_deref()), ("E0505", Some("did you mean state.orders")));
 }

@@ -1,0 +1,236 @@
+//! Published runs of real agents, asked through the program by somebody who wrote nothing but a pack.
+//!
+//! Every run of the corpus is imported, reduced under the pack of its domain (`examples/packs`), and asked every
+//! question whose answer a linear scan by another program found: 87 runs, 1,066 questions. The states in between are
+//! held against published hashes, so that an answer cannot be right by accident.
+
+mod answers;
+mod data;
+mod generic;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use answers::Answer;
+use data::{Case, Domain, Run, corpus};
+
+use crate::support::Place;
+
+/// How many questions share one that is asked by text, too. It divides no number of predicates of a pack, so that each
+/// comes up on some run.
+const TEXTS_EVERY: usize = 5;
+
+/// What a predicate was answered with by its name.
+type Named = Option<Result<Answer, String>>;
+
+/// What came out for one domain.
+#[derive(Default)]
+struct Tally {
+    runs: usize,
+    states: usize,
+    /// Equal answers by class of onset.
+    equal: BTreeMap<String, usize>,
+    /// Questions whose predicate recovers on the run.
+    recovering: usize,
+    /// Questions that were asked in the text of the pack, too.
+    by_text: usize,
+    wrong: String,
+}
+
+/// Says something whether or not output is captured.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+fn check(domain: Domain, runs: usize, cases: usize) {
+    let Some(corpus) = corpus() else { return };
+    let found = corpus.runs(domain);
+    assert_eq!(found.len(), runs, "runs of {domain:?}");
+    let next = AtomicUsize::new(0);
+    let tally = Mutex::new(Tally::default());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(4);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(run) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = std::panic::catch_unwind(|| check_run(domain, run));
+                    let mut tally = tally.lock().unwrap();
+                    match result {
+                        Ok(one) => tally.add(one),
+                        Err(_) => {
+                            let _ = writeln!(tally.wrong, "{}: the check did not come to its end", run.file);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let tally = tally.into_inner().unwrap();
+    let equal: usize = tally.equal.values().sum();
+    let classes: Vec<String> = tally.equal.iter().map(|(class, count)| format!("{class} {count}")).collect();
+    say(&format!(
+        "{domain:?}: {} runs; {} states equal; {equal} of {cases} answers equal ({}); {} recover, {} asked by text too\n",
+        tally.runs,
+        tally.states,
+        classes.join(", "),
+        tally.recovering,
+        tally.by_text
+    ));
+    assert!(tally.wrong.is_empty(), "{}", tally.wrong);
+    assert_eq!((tally.runs, equal), (runs, cases), "no run and no question may be left out");
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.runs += other.runs;
+        self.states += other.states;
+        self.recovering += other.recovering;
+        self.by_text += other.by_text;
+        for (class, count) in other.equal {
+            *self.equal.entry(class).or_default() += count;
+        }
+        self.wrong.push_str(&other.wrong);
+    }
+}
+
+/// Imports a run, reduces it under the pack of its domain, and compares every state and every answer.
+fn check_run(domain: Domain, run: &Run) -> Tally {
+    let place = Place::with_store();
+    let mut tally = Tally { runs: 1, ..Tally::default() };
+    let source = run.path();
+    place.ok(&["import", source.to_str().unwrap(), "--run", "source", "-q"]);
+    let pack = domain.pack();
+    let mut args = vec!["reduce", "source", "--pack", pack.to_str().unwrap(), "--as", "run"];
+    if let Some(s0) = domain.s0(run) {
+        std::fs::write(place.path().join("s0.json"), s0).unwrap();
+        args.extend(["--state", "s0.json"]);
+    }
+    let (code, reduced) = place.json(&args);
+    let errors = reduced.get("errors").map(ToString::to_string);
+    if code != 0
+        || errors.as_deref() != Some("[]")
+        || reduced.get("ticks").and_then(|n| n.as_u64()) != Some(run.n)
+    {
+        let _ = writeln!(tally.wrong, "{}: reduced with exit code {code}: {reduced}", run.file);
+        return tally;
+    }
+    check_states(&place, run, &mut tally);
+    let mut named = answers::ask_all(&place, pack.to_str().unwrap(), run.n);
+    for case in &run.cases {
+        check_case(&place, domain, run, case, named.remove(&case.predicate), &mut tally);
+    }
+    if !named.is_empty() {
+        let _ = writeln!(tally.wrong, "{}: nobody expects {:?}", run.file, named.keys());
+    }
+    tally
+}
+
+/// The environment at every tick has the published hash: it has it where it changed, and no other tick wrote to it.
+fn check_states(place: &Place, run: &Run, tally: &mut Tally) {
+    let written = answers::ticks_that_wrote(place, "env");
+    let expected: Vec<u64> = run.env_changes.iter().map(|(tick, _)| *tick).collect();
+    if written != expected {
+        let _ = writeln!(tally.wrong, "{}: env was written at {written:?}, expected {expected:?}", run.file);
+    }
+    let first = run.env_s0.iter().map(|hash| (0, hash.clone()));
+    for (tick, hash) in first.chain(run.env_changes.iter().cloned()) {
+        let found = answers::hash_of(place, tick, "env");
+        if found == hash {
+            tally.states += 1;
+        } else {
+            let _ = writeln!(tally.wrong, "{}: env at tick {tick} has {found}, expected {hash}", run.file);
+        }
+    }
+}
+
+/// Compares what the name of a predicate was answered with among all, and what it is answered with alone. Alone it is
+/// asked where it recovers, and in every fifth case, in the text of the pack: each predicate on several runs.
+fn check_case(place: &Place, domain: Domain, run: &Run, case: &Case, named: Named, tally: &mut Tally) {
+    let expected = Answer { onset: case.onset, recovers: !case.monotone, intervals: case.intervals.clone() };
+    let mut answers = vec![("among all", named.unwrap_or_else(|| Err("not among the answers".to_owned())))];
+    if case.at % TEXTS_EVERY == 0 {
+        let holds = domain.holds(&case.predicate);
+        answers.push(("by text", answers::ask(place, ["--holds", &holds], run.n)));
+        tally.by_text += 1;
+    } else if !case.monotone {
+        answers.push(("by name", answers::ask(place, ["--predicate", &case.predicate], run.n)));
+    }
+    let mut equal = true;
+    for (form, answer) in answers {
+        let right = answer
+            .as_ref()
+            .is_ok_and(|answer| *answer == expected && class_of(answer.onset, run.n) == case.class);
+        if !right {
+            let (file, name) = (&run.file, &case.predicate);
+            let _ = writeln!(tally.wrong, "{file}: {name} {form}: {answer:?}; expected {expected:?}");
+        }
+        equal &= right;
+    }
+    tally.recovering += usize::from(equal && !case.monotone);
+    *tally.equal.entry(case.class.clone()).or_default() += usize::from(equal);
+}
+
+/// Where in a run an onset lies.
+fn class_of(onset: Option<u64>, n: u64) -> &'static str {
+    match onset {
+        None => "never",
+        Some(0) => "initial",
+        Some(1) => "tick-1",
+        Some(onset) if onset == n => "last",
+        Some(onset) if 3 * onset <= n => "early",
+        Some(onset) if 3 * onset <= 2 * n => "mid",
+        Some(_) => "late",
+    }
+}
+
+#[test]
+fn runs_of_the_airline_desk_are_rebuilt_and_every_question_is_answered() {
+    check(Domain::Airline, 15, 330);
+}
+
+#[test]
+fn runs_of_the_retail_desk_are_rebuilt_and_every_question_is_answered() {
+    check(Domain::Retail, 14, 294);
+}
+
+#[test]
+fn runs_of_the_bank_under_injection_are_rebuilt_and_every_question_is_answered() {
+    check(Domain::Banking, 12, 132);
+}
+
+#[test]
+fn runs_of_the_chat_under_injection_are_rebuilt_and_every_question_is_answered() {
+    check(Domain::Slack, 12, 144);
+}
+
+#[test]
+fn runs_of_the_office_under_injection_are_answered() {
+    check(Domain::Workspace, 6, 54);
+}
+
+#[test]
+fn logs_of_teams_that_failed_are_answered() {
+    check(Domain::Log, 28, 112);
+}
+
+/// The six domains are the corpus: no line of it belongs to none, and the packs ask its questions in its order and words.
+#[test]
+fn no_run_and_no_question_of_the_corpus_is_left_out() {
+    let Some(corpus) = corpus() else { return };
+    let runs: usize = Domain::ALL.into_iter().map(|domain| corpus.runs(domain).len()).sum();
+    let cases: usize =
+        Domain::ALL.into_iter().flat_map(|domain| corpus.runs(domain)).map(|run| run.cases.len()).sum();
+    assert_eq!((runs, cases), (87, 1066));
+    assert_eq!((corpus.lines("runs.jsonl").len(), corpus.lines("expected.jsonl").len()), (87, 1066));
+    for domain in Domain::ALL {
+        let declared = domain.predicates();
+        for run in corpus.runs(domain) {
+            let asked: Vec<(String, String)> =
+                run.cases.iter().map(|case| (case.predicate.clone(), case.words.clone())).collect();
+            assert_eq!(declared, asked, "{domain:?}: names and words of the predicates, in order");
+        }
+    }
+}
