@@ -1,6 +1,6 @@
 use super::*;
 use crate::reduce::HostReducer;
-use crate::replay::{Compared, ReplayError, replay_refusal, replay_step};
+use crate::replay::{Compared, ReplayError, replay_refusal, replay_start, replay_step};
 use dendrer_object::json::parse_door;
 
 fn inputs(n: u64) -> Inputs {
@@ -316,4 +316,37 @@ fn a_record_that_does_not_agree_with_itself_diverges_on_its_root() {
     let error = replay_step(&mut Head::at_start(&first).unwrap(), &lying, &DeltaReducer, false).unwrap_err();
     let ReplayError::Divergence(divergence) = error else { panic!("{error}") };
     assert_eq!(divergence.what, Compared::StateRoot);
+}
+
+/// The record that a run begins with is made again like any other.
+#[test]
+fn replay_begins_with_the_run_record() {
+    let (record, _) = start(r#"{"n":1}"#, "[]", Stage::Replay);
+    assert_eq!(replay_start(&record, &DeltaReducer).unwrap().id(), record.id());
+    let forged = |name: &str, with: Value| {
+        let mut content = record.content().as_object().cloned().unwrap();
+        content.set(name, with);
+        let body = Body::commit(&record::cut(&content), record.body().seed().unwrap()).unwrap();
+        replay_start(&Record::seal(record.header().clone(), body).unwrap(), &DeltaReducer)
+            .map(|_| ())
+            .unwrap_err()
+    };
+    for (name, with, unverifiable) in [
+        (
+            "state_root",
+            value(r#""sha256:0000000000000000000000000000000000000000000000000000000000000000""#),
+            false,
+        ),
+        ("stage", value("9"), false),
+        ("extra", value("1"), false),
+        ("state", value("[]"), false),
+        ("policy", value(r#"[{"id":"x"}]"#), false),
+        ("kernel", value("2"), true),
+        ("reducer", value(r#""magic/9""#), true),
+    ] {
+        let error = forged(name, with);
+        assert_eq!(error.is_unverifiable(), unverifiable, "{name}: {error}");
+    }
+    let ReplayError::Divergence(divergence) = forged("stage", value("9")) else { panic!() };
+    assert_eq!((divergence.tick, divergence.path.as_str()), (0, "/stage"));
 }
