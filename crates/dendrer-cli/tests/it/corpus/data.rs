@@ -26,7 +26,11 @@ pub(super) fn corpus() -> Option<Corpus> {
     if works.is_ok_and(|output| output.status.success()) {
         return Some(Corpus { directory });
     }
-    assert!(std::env::var_os("DENDRER_PYTHON").is_none(), "DENDRER_PYTHON is {}, and has no PyYAML", python());
+    assert!(
+        std::env::var_os("DENDRER_PYTHON").is_none(),
+        "DENDRER_PYTHON is {}, and has no PyYAML",
+        python()
+    );
     say("SKIPPED: no python3 with the package PyYAML; scripts/test.sh installs it\n");
     None
 }
