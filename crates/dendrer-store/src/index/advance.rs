@@ -213,7 +213,7 @@ impl Writer<'_> {
             }
         }
         if group.withheld {
-            put_meta(&self.db, WITHHELD, "yes")?;
+            put_meta(self.db, WITHHELD, "yes")?;
         }
         for (key, frame) in &group.chunks {
             self.db
