@@ -151,7 +151,7 @@ fn check_states(place: &Place, run: &Run, tally: &mut Tally) {
 fn check_case(place: &Place, domain: Domain, run: &Run, case: &Case, named: Named, tally: &mut Tally) {
     let expected = Answer { onset: case.onset, recovers: !case.monotone, intervals: case.intervals.clone() };
     let mut answers = vec![("among all", named.unwrap_or_else(|| Err("not among the answers".to_owned())))];
-    if case.at % TEXTS_EVERY == 0 {
+    if case.at.is_multiple_of(TEXTS_EVERY) {
         let holds = domain.holds(&case.predicate);
         answers.push(("by text", answers::ask(place, ["--holds", &holds], run.n)));
         tally.by_text += 1;
