@@ -78,27 +78,27 @@ def check_record(entry, record, blobs, store, missing):
         need(fields[name] == b64(sha(b64(array).encode())), f"{name} of {ident} was changed")
     missing += [f"{name} of {entry['run']}, {ident[:19]}" for name in fields if name not in salts]
 
-def check_chain(entry, prev, head, runs, ticks, missing):
+def check_chain(entry, prev, head, ts, runs, ticks, missing):
     ident, kind, run, tick = (entry[name] for name in ("hash", "kind", "run", "tick"))
     need(kind in KINDS and (not run or (run in runs) != (kind == "run")), f"{run} begins elsewhere")
     ticks[ident] = tick
     if kind == "run":
         need((tick == 0) == (prev is None), f"{run} begins neither at tick 0 nor as a fork")
-        runs[run] = [ident, ticks.get(prev or ident)]
+        runs[run] = [ident, ticks.get(prev or ident), ts]
         missing += [f"the beginning of {run}, up to {prev}"] * (runs[run][1] is None)
     elif kind == "transition":
         need(runs[run][1] in (None, tick - 1), f"{run}: tick {tick} stands after {runs[run][1]}")
-        need(runs[run][0] == prev, f"{run}: tick {tick} does not name the record before it")
-        runs[run] = [ident, tick]
+        need(runs[run][0] == prev and runs[run][2] <= ts, f"{run}: tick {tick} follows another")
+        runs[run] = [ident, tick, ts]
     elif kind in ("refusal", "end"):
         need(runs[run][0] == head and (kind, runs[run][1]) != ("end", "its end"), f"{run}: {kind}")
         runs[run][1] = "its end" if kind == "end" else runs[run][1]
 
 def check(data, key=None, tip=None):  # returns the exit code and the lines to print
-    need(data.endswith(b"\n"), "the file is cut short")
-    lines = map(parse, data[:-1].split(b"\n"))
+    lines = map(parse, data.removesuffix(b"\n").split(b"\n"))
     head = next(lines)
-    if canon(head["bundle"]) != "1": return 6, ["UNVERIFIABLE: a bundle of another format"]
+    need(type(head["bundle"]) is int and data.endswith(b"\n"), "the file is cut short, or none")
+    if head["bundle"] != 1: return 6, ["UNVERIFIABLE: a bundle of another format"]
     _, own_key, count, names, size, store = members(head, "bundle key records runs size store")
     peaks, entries, at, item = {}, [], 0, {}
     while at < size:
@@ -118,7 +118,7 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
                 level, digest = level + 1, sha(b"\1", peaks.pop(level), digest)
             peaks[level] = digest
         need(at == end, "the subtrees are not those of what is omitted")
-    need(canon([at, len(entries)]) == canon([size, count]), "not as many entries as were announced")
+    need(canon([at, len(entries), type(names)()]) == canon([size, count, []]), "not as announced")
     records = [next(lines) for _ in entries]
     used = [i for record in records for list_ in record.get("chunked", {}).values() for i in list_]
     blobs = [unb64(*members(next(lines), "blob")) for _ in set(used)]
@@ -127,11 +127,11 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     runs, ticks, missing = {}, {}, []
     for entry, record in zip(entries, records):
         check_record(entry, record, blobs, store, missing)
-        check_chain(entry, *(record["header"][n] for n in ("prev", "head")), runs, ticks, missing)
+        check_chain(entry, *map(record["header"].get, ("prev", "head", "ts")), runs, ticks, missing)
     root = functools.reduce(lambda r, l: sha(b"\1", l, r), [*peaks.values()][::-1] or [sha()])
     check_note(*members(next(lines), "checkpoint"), own_key, f"dendrer/{store}", size, root)
     need(next(lines, None) is None, "something follows the checkpoint")
-    need(key in (None, own_key), "the bundle names another key than the one that was given")
+    missing += [f"a signature by {key}: the key is {own_key}"] * (key not in (None, own_key))
     need(tip in (None, *(runs[name][0] for name in names)), "no run has the tip that was given")
     report = [f"{name} tip {runs[name][0]}" for name in names]
     report += [f"not checked: {item}" for item in missing]

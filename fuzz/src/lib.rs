@@ -5,7 +5,9 @@
 
 use std::io::Cursor;
 
+use dendrer::pack::yaml::Document;
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope};
+use dendrer_kernel::pack::{Origin, Pack, cases};
 use dendrer_kernel::step::Start;
 use dendrer_object::bundle::Bundle;
 use dendrer_object::json::{check_canonical, parse_canonical, parse_door, parse_tagged, to_vec};
@@ -28,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     ("delta", delta),
     ("expression", expression),
     ("import", import),
+    ("pack", pack),
 ];
 
 /// The canonical reader and both doors.
@@ -210,4 +213,33 @@ pub fn expression(data: &[u8]) {
     assert_eq!(run(&again), found, "{text}");
     assert!(found.0.is_none_or(|value| value.depth() <= 128), "{text}");
     let _ = expr.holds(&env, &mut Budget::new(1000));
+}
+
+/// Packs: YAML and JSON, the checks, initial states, tests. What was read is read again from its JSON, and a pack does
+/// the same twice.
+pub fn pack(data: &[u8]) {
+    let Ok(document) = Document::read(data) else { return };
+    let value = &document.value;
+    let text = to_vec(value);
+    // A name of a user that begins with `$` is stored with one more each time it comes in.
+    if !text.contains(&b'$')
+        && let Ok(again) = Document::read(&text)
+    {
+        assert_eq!(&again.value, value, "JSON is YAML");
+    }
+    match Pack::read(value) {
+        Err(faults) => {
+            assert!(!faults.is_empty(), "what is refused is refused for a reason");
+            for fault in faults {
+                let _ = document.mark(&fault.path, fault.at_name, fault.span);
+            }
+        }
+        Ok(pack) => {
+            let state = pack.init(&Origin::default());
+            assert_eq!(state, pack.init(&Origin::default()));
+            for case in &pack.cases {
+                assert_eq!(cases::run(&pack, case), cases::run(&pack, case));
+            }
+        }
+    }
 }

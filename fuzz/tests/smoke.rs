@@ -92,6 +92,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "bundle" => vectors("bundles.json", &["text"]),
         "note" => [vectors("bundles.json", &["key"]), notes(&vectors("bundles.json", &["text"]))].concat(),
         "delta" => vectors("deltas.json", &["state", "delta"]),
+        "pack" => vec![fs::read(here.join("../examples/packs/order-desk.yaml")).expect("the pack is there")],
         _ => Vec::new(),
     });
     let kept = fs::read_dir(here.join("regressions").join(target)).into_iter().flatten();

@@ -146,8 +146,21 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request"
     )]
     Bisect(Bisect),
+    /// List every write of a place in the state, newest first
+    #[command(
+        after_help = "Examples:\n  dendrer backtrack logistics-run-47 risk_score --values\n  dendrer backtrack logistics-run-47 shipments --agent dispatcher --inputs"
+    )]
+    Backtrack(Backtrack),
+    /// Show the last write of a place, what it rests on, and what that rests on
+    #[command(
+        after_help = "Examples:\n  dendrer why logistics-run-47@22 risk_score\n  dendrer why logistics-run-47 bookings_open --cross-agent"
+    )]
+    Why(Why),
     /// Predicates under names: register, list, show, test, retire
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer predicate list\n  dendrer predicate test kernel.policy_compliant logistics-run-47"
+    )]
     Predicate(PredicateVerb),
     /// Hand runs over: a bundle that proves itself, or JSON lines
     #[command(
@@ -661,12 +674,63 @@ pub(crate) struct Bisect {
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) to: Option<Pos>,
+    /// Do not follow the onset forward
+    #[arg(long)]
+    pub(crate) no_chain: bool,
+    /// How many transitions of the causal chain to show
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) chain_limit: usize,
     /// Judge every tick, too, and compare
     #[arg(long)]
     pub(crate) scan: bool,
     /// Fail with exit code 1 unless the onset is this tick
     #[arg(long, value_name = "N")]
     pub(crate) expect_onset: Option<u64>,
+}
+
+/// `backtrack`
+#[derive(Debug, Args)]
+pub(crate) struct Backtrack {
+    /// The run
+    pub(crate) run: String,
+    /// The place: a.b[2] or /a/b/2
+    pub(crate) path: String,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// Only writes of this agent
+    #[arg(long, value_name = "A")]
+    pub(crate) agent: Option<String>,
+    /// Only the newest
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// What each write rests on, too
+    #[arg(long)]
+    pub(crate) inputs: bool,
+    /// What stood there before and after
+    #[arg(long)]
+    pub(crate) values: bool,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit", default_value_t = 50)]
+    pub(crate) limit: usize,
+}
+
+/// `why`
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// Where: RUN@TICK
+    pub(crate) rev: String,
+    /// The place: a.b[2] or /a/b/2
+    pub(crate) path: String,
+    /// How many steps to go down
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=64))]
+    pub(crate) depth: u8,
+    /// Go on from transitions of other agents
+    #[arg(long)]
+    pub(crate) cross_agent: bool,
 }
 
 /// `predicate`

@@ -212,6 +212,9 @@ words, version, window (`after` or `before`) and lift (`monotone`). A file of se
 "A version is used once; what was registered stays as it was. Choose another, or leave --version out."
 "E0601" "unsupported" 6 "This store cannot do that."
 "A bundle is for reading. Import it into a store to go on from it."
+"E0602" "other_rules" 6 "The run was recorded by rules that this program does not have."
+"Another version of the kernel, a reducer of a host program, or a fork. Its bytes can be verified and its states read; \
+only replay and going on need those rules. Use the program that recorded it."
 "E0701" "divergence" 7 "Replay does not reproduce the record."
 "The message says where and shows both sides. The usual causes are a clock, chance, an unordered set, or a reducer \
 that changed."

@@ -23,6 +23,8 @@ pub(crate) struct Failure {
     pub(crate) help: Vec<Vec<String>>,
     /// Whether anything was changed before it failed.
     pub(crate) changed: bool,
+    /// What is on record of what came before it.
+    pub(crate) items: Vec<Value>,
 }
 
 /// What every verb returns: the exit code, or why it failed.
@@ -75,6 +77,7 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         let texts = |list: &[String]| Value::array(list.iter().map(|text| Value::from(text.as_str())));
         let place = self.place.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
+        let items = (!self.items.is_empty()).then(|| ("items", Value::array(self.items.iter().cloned())));
         document(
             "error",
             [
@@ -88,7 +91,9 @@ impl Failure {
                 ("changed", Value::from(self.changed)),
                 ("notes", texts(&self.notes)),
                 ("help", Value::array(self.help.iter().map(|argv| Value::record([("argv", texts(argv))])))),
-            ],
+            ]
+            .into_iter()
+            .chain(items),
         )
     }
 }

@@ -105,6 +105,25 @@ fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {
     Ok(key)
 }
 
+/// Refuses to write to a log that was seen longer, or with other records, than it is now: what follows would be a
+/// second history under one key, and a log never signs two roots for one size.
+pub(crate) fn refuse_rollback(store: &dyn Store) -> Result<()> {
+    let tree = store.tree();
+    let why = match pinned(store.info().id) {
+        Some((size, _)) if size > tree.size => {
+            format!("it has {} records, and had {size} when it was last signed here", tree.size)
+        }
+        Some((size, root)) if size == tree.size && root != tree.root => {
+            format!("its {size} records are not the ones that were last signed here")
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::new("E0307", "the log is not the one that was signed here")
+        .at("why", why)
+        .note("nothing was committed: what follows would be a second history")
+        .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"))
+}
+
 /// Signs the log as it is, and remembers outside the store what was signed, so that a store that was rolled back
 /// shows. Without the key nothing is signed.
 pub(crate) fn sign(store: &mut dyn Store, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {

@@ -61,6 +61,9 @@ fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
     let file = if matches!(verb, Verb::Export(_)) { None } else { global.output.as_deref() };
     let json = answer.format != Format::Text;
     let mut out = Out::new(global, answer.format, answer.fields, file, answer.pages);
+    if matches!(verb, Verb::Log(_)) {
+        out.ends_with_its_reader();
+    }
     let result = verbs::run(global, verb, &mut out);
     let result = match out.finish() {
         Ok(()) => result,

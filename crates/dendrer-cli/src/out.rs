@@ -46,6 +46,10 @@ pub(crate) struct Out {
     items: u64,
     /// Whether something was shortened that its verb did not speak of.
     cut: bool,
+    /// Whether the verb goes on when nobody reads its answer any more.
+    outlives: bool,
+    /// Whether nobody does.
+    gone: bool,
 }
 
 enum Sink {
@@ -111,7 +115,14 @@ impl Out {
             quiet: global.quiet,
             items: 0,
             cut: false,
+            outlives: true,
+            gone: false,
         }
+    }
+
+    /// Ends the verb as soon as nobody reads its answer: for lists that are their own purpose.
+    pub(crate) fn ends_with_its_reader(&mut self) {
+        self.outlives = false;
     }
 
     /// How the answer is to be handed over. Chosen fields are cut out of the document, whatever is shown then.
@@ -246,11 +257,24 @@ impl Out {
     /// Hands over to the system what was written so far.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let flushed = match &mut self.sink {
+            _ if self.gone => return Ok(()),
             Sink::Stdout(writer) => writer.flush(),
             Sink::Pager(pager) => pager.flush(),
             Sink::File(answer) => answer.file.as_mut().map_or(Ok(()), Write::flush),
         };
-        flushed.map_err(closed)
+        let flushed = flushed.map_err(closed);
+        self.outlive(flushed)
+    }
+
+    /// What a verb does, and the exit code that it ends with, do not depend on whether somebody still reads the answer.
+    fn outlive(&mut self, written: Result<()>) -> Result<()> {
+        match written {
+            Err(failure) if failure.code == QUIET && self.outlives => {
+                self.gone = true;
+                Ok(())
+            }
+            written => written,
+        }
     }
 
     /// Ends the answer, and waits for whoever still reads it.
@@ -260,17 +284,20 @@ impl Out {
         }
         self.flush()?;
         if let Sink::Pager(pager) = &mut self.sink {
-            return pager.finish().map_err(closed);
+            let finished = pager.finish().map_err(closed);
+            return self.outlive(finished);
         }
         Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        match &mut self.sink {
+        let written = match &mut self.sink {
+            _ if self.gone => return Ok(()),
             Sink::Stdout(writer) => writer.write_all(bytes).map_err(closed),
             Sink::Pager(pager) => pager.write_all(bytes).map_err(closed),
             Sink::File(answer) => answer.write(bytes),
-        }
+        };
+        self.outlive(written)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod backtrack;
 mod bisect;
 mod commit;
 mod completions;
@@ -22,6 +23,7 @@ mod show;
 mod state;
 mod verify;
 mod version;
+mod why;
 
 use dendrer_object::{Timestamp, Value};
 
@@ -48,6 +50,8 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Verify(args) => verify::run(global, args, out),
         Verb::Replay(args) => replay::run(global, args, out),
         Verb::Bisect(args) => bisect::run(global, args, out),
+        Verb::Backtrack(args) => backtrack::run(global, args, out),
+        Verb::Why(args) => why::run(global, args, out),
         Verb::Predicate(verb) => predicate::run(global, verb, out),
         Verb::Export(args) => export::run(global, args, out),
         Verb::Pack(verb) => pack::run(global, verb, out),

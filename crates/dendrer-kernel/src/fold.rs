@@ -130,7 +130,7 @@ impl Rule {
     }
 }
 
-fn steps_exprs<'e>(steps: &'e [Step], f: &mut dyn FnMut(&'e Expr)) {
+pub(crate) fn steps_exprs<'e>(steps: &'e [Step], f: &mut dyn FnMut(&'e Expr)) {
     for step in steps {
         step.condition.iter().for_each(&mut *f);
         match &step.act {

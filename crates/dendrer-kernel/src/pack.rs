@@ -20,6 +20,7 @@ use crate::reduce::{DeltaReducer, Reducer};
 
 pub mod cases;
 mod read;
+mod reads;
 mod rules;
 mod scopes;
 #[cfg(test)]

@@ -7,11 +7,11 @@ use std::fmt;
 
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::record::{Kind, Link, Record, SealError};
-use dendrer_object::value::first_difference;
-use dendrer_object::{Digest, Pointer, Value};
+use dendrer_object::value::{Difference, first_difference};
+use dendrer_object::{Digest, Pointer, Value, json};
 
 use crate::reduce::{Purity, Reducer};
-use crate::step::{self, Cause, Head, Inputs};
+use crate::step::{self, Cause, Head, Inputs, StartError};
 
 /// Replay came out differently from the record. Both sides are here.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +72,25 @@ pub enum ReplayError {
         /// The record that it names.
         head: Option<Digest>,
     },
+    /// The beginning of the run is none that this kernel makes.
+    Start {
+        /// The code under which `dendrer explain` knows why.
+        code: &'static str,
+        /// Why.
+        why: String,
+        /// Whether another version of the kernel, or a program that knows the reducer, could.
+        elsewhere: bool,
+    },
+    /// The record holds all its values, and they are not those of a transition or refusal.
+    Malformed {
+        /// Where; for a refusal, the tick it was judged against.
+        tick: u64,
+    },
+    /// What follows a fork cannot be made again by this version.
+    Fork {
+        /// The last tick of the parent.
+        tick: u64,
+    },
     /// The record cannot be made again at all.
     Seal {
         /// Where.
@@ -82,12 +101,28 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
+    /// Whether something is missing, here or in this program, so that nothing is known; otherwise the record is not what
+    /// replay makes.
+    pub fn is_unverifiable(&self) -> bool {
+        matches!(
+            self,
+            ReplayError::Erased { .. }
+                | ReplayError::Fork { .. }
+                | ReplayError::Start { elsewhere: true, .. }
+        )
+    }
+
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> &'static str {
         match self {
             ReplayError::Divergence(_) => "E0701",
             ReplayError::Erased { .. } => "E0311",
-            ReplayError::Delta { .. } | ReplayError::Seal { .. } | ReplayError::Unplaced { .. } => "E0703",
+            ReplayError::Start { code, .. } => code,
+            ReplayError::Fork { .. } => "E0602",
+            ReplayError::Delta { .. }
+            | ReplayError::Seal { .. }
+            | ReplayError::Malformed { .. }
+            | ReplayError::Unplaced { .. } => "E0703",
         }
     }
 }
@@ -103,6 +138,16 @@ impl fmt::Display for ReplayError {
                 write!(f, "tick {tick} cannot be replayed: a value of it was erased or withheld")
             }
             ReplayError::Delta { tick, error } => write!(f, "tick {tick}: the recorded {error}"),
+            ReplayError::Start { why, .. } => write!(f, "the run cannot be begun again: {why}"),
+            ReplayError::Malformed { tick } => {
+                write!(
+                    f,
+                    "tick {tick} cannot be made again: its values are not those of a record that the kernel makes"
+                )
+            }
+            ReplayError::Fork { tick } => {
+                write!(f, "what follows the fork at tick {tick} cannot be replayed by this version")
+            }
             ReplayError::Unplaced { refusal, head } => {
                 let head = head.map_or_else(|| "nothing".to_owned(), |head| head.short());
                 write!(
@@ -208,13 +253,7 @@ pub fn replay_step(
 ) -> Result<(), ReplayError> {
     let tick = record.header().tick.unwrap_or(0);
     let recorded = recorded_state(head.state(), record)?;
-    let missing = record.body().fields().iter().find(|field| record.body().text(field).is_none());
-    let (cause, inputs) = match (missing, step::cause(record, reducer.takes_delta())) {
-        (None, Some(cause)) => cause,
-        (missing, _) => {
-            return Err(ReplayError::Erased { tick, pointer: missing.map(|field| field.pointer.clone()) });
-        }
-    };
+    let (cause, inputs) = cause(record, tick, reducer)?;
     if let (true, Cause::Proposed(intent)) = (twice, &cause) {
         compare_evaluations(head.state(), intent, reducer, tick)?;
     }
@@ -225,29 +264,75 @@ pub fn replay_step(
         *head = after;
         return Ok(());
     }
-    let fail = |what, difference: Option<dendrer_object::value::Difference>| {
+    let fail = |what, difference: Option<Difference>| {
         let (path, left, right) = difference.map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
         Err(diverged(tick, what, path, left, right, reducer.name(), reducer.purity()))
     };
     if made.header().kind == Kind::Transition && *after.state() != recorded {
         return fail(Compared::State, first_difference(&recorded, after.state()));
     }
-    fail(Compared::Content, first_difference(&record.content(), &made.content()))
+    fail(Compared::Content, difference(record, &made))
+}
+
+/// What a record was made of, or why it cannot be said.
+fn cause(record: &Record, tick: u64, reducer: &dyn Reducer) -> Result<(Cause, step::Inputs), ReplayError> {
+    let body = record.body();
+    if let Some(field) = body.fields().iter().find(|field| body.text(field).is_none()) {
+        return Err(ReplayError::Erased { tick, pointer: Some(field.pointer.clone()) });
+    }
+    if body.seed().is_none() {
+        return Err(ReplayError::Erased { tick, pointer: None });
+    }
+    step::cause(record, reducer.takes_delta()).ok_or(ReplayError::Malformed { tick })
+}
+
+/// The first place where two records differ: in their content, or else in their headers.
+fn difference(recorded: &Record, made: &Record) -> Option<Difference> {
+    let header = |record: &Record| json::parse_canonical(record.header_text()).ok();
+    first_difference(&recorded.content(), &made.content()).or_else(|| {
+        let (left, right) = (header(recorded)?, header(made)?);
+        let mut found = first_difference(&left, &right)?;
+        found.path = format!("/header{}", found.path.as_str()).parse().ok()?;
+        Some(found)
+    })
+}
+
+/// Begins a recorded run again: the head before its first transition, once the record was made again to the byte.
+pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, ReplayError> {
+    let body = record.body();
+    if let Some(field) = body.fields().iter().find(|field| body.text(field).is_none()) {
+        return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) });
+    }
+    let start = |code, why: String, elsewhere| ReplayError::Start { code, why, elsewhere };
+    let (made, head) = Head::made_at_start(record)
+        .map_err(|error| start(error.code(), error.to_string(), matches!(error, StartError::Kernel(_))))?;
+    let recorded = body.value("/reducer");
+    // A host function that is tried on a record need not bear the name that is recorded; ours stand for theirs.
+    let is_ours = reducer.purity() == Purity::ByConstruction;
+    if is_ours && recorded.as_ref().and_then(Value::as_str) != Some(reducer.name()) {
+        let name = recorded.map_or_else(|| "no reducer".to_owned(), |name| name.to_string());
+        let why = format!("it names {name}, and what is here to replay it is {}", reducer.name());
+        return Err(start("E0602", why, true));
+    }
+    if made.id() == record.id() {
+        return Ok(head);
+    }
+    let (path, left, right) =
+        difference(record, &made).map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
+    Err(diverged(0, Compared::Content, path, left, right, reducer.name(), reducer.purity()))
 }
 
 /// Judges a recorded refusal again on the head it was judged against: it must come out the same.
 pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
     let tick = head.tick();
-    let Some((cause, inputs)) = step::cause(record, reducer.takes_delta()) else {
-        return Err(ReplayError::Erased { tick, pointer: None });
-    };
+    let (cause, inputs) = cause(record, tick, reducer)?;
     let made = step::again(&mut head.clone(), &cause, inputs, reducer)
         .map_err(|error| ReplayError::Seal { tick, error })?;
     if made.id() == record.id() {
         return Ok(());
     }
-    let difference = first_difference(&record.content(), &made.content());
-    let (path, left, right) = difference.map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
+    let (path, left, right) =
+        difference(record, &made).map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
     Err(diverged(tick, Compared::Content, path, left, right, reducer.name(), reducer.purity()))
 }
 

@@ -206,6 +206,11 @@ pub enum StartError {
         /// What is wrong with it.
         why: String,
     },
+    /// It was recorded by the rules of another kernel.
+    #[error(
+        "it was recorded by version {0} of the kernel's rules, and this kernel knows version {KERNEL_VERSION}"
+    )]
+    Kernel(String),
     /// A value does not fit a record.
     #[error("{0}")]
     Seal(#[from] SealError),
@@ -218,6 +223,7 @@ impl StartError {
             StartError::StateKind(_) => "E0209",
             StartError::KernelPath(_) => "E0405",
             StartError::Policy { .. } => "E0501",
+            StartError::Kernel(_) => "E0602",
             StartError::Seal(error) => error.code(),
         }
     }
@@ -319,7 +325,16 @@ fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
 impl Head {
     /// Takes the head up again at a `run` record, as replay does.
     pub fn at_start(record: &Record) -> Result<Head, StartError> {
+        Ok(Head::made_at_start(record)?.1)
+    }
+
+    /// As [`Head::at_start`], with the record that beginning the run again makes.
+    pub(crate) fn made_at_start(record: &Record) -> Result<(Record, Head), StartError> {
         let content = record.content();
+        let kernel = content.get("kernel");
+        if let Some(other) = kernel.filter(|version| **version != Value::from(KERNEL_VERSION)) {
+            return Err(StartError::Kernel(other.to_string()));
+        }
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
         let start = Start {
             run: record.header().run.clone().expect("a run record has a run"),
@@ -345,10 +360,9 @@ impl Head {
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
         let (again, mut head) =
             begin(record.header().store, &start, Inputs { clock: record.header().ts, seed })?;
-        head.id = record.id();
         // A record with a closed field cannot be made again, but its id still stands.
-        debug_assert!(record.body().seed().is_none() || again.id() == record.id());
-        Ok(head)
+        head.id = record.id();
+        Ok((again, head))
     }
 
     /// Takes the head up again at a later place, given what reading the run to there found.

@@ -7,10 +7,12 @@
 //! Never half-applied: an operation that cannot be done leaves the state as it was before the whole delta.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::json::DEPTH_MAX;
 use crate::number::Number;
 use crate::pointer::{Pointer, array_index};
+use crate::tag::{is_tag_name, stored_name};
 use crate::value::{Entry, Object, Value};
 
 /// A list of operations, applied in order.
@@ -78,6 +80,9 @@ pub enum DeltaErrorKind {
     /// Nothing stands there.
     #[error("there is nothing at this path")]
     Missing,
+    /// The path names a member as only tagged values do.
+    #[error("a name with one `$` in front belongs to tagged values; a user's own is stored with two")]
+    TagName,
     /// What stands on the way can hold no members.
     #[error("a {0} has no members")]
     NotContainer(&'static str),
@@ -172,6 +177,9 @@ impl Op {
         let [step, rest @ ..] = steps else { return Err(DeltaErrorKind::Path) };
         let makes_parents = matches!(self.action, Action::Set | Action::Append);
         match parent {
+            // Inside a tagged value there is nothing to write: it is one value, whatever it is written with.
+            Value::Object(object) if is_tagged(object) => Err(DeltaErrorKind::NotContainer("tagged value")),
+            Value::Object(_) if is_tag_name(step) => Err(DeltaErrorKind::TagName),
             Value::Object(object) => {
                 let entry = object.entry(step);
                 if rest.is_empty() && self.action == Action::Remove {
@@ -247,6 +255,19 @@ impl Delta {
         Value::array(self.0.iter().map(Op::to_value))
     }
 
+    /// Doubles the `$` in front of names in paths, as the door does with names in values: what a user wrote becomes
+    /// what is stored.
+    #[must_use]
+    pub fn through_the_door(mut self) -> Delta {
+        for op in &mut self.0 {
+            if op.path.as_str().contains("/$") {
+                let names: Vec<Arc<str>> = op.path.tokens().map(|name| stored_name(&name)).collect();
+                op.path = Pointer::of(names.iter().map(|name| &**name));
+            }
+        }
+        self
+    }
+
     /// Tells whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -269,6 +290,10 @@ impl Delta {
     pub fn paths(&self) -> impl Iterator<Item = &Pointer> {
         self.0.iter().map(|op| &op.path)
     }
+}
+
+fn is_tagged(object: &Object) -> bool {
+    object.len() == 1 && object.entries().any(|entry| is_tag_name(&entry.key))
 }
 
 #[cfg(test)]
@@ -340,6 +365,17 @@ mod tests {
             r#"{"a":1e308}"#,
             r#"[{"add":"/a","value":1e308}]"#,
             "E0404 delta operation 0 at a: the sum is not a number",
+        );
+        // A path can make no tagged value, and none can be written into.
+        check(
+            "{}",
+            r#"[{"set":"/$float","value":"NaN"}]"#,
+            "E0404 delta operation 0 at [\"$float\"]: a name with one `$` in front belongs to tagged values; a user's own is stored with two",
+        );
+        check(
+            r#"{"x":NaN}"#,
+            r#"[{"set":"/x/a","value":1}]"#,
+            "E0404 delta operation 0 at x.a: a tagged value has no members",
         );
         check(
             r#"{"l":[]}"#,

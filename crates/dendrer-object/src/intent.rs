@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::delta::{Delta, DeltaError};
 use crate::name::TypeName;
 use crate::number::{Number, round_half_even};
-use crate::record::{Author, Link, Rel};
+use crate::record::{Author, LINKS_MAX, Link, Rel};
 use crate::value::{Object, Value};
 
 /// How many decimals of a confidence count (dendrer paper 3.3: `confidence_epsilon = 0.001`).
@@ -228,6 +228,10 @@ fn read_delta(value: &Value) -> Result<Delta, IntentError> {
 
 fn read_links(value: &Value) -> Result<Vec<Link>, IntentError> {
     let Some(items) = value.as_array() else { return error("/links", "links is a list") };
+    // The kernel may add one of its own.
+    if items.len() >= LINKS_MAX {
+        return error("/links", format!("an intent has at most {} links", LINKS_MAX - 1));
+    }
     let read = |(index, item): (usize, &Value)| {
         let rel = item.get("rel").and_then(Value::as_str).and_then(|rel| Rel::from_str(rel).ok());
         let hash = item.get("hash").and_then(Value::as_str).and_then(|hash| hash.parse().ok());

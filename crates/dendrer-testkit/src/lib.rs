@@ -1,1 +1,79 @@
-//! Under construction.
+//! What tests of dendrer need and its users do not: stores with fixed ids and keys, and histories in them.
+//!
+//! Never used by the product. A newcomer would break one rule: nothing here depends on the time, on chance or on the
+//! machine, so that a test that fails once fails always.
+
+use std::ops::ControlFlow;
+
+use dendrer::Recorder;
+use dendrer::recorder::Fixed;
+use dendrer_kernel::step::{Outcome, Start};
+use dendrer_object::merkle::{Peaks, leaf_hash};
+use dendrer_object::note::SigningKey;
+use dendrer_object::{Intent, Record, RunName, StoreId};
+use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
+
+/// Returns the id of the store of a number.
+pub fn store_id(number: u8) -> StoreId {
+    StoreId([number; 16])
+}
+
+/// Returns the key of the store of a number.
+pub fn key(number: u8) -> SigningKey {
+    SigningKey::from_seed(&store_id(number).origin(), [number; 32]).expect("an origin is a name for a key")
+}
+
+/// Returns what the store of a number says of itself.
+pub fn info(number: u8) -> StoreInfo {
+    StoreInfo::new(store_id(number), key(number).verifier_key().clone())
+}
+
+/// Makes the store of a number, empty and in memory.
+pub fn memory(number: u8) -> Memory {
+    Memory::new(info(number))
+}
+
+/// Parses a run name that is known to be one.
+pub fn run_name(text: &str) -> RunName {
+    text.parse().expect("a run name")
+}
+
+/// Begins a recording at fixed times, the salts of which follow from the name of the run.
+pub fn recorder<'s>(store: &'s mut dyn Store, start: &Start) -> Recorder<'s> {
+    let surroundings = Fixed::new(start.run.as_str(), 0, 1);
+    Recorder::begin(store, start, Box::new(surroundings)).expect("a run begins")
+}
+
+/// Records a run of intents, all of which must be committed, in groups of 100.
+pub fn record(store: &mut dyn Store, start: &Start, intents: impl IntoIterator<Item = Intent>) {
+    let mut recorder = recorder(store, start);
+    for intent in intents {
+        let outcome = recorder.propose(&intent).expect("an intent that can be sealed");
+        assert!(matches!(outcome, Outcome::Committed(_)), "{outcome:?}");
+        if recorder.pending() >= 100 {
+            recorder.commit().expect("a group is appended");
+        }
+    }
+    recorder.commit().expect("a group is appended");
+}
+
+/// Returns every record of a store in the order of the log.
+pub fn records_of(store: &dyn Store) -> Vec<Record> {
+    let mut records = Vec::new();
+    let passed = store.scan(0..store.tree().size, &mut |_, record| {
+        records.push(record);
+        ControlFlow::Continue(())
+    });
+    passed.expect("every record opens");
+    records
+}
+
+/// Makes a store that holds whatever it is given, past every check: what someone with the key could have written.
+pub fn store_of(info: StoreInfo, records: Vec<Record>) -> Memory {
+    let mut peaks = Peaks::new();
+    for record in &records {
+        peaks.push(leaf_hash(&record.entry()));
+    }
+    let tree = TreeHead { size: peaks.size(), root: peaks.root() };
+    Memory::of_parts(info, tree, (0..).zip(records).collect())
+}

@@ -17,6 +17,7 @@ pub mod schemas;
 pub mod show;
 pub mod table;
 pub mod verify;
+pub mod why;
 
 use dendrer_object::Value;
 

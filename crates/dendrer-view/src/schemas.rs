@@ -2,6 +2,7 @@
 
 /// Names and texts, in order.
 pub const SCHEMAS: &[(&str, &str)] = &[
+    ("backtrack", include_str!("../schemas/backtrack.json")),
     ("bisect", include_str!("../schemas/bisect.json")),
     ("bisect-all", include_str!("../schemas/bisect-all.json")),
     ("commit", include_str!("../schemas/commit.json")),
@@ -37,6 +38,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("verify", include_str!("../schemas/verify.json")),
     ("verify-all", include_str!("../schemas/verify-all.json")),
     ("version", include_str!("../schemas/version.json")),
+    ("why", include_str!("../schemas/why.json")),
 ];
 
 /// Finds a schema.

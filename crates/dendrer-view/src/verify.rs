@@ -31,7 +31,7 @@ pub fn run_lines(report: &Report, run: &RunReport) -> Vec<String> {
     match report.findings.iter().find(|finding| finding.run.as_ref() == Some(&run.run)) {
         None => lines.push(format!(
             "chain      OK    {} of {} links   genesis {}   tip {}",
-            line.transitions,
+            line.transitions - run.passed,
             line.transitions,
             short(line.genesis),
             short(line.tip)

@@ -161,7 +161,8 @@ impl Report {
     pub fn onset(&self) -> Option<u64> {
         match self.outcome {
             Outcome::Onset(tick) => Some(tick),
-            Outcome::Initial => Some(self.low.0),
+            // A range that begins in violation says nothing of where it came from, unless it begins with the run.
+            Outcome::Initial => (self.low.0 == 0).then_some(0),
             _ => None,
         }
     }
@@ -175,6 +176,7 @@ pub fn bisect(trace: &Trace<'_>, question: &Question, range: &Range) -> Result<R
 
 /// Finds the onsets for several questions over one range; what must be read is read once for all of them.
 pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>, Error> {
+    trace.confirm_tip()?;
     let predicates: Vec<&Predicate> = questions.iter().filter_map(Question::predicate).collect();
     let mut lines = timeline::judge_each(trace, &predicates, range.from, range.to)?.into_iter();
     let mut scans = match range.scan {
@@ -348,6 +350,8 @@ fn confirm(trace: &Trace<'_>, questions: &[Question], reports: &[Report]) -> Res
             }
         }
     }
+    // Whoever asks for the onset asks for its state next.
+    trace.learn_from(fresh);
     Ok(())
 }
 

@@ -91,6 +91,12 @@ pub enum Error {
         /// The tick.
         tick: u64,
     },
+    /// The index leads elsewhere than the log. Nothing is wrong with the record; the index is to be made anew.
+    #[error("the index says something else than the log: {what}")]
+    IndexDiffers {
+        /// Both sides, in words.
+        what: String,
+    },
     /// A record of a bundle did not open; what rests on it cannot be shown.
     #[error("tick {tick} of {run} is damaged: {why}")]
     DamagedRecord {
@@ -121,7 +127,7 @@ impl Error {
             Error::NoTick { .. } => "E0102",
             Error::MissingPrefix { .. } => "E0310",
             Error::DamagedRecord { .. } => "E0301",
-            Error::Unconfirmed { .. } => "E0309",
+            Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",
         }
     }
 }

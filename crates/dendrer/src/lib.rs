@@ -14,6 +14,7 @@ pub mod timeline;
 pub mod tools;
 pub mod trace;
 pub mod verify;
+pub mod why;
 
 pub use error::Error;
 pub use recorder::Recorder;

@@ -11,7 +11,7 @@ use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Start};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
-use dendrer_store::{Store, SyncTicket};
+use dendrer_store::{Store, StoreError, SyncTicket};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::Error;
@@ -143,6 +143,7 @@ impl<'s> Recorder<'s> {
     ) -> Result<Recorder<'s>, Error> {
         store.refresh()?;
         let trace = Trace::open(&*store, run)?;
+        trace.confirm_tip()?;
         let head = trace.at(trace.tip())?.head(trace.start(), run)?;
         let reducer = pack::reducer_of(&trace)?;
         drop(trace);
@@ -172,6 +173,31 @@ impl<'s> Recorder<'s> {
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
     /// of an intent that cannot be sealed; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
+        match self.unknown_link(intents) {
+            None => self.step_each(intents),
+            // The store would turn the whole group down; what stands before the intent is not its fault.
+            Some((at, error)) => self.step_each(&intents[..at]).and(Err((at, error))),
+        }
+    }
+
+    /// Finds the first intent with a link to a record that is neither in the log nor gathered.
+    fn unknown_link(&self, intents: &[Intent]) -> Option<(usize, Error)> {
+        let links = intents
+            .iter()
+            .enumerate()
+            .flat_map(|(at, intent)| intent.links.iter().map(move |link| (at, link)));
+        for (at, link) in links {
+            let gathered = self.pending.iter().any(|record| record.id() == link.hash);
+            match self.store.find(&link.hash) {
+                Ok(found) if gathered || found.is_some() => {}
+                Ok(_) => return Some((at, StoreError::NoRecord(link.hash).into())),
+                Err(error) => return Some((at, error.into())),
+            }
+        }
+        None
+    }
+
+    fn step_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
         // What is judged together is committed together, so it has one time.
         let clock = self.surroundings.now();
         let surroundings = &mut self.surroundings;

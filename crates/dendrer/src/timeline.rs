@@ -8,7 +8,7 @@
 //! A newcomer would break one rule: what lies beside the read set can still decide. `has(state.a.b)` is not the same
 //! without `a` as with an empty `a`, so a place whose parents may come and go is watched from its first name on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
@@ -272,19 +272,63 @@ fn look_up(trace: &Trace<'_>, predicate: &Predicate, from: u64, to: u64) -> Resu
     watcher.pass(&moment, &[], Look::AtCandidates);
     for tick in ticks {
         let record = trace.record(tick)?;
-        let Some(delta) = record.body().value("/delta") else {
-            return Err(ReplayError::Erased { tick, pointer: Some(Pointer::of(["delta"])) }.into());
-        };
-        let broken = |error| Error::from(ReplayError::Delta { tick, error });
-        let delta = Delta::from_value(&delta).map_err(broken)?;
-        let ops: Vec<Op> =
-            delta.0.into_iter().filter(|op| watched.iter().any(|place| place.overlaps(&op.path))).collect();
         // Right at the watched places, and nowhere else: this is no state that was ever committed.
-        moment.state = Delta(ops).apply(&moment.state).map_err(broken)?;
+        moment.state = apply_watched(&record, tick, &watched, &moment.state)?;
         moment.tick = tick;
         watcher.pass(&moment, &written(&record), Look::AtCandidates);
     }
     Ok(watcher.line)
+}
+
+/// Returns what stood at a place before and after each transition of a range that wrote at, above or below `followed`,
+/// which contains it.
+pub(crate) fn values(
+    trace: &Trace<'_>,
+    place: &Pointer,
+    followed: &Pointer,
+    from: u64,
+    to: u64,
+) -> Result<BTreeMap<u64, Sides>, Error> {
+    let mut found = BTreeMap::new();
+    let first = from.saturating_sub(1);
+    if !trace.store().knows_all_writes()? {
+        let mut before = None;
+        trace.moments(first, to, &mut |moment, record| {
+            let after = place.get(&moment.state).cloned();
+            let wrote = record.map_or_else(Vec::new, written);
+            if moment.tick > first && wrote.iter().any(|path| path.overlaps(followed)) {
+                found.insert(moment.tick, (before.take(), after.clone()));
+            }
+            before = after;
+            ControlFlow::Continue(())
+        })?;
+        return Ok(found);
+    }
+    let mut state = trace.at(first)?.state;
+    let (watched, ticks) = candidates(trace, std::slice::from_ref(followed), &state, first, to)?;
+    for tick in ticks {
+        let record = trace.record(tick)?;
+        let before = place.get(&state).cloned();
+        state = apply_watched(&record, tick, &watched, &state)?;
+        if written(&record).iter().any(|path| path.overlaps(followed)) {
+            found.insert(tick, (before, place.get(&state).cloned()));
+        }
+    }
+    Ok(found)
+}
+
+/// What stood somewhere before a transition, and after it.
+pub type Sides = (Option<Value>, Option<Value>);
+
+/// Applies what a record changed at the watched places, and nothing else.
+fn apply_watched(record: &Record, tick: u64, watched: &[Pointer], state: &Value) -> Result<Value, Error> {
+    let Some(delta) = record.body().value("/delta") else {
+        return Err(ReplayError::Erased { tick, pointer: Some(Pointer::of(["delta"])) }.into());
+    };
+    let broken = |error| Error::from(ReplayError::Delta { tick, error });
+    let delta = Delta::from_value(&delta).map_err(broken)?;
+    let touches = |op: &Op| watched.iter().any(|place| place.overlaps(&op.path));
+    Delta(delta.0.into_iter().filter(touches).collect()).apply(state).map_err(broken)
 }
 
 /// Finds the places to watch so that the read set is known at every tick, and the ticks after `first` that wrote

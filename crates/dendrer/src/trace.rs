@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::counters::Counters;
-use dendrer_kernel::replay;
+use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::step::{AgentHead, Head};
 use dendrer_object::json;
 use dendrer_object::record::{Kind, Record};
@@ -63,8 +63,13 @@ impl<'s> Trace<'s> {
         loop {
             let begin = read(store, owner.begin)?;
             let missing = |parent: Digest| Error::MissingPrefix { run: run.clone(), parent };
+            let is_begin =
+                begin.header().kind == Kind::Run && begin.header().run.as_ref() == Some(&owner.name);
             let Some(parent) = begin.header().prev else {
-                let end = end.expect("only a fork can have an unknown tick");
+                let Some(end) = end.filter(|_| is_begin) else {
+                    let why = "the record that should begin it begins another run, or none".to_owned();
+                    return Err(Error::DamagedRecord { run: owner.name, tick: 0, why });
+                };
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
                 let states = RefCell::default();
@@ -91,6 +96,29 @@ impl<'s> Trace<'s> {
     /// Whether states are read on from snapshots.
     pub fn uses_snapshots(&self) -> bool {
         self.use_snapshots
+    }
+
+    /// Looks whether the log goes on where the index says that the run ends. An index that hides what follows would
+    /// lead a writer to a second history, and a reader to the wrong end.
+    pub fn confirm_tip(&self) -> Result<(), Error> {
+        let size = self.store.tree().size;
+        let (name, mut later) = (self.name(), None);
+        self.store.entries(self.summary.head_position + 1..size, &mut |_, entry| {
+            let on_chain = matches!(entry.kind, Kind::Transition | Kind::Run);
+            if on_chain && entry.run.as_ref() == Some(name) {
+                later = Some(entry.tick);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        match later {
+            None => Ok(()),
+            Some(tick) => {
+                let tick = tick.map_or_else(|| "another beginning".to_owned(), |tick| format!("tick {tick}"));
+                let what = format!("{name} is to end at tick {}, and {tick} of it follows", self.tip());
+                Err(Error::IndexDiffers { what })
+            }
+        }
     }
 
     /// The run's name.
@@ -130,9 +158,25 @@ impl<'s> Trace<'s> {
         }
         let owner = self.owner(tick)?;
         match self.store.at(owner, tick)? {
-            Some(position) => read(self.store, position),
+            Some(position) => self.read_at(owner, tick, position),
             None => Err(self.damaged(tick)),
         }
+    }
+
+    /// Reads the transition that an index says stands at a position, and looks whether it is the one.
+    fn read_at(&self, owner: &RunName, tick: u64, position: u64) -> Result<Record, Error> {
+        let record = read(self.store, position)?;
+        let header = record.header();
+        if (header.kind, header.run.as_ref(), header.tick) == (Kind::Transition, Some(owner), Some(tick)) {
+            return Ok(record);
+        }
+        let found = match (&header.run, header.tick) {
+            (Some(run), Some(tick)) => format!("tick {tick} of {run}"),
+            _ => format!("a {} record", header.kind),
+        };
+        Err(Error::IndexDiffers {
+            what: format!("tick {tick} of {owner} is to stand at {position}, and {found} does"),
+        })
     }
 
     /// Lists the writes of a range of ticks that can change what is read at a place: tick and path, in order.
@@ -177,7 +221,7 @@ impl<'s> Trace<'s> {
                 if tick != next {
                     return Err(self.damaged(next));
                 }
-                if f(tick, read(self.store, position)?).is_break() {
+                if f(tick, self.read_at(owner, tick, position)?).is_break() {
                     return Ok(());
                 }
                 next += 1;
@@ -188,6 +232,13 @@ impl<'s> Trace<'s> {
 
     /// Returns the run before its first transition.
     pub fn genesis(&self) -> Result<Moment, Error> {
+        let body = self.start.body();
+        let place = Pointer::of(["state"]);
+        let closed =
+            body.fields().iter().find(|field| place.contains(&field.pointer) && body.text(field).is_none());
+        if let Some(field) = closed {
+            return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) }.into());
+        }
         let state = match self.start.content().get("state") {
             Some(state) => state.clone(),
             None => Value::object(),
@@ -271,6 +322,14 @@ impl<'s> Trace<'s> {
         let record = self.record(tick)?;
         let moment = Moment::from_snapshot(bytes, &record);
         Ok(moment.filter(|moment| Some(moment.state.digest()) == replay::state_root(&record)))
+    }
+
+    /// Takes over the states that another trace of the same run read, so that they need not be folded again.
+    pub(crate) fn learn_from(&self, other: Trace<'_>) {
+        assert_eq!(self.name(), other.name(), "states of one run say nothing of another");
+        for moment in other.states.into_inner().into_values() {
+            self.remember(&moment);
+        }
     }
 
     fn remember(&self, moment: &Moment) {

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use dendrer_kernel::reduce::Reducer;
-use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_step};
+use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_start, replay_step};
 use dendrer_kernel::step::Head;
 use dendrer_kernel::verify::{ChainFault, Chains, Line};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, Pointer, RunName};
+use dendrer_object::{Digest, RunName};
 use dendrer_store::{Store, StoreError};
 
 use crate::bundle::Opened;
@@ -72,6 +72,8 @@ pub struct RunReport {
     pub run: RunName,
     /// Its chain.
     pub line: Line,
+    /// How many of its transitions were passed by unopened.
+    pub passed: u64,
     /// Replay: how many transitions were made again, or why not all.
     pub replay: Option<Result<u64, ReplayError>>,
 }
@@ -139,7 +141,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
         pinned => (pinned, None),
     };
     let options = &Options { runs: Some(opened.bundle.runs.clone()), pinned, ..options.clone() };
-    let mut checker = Checker::new(&opened.store, options);
+    let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, options) };
     if let Some(other) = other {
         let message = format!("the head pinned here at {other} records: the bundle has the log of {size}");
         checker.not_checked.push(message);
@@ -175,7 +177,8 @@ struct Checker<'a> {
     roots: BTreeMap<u64, Digest>,
     signed: Option<u64>,
     not_checked: Vec<String>,
-    key_checked: bool,
+    unknown_key: bool,
+    is_bundle: bool,
 }
 
 impl<'a> Checker<'a> {
@@ -195,7 +198,8 @@ impl<'a> Checker<'a> {
             roots: BTreeMap::new(),
             signed: None,
             not_checked: Vec::new(),
-            key_checked: false,
+            unknown_key: false,
+            is_bundle: false,
         }
     }
 
@@ -228,7 +232,8 @@ impl<'a> Checker<'a> {
     fn wanted(&self, run: Option<&RunName>) -> bool {
         match (&self.options.runs, run) {
             (None, _) => true,
-            (Some(_), None) => false,
+            // What stands beside all runs concerns each of them: the key of the log.
+            (Some(_), None) => true,
             (Some(wanted), Some(run)) => wanted.contains(run) || self.is_ancestor(run),
         }
     }
@@ -432,6 +437,7 @@ impl<'a> Checker<'a> {
                 self.not_checked.push(format!("{place}: {} (erased or withheld)", names.join(", ")));
             }
         }
+        self.check_key(position, entry, record);
         let store = self.store;
         let tick_of = |id: &Digest| {
             let parent = store.find(id).ok().flatten().filter(|parent| *parent < position)?;
@@ -450,6 +456,19 @@ impl<'a> Checker<'a> {
                 };
                 self.found("E0302", Some((position, entry)), sides, fault.to_string());
             }
+        }
+    }
+
+    /// The first record of a log binds its key, so that neither can be exchanged alone.
+    fn check_key(&mut self, position: u64, entry: &Entry, record: Option<&Record>) {
+        let Some(record) = record.filter(|_| entry.kind == Kind::Key) else { return };
+        let text = |name: &str| record.body().value(name).and_then(|value| value.as_str().map(str::to_owned));
+        let key = self.store.info().key.to_string();
+        if let (Some("log"), Some(bound)) = (text("/purpose").as_deref(), text("/verifier"))
+            && bound != key
+        {
+            let message = "the log was begun under another key than the one it names now".to_owned();
+            self.found("E0308", Some((position, entry)), Some((bound, key)), message);
         }
     }
 
@@ -498,16 +517,12 @@ impl<'a> Checker<'a> {
 
     fn open_note(&mut self, note: &SignedNote) -> Option<Checkpoint> {
         let info = self.store.info();
-        if let Some(key) = self.options.key.as_ref().filter(|key| **key != info.key) {
-            let sides = Some((info.key.to_string(), key.to_string()));
-            self.found(
-                "E0308",
-                None,
-                sides,
-                "the log names another key than the one that was given".to_owned(),
-            );
+        // Nothing that was signed can be checked with a key that is not the log's: an unknown key, no tampering.
+        if self.options.key.as_ref().is_some_and(|key| *key != info.key) {
+            self.unknown_key = true;
+            self.not_checked
+                .push(format!("a signature under the key that was given: the log is signed by {}", info.key));
         }
-        self.key_checked = self.options.key.is_some();
         match Checkpoint::open(note, &info.id.origin(), &info.key) {
             Ok(checkpoint) => Some(checkpoint),
             Err(error) => {
@@ -528,11 +543,24 @@ impl<'a> Checker<'a> {
         }
         let mut runs = Vec::new();
         for run in names {
+            if self.lacks(&run) {
+                let message = format!("it was made for the run {run}, which does not begin in it");
+                self.found("E0303", None, None, message);
+                continue;
+            }
             let Some(line) = self.chains.lines().get(&run).cloned() else {
                 return Err(crate::trace::no_run(self.store, &run));
             };
+            let indexed = Trace::open(self.store, &run).map(|trace| trace.tip());
+            if let Ok(tip) = indexed
+                && tip != line.tick
+            {
+                let message = format!("the log has {} ticks of {run}, and the index knows {tip}", line.tick);
+                self.found("E0309", None, None, message);
+            }
             let replay = (self.options.replay && !line.broken).then(|| self.replay(&run)).transpose()?;
-            runs.push(RunReport { run, line, replay });
+            let passed = self.options.from.saturating_sub(1).min(line.transitions);
+            runs.push(RunReport { run, line, passed, replay });
         }
         let witnesses = self.witnesses(&runs);
         let verdict = self.verdict(&runs, !witnesses.is_empty());
@@ -550,6 +578,11 @@ impl<'a> Checker<'a> {
             witnesses,
             not_checked: self.not_checked,
         })
+    }
+
+    /// Whether a bundle names a run that does not begin in it.
+    fn lacks(&self, run: &RunName) -> bool {
+        self.is_bundle && self.chains.lines().get(run).is_none_or(|line| line.genesis.is_none())
     }
 
     fn replay(&self, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
@@ -608,10 +641,10 @@ impl<'a> Checker<'a> {
         if !self.findings.is_empty() {
             return Verdict::Tampered;
         }
-        if failed(|error| !matches!(error, ReplayError::Erased { .. })) {
+        if failed(|error| !error.is_unverifiable()) {
             return Verdict::Diverged;
         }
-        if self.closed > 0 || self.missing_prefix || failed(|_| true) {
+        if self.closed > 0 || self.missing_prefix || self.unknown_key || failed(|_| true) {
             return Verdict::Unverifiable;
         }
         if witnessed { Verdict::Verified } else { Verdict::Intact }
@@ -657,21 +690,16 @@ fn replay_range(
     twice: bool,
     f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
-    let closed = |record: &Record| {
-        record
-            .body()
-            .fields()
-            .iter()
-            .find(|field| record.body().text(field).is_none())
-            .map(|field| field.pointer.clone())
+    let started = match replay_start(trace.start(), reducer) {
+        Ok(head) => head,
+        Err(error) => return Ok(Err(error)),
     };
-    let erased = |tick: u64, pointer: Option<Pointer>| Ok(Err(ReplayError::Erased { tick, pointer }));
-    if let Some(pointer) = closed(trace.start()) {
-        return erased(0, Some(pointer));
-    }
+    // The records of a fork's own name it; making them again on the head of its parent gives others.
+    let fork = trace.lineage().first().map(|(_, end)| *end).filter(|end| *end < trace.tip());
+    let to = fork.map_or(to, |end| to.min(end));
     let mut refusals = trace.refusals()?;
     let mut head = match begin {
-        0 => Head::at_start(trace.start())?,
+        0 => started,
         _ => trace.at(begin)?.head(trace.start(), trace.name())?,
     };
     let mut result = Ok(begin);
@@ -693,6 +721,9 @@ fn replay_range(
         result = Ok(tick);
         f(&head, &record)
     })?;
+    if let Some(tick) = fork.filter(|tick| result == Ok(*tick)) {
+        return Ok(Err(ReplayError::Fork { tick }));
+    }
     // What replay never came by was never judged again; taken for judged, an invented refusal would pass.
     let is_whole = begin == 0 && result == Ok(trace.tip());
     let unplaced = refusals.values().flatten().next().filter(|_| is_whole);

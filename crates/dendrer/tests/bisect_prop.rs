@@ -6,7 +6,7 @@
 use dendrer::bisect::{self, Outcome, Question, Range};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::timeline::{self, Interval};
-use dendrer::{Error, Trace};
+use dendrer::{Error, Trace, why};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::step::Start;
 use dendrer_object::note::SigningKey;
@@ -196,6 +196,34 @@ fn check(store: &dyn Store, predicate: &Predicate, from: u64, to: u64) -> u64 {
     line.judged
 }
 
+/// Every write of a place, and what stood there before and after, against the deltas and states themselves.
+fn check_writes(store: &dyn Store, place: &str, from: u64, to: u64) {
+    let place: Pointer = place.parse().unwrap();
+    let trace = Trace::open(store, &run()).unwrap();
+    if from > to {
+        return;
+    }
+    let followed = why::followed(&trace, &place, to).unwrap();
+    assert!(followed.contains(&place));
+    let bare = Trace::open(store, &run()).unwrap().without_snapshots();
+    let mut wanted = Vec::new();
+    for tick in from..=to {
+        let delta = Delta::from_value(&bare.record(tick).unwrap().body().value("/delta").unwrap()).unwrap();
+        let (before, after) = (bare.at(tick - 1).unwrap().state, bare.at(tick).unwrap().state);
+        let (before, after) = (place.get(&before).cloned(), place.get(&after).cloned());
+        if delta.paths().any(|path| path.overlaps(&followed)) {
+            wanted.push((tick, (before, after)));
+        } else if !matches!(bare.at(tick - 1).unwrap().state.get("list"), Some(Value::Array(_))) {
+            assert_eq!(before, after, "tick {tick} changed {place} and is not listed");
+        }
+    }
+    let writes = why::writes(&trace, &followed, from, to).unwrap();
+    let ticks: Vec<u64> = writes.writes.iter().map(|write| write.tick).collect();
+    assert_eq!(ticks, wanted.iter().map(|(tick, _)| *tick).collect::<Vec<_>>(), "{place}");
+    let values: Vec<_> = why::values(&trace, &place, &followed, from, to).unwrap().into_iter().collect();
+    assert_eq!(values, wanted, "{place}");
+}
+
 /// The first deny or escalate for requests behind an allow for them, by hand.
 fn flip(steps: &[Step]) -> Option<u64> {
     let mut allowed = false;
@@ -253,6 +281,10 @@ proptest! {
                 }
             }
             check_flip(&memory, &steps, from, to);
+            for place in ["/x", "/a", "/a/b", "/a/b/c", "/list", "/list/0", "/nothing"] {
+                check_writes(&memory, place, from.max(1), to);
+                check_writes(&embedded, place, from.max(1), to);
+            }
         }
     }
 }

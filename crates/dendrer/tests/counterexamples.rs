@@ -8,23 +8,16 @@ use std::convert::Infallible;
 
 use dendrer::Trace;
 use dendrer::bisect::{self, Outcome, Probe, Question, Range, search};
-use dendrer::recorder::{Fixed, Recorder};
 use dendrer::verify::{self, Options, Verdict as Checked};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{HostReducer, Purity, ReduceError, Reducer};
 use dendrer_kernel::replay::{Compared, ReplayError};
 use dendrer_kernel::step::{self, Start};
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::merkle::{Peaks, leaf_hash};
-use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Body, Header, Kind, Record, cut};
-use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Value};
-use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
-
-fn info() -> StoreInfo {
-    let id = StoreId([3; 16]);
-    StoreInfo::new(id, SigningKey::from_seed(&id.origin(), [3; 32]).unwrap().verifier_key().clone())
-}
+use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
+use dendrer_store::Memory;
+use dendrer_testkit::{info, memory, records_of, store_of};
 
 fn run() -> RunName {
     "r".parse().unwrap()
@@ -36,16 +29,14 @@ fn set(path: &str, value: impl Into<Value>) -> Op {
 
 /// Records a run that sets `field` to one of the values at each tick.
 fn record(field: &str, values: &[f64]) -> Memory {
-    let mut store = Memory::new(info());
+    let mut store = memory(3);
     let mut start = Start::new(run());
     start.state = Value::record([(field, Value::from(if field == "quality" { 0.95 } else { 0.5 }))]);
-    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new(field, 0, 1))).unwrap();
-    for value in values {
+    let intents = values.iter().map(|value| {
         let delta = Delta(vec![Op::set(Pointer::of([field]), Value::from(*value))]);
-        let intent = Intent::new("observation.add".parse().unwrap(), "agent").with_delta(delta);
-        assert!(matches!(recorder.propose(&intent).unwrap(), step::Outcome::Committed(_)));
-    }
-    recorder.commit().unwrap();
+        Intent::new("observation.add".parse().unwrap(), "agent").with_delta(delta)
+    });
+    dendrer_testkit::record(&mut store, &start, intents);
     store
 }
 
@@ -108,7 +99,7 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
     let mut records = records_of(&store);
     let at = records.iter().position(|record| record.header().tick == Some(12)).unwrap();
     records[at] = harmless(&records[at]);
-    let forged = store_of(records);
+    let forged = store_of(info(3), records);
 
     // Whoever only has the trace as it is now is told another tick, with the same confidence.
     assert_eq!(ask(&forged, &too_risky()), (vec![20, 10, 15, 12, 13], Outcome::Onset(13)));
@@ -122,27 +113,6 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
         "tick 13 names another record than the one that stands there"
     );
     assert_eq!(verify::store(&store, &Options::default()).unwrap().verdict, Checked::Intact);
-}
-
-fn records_of(store: &Memory) -> Vec<Record> {
-    let mut records = Vec::new();
-    store
-        .scan(0..store.tree().size, &mut |_, record| {
-            records.push(record);
-            std::ops::ControlFlow::Continue(())
-        })
-        .unwrap();
-    records
-}
-
-/// A store that holds whatever it is given: what someone with the key could have written.
-fn store_of(records: Vec<Record>) -> Memory {
-    let mut peaks = Peaks::new();
-    for record in &records {
-        peaks.push(leaf_hash(&record.entry()));
-    }
-    let tree = TreeHead { size: peaks.size(), root: peaks.root() };
-    Memory::of_parts(info(), tree, (0..).zip(records).collect())
 }
 
 /// A refusal that nobody made: judged against a record that the run never had.
@@ -164,7 +134,7 @@ fn an_invented_refusal_is_found_with_and_without_replay() {
         Record::seal(header, Body::commit(&fields, model.body().seed().unwrap()).unwrap()).unwrap();
     let id = invented.id();
     records.push(invented);
-    let forged = store_of(records);
+    let forged = store_of(info(3), records);
     let report = verify::store(&forged, &Options::default()).unwrap();
     assert_eq!((report.verdict, report.findings[0].code), (Checked::Tampered, "E0302"));
     let replayed = verify::replay(&forged, &run()).unwrap();

@@ -266,13 +266,13 @@ fn problems_come_with_line_and_column_in_the_order_of_the_text() {
             "2:1 E0902 a pack has no member verison",
             "8:28 E0505 there is no `nope` here",
             "9:14 E0903 the pack declares no field b",
-            "12:11 E0505 the state has no field `zz`",
+            "12:16 E0505 no field `zz` is declared in state",
         ]
     );
     let json = pack::read(br#"{"name": "x", "version": "v1", "rules": [{"when": "trve", "steps": []}]}"#);
     let problems = json.expect_err("a slip");
     assert_eq!(
         (problems[0].mark.line, problems[0].mark.column, problems[0].hint.as_deref()),
-        (1, 52, Some("did you mean true?"))
+        (1, 52, Some("the names here are state, before, t"))
     );
 }

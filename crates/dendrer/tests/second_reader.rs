@@ -239,7 +239,7 @@ fn a_plain_run_is_intact_and_its_tip_and_key_are_compared() {
     check("tip", &text, &["--tip", &tip], 0);
     check("wrong-tip", &text, &["--tip", &Digest([1; 32]).to_string()], 4);
     check("key", &text, &["--key", &key().verifier_key().to_string()], 0);
-    check("wrong-key", &text, &["--key", &other_key], 4);
+    check("wrong-key", &text, &["--key", &other_key], 6);
     check("cut", &text[..text.len() - 1], &[], 4);
     check("empty", b"", &[], 4);
     check(

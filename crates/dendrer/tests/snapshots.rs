@@ -1,33 +1,25 @@
 //! Snapshots: derived, taken when deltas outweigh them, used only where they agree with the record (D-68, D-151).
 
 use dendrer::bisect::{Outcome, Question, Range, bisect};
-use dendrer::recorder::{Fixed, Recorder};
 use dendrer::{Error, Trace};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::note::SigningKey;
-use dendrer_object::{Intent, RunName, StoreId, Value};
-use dendrer_store::{Memory, Store, StoreInfo};
+use dendrer_object::{Intent, RunName, Value};
+use dendrer_store::{Memory, Store};
+use dendrer_testkit::{memory, run_name};
 
 const TICKS: u64 = 3000;
 
 fn recorded() -> Result<(Memory, RunName), Error> {
-    let id = StoreId([3; 16]);
-    let key = SigningKey::from_seed(&id.origin(), [1; 32])?;
-    let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
-    let run: RunName = "long".parse().expect("a name");
-    let mut recorder =
-        Recorder::begin(&mut store, &Start::new(run.clone()), Box::new(Fixed::new("snapshots", 1, 1)))?;
-    for n in 0..TICKS {
+    let mut store = memory(3);
+    let run = run_name("long");
+    let intents = (0..TICKS).map(|n| {
         let path = format!("/slots/s{}", n % 50).parse().expect("a pointer");
         let delta = Delta(vec![Op::set(path, Value::from(format!("{n:0>100}")))]);
-        recorder.propose(&Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta))?;
-        if n % 100 == 99 {
-            recorder.commit()?;
-        }
-    }
-    drop(recorder);
+        Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta)
+    });
+    dendrer_testkit::record(&mut store, &Start::new(run.clone()), intents);
     Ok((store, run))
 }
 

@@ -4,10 +4,12 @@ use dendrer::Trace;
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::registry::{Known, Registered};
+use dendrer::why::Chain;
 use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{head_lines, list, probe_lines, to_json};
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::table::{Align, Table};
+use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
 use super::predicate::{expression, has_hint, of_file, registration_line, resolve, window};
@@ -15,7 +17,7 @@ use crate::address::Rev;
 use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result};
 use crate::open;
-use crate::out::{Format, Out, Style};
+use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 
 /// One question, and what is known of it from elsewhere.
@@ -60,7 +62,12 @@ fn one(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &m
             return Err(failure);
         }
     } else {
-        out.document(&report_json(trace, question, report)?)?;
+        let chain = chain_of(args, trace, report)?;
+        let chain = chain.map(|chain| chain_json(trace, &chain)).transpose()?;
+        let document = report_json(trace, question, report)?;
+        let mut document = document.as_object().cloned().unwrap_or_default();
+        document.set("chain", Value::from(chain));
+        out.document(&Value::Object(document))?;
         if let Some(failure) = refusal {
             return Ok(failure.exit());
         }
@@ -92,6 +99,16 @@ fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Resul
     Ok(to_json(trace.name().as_str(), question, report, origin))
 }
 
+/// Follows the onset forward, where there is one and nobody asked not to.
+fn chain_of(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<Chain>> {
+    match report.outcome {
+        Outcome::Onset(tick) if !args.no_chain && args.chain_limit > 0 => {
+            Ok(Some(dendrer::why::chain(trace, tick, report.high.0, args.chain_limit)?))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Asks every predicate of a file. The worst exit code counts.
 fn all_of(
     path: &str,
@@ -111,23 +128,16 @@ fn all_of(
     drop(progress);
     let worst = reports.iter().map(exit).max().unwrap_or(0);
     let run = ("run", Value::from(trace.name().as_str()));
-    match out.format() {
-        Format::Json => {
-            let items =
-                questions.iter().zip(&reports).map(|(question, report)| report_json(trace, question, report));
-            let items = Value::array(items.collect::<Result<Vec<_>>>()?);
-            out.document(&document(
-                "bisect-all",
-                [run, ("exit", Value::from(u64::from(worst))), ("items", items)],
-            ))?;
-        }
-        Format::Jsonl => {
-            for (question, report) in questions.iter().zip(&reports) {
-                out.item(&report_json(trace, question, report)?)?;
-            }
-            out.summary("bisect-all", [run, ("exit", Value::from(u64::from(worst)))])?;
-        }
-        Format::Text => table(trace, &questions, &reports, out)?,
+    if out.is_text() {
+        table(trace, &questions, &reports, out)?;
+    } else {
+        let items =
+            questions.iter().zip(&reports).map(|(question, report)| report_json(trace, question, report));
+        let items = Value::array(items.collect::<Result<Vec<_>>>()?);
+        out.document(&document(
+            "bisect-all",
+            [run, ("exit", Value::from(u64::from(worst))), ("items", items)],
+        ))?;
     }
     Ok(worst)
 }
@@ -261,15 +271,28 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
         out.line(line)?;
     }
     match &report.outcome {
-        Outcome::Onset(tick) => origin(args, trace, *tick, out)?,
-        Outcome::Initial => {
-            out.line(format!(
-                "ORIGIN (exact)  tick {}  the initial state of the range is in violation",
-                report.low.0
-            ))?;
-            if report.low.0 == 0 {
-                out.line("  no transition brought it about: the run began with it")?;
+        Outcome::Onset(tick) => {
+            origin(args, trace, *tick, out)?;
+            if let Some(chain) = chain_of(args, trace, report)? {
+                for line in chain_lines(trace, &chain)? {
+                    let line = out.width().map_or(line.clone(), |width| quote::shorten(&line, width));
+                    out.line(line)?;
+                }
             }
+        }
+        Outcome::Initial if report.low.0 == 0 => {
+            out.line("ORIGIN (exact)  tick 0  the initial state of the range is in violation")?;
+            out.line("  no transition brought it about: the run began with it")?;
+        }
+        Outcome::Initial => {
+            let tick = report.low.0;
+            out.line(format!(
+                "IN VIOLATION already at tick {tick}, where the range begins: the origin is there or before"
+            ))?;
+            out.line(format!(
+                "help: dendrer bisect {} --from tick 0 asks from the beginning",
+                quote::escape(&args.run)
+            ))?;
         }
         Outcome::Never => out.line(never(question, report))?,
         Outcome::Recovers(turns) => {

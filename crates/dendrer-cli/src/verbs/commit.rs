@@ -12,7 +12,7 @@ use dendrer::kernel::step::{Stage, Start};
 use dendrer::recorder::{Recorder, Submitted, World};
 use dendrer::store::Store;
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Intent, RunName, Value, json};
+use dendrer_object::{Delta, Intent, RunName, Value, json};
 use dendrer_view::{count, document, quote};
 
 use crate::args::{AuthorChoice, Commit, Global};
@@ -57,7 +57,11 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let lines = read_lines(&args.file)?;
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&store)?;
+    keys::refuse_rollback(&store)?;
     let exists = store.run(&name)?.is_some();
+    if !exists {
+        refuse_unreachable(&name)?;
+    }
     if exists && args.new {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
@@ -83,7 +87,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));
     tally.progress = progress.as_ref().map(Progress::counter);
-    let result = take_lines(args, &lines, &mut recorder, &mut tally, out);
+    let result = take_lines(args, !exists, &lines, &mut recorder, &mut tally, out);
     drop(recorder);
     drop(progress);
     if !args.dry_run {
@@ -97,6 +101,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
             count(tally.committed, "transition", "transitions"),
             if tally.committed == 1 { "is" } else { "are" }
         );
+        failure.items = std::mem::take(&mut tally.items);
         failure.note(kept)
     })?;
     let members = [
@@ -122,6 +127,18 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         }
     }
     Ok(if tally.refused > 0 { 5 } else { 0 })
+}
+
+/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
+pub(super) fn refuse_unreachable(name: &RunName) -> Result<()> {
+    let text = name.as_str();
+    let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if text.ends_with(".dnd") || is_hash {
+        let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
+        return Err(Failure::new("E0106", format!("the run could not be addressed: {name} reads as {what}"))
+            .note("nothing was committed"));
+    }
+    Ok(())
 }
 
 fn start(args: &Commit, name: RunName) -> Result<Start> {
@@ -198,6 +215,7 @@ fn read_lines(path: &str) -> Result<Receiver<Line>> {
 
 fn take_lines(
     args: &Commit,
+    is_new: bool,
     lines: &Receiver<Line>,
     recorder: &mut Recorder<'_>,
     tally: &mut Tally,
@@ -243,6 +261,15 @@ fn take_lines(
             failure = Some(Failure::from(error).at("line", numbers[at].to_string()));
             closed = true;
         }
+        if failure.is_some()
+            && is_new
+            && tally.committed + tally.refused == 0
+            && recorder.pending() == 1
+            && under_way.is_none()
+        {
+            // Nothing but the beginning of the run: a run that holds nothing is not left behind.
+            recorder.discard();
+        }
         let submitted = match recorder.pending() {
             0 => None,
             // A dry run gathers everything, so that each line is judged on what the lines before it made.
@@ -287,6 +314,9 @@ fn read_intent(args: &Commit, line: Line) -> Result<Option<(u64, usize, Intent)>
         let failure = place(Failure::new(error.code, error.message.clone()));
         if error.path.is_empty() { failure } else { failure.at("path", error.path.clone()) }
     })?;
+    if !args.tagged {
+        intent.delta = intent.delta.map(Delta::through_the_door);
+    }
     if args.author == AuthorChoice::Agent && intent.author == Author::Runtime {
         return Err(place(Failure::new("E0408", "with --as agent no line speaks for the runtime")));
     }

@@ -132,18 +132,32 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
     let mut bundle = dendrer::bundle::export(&counted, &names, &note)?;
     drop(progress);
     if !withheld.is_empty() {
+        let mut idle: Vec<&Pointer> = withheld.iter().collect();
+        let mut whole: Option<Pointer> = None;
         let positions: Vec<u64> = bundle.positions().map(|(position, _)| position).collect();
         for (sealed, position) in bundle.records.iter_mut().zip(positions) {
             if let Some(record) = store.get(position)? {
-                let touched = record
-                    .body()
-                    .fields()
-                    .iter()
-                    .any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
+                let fields = record.body().fields();
+                idle.retain(|place| !fields.iter().any(|field| place.contains(&field.pointer)));
+                let around = |place: &&Pointer| fields.iter().find(|field| field.pointer.contains(place));
+                whole = whole.or_else(|| idle.iter().find_map(around).map(|field| field.pointer.clone()));
+                let touched =
+                    fields.iter().any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
                 if touched {
                     *sealed = Sealed::of(&record.without(&withheld));
                 }
             }
+        }
+        // Whoever asks to withhold something and is handed a bundle must not find it in there.
+        if let Some(place) = idle.first() {
+            let failure = Failure::new("E0106", format!("no record has a field at or below {place}"))
+                .note("nothing was written");
+            return Err(match whole {
+                Some(field) => {
+                    failure.note(format!("a field is withheld as a whole: --withhold {field} takes it"))
+                }
+                None => failure,
+            });
         }
     }
     Ok(bundle.write(&dendrer::store::split))

@@ -22,6 +22,15 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         return Err(Failure::new("E0110", format!("{} is a store already", path.display()))
             .note("nothing was changed"));
     }
+    // Whoever copies the store, or hands it over, must not hand over its key.
+    let key_dir = |file: &str| Path::new(file).parent().map(std::path::absolute);
+    if let Some(Ok(near)) = global.key.as_deref().and_then(key_dir)
+        && std::path::absolute(&path).is_ok_and(|path| near.starts_with(path))
+    {
+        return Err(
+            Failure::new("E0106", "the key of a store does not lie in the store").note("nothing was made")
+        );
+    }
     let mut id = [0; 16];
     SystemRandom::new().fill(&mut id).map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
     let id = StoreId(id);

@@ -2,6 +2,7 @@
 
 use dendrer::Trace;
 use dendrer::bisect::Question;
+use dendrer::kernel::counters;
 use dendrer::kernel::pack::Pack;
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
@@ -10,7 +11,7 @@ use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
 use dendrer::timeline::{self, Timeline};
 use dendrer_object::text::nearest;
-use dendrer_object::{Value, json};
+use dendrer_object::{Pointer, Value, json};
 use dendrer_view::bisect::{candidate_ticks, interval_lines, question_lines, timeline_json, words};
 use dendrer_view::predicate::{entry_json, known_words};
 use dendrer_view::table::{Align, Table};
@@ -23,7 +24,7 @@ use crate::args::{
     WindowChoice,
 };
 use crate::failure::{Failure, Result};
-use crate::out::{Format, Out, Style};
+use crate::out::{Out, Style};
 use crate::{keys, open};
 
 /// How many turns are printed for people; documents have them all.
@@ -411,6 +412,11 @@ fn prove(
 
 /// Offers to say what a missing field means.
 pub(super) fn has_hint(failure: Failure, predicate: &Predicate) -> Failure {
+    let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
+    let counted = predicate.expr().read_set().iter().filter_map(first);
+    if let Some(name) = counted.into_iter().find(|name| counters::NAMES.contains(&name.as_str())) {
+        return failure.note(format!("did you mean state.counters.{name}?"));
+    }
     match predicate.expr().read_set().first() {
         Some(path) => {
             failure.note(format!("say what a missing field means, like: has(state.{}) && ...", path.dotted()))
@@ -473,54 +479,45 @@ fn list(global: &Global, args: &PredicateList, out: &mut Out) -> Result {
 
 fn listing(registry: &Registry, shown: &[&Registered], all: bool, out: &mut Out) -> Result {
     let unreadable = Value::array(registry.unreadable.iter().map(|id| Value::from(*id)));
-    match out.format() {
-        Format::Json => {
-            let items = Value::array(shown.iter().map(|entry| entry_json(entry)));
-            out.document(&document("predicates", [("items", items), ("unreadable", unreadable)]))?;
+    if !out.is_text() {
+        let items = Value::array(shown.iter().map(|entry| entry_json(entry)));
+        out.document(&document("predicates", [("items", items), ("unreadable", unreadable)]))?;
+        return Ok(0);
+    }
+    let left = Align::Left;
+    let mut table = Table::new([
+        ("name", left),
+        ("version", left),
+        ("digest", left),
+        ("monotone", left),
+        ("predicate", left),
+    ]);
+    for entry in shown {
+        let retired = if entry.retired.is_some() { "   (retired)" } else { "" };
+        table.row(vec![
+            quote::escape(entry.predicate.name()),
+            quote::escape(entry.predicate.version()),
+            entry.predicate.digest().short(),
+            known_words(&entry.known, entry.predicate.monotone()),
+            format!("{}{retired}", quote::escape(&entry.predicate.words())),
+        ]);
+    }
+    if !shown.is_empty() {
+        for line in table.lines(out.width()).0 {
+            out.line(line)?;
         }
-        Format::Jsonl => {
-            for entry in shown {
-                out.item(&entry_json(entry))?;
-            }
-            out.summary("predicates", [("unreadable", unreadable)])?;
-        }
-        Format::Text => {
-            let left = Align::Left;
-            let mut table = Table::new([
-                ("name", left),
-                ("version", left),
-                ("digest", left),
-                ("monotone", left),
-                ("predicate", left),
-            ]);
-            for entry in shown {
-                let retired = if entry.retired.is_some() { "   (retired)" } else { "" };
-                table.row(vec![
-                    quote::escape(entry.predicate.name()),
-                    quote::escape(entry.predicate.version()),
-                    entry.predicate.digest().short(),
-                    known_words(&entry.known, entry.predicate.monotone()),
-                    format!("{}{retired}", quote::escape(&entry.predicate.words())),
-                ]);
-            }
-            if !shown.is_empty() {
-                for line in table.lines(out.width()).0 {
-                    out.line(line)?;
-                }
-            }
-            let names = if all { ("registration", "registrations") } else { ("name", "names") };
-            out.line(format!(
-                "{}, and built in: {}",
-                count(shown.len() as u64, names.0, names.1),
-                BUILT_IN.join(", ")
-            ))?;
-            if !registry.unreadable.is_empty() {
-                out.line(format!(
-                    "{} cannot be read any more",
-                    count(registry.unreadable.len() as u64, "registration", "registrations")
-                ))?;
-            }
-        }
+    }
+    let names = if all { ("registration", "registrations") } else { ("name", "names") };
+    out.line(format!(
+        "{}, and built in: {}",
+        count(shown.len() as u64, names.0, names.1),
+        BUILT_IN.join(", ")
+    ))?;
+    if !registry.unreadable.is_empty() {
+        out.line(format!(
+            "{} cannot be read any more",
+            count(registry.unreadable.len() as u64, "registration", "registrations")
+        ))?;
     }
     Ok(0)
 }

@@ -62,11 +62,13 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Replay(_) => pages("replay", "replay"),
         Verb::Bisect(args) if args.all_of.is_some() => pages("bisect", "bisect-all"),
         Verb::Bisect(_) => pages("bisect", "bisect"),
+        Verb::Backtrack(_) => pages("backtrack", "backtrack"),
+        Verb::Why(_) => pages("why", "why"),
+        Verb::Predicate(PredicateVerb::Register(_)) => flows("predicate register", "predicate"),
+        Verb::Predicate(PredicateVerb::Retire(_)) => flows("predicate retire", "predicate"),
+        Verb::Predicate(PredicateVerb::List(_)) => pages("predicate list", "predicates"),
+        Verb::Predicate(PredicateVerb::Show(_)) => pages("predicate show", "predicates"),
         Verb::Predicate(PredicateVerb::Test(_)) => pages("predicate test", "predicate-test"),
-        Verb::Predicate(PredicateVerb::List(_) | PredicateVerb::Show(_)) => pages("predicate", "predicates"),
-        Verb::Predicate(PredicateVerb::Register(_) | PredicateVerb::Retire(_)) => {
-            flows("predicate", "predicate")
-        }
         Verb::Export(_) => Shape { forms: &["bundle", "jsonl", "paper", "cfd"], ..flows("export", "export") },
         Verb::Explain(_) => pages("explain", "explain"),
         Verb::Schema(_) => pages("schema", "schemas"),

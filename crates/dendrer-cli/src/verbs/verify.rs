@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dendrer::Trace;
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::{DamageKind, Store, StoreInfo};
 use dendrer::verify::{self, Finding, Options, Report, Verdict};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::{Digest, RunName, Value};
@@ -57,6 +57,9 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
             Some(path) => bundles.push(path.clone()),
             None => runs.push(rev),
         }
+    }
+    if args.tip.is_some() && args.targets.len() != 1 {
+        return Err(Failure::new("E0106", "a tip is that of one run; name that run and no other"));
     }
     let mut outcomes = verify_bundles(global, args, &bundles, &options, given.as_ref())?;
     if !runs.is_empty() || args.targets.is_empty() {
@@ -262,9 +265,20 @@ fn verify_store(
     judge_keys(&mut report, store.info(), note.as_ref(), given);
     // What records cannot show: frames, commit frames, files beside the log.
     let watched = Progress::start(global, "verify", "files of the store", None);
-    let structure = store.verify(&VerifyOptions::default())?;
+    let structure = store.verify(&VerifyOptions { index: true, ..VerifyOptions::default() })?;
     drop(watched);
+    if structure.unfinished {
+        report.not_checked.push("bytes behind the last group, which were never acknowledged".to_owned());
+    }
     for damage in structure.findings {
+        if (damage.kind, damage.what) == (DamageKind::Index, "index") {
+            // No reader believes an index that does not open, so nothing rests on it.
+            report.not_checked.push(format!(
+                "the index, which does not open ({}); the next writer makes it anew",
+                damage.found
+            ));
+            continue;
+        }
         let known = report
             .findings
             .iter()

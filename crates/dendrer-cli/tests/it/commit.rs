@@ -210,3 +210,31 @@ fn a_follower_sees_every_transition_once_and_in_order() {
     follower.kill().unwrap();
     follower.wait().unwrap();
 }
+
+/// The door doubles a user's `$` in paths as in names, so that no path can make a tagged value.
+#[test]
+fn a_users_dollar_is_doubled_in_paths_too() {
+    let place = Place::new();
+    place.ok(&["init"]);
+    let lines = "{\"type\":\"observation.add\",\"delta\":[{\"set\":\"/o\",\"value\":{\"$a\":1}},{\"set\":\"/o/$a\",\"value\":2}]}\n\
+        {\"type\":\"observation.add\",\"delta\":[{\"set\":\"/$float\",\"value\":\"NaN\"}]}\n";
+    std::fs::write(place.path().join("dollar.jsonl"), lines).unwrap();
+    place.ok(&["commit", "--run", "r", "--file", "dollar.jsonl"]);
+    let state = place.json(&["state", "r"]).1;
+    assert_eq!(state.get("value").unwrap().to_string(), r#"{"$$float":"NaN","o":{"$$a":2}}"#);
+    place.ok(&["verify", "r", "--replay"]);
+}
+
+#[test]
+fn a_run_whose_first_line_is_bad_is_not_left_behind() {
+    let place = Place::new();
+    place.ok(&["init"]);
+    std::fs::write(place.path().join("bad.jsonl"), "{\"type\":\"observation.add\",\"type\":1}\n").unwrap();
+    assert_eq!(place.run(&["commit", "--run", "r", "--file", "bad.jsonl"]).code, 2);
+    assert_eq!(place.json(&["runs"]).1.get("items").unwrap().to_string(), "[]");
+    // What stands before a bad line is on record, and the error says what it is.
+    std::fs::write(place.path().join("half.jsonl"), "{\"type\":\"plan.update\"}\nnope\n").unwrap();
+    let (code, answer) = place.json(&["commit", "--run", "r", "--file", "half.jsonl"]);
+    assert_eq!((code, answer.get("changed")), (2, Some(&true.into())), "{answer}");
+    assert_eq!(answer.get("items").and_then(|items| items.as_array()).map(|items| items.len()), Some(2));
+}

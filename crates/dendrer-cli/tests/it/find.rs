@@ -327,3 +327,124 @@ fn registration_says_how_it_knows_and_refuses_what_cannot_be_judged() {
     let from_file = parse(&register(&["acme.file", "--file", "p.json", "--json"]).stdout);
     assert_eq!((at(&from_file, "version"), at(&from_file, "window")), (&"2.1".into(), &"before".into()));
 }
+
+#[test]
+fn every_write_of_a_place_is_listed_with_what_stood_there() {
+    let demo = demo();
+    let ran = demo.run(&["backtrack", "logistics-run-47", "risk_score", "--values", "--to", "tick", "29"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        ran.stdout,
+        "  tick 29  feed-reader  observation.add  0.83 -> 0.86
+  tick 22  feed-reader  observation.add  0.71 -> 0.83
+  tick 21  router       plan.update      0.64 -> 0.71
+  tick 18  feed-reader  observation.add  0.61 -> 0.64
+  tick 14  feed-reader  observation.add  0.55 -> 0.61
+  tick  8  feed-reader  observation.add  0.52 -> 0.55
+6 writes in 29 ticks
+"
+    );
+    let one = demo.run(&["backtrack", "logistics-run-47", "risk_score", "--agent", "router", "--last"]);
+    assert!(one.stdout.starts_with("  tick 21  router  plan.update  set 0.71\n"), "{}", one.stdout);
+    let inputs = demo.run(&["backtrack", "logistics-run-47", "budget_eur", "--inputs"]);
+    assert!(
+        inputs.stdout.contains("<- tick 13  dispatcher  action.result  budget_eur: add -5480   built on what stood there (exact)\n"),
+        "{}",
+        inputs.stdout
+    );
+    let list = demo.run(&["backtrack", "logistics-run-47", "sources[2]"]);
+    assert!(list.stdout.contains("every write of sources is listed"), "{}", list.stdout);
+    assert_eq!(demo.run(&["backtrack", "logistics-run-47", "nothing.here"]).code, 3);
+    // A bundle has no index and gives the same answer.
+    let bundle = demo.dir().join("backtrack.dnd");
+    let bundle = bundle.to_str().unwrap();
+    assert_eq!(demo.run(&["export", "logistics-run-47", "-o", bundle]).code, 0);
+    for args in [
+        &["backtrack", "RUN", "risk_score", "--values", "--inputs"][..],
+        &["why", "RUN", "bookings_open", "--cross-agent"],
+    ] {
+        let of = |run: &str| {
+            let args: Vec<&str> = args.iter().map(|arg| if *arg == "RUN" { run } else { arg }).collect();
+            demo.run(&args).stdout
+        };
+        assert_eq!(of(bundle), of("logistics-run-47"));
+    }
+}
+
+#[test]
+fn why_shows_what_is_known_and_says_where_it_ends() {
+    let demo = demo();
+    let ran = demo.run(&["why", "logistics-run-47@60", "budget_eur", "--cross-agent", "--depth", "2"]);
+    assert_eq!(
+        ran.stdout,
+        r#"budget_eur at logistics-run-47@60   38560
+tick 26  dispatcher  action.result  add -3960
+  <- tick 13  dispatcher  action.result  budget_eur: add -5480   built on what stood there (exact)
+    <- tick 12  dispatcher  action.request  allow book "book Rheinkraft for S-101 and S-102"   caused_by (recorded)   (--depth goes further)
+  <- tick 20  dispatcher  action.request  allow reserve "reserve a slot for S-103"   caused_by (recorded)
+    <- tick 19  pricing  plan.update  "reserve S-103 today, before the surcharge"   caused_by (recorded)   (--depth goes further)
+"#
+    );
+    let ends = demo.run(&["why", "logistics-run-47@22", "risk_score"]);
+    assert!(
+        ends.stdout.contains("inputs unknown: a delta says what it wrote, not what it read"),
+        "{}",
+        ends.stdout
+    );
+    let other = demo.run(&["why", "logistics-run-47@30", "bookings_open"]);
+    assert!(other.stdout.contains("another agent's; --cross-agent goes on"), "{}", other.stdout);
+    let first = demo.run(&["why", "logistics-run-47@30", "risk_threshold"]);
+    assert!(first.stdout.contains("no transition wrote it: the run began with it"), "{}", first.stdout);
+    assert_eq!(demo.run(&["why", "logistics-run-47", "nothing.here"]).code, 3);
+    let json = answer(&demo, &["why", "logistics-run-47@30", "bookings_open", "--cross-agent"], 0);
+    assert_eq!(at(&json, "root/inputs/0/because/how"), &Value::from("caused_by"));
+}
+
+/// Where rules make the states, they say what they may read.
+#[test]
+fn under_a_pack_the_rules_say_what_they_may_read() {
+    let place = crate::packs::recorded();
+    let why = place.ok(&["why", "desk@3", "refunded"]);
+    assert!(why.contains("a rule may read orders (heuristic)"), "{why}");
+    let json = parse(&place.ok(&["why", "desk@3", "refunded", "--json"]));
+    check_schema(&json, &["why"]);
+    assert_eq!((at(&json, "reads"), at(&json, "certainty")), (&"rules".into(), &"heuristic".into()));
+    let chain = parse(&place.ok(&["bisect", "desk", "--predicate", "size(state.orders) > 0", "--json"]));
+    check_schema(&chain, &["bisect"]);
+    let reads: Vec<String> = at(&chain, "chain/items")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| {
+            let because = at(item, "because").as_array().unwrap();
+            let because: Vec<String> =
+                because.iter().map(|one| format!(" {} {}", at(one, "tick"), at(one, "certainty"))).collect();
+            format!("{}:{}", at(item, "tick"), because.concat())
+        })
+        .collect();
+    // The handover at tick 2 reads nothing that the booking wrote.
+    assert_eq!(reads, ["1:", "3: 1 \"exact\"", "4: 3 \"heuristic\" 1 \"heuristic\""]);
+}
+
+/// D-36, D-62: what followed is labelled, and what only comes after is marked.
+#[test]
+fn the_chain_behind_an_onset_is_labelled_and_can_be_left_out() {
+    let demo = demo();
+    let ask = ["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant"];
+    let json = answer(&demo, &ask, 0);
+    assert_eq!(
+        (at(&json, "certainty"), at(&json, "chain/certainty")),
+        (&"exact".into(), &"heuristic".into())
+    );
+    let temporal: Vec<u64> = at(&json, "chain/items")
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| at(item, "temporal") == &Value::from(true))
+        .map(|item| at(item, "tick").as_u64().unwrap())
+        .collect();
+    assert_eq!(temporal, [32, 34, 62]);
+    assert_eq!(at(&answer(&demo, &[&ask[..], &["--no-chain"]].concat(), 0), "chain"), &Value::Null);
+    let short = demo.run(&[&ask[..], &["--chain-limit", "2"]].concat()).stdout;
+    assert!(short.ends_with("  (more follow; --chain-limit shows more)\n"), "{short}");
+}

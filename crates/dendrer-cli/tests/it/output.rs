@@ -21,6 +21,11 @@ const READING: &[&[&str]] = &[
     &["replay", "hostile-1", "--print", "state"],
     &["bisect", "hostile-1", "--anomaly", "forged_type"],
     &["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant"],
+    &["backtrack", "hostile-1", "memory"],
+    &["backtrack", "logistics-run-47", "risk_score", "--values", "--inputs"],
+    &["why", "logistics-run-47@30", "bookings_open", "--cross-agent"],
+    &["predicate", "list"],
+    &["predicate", "test", "kernel.anomaly_free", "hostile-1"],
     &["explain"],
     &["explain", "E0301"],
     &["schema"],
@@ -144,7 +149,10 @@ fn writing_verbs_answer_with_a_document_too() {
     std::fs::write(place.path().join("one.jsonl"), "{\"type\":\"plan.update\"}\n").unwrap();
     check(&["commit", "--run", "r", "--file", "one.jsonl"]);
     check(&["export", "r", "-o", "r.dnd"]);
-    check(&["export", "r", "--withhold", "/intent", "-o", "less.dnd"]);
+    check(&["export", "r", "--withhold", "/agent_id", "-o", "less.dnd"]);
+    // What cannot be withheld must not be found in a bundle either.
+    assert_eq!(place.run(&["export", "r", "--withhold", "/agent_id/x", "-o", "none.dnd"]).code, 2);
+    assert!(!place.path().join("none.dnd").exists());
     check(&["demo", "--size", "20"]);
     check(&["demo", "other"]);
 }

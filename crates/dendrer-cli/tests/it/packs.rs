@@ -21,7 +21,7 @@ const INTENTS: &str = r#"{"type":"action.result","author":"runtime","action":{"t
 {"type":"action.result","author":"runtime","action":{"tool":"refund","params":{"id":"o2","items":[]}},"result":{"status":"ok"}}
 "#;
 
-fn recorded() -> Place {
+pub(crate) fn recorded() -> Place {
     let place = place();
     std::fs::write(place.path().join("s0.json"), r#"{"customers":[{"id":"ann","balance":0}]}"#).unwrap();
     let ran = place.run_with(

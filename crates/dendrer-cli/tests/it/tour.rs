@@ -28,6 +28,17 @@ ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash ac3bc0f0cf59
   ~ quality_score  0.84 -> 0.62
   ~ risk_score  0.71 -> 0.83
   + policy.violated  {"rule":"logistics.risk_within_threshold","tick":22}
+CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not known
+  tick 22  observation.add  "unverified source introduced: a private feed offers barges at half the price"   the onset
+  tick 23  policy.decision  deny "risk_score 0.83 exceeds the threshold 0.75"   <- 22 caused_by (recorded)
+  tick 25  plan.update  "use the half price if any carrier accepts it"   <- 22 caused_by (recorded)
+  tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"   <- 25 caused_by (recorded), 23 caused_by (recorded)
+  tick 29  observation.add  "the private feed now offers six barges"   <- 22 evidence (recorded)
+  tick 30  anomaly.flag  "the offer names barges that no register knows"   <- 29 caused_by (recorded)
+  tick 31  plan.update  "load S-104 on the strength of the offer"   <- 29 caused_by (recorded)
+  tick 32  kernel.anomaly  invariant_breach "S-104 is being loaded without a booking: bookings were closed at tick 23"   only comes after
+  tick 34  policy.decision  escalate "a person decides on every booking from here"   only comes after
+  tick 62  policy.decision  deny "risk_score 0.79 exceeds the threshold 0.75, and three came late"   only comes after
 "#
     );
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use dendrer::kernel::ontology::{self, Class};
 use dendrer_object::value::Object;
-use dendrer_object::{Intent, Pointer, Value, json, tag};
+use dendrer_object::{Delta, Intent, Pointer, Value, json, tag};
 
 use super::calls::{Call, Calls};
 use super::chat::{Step, lost, plain_object};
@@ -93,6 +93,7 @@ impl Map {
         let mapped = Value::record(members.collect::<Vec<_>>());
         let fail = |error| ImportError::Intent { error, at: at.to_owned() };
         let mut intent = Intent::from_value(&mapped, None).map_err(fail)?;
+        intent.delta = intent.delta.map(Delta::through_the_door);
         if ontology::class(&intent.type_name, &BTreeSet::new()) == Some(Class::Runtime) {
             intent = intent.by_runtime();
         }

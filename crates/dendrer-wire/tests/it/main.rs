@@ -14,10 +14,9 @@ use std::ops::ControlFlow;
 use dendrer::Trace;
 use dendrer::kernel::step::Start;
 use dendrer::recorder::Fixed;
-use dendrer::store::{Memory, StoreInfo};
-use dendrer_object::note::SigningKey;
 use dendrer_object::record::Rel;
-use dendrer_object::{Record, StoreId, Value};
+use dendrer_object::{Record, Value};
+use dendrer_testkit::memory;
 use dendrer_wire::import::{self, Choice, ImportError, Kind, OnGap, Options, Plan};
 
 pub(crate) fn chat() -> Options {
@@ -26,9 +25,7 @@ pub(crate) fn chat() -> Options {
 
 /// Imports a source and returns the plan and all records of the run, the beginning in front.
 pub(crate) fn import(source: &[u8], options: Options) -> Result<(Plan, Vec<Record>), ImportError> {
-    let id = StoreId([1; 16]);
-    let key = SigningKey::from_seed(&id.origin(), [1; 32]).unwrap();
-    let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+    let mut store = memory(1);
     let start = Start::new("r".parse().unwrap());
     let plan = import::plan(&mut Cursor::new(source), options, start)?;
     let surroundings = Box::new(Fixed::new("import", 0, 1));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_kernel::expr::Span;
-use dendrer_object::json::{self, DEPTH_MAX};
+use dendrer_object::json::DEPTH_MAX;
 use dendrer_object::{Number, Pointer, Value, tag};
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
@@ -434,13 +434,10 @@ fn json_number(sign: &str, text: &str) -> Option<String> {
     Some(number)
 }
 
-/// Writes a value so that it can be compared with JSON in a test or a message.
-pub fn to_json(value: &Value) -> String {
-    json::to_string(value)
-}
-
 #[cfg(test)]
 mod tests {
+    use dendrer_object::json;
+
     use super::*;
 
     fn read(text: &str) -> String {

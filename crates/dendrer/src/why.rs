@@ -1,0 +1,464 @@
+//! Where a value came from, and what came of a transition: every write of a place, the inputs of a write as a tree,
+//! and what followed from an onset.
+//!
+//! That a transition wrote somewhere is exact: its delta is on record. What it rested on is known only as far as
+//! somebody said so. `add` and `append` rest on what stood there; a link says what asked for a transition or what it
+//! rests on; the rules of a pack say what they may look at. A newcomer would break one rule: what is not known of
+//! reads is said to be unknown, and never filled in by what merely came before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use dendrer_kernel::pack::Pack;
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::record::{Record, Rel};
+use dendrer_object::{Pointer, Value};
+
+use crate::error::Error;
+use crate::timeline;
+pub use crate::timeline::Sides;
+use crate::trace::{Trace, read};
+
+/// How many transitions behind an onset are looked at for what followed from it.
+pub const CHAIN_REACH: u64 = 1_000;
+
+/// How many nodes a tree of inputs may have.
+pub const NODES_MAX: usize = 1_000;
+
+/// A write of a place: which transition, where, and what it did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Write {
+    /// The tick.
+    pub tick: u64,
+    /// The changes of that transition at, above or below the place.
+    pub ops: Vec<Op>,
+}
+
+/// All writes of a place in a range of ticks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Writes {
+    /// In order of tick.
+    pub writes: Vec<Write>,
+    /// Ticks of which the change was erased or withheld: they may have written there.
+    pub hidden: Vec<u64>,
+}
+
+/// Why something is an input of a transition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Because {
+    /// A change built on the value that stood there: certain.
+    StoodThere,
+    /// A recorded link says so, as whoever recorded it understood things.
+    Link(Rel),
+    /// A rule of the pack may have looked there.
+    MayRead(Pointer),
+}
+
+/// A transition in a tree of inputs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The tick.
+    pub tick: u64,
+    /// The place it is here for, and what it did there; `None` for one that a link led to.
+    pub wrote: Option<(Pointer, Vec<Op>)>,
+    /// Why it is here; `None` for the write that was asked about.
+    pub because: Option<Because>,
+    /// What it rests on.
+    pub inputs: Vec<Node>,
+    /// Why its inputs are not listed, where they are not.
+    pub stops: Option<Stops>,
+}
+
+/// Why a tree does not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stops {
+    /// The depth that was asked for.
+    Depth,
+    /// It stands in the tree already, with its inputs.
+    Above,
+    /// It is another agent's.
+    OtherAgent,
+    /// The tree is as large as it may be.
+    Size,
+    /// A delta says what it wrote, not what it read, and nobody recorded more.
+    Unknown,
+    /// A rule wrote it and looked at nothing that any transition wrote.
+    Nothing,
+}
+
+/// The answer to why a place holds what it holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Why {
+    /// The last write and its inputs; `None` if no transition wrote there.
+    pub root: Option<Node>,
+    /// Whether something stood there when the run began.
+    pub initial: Option<Value>,
+    /// Ticks of which the change was erased or withheld, later than the last known write or earlier.
+    pub hidden: Vec<u64>,
+    /// Whether rules of a pack say what is read.
+    pub rules: bool,
+}
+
+/// Where to look for inputs, and how far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// How many steps down.
+    pub depth: usize,
+    /// Whether to go on from transitions of other agents.
+    pub cross_agent: bool,
+}
+
+/// One link of the chain behind an onset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Follower {
+    /// The tick.
+    pub tick: u64,
+    /// What it rests on, by tick; empty for what only comes after.
+    pub because: Vec<(u64, Because)>,
+}
+
+/// What followed from an onset, as far as it is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chain {
+    /// In order of tick, the onset first.
+    pub members: Vec<Follower>,
+    /// The last tick that was looked at.
+    pub looked_to: u64,
+    /// Whether there was more than was asked for.
+    pub more: bool,
+    /// Whether rules of a pack say what is read.
+    pub rules: bool,
+}
+
+/// Every write of a run, from an index or read once.
+struct Index<'t, 's> {
+    trace: &'t Trace<'s>,
+    pack: Option<Pack>,
+    /// The places written at each tick, where they had to be read.
+    read: Option<BTreeMap<u64, Vec<Pointer>>>,
+    hidden: Vec<u64>,
+}
+
+impl<'t, 's> Index<'t, 's> {
+    fn new(trace: &'t Trace<'s>, last: u64) -> Result<Index<'t, 's>, Error> {
+        let pack = crate::pack::of_run(trace)?;
+        let mut index = Index { trace, pack, read: None, hidden: Vec::new() };
+        if trace.store().knows_all_writes()? {
+            return Ok(index);
+        }
+        let mut read = BTreeMap::new();
+        trace.for_each(1, last, &mut |tick, record| {
+            match delta(&record) {
+                Some(delta) if delta.0.is_empty() => {}
+                Some(delta) => drop(read.insert(tick, delta.paths().cloned().collect())),
+                None => index.hidden.push(tick),
+            }
+            ControlFlow::Continue(())
+        })?;
+        index.read = Some(read);
+        Ok(index)
+    }
+
+    /// Returns the ticks that wrote at, above or below a place, in order.
+    fn ticks(&self, place: &Pointer, from: u64, to: u64) -> Result<Vec<u64>, Error> {
+        let mut ticks: Vec<u64> = match &self.read {
+            _ if from > to => Vec::new(),
+            Some(read) => {
+                let touches = |paths: &[Pointer]| paths.iter().any(|path| path.overlaps(place));
+                read.range(from..=to).filter(|(_, paths)| touches(paths)).map(|(tick, _)| *tick).collect()
+            }
+            None => self.trace.writes(from, to, place)?.into_iter().map(|(tick, _)| tick).collect(),
+        };
+        ticks.dedup();
+        Ok(ticks)
+    }
+
+    fn last(&self, place: &Pointer, to: u64) -> Result<Option<u64>, Error> {
+        Ok(self.ticks(place, 1, to)?.pop())
+    }
+}
+
+/// Returns the change that a record made; `None` if it cannot be read any more.
+fn delta(record: &Record) -> Option<Delta> {
+    Delta::from_value(&record.body().value("/delta")?).ok()
+}
+
+fn ops_at(record: &Record, place: &Pointer) -> Vec<Op> {
+    let ops = delta(record).unwrap_or_default().0.into_iter();
+    ops.filter(|op| op.path.overlaps(place)).collect()
+}
+
+/// Returns the place that must be followed to know what stands at a place after a tick: the list, for what stands in
+/// one, since whatever is taken out of a list moves what stands behind it.
+pub fn followed(trace: &Trace<'_>, place: &Pointer, tick: u64) -> Result<Pointer, Error> {
+    let tokens: Vec<_> = place.tokens().collect();
+    let Some(first) = tokens.iter().position(|token| dendrer_object::pointer::array_index(token).is_some())
+    else {
+        return Ok(place.clone());
+    };
+    let state = trace.at(tick)?.state;
+    let prefix = |n: usize| Pointer::of(tokens[..n].iter().map(|token| &**token));
+    let list =
+        (first..tokens.len()).map(prefix).find(|above| matches!(above.get(&state), Some(Value::Array(_))));
+    Ok(list.unwrap_or_else(|| place.clone()))
+}
+
+/// Lists every write of a place in a range of ticks.
+pub fn writes(trace: &Trace<'_>, place: &Pointer, from: u64, to: u64) -> Result<Writes, Error> {
+    let index = Index::new(trace, to)?;
+    let mut found = Vec::new();
+    for tick in index.ticks(place, from.max(1), to)? {
+        found.push(Write { tick, ops: ops_at(&trace.record(tick)?, place) });
+    }
+    let hidden = index.hidden.into_iter().filter(|tick| *tick >= from).collect();
+    Ok(Writes { writes: found, hidden })
+}
+
+/// Returns what stood at a place before and after each write of the place that must be followed to know it.
+pub fn values(
+    trace: &Trace<'_>,
+    place: &Pointer,
+    followed: &Pointer,
+    from: u64,
+    to: u64,
+) -> Result<BTreeMap<u64, Sides>, Error> {
+    timeline::values(trace, place, followed, from.max(1), to)
+}
+
+/// Returns what each of some writes of a place rests on, one step down.
+pub fn inputs_of(trace: &Trace<'_>, place: &Pointer, ticks: &[u64]) -> Result<Vec<Node>, Error> {
+    let index = Index::new(trace, ticks.iter().copied().max().unwrap_or(0))?;
+    let reach = Reach { depth: 1, cross_agent: true };
+    let node = |tick: &u64| {
+        let mut tree = Tree { index: &index, reach, seen: BTreeSet::new(), nodes: 0, agent: None };
+        tree.node(*tick, Some(place), None, reach.depth)
+    };
+    ticks.iter().map(node).collect()
+}
+
+/// Answers why a place holds what it holds after a tick: the last write, its inputs, and theirs.
+pub fn why(trace: &Trace<'_>, tick: u64, place: &Pointer, reach: Reach) -> Result<Why, Error> {
+    let index = Index::new(trace, tick)?;
+    let mut tree = Tree { index: &index, reach, seen: BTreeSet::new(), nodes: 0, agent: None };
+    let root = match index.last(place, tick)? {
+        None => None,
+        Some(last) => {
+            tree.agent = agent(&trace.record(last)?);
+            Some(tree.node(last, Some(place), None, reach.depth)?)
+        }
+    };
+    let initial = trace.genesis()?.state;
+    let initial = place.get(&initial).cloned();
+    let rules = index.pack.as_ref().is_some_and(|pack| pack.rules() > 0);
+    Ok(Why { root, initial, hidden: index.hidden, rules })
+}
+
+fn agent(record: &Record) -> Option<String> {
+    record.body().value("/agent_id").and_then(|agent| agent.as_str().map(str::to_owned))
+}
+
+struct Tree<'i, 't, 's> {
+    index: &'i Index<'t, 's>,
+    reach: Reach,
+    /// What stands in the tree already, with its inputs.
+    seen: BTreeSet<(u64, Option<Pointer>)>,
+    nodes: usize,
+    /// The agent of the write that was asked about.
+    agent: Option<String>,
+}
+
+impl Tree<'_, '_, '_> {
+    fn node(
+        &mut self,
+        tick: u64,
+        place: Option<&Pointer>,
+        because: Option<Because>,
+        depth: usize,
+    ) -> Result<Node, Error> {
+        self.nodes += 1;
+        let record = self.index.trace.record(tick)?;
+        let wrote = place.map(|place| (place.clone(), ops_at(&record, place)));
+        let mut node = Node { tick, wrote, because, inputs: Vec::new(), stops: None };
+        let is_other = agent(&record) != self.agent;
+        if self.seen.contains(&(tick, place.cloned())) {
+            node.stops = Some(Stops::Above);
+        } else if is_other && !self.reach.cross_agent {
+            node.stops = Some(Stops::OtherAgent);
+        } else if depth == 0 {
+            node.stops = Some(Stops::Depth);
+        } else {
+            self.seen.insert((tick, place.cloned()));
+            self.add_inputs(&mut node, &record, depth)?;
+        }
+        Ok(node)
+    }
+
+    fn add_inputs(&mut self, node: &mut Node, record: &Record, depth: usize) -> Result<(), Error> {
+        let found = inputs(self.index, node.tick, record, node.wrote.as_ref().map(|(place, _)| place))?;
+        if found.inputs.is_empty() {
+            node.stops = Some(if found.known { Stops::Nothing } else { Stops::Unknown });
+        }
+        for (tick, place, because) in found.inputs {
+            if self.nodes >= NODES_MAX {
+                node.stops = Some(Stops::Size);
+                break;
+            }
+            node.inputs.push(self.node(tick, place.as_ref(), Some(because), depth - 1)?);
+        }
+        Ok(())
+    }
+}
+
+struct Inputs {
+    inputs: Vec<(u64, Option<Pointer>, Because)>,
+    /// Whether rules say what may have been read, so that an empty list means nothing was.
+    known: bool,
+}
+
+/// Finds what a transition rests on, for what it wrote at a place, or as a whole.
+fn inputs(
+    index: &Index<'_, '_>,
+    tick: u64,
+    record: &Record,
+    place: Option<&Pointer>,
+) -> Result<Inputs, Error> {
+    let mut found: Vec<(u64, Option<Pointer>, Because)> = Vec::new();
+    let ops = match place {
+        Some(place) => ops_at(record, place),
+        None => delta(record).unwrap_or_default().0,
+    };
+    let mut built_on: Vec<&Pointer> = Vec::new();
+    for op in ops.iter().filter(|op| matches!(op.action, Action::Add | Action::Append)) {
+        if !built_on.contains(&&op.path) {
+            built_on.push(&op.path);
+            let last = index.last(&op.path, tick - 1)?;
+            found.extend(last.map(|last| (last, Some(op.path.clone()), Because::StoodThere)));
+        }
+    }
+    for (linked, rel) in links(index.trace, record)? {
+        found.push((linked, None, Because::Link(rel)));
+    }
+    let type_name = record.header().type_name.as_ref();
+    let field = place.and_then(|place| place.tokens().next().map(|field| field.into_owned()));
+    let reads = match (&index.pack, type_name) {
+        (Some(pack), Some(type_name)) => pack.may_read(type_name, field.as_deref()),
+        _ => None,
+    };
+    for read in reads.iter().flatten() {
+        let last = index.last(read, tick - 1)?;
+        let is_new =
+            |last: &u64| !found.iter().any(|(tick, place, _)| tick == last && place.as_ref() == Some(read));
+        if let Some(last) = last.filter(is_new) {
+            found.push((last, Some(read.clone()), Because::MayRead(read.clone())));
+        }
+    }
+    Ok(Inputs { inputs: found, known: reads.is_some() })
+}
+
+/// Returns the ticks of this run that a record links to as its causes.
+fn links(trace: &Trace<'_>, record: &Record) -> Result<Vec<(u64, Rel)>, Error> {
+    let mut found = Vec::new();
+    let causes =
+        record.header().links.iter().filter(|link| matches!(link.rel, Rel::CausedBy | Rel::Evidence));
+    for link in causes {
+        let Some(position) = trace.store().find(&link.hash)? else { continue };
+        let target = read(trace.store(), position)?;
+        let header = target.header();
+        let (Some(run), Some(tick)) = (&header.run, header.tick) else { continue };
+        // Tick by tick the lineage says whose record stands there.
+        let is_here = tick <= trace.tip() && tick > 0 && trace.record(tick)?.id() == link.hash;
+        if is_here && trace.lineage().iter().any(|(owner, _)| owner == run) {
+            found.push((tick, link.rel));
+        }
+    }
+    Ok(found)
+}
+
+/// Follows an onset forward: a transition joins if it is known to rest on a member. Denials and anomalies that only
+/// come after are listed too, and nothing follows from them.
+pub fn chain(trace: &Trace<'_>, onset: u64, to: u64, limit: usize) -> Result<Chain, Error> {
+    let pack = crate::pack::of_run(trace)?;
+    let rules = pack.as_ref().is_some_and(|pack| pack.rules() > 0);
+    let looked_to = to.min(onset.saturating_add(CHAIN_REACH));
+    let mut chain = Chain { members: Vec::new(), looked_to, more: false, rules };
+    let mut members: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
+    let mut failed = None;
+    trace.for_each(onset, looked_to, &mut |tick, record| {
+        let wrote = delta(&record).unwrap_or_default();
+        let because = match rests_on(trace, pack.as_ref(), &record, &wrote, &members) {
+            Ok(because) => because,
+            Err(error) => {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+        };
+        let joins = tick == onset || !because.is_empty();
+        if joins {
+            members.insert(tick, wrote.paths().cloned().collect());
+        }
+        if joins || is_signal(&record) {
+            if chain.members.len() >= limit {
+                chain.more = true;
+                return ControlFlow::Break(());
+            }
+            chain.members.push(Follower { tick, because });
+        }
+        ControlFlow::Continue(())
+    })?;
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(chain),
+    }
+}
+
+/// Says which members a transition rests on, as far as anything says so.
+fn rests_on(
+    trace: &Trace<'_>,
+    pack: Option<&Pack>,
+    record: &Record,
+    wrote: &Delta,
+    members: &BTreeMap<u64, Vec<Pointer>>,
+) -> Result<Vec<(u64, Because)>, Error> {
+    let mut found: Vec<(u64, Because)> = Vec::new();
+    for (tick, rel) in links(trace, record)? {
+        if members.contains_key(&tick) {
+            found.push((tick, Because::Link(rel)));
+        }
+    }
+    // The newest member that wrote a place stands for all before it.
+    let newest = |place: &Pointer| {
+        members
+            .iter()
+            .rev()
+            .find(|(_, paths)| paths.iter().any(|path| path.overlaps(place)))
+            .map(|(tick, _)| *tick)
+    };
+    for op in wrote.0.iter().filter(|op| matches!(op.action, Action::Add | Action::Append)) {
+        found.extend(newest(&op.path).map(|tick| (tick, Because::StoodThere)));
+    }
+    let reads = match (pack, &record.header().type_name) {
+        (Some(pack), Some(type_name)) => pack.may_read(type_name, None),
+        _ => None,
+    };
+    for place in reads.into_iter().flatten() {
+        found.extend(newest(&place).map(|tick| (tick, Because::MayRead(place.clone()))));
+    }
+    let mut ticks = BTreeSet::new();
+    found.retain(|(tick, _)| ticks.insert(*tick));
+    Ok(found)
+}
+
+/// What shows that something is amiss, whatever it rests on.
+fn is_signal(record: &Record) -> bool {
+    match record.header().type_name.as_ref().map(|name| name.as_str()) {
+        Some("kernel.anomaly" | "predicate.violation") => true,
+        Some("policy.decision") => {
+            let policy = record.body().value("/policy");
+            let content = record.content();
+            let policy = policy.as_ref().or_else(|| content.get("policy"));
+            let said = policy.and_then(|policy| policy.get("decision")).and_then(Value::as_str);
+            matches!(said, Some("deny" | "escalate"))
+        }
+        _ => false,
+    }
+}
