@@ -175,7 +175,7 @@ pub(crate) enum Verb {
     Pack(PackVerb),
     /// Reduce a recorded run again under another pack, into a new run
     #[command(
-        after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders"
+        after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"
     )]
     Reduce(Reduce),
     /// Explain a code

@@ -29,6 +29,7 @@ fn the_examples_of_the_help_work() {
     write("chat.json", r#"[{"role":"user","content":"hello"}]"#);
     write("steps.jsonl", r#"{"kind":"plan.update"}"#);
     write("map.json", r#"{"type":"/kind"}"#);
+    write("orders.yaml", include_str!("../../../../examples/packs/order-desk.yaml"));
     let verbs = verbs(&place);
     assert!(verbs.len() >= 17, "{verbs:?}");
     let helps = verbs.iter().map(|verb| place.ok(&[verb, "--help"]));
