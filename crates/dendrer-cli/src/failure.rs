@@ -14,7 +14,7 @@ pub(crate) struct Failure {
     /// The code.
     pub(crate) code: &'static str,
     /// One sentence that names the object and the fact. Escaped when it is shown.
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     /// Where, as name and value.
     pub(crate) place: Vec<(String, String)>,
     /// What was not changed, and the like.
@@ -24,7 +24,7 @@ pub(crate) struct Failure {
     /// Whether anything was changed before it failed.
     pub(crate) changed: bool,
     /// What is on record of what came before it.
-    pub(crate) items: Vec<Value>,
+    pub(crate) items: Option<Box<Value>>,
 }
 
 /// What every verb returns: the exit code, or why it failed.
@@ -34,7 +34,7 @@ impl Failure {
     /// A failure with a code.
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Failure {
         debug_assert!(codes::find(code).is_some(), "{code} is not in the table");
-        Failure { code, message: message.into(), ..Failure::default() }
+        Failure { code, message: message.into().into(), ..Failure::default() }
     }
 
     /// Says where.
@@ -77,13 +77,13 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         let texts = |list: &[String]| Value::array(list.iter().map(|text| Value::from(text.as_str())));
         let place = self.place.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
-        let items = (!self.items.is_empty()).then(|| ("items", Value::array(self.items.iter().cloned())));
+        let items = self.items.as_deref().map(|items| ("items", items.clone()));
         document(
             "error",
             [
                 ("code", Value::from(self.code)),
                 ("kind", Value::from(codes::find(self.code).map_or("unknown", |code| code.kind))),
-                ("message", Value::from(self.message.as_str())),
+                ("message", Value::from(&*self.message)),
                 (
                     "where",
                     Value::record(place.map(|(name, value)| (dendrer_object::tag::stored_name(name), value))),

@@ -101,7 +101,8 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
             count(tally.committed, "transition", "transitions"),
             if tally.committed == 1 { "is" } else { "are" }
         );
-        failure.items = std::mem::take(&mut tally.items);
+        let items = std::mem::take(&mut tally.items);
+        failure.items = (!items.is_empty()).then(|| Box::new(Value::array(items)));
         failure.note(kept)
     })?;
     let members = [
