@@ -10,7 +10,7 @@ use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::{Difference, first_difference};
 use dendrer_object::{Digest, Pointer, Value, json};
 
-use crate::reduce::{Purity, Reducer};
+use crate::reduce::{DeltaReducer, Purity, Reducer};
 use crate::step::{self, Cause, Head, Inputs, StartError};
 
 /// Replay came out differently from the record. Both sides are here.
@@ -228,15 +228,8 @@ pub fn recorded_state(before: &Value, record: &Record) -> Result<Value, ReplayEr
     let root = field("/state_root")?;
     let computed = Value::from(after.digest());
     if root != computed {
-        return Err(diverged(
-            tick,
-            Compared::StateRoot,
-            None,
-            Some(root),
-            Some(computed),
-            "delta/1",
-            Purity::ByConstruction,
-        ));
+        let sides = Difference { path: Pointer::root(), left: Some(root), right: Some(computed) };
+        return Err(diverged(tick, Compared::StateRoot, Some(sides), &DeltaReducer));
     }
     Ok(after)
 }
@@ -264,14 +257,11 @@ pub fn replay_step(
         *head = after;
         return Ok(());
     }
-    let fail = |what, difference: Option<Difference>| {
-        let (path, left, right) = difference.map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
-        Err(diverged(tick, what, path, left, right, reducer.name(), reducer.purity()))
-    };
     if made.header().kind == Kind::Transition && *after.state() != recorded {
-        return fail(Compared::State, first_difference(&recorded, after.state()));
+        let found = first_difference(&recorded, after.state());
+        return Err(diverged(tick, Compared::State, found, reducer));
     }
-    fail(Compared::Content, difference(record, &made))
+    Err(diverged(tick, Compared::Content, difference(record, &made), reducer))
 }
 
 /// What a record was made of, or why it cannot be said.
@@ -317,9 +307,7 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, Repl
     if made.id() == record.id() {
         return Ok(head);
     }
-    let (path, left, right) =
-        difference(record, &made).map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
-    Err(diverged(0, Compared::Content, path, left, right, reducer.name(), reducer.purity()))
+    Err(diverged(0, Compared::Content, difference(record, &made), reducer))
 }
 
 /// Judges a recorded refusal again on the head it was judged against: it must come out the same.
@@ -331,9 +319,7 @@ pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Re
     if made.id() == record.id() {
         return Ok(());
     }
-    let (path, left, right) =
-        difference(record, &made).map_or((None, None, None), |d| (Some(d.path), d.left, d.right));
-    Err(diverged(tick, Compared::Content, path, left, right, reducer.name(), reducer.purity()))
+    Err(diverged(tick, Compared::Content, difference(record, &made), reducer))
 }
 
 /// Makes what a record of another run says the next record of this one, under this reducer. `relink` says where a link
@@ -369,36 +355,15 @@ fn compare_evaluations(
     let (first, second) = (evaluate(), evaluate());
     match first_difference(&first, &second) {
         None => Ok(()),
-        Some(difference) => Err(diverged(
-            tick,
-            Compared::Evaluations,
-            Some(difference.path),
-            difference.left,
-            difference.right,
-            reducer.name(),
-            reducer.purity(),
-        )),
+        found => Err(diverged(tick, Compared::Evaluations, found, reducer)),
     }
 }
 
-fn diverged(
-    tick: u64,
-    what: Compared,
-    path: Option<Pointer>,
-    expected: Option<Value>,
-    found: Option<Value>,
-    reducer: &str,
-    purity: Purity,
-) -> ReplayError {
-    ReplayError::Divergence(Box::new(Divergence {
-        tick,
-        what,
-        path: path.unwrap_or_else(Pointer::root),
-        expected,
-        found,
-        reducer: reducer.to_owned(),
-        purity,
-    }))
+fn diverged(tick: u64, what: Compared, sides: Option<Difference>, reducer: &dyn Reducer) -> ReplayError {
+    let (path, expected, found) =
+        sides.map_or_else(|| (Pointer::root(), None, None), |sides| (sides.path, sides.left, sides.right));
+    let (reducer, purity) = (reducer.name().to_owned(), reducer.purity());
+    ReplayError::Divergence(Box::new(Divergence { tick, what, path, expected, found, reducer, purity }))
 }
 
 /// The root that a record committed for the state after it.

@@ -1,6 +1,5 @@
 //! Registered predicates as words and as documents.
 
-use dendrer::kernel::predicate::Verdict;
 use dendrer::kernel::predicate::{Monotone, Predicate, Window};
 use dendrer::registry::{Known, Registered, Sample};
 use dendrer_object::Value;
@@ -32,18 +31,6 @@ pub fn known_words(known: &Known, monotone: Monotone) -> String {
 }
 
 fn members(predicate: &Predicate, known: &str, samples: &[Sample]) -> Vec<(&'static str, Value)> {
-    let sample = |sample: &Sample| {
-        let turn = |(tick, verdict): &(u64, Verdict)| {
-            let word = if *verdict == Verdict::Violation { "violation" } else { "ok" };
-            Value::array([Value::from(*tick), Value::from(word)])
-        };
-        Value::record([
-            ("run", Value::from(sample.run.as_str())),
-            ("ticks", Value::from(sample.ticks)),
-            ("tip", Value::from(sample.tip)),
-            ("turns", Value::array(sample.turns.iter().map(turn))),
-        ])
-    };
     let window = match predicate.window() {
         Window::After => "after",
         Window::Before => "before",
@@ -55,7 +42,7 @@ fn members(predicate: &Predicate, known: &str, samples: &[Sample]) -> Vec<(&'sta
         ("digest", Value::from(predicate.digest())),
         ("window", Value::from(window)),
         ("known", Value::from(known)),
-        ("on", Value::array(samples.iter().map(sample))),
+        ("on", Value::array(samples.iter().map(Sample::to_value))),
     ]
 }
 

@@ -50,6 +50,20 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Returns the sample as a record and an answer hold it.
+    pub fn to_value(&self) -> Value {
+        let turn = |(tick, verdict): &(u64, Verdict)| {
+            let word = if *verdict == Verdict::Violation { "violation" } else { "ok" };
+            Value::array([Value::from(*tick), Value::from(word)])
+        };
+        Value::record([
+            ("run", Value::from(self.run.as_str())),
+            ("ticks", Value::from(self.ticks)),
+            ("tip", Value::from(self.tip)),
+            ("turns", Value::array(self.turns.iter().map(turn))),
+        ])
+    }
+
     /// Judges a predicate on a whole run.
     pub fn take(trace: &Trace<'_>, predicate: &Predicate) -> Result<(Sample, Timeline), Error> {
         let line = timeline::judge(trace, predicate, 0, trace.tip())?;
@@ -95,21 +109,9 @@ impl Known {
     }
 
     fn to_value(&self) -> Value {
-        let sample = |sample: &Sample| {
-            let turn = |(tick, verdict): &(u64, Verdict)| {
-                let word = if *verdict == Verdict::Violation { "violation" } else { "ok" };
-                Value::array([Value::from(*tick), Value::from(word)])
-            };
-            Value::record([
-                ("run", Value::from(sample.run.as_str())),
-                ("ticks", Value::from(sample.ticks)),
-                ("tip", Value::from(sample.tip)),
-                ("turns", Value::array(sample.turns.iter().map(turn))),
-            ])
-        };
         Value::record([
             ("known", Value::from(self.as_str())),
-            ("on", Value::array(self.samples().iter().map(sample))),
+            ("on", Value::array(self.samples().iter().map(Sample::to_value))),
         ])
     }
 
