@@ -641,12 +641,15 @@ struct Transition {
 
 impl Transition {
     fn of(intent: &Intent) -> Transition {
+        // With room for what the kernel adds.
+        let mut members = Vec::with_capacity(intent.members.len() + NAMES.len() + 2);
+        members.extend_from_slice(&intent.members);
         Transition {
             type_name: intent.type_name.clone(),
             author: intent.author,
             agent: Arc::clone(&intent.agent),
             goal: intent.goal.clone(),
-            members: intent.members.clone(),
+            members,
             links: intent.links.clone(),
         }
     }
@@ -716,7 +719,7 @@ fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealErro
     if header.links.len() >= LINKS_MAX {
         return Err(SealError::Shape { kind: header.kind, rule: "has at most 255 links of its own" });
     }
-    Draft::new(header, &record::cut(content), seed)
+    Draft::new(header, record::cut(content), seed)
 }
 
 /// Latches the first policy rule that does not hold in the state after (design, section 7). A rule that cannot be
@@ -796,7 +799,7 @@ fn seal(header: Header, content: Vec<(&str, Value)>, seed: Seed) -> Result<Recor
 
 fn seal_value(header: Header, content: &Value, seed: Seed) -> Result<Record, SealError> {
     let fields = record::cut(content.as_object().expect("content is an object"));
-    Record::seal(header, Body::commit(&fields, seed)?)
+    Record::seal(header, Body::commit(fields, seed)?)
 }
 
 /// What a recorded transition was made of: enough to make it again.

@@ -254,7 +254,7 @@ mod tests {
         let refused = |head: &Record| {
             let header = Header { prev: None, tick: None, head: Some(head.id()), ..run[1].header().clone() };
             let header = Header { kind: Kind::Refusal, ..header };
-            Record::seal(header, Body::commit(&[], Seed([7; 16])).unwrap()).unwrap()
+            Record::seal(header, Body::commit(Vec::new(), Seed([7; 16])).unwrap()).unwrap()
         };
         let (stale, fresh) = (refused(&run[1]), refused(&run[2]));
         assert_eq!(check(&[&run[0], &run[1], &run[2], &fresh, &run[3]]).0, []);

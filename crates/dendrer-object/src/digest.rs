@@ -5,6 +5,7 @@
 //! So no preimage of one kind can be a preimage of another.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
@@ -40,35 +41,39 @@ impl Digest {
     /// Hashes many messages, each by itself. Where the processor can work on several at once, it does: many short
     /// messages then cost a fraction of what they cost one after the other.
     pub fn of_each(messages: &[&[u8]]) -> Vec<Digest> {
-        // Messages run in lockstep, so neighbours should be of a length. Fewer than a handful gain nothing.
+        // An empty prefix that lies somewhere: comparing the nowhere of `&[]` with itself, as is done once a message,
+        // makes a processor with masked loads stumble for longer than it hashes a block.
+        Digest::of_each_behind(&[0][..0], messages)
+    }
+
+    /// As [`Digest::of_each`] for messages that begin alike: each is hashed with `prefix` before it.
+    pub fn of_each_behind(prefix: &[u8], messages: &[&[u8]]) -> Vec<Digest> {
+        // Fewer than a handful gain nothing.
         if messages.len() < 8 {
-            return messages.iter().map(|message| Digest::of(message)).collect();
+            return messages.iter().map(|message| Digest::of_parts(&[prefix, message])).collect();
         }
-        let mut order: Vec<u32> = (0..messages.len() as u32).collect();
-        order.sort_unstable_by_key(|at| messages[*at as usize].len());
-        let sorted: Vec<&[u8]> = order.iter().map(|at| messages[*at as usize]).collect();
+        // Messages run in lockstep, so neighbours should have as many blocks.
+        let blocks = |message: &[u8]| (prefix.len() + message.len() + 8) / 64;
+        let mut order: Vec<(usize, usize)> =
+            messages.iter().enumerate().map(|(at, message)| (blocks(message), at)).collect();
+        order.sort_unstable();
+        let sorted: Vec<&[u8]> = order.iter().map(|(_, at)| messages[*at]).collect();
         let mut digests = vec![[0; 32]; messages.len()];
-        tape_sha256::hash_many(&sorted, &mut digests);
+        tape_sha256::hash_many_prefixed(prefix, &sorted, &mut digests);
         let mut found = vec![Digest([0; 32]); messages.len()];
-        for (at, digest) in order.into_iter().zip(digests) {
-            found[at as usize] = Digest(digest);
+        for ((_, at), digest) in order.into_iter().zip(digests) {
+            found[at] = Digest(digest);
         }
         found
     }
 
-    /// Appends the 64 hex digits.
-    pub fn write_hex(&self, out: &mut Vec<u8>) {
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = HEX[usize::from(byte >> 4)];
-            pair[1] = HEX[usize::from(byte & 15)];
-        }
-        out.extend_from_slice(&text);
-    }
+    /// The size of the text of a digest.
+    pub(crate) const TEXT_SIZE: usize = 7 + 64;
 
-    /// Appends what [`Digest::base64url`] returns.
-    pub fn write_base64url(&self, out: &mut Vec<u8>) {
-        write_base64url(&self.0, out);
+    /// Appends the text: `sha256:` and 64 hex digits.
+    pub(crate) fn write_text(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"sha256:");
+        write_hex(&self.0, out);
     }
 
     /// Returns the first 12 hex digits, for people.
@@ -92,16 +97,46 @@ impl Digest {
     }
 }
 
+/// The base64url texts of some digests, made at once.
+pub(crate) struct DigestTexts([u8; DigestTexts::MAX * 44]);
+
+impl DigestTexts {
+    pub(crate) const MAX: usize = 16;
+
+    /// Encodes at most [`DigestTexts::MAX`] digests.
+    pub(crate) fn of<'d>(digests: impl ExactSizeIterator<Item = &'d Digest>) -> DigestTexts {
+        // A byte behind each digest makes it whole threes; it adds one character, which is cut.
+        let (mut bytes, mut text) = ([0; DigestTexts::MAX * 33], [0; DigestTexts::MAX * 44]);
+        let count = digests.len();
+        for (room, digest) in bytes.chunks_exact_mut(33).zip(digests) {
+            room[..32].copy_from_slice(&digest.0);
+        }
+        WIDE.encode_slice(&bytes[..count * 33], &mut text).expect("four characters for three bytes");
+        DigestTexts(text)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.chunks_exact(44).map(|text| &text[..43])
+    }
+}
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Writes `bytes` as lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(HEX[usize::from(byte >> 4)]));
-        text.push(char::from(HEX[usize::from(byte & 15)]));
+    let mut text = Vec::with_capacity(bytes.len() * 2);
+    write_hex(bytes, &mut text);
+    String::from_utf8(text).expect("hex is ASCII")
+}
+
+/// Appends `bytes` as lower-case hex.
+pub(crate) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + bytes.len() * 2, 0);
+    for (pair, byte) in out[start..].chunks_exact_mut(2).zip(bytes) {
+        pair[0] = HEX[usize::from(byte >> 4)];
+        pair[1] = HEX[usize::from(byte & 15)];
     }
-    text
 }
 
 /// Reads lower-case hex. Upper case is refused, so that one value has one spelling.
@@ -126,12 +161,45 @@ pub fn encode_base64url(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Appends unpadded base64url.
-pub fn write_base64url(bytes: &[u8], out: &mut Vec<u8>) {
-    let start = out.len();
-    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
-    let length = WIDE.encode_slice(bytes, &mut out[start..]).expect("four characters for three bytes");
-    out.truncate(start + length);
+/// Pieces on their way to base64url. Many short ones cost far less at once than one by one, and 3 bytes become 4
+/// characters wherever they stand: so each piece is filled up to whole threes, and what that adds to its text is cut.
+#[derive(Debug, Default)]
+pub(crate) struct Base64Batch {
+    bytes: Vec<u8>,
+    pieces: Vec<Range<usize>>,
+}
+
+impl Base64Batch {
+    pub(crate) fn with_capacity(bytes: usize, pieces: usize) -> Base64Batch {
+        Base64Batch { bytes: Vec::with_capacity(bytes + 2 * pieces), pieces: Vec::with_capacity(pieces) }
+    }
+
+    /// Takes the piece that `write` appends.
+    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.pieces.push(start..self.bytes.len());
+        self.bytes.resize(self.bytes.len().next_multiple_of(3), 0);
+    }
+
+    pub(crate) fn encode(self) -> Base64Texts {
+        let mut text = vec![0; self.bytes.len() / 3 * 4];
+        WIDE.encode_slice(&self.bytes, &mut text).expect("four characters for three bytes");
+        Base64Texts { text, pieces: self.pieces }
+    }
+}
+
+/// What becomes of a [`Base64Batch`]: its texts, in order.
+#[derive(Debug)]
+pub(crate) struct Base64Texts {
+    text: Vec<u8>,
+    pieces: Vec<Range<usize>>,
+}
+
+impl Base64Texts {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().map(|piece| &self.text[piece.start / 3 * 4..][..(piece.len() * 4).div_ceil(3)])
+    }
 }
 
 /// Reads unpadded base64url; padding, other alphabets and non-zero trailing bits are refused.
@@ -176,10 +244,29 @@ mod tests {
                 .collect();
             let expected: Vec<Digest> = messages.iter().map(|message| Digest::of(message)).collect();
             assert_eq!(Digest::of_each(&messages), expected, "{count}");
+            for prefix in [1, 18, 63, 64, 65, 130] {
+                let prefix = &bytes[..prefix];
+                let expected: Vec<Digest> =
+                    messages.iter().map(|message| Digest::of(&[prefix, message].concat())).collect();
+                assert_eq!(Digest::of_each_behind(prefix, &messages), expected, "{count}");
+            }
         }
         let all: Vec<&[u8]> = (0..300).map(|length| &bytes[..length]).collect();
         assert!(
             Digest::of_each(&all).iter().zip(&all).all(|(digest, message)| *digest == Digest::of(message))
+        );
+    }
+
+    #[test]
+    fn pieces_of_a_batch_are_encoded_as_each_is_alone() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let pieces: Vec<&[u8]> = (0..200).map(|n| &bytes[n % 7..][..n]).collect();
+        let mut batch = Base64Batch::default();
+        pieces.iter().for_each(|piece| batch.push(|out| out.extend_from_slice(piece)));
+        let texts = batch.encode();
+        assert_eq!(texts.iter().count(), pieces.len());
+        assert!(
+            pieces.iter().zip(texts.iter()).all(|(piece, text)| encode_base64url(piece).as_bytes() == text)
         );
     }
 
@@ -189,9 +276,13 @@ mod tests {
         let text = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest.to_string(), text);
         assert_eq!(text.parse(), Ok(digest));
-        let mut out = Vec::new();
-        digest.write_base64url(&mut out);
-        assert_eq!(out, digest.base64url().as_bytes());
+        for count in 0..=DigestTexts::MAX {
+            let digests: Vec<Digest> = (0..count).map(|n| Digest::of(&[n as u8])).collect();
+            let texts = DigestTexts::of(digests.iter());
+            assert!(
+                digests.iter().zip(texts.iter()).all(|(digest, text)| digest.base64url().as_bytes() == text)
+            );
+        }
         assert_eq!(Digest::from_base64url(&digest.base64url()), Some(digest));
         for bad in [&text[..70], &text.to_uppercase(), "sha256:", &format!("{text}0"), &text[7..]] {
             assert_eq!(bad.parse::<Digest>(), Err(DigestTextError), "{bad}");

@@ -69,8 +69,7 @@ pub fn leaf_hash(entry: &[u8]) -> Digest {
 
 /// Returns the digests of several leaves at once, which costs less than one after the other.
 pub fn leaf_hashes(entries: &[Vec<u8>]) -> Vec<Digest> {
-    let leaves: Vec<Vec<u8>> = entries.iter().map(|entry| [&[0], &entry[..]].concat()).collect();
-    Digest::of_each(&leaves.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    Digest::of_each_behind(&[0], &entries.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
 
 /// Returns the digest of an inner node, SHA-256 of 0x01 and both children (RFC 6962 2.1).
@@ -79,6 +78,12 @@ pub fn node_hash(left: &Digest, right: &Digest) -> Digest {
     message[1..33].copy_from_slice(&left.0);
     message[33..].copy_from_slice(&right.0);
     Digest::of(&message)
+}
+
+/// Returns the node above each pair.
+fn parents(nodes: &[Digest]) -> Vec<Digest> {
+    let bytes: Vec<u8> = nodes.iter().flat_map(|node| node.0).collect();
+    Digest::of_each_behind(&[1], &bytes.chunks_exact(64).collect::<Vec<_>>())
 }
 
 /// Returns the root of the tree without leaves, SHA-256 of nothing (RFC 6962 2.1).
@@ -176,6 +181,23 @@ impl Peaks {
     /// Appends one leaf by its digest.
     pub fn push(&mut self, leaf: Digest) {
         self.push_with(leaf, |_, _| {});
+    }
+
+    /// Appends leaves by their digests, as pushing each would, at less cost.
+    pub fn extend(&mut self, leaves: Vec<Digest>) {
+        let size = self.size.checked_add(leaves.len() as u64).expect("a tree holds at most 2^64 - 1 leaves");
+        let (mut begin, mut nodes, mut lone) = (self.size, leaves, Vec::new());
+        while !nodes.is_empty() {
+            if begin & 1 == 1 {
+                nodes.insert(0, self.peaks.pop().expect("the left sibling of an odd node is the last peak"));
+            }
+            if nodes.len() % 2 == 1 {
+                lone.extend(nodes.pop());
+            }
+            (begin, nodes) = (begin >> 1, parents(&nodes));
+        }
+        self.peaks.extend(lone.into_iter().rev());
+        self.size = size;
     }
 
     /// Appends one leaf and tells `created` of each node that it completes: the leaf, then its parents upward.

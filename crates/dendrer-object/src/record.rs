@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::digest::{self, Digest, decode_base64url, encode_base64url};
+use crate::digest::{Base64Batch, Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError, VALUE_SIZE_MAX};
 use crate::name::{RunName, StoreId, TypeName};
 use crate::pointer::Pointer;
@@ -237,7 +237,7 @@ pub struct Draft {
 
 impl Draft {
     /// Writes content out, a sorted list of places and values as [`cut`] gives it, and checks it.
-    pub fn new(header: Header, content: &[(Pointer, Value)], seed: Seed) -> Result<Draft, SealError> {
+    pub fn new(header: Header, content: Vec<(Pointer, Value)>, seed: Seed) -> Result<Draft, SealError> {
         let (texts, values) = write_texts(content)?;
         check_order(texts.iter().map(|(pointer, _)| pointer))?;
         Ok(Draft { header, texts: (texts, values, seed) })
@@ -324,7 +324,7 @@ impl SealError {
 
 impl Body {
     /// Commits to content, a sorted list of places and values as [`cut`] gives it.
-    pub fn commit(content: &[(Pointer, Value)], seed: Seed) -> Result<Body, SealError> {
+    pub fn commit(content: Vec<(Pointer, Value)>, seed: Seed) -> Result<Body, SealError> {
         let (texts, values) = write_texts(content)?;
         Body::of_texts(texts, values, seed)
     }
@@ -350,27 +350,31 @@ impl Body {
         let preimages: Vec<[u8; 36]> =
             items.iter().flat_map(|(texts, _, seed)| seed.preimages(texts.len())).collect();
         let salts = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
-        let mut disclosures = Vec::with_capacity(
-            items.iter().map(|(texts, values, _)| values.len() * 4 / 3 + texts.len() * 80).sum(),
-        );
-        let mut ends = Vec::new();
-        let mut scratch = Vec::new();
+        let count = items.iter().map(|(texts, ..)| texts.len()).sum();
+        let mut salt_texts = Base64Batch::with_capacity(count * 16, count);
         let mut pairs = salts.iter();
-        for (texts, values, _) in &items {
-            let mut pair = &Digest([0; 32]);
-            for (index, (pointer, text)) in texts.iter().enumerate() {
-                if index % 2 == 0 {
-                    pair = pairs.next().expect("a digest for two fields");
-                }
-                let half = &pair.0[index % 2 * 16..][..16];
-                let salt = Salt(half.try_into().expect("half of 32 bytes"));
-                write_disclosure(&salt, pointer, &values[text.clone()], &mut scratch, &mut disclosures);
-                ends.push(disclosures.len());
+        for (texts, ..) in &items {
+            for index in 0..texts.len().div_ceil(2) {
+                let pair = pairs.next().expect("a digest for two fields");
+                let halves = [&pair.0[..16], &pair.0[16..]];
+                halves
+                    .iter()
+                    .take(texts.len() - 2 * index)
+                    .for_each(|half| salt_texts.push(|out| out.extend_from_slice(half)));
             }
         }
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        let messages: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &disclosures[start..*end]).collect();
-        let mut digests = Digest::of_each(&messages).into_iter();
+        let salt_texts = salt_texts.encode();
+        let mut salts = salt_texts.iter();
+        let size: usize = items.iter().map(|(texts, values, _)| values.len() + texts.len() * 48).sum();
+        let mut disclosures = Base64Batch::with_capacity(size, count);
+        for (texts, values, _) in &items {
+            for (pointer, text) in texts {
+                let salt = salts.next().expect("one for each field");
+                disclosures.push(|out| write_disclosed(salt, pointer, &values[text.clone()], out));
+            }
+        }
+        let disclosures = disclosures.encode();
+        let mut digests = Digest::of_each(&disclosures.iter().collect::<Vec<_>>()).into_iter();
         let bodies = items.into_iter().map(|(texts, values, seed)| {
             let fields = texts.into_iter().map(|(pointer, text)| {
                 let digest = digests.next().expect("one for each field");
@@ -465,18 +469,29 @@ impl Body {
 type Texts = (Vec<(Pointer, Range<usize>)>, Vec<u8>);
 
 /// Writes the canonical texts of content one after the other.
-fn write_texts(content: &[(Pointer, Value)]) -> Result<Texts, SealError> {
-    let mut values = Vec::with_capacity(1024);
+fn write_texts(content: Vec<(Pointer, Value)>) -> Result<Texts, SealError> {
+    let mut values = Vec::with_capacity(content.iter().map(|(_, value)| size_at_least(value)).sum());
     let mut texts = Vec::with_capacity(content.len());
     for (pointer, value) in content {
         let start = values.len();
-        json::write(value, &mut values);
+        json::write(&value, &mut values);
         if values.len() - start > VALUE_SIZE_MAX {
-            return Err(SealError::ValueTooLarge { pointer: pointer.clone(), size: values.len() - start });
+            return Err(SealError::ValueTooLarge { pointer, size: values.len() - start });
         }
-        texts.push((pointer.clone(), start..values.len()));
+        texts.push((pointer, start..values.len()));
     }
     Ok((texts, values))
+}
+
+/// Returns about how long a text gets, without walking deep: what room is worth setting aside.
+fn size_at_least(value: &Value) -> usize {
+    let shallow = |value: &Value| 16 + value.as_str().map_or(0, str::len);
+    match value {
+        Value::Object(members) => {
+            members.entries().map(|entry| entry.key.len() + 4 + shallow(&entry.value)).sum()
+        }
+        value => shallow(value),
+    }
 }
 
 /// Fields are sorted, none repeats, none lies inside another, and none is the whole content.
@@ -505,22 +520,20 @@ fn lies_inside(text: &str, seen: &[&str]) -> bool {
 
 /// Returns the disclosure of a field, the text whose digest commits to it (RFC 9901 4.2.1).
 pub fn disclosure(salt: &Salt, pointer: &Pointer, text: &[u8]) -> String {
-    let mut out = Vec::new();
-    write_disclosure(salt, pointer, text, &mut Vec::new(), &mut out);
-    String::from_utf8(out).expect("base64url is ASCII")
+    let mut array = Vec::with_capacity(text.len() + 64);
+    write_disclosed(salt.base64url().as_bytes(), pointer, text, &mut array);
+    encode_base64url(&array)
 }
 
-/// Appends a disclosure, using `scratch` for the array that it encodes.
-fn write_disclosure(salt: &Salt, pointer: &Pointer, text: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
-    scratch.clear();
-    scratch.extend_from_slice(b"[\"");
-    digest::write_base64url(&salt.0, scratch);
-    scratch.extend_from_slice(b"\",");
-    json::write_string(pointer.as_str(), scratch);
-    scratch.push(b',');
-    scratch.extend_from_slice(text);
-    scratch.push(b']');
-    digest::write_base64url(scratch, out);
+/// Appends the array that a disclosure encodes.
+fn write_disclosed(salt: &[u8], pointer: &Pointer, text: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"[\"");
+    out.extend_from_slice(salt);
+    out.extend_from_slice(b"\",");
+    json::write_string(pointer.as_str(), out);
+    out.push(b',');
+    out.extend_from_slice(text);
+    out.push(b']');
 }
 
 fn disclosure_digest(salt: &Salt, pointer: &Pointer, text: &[u8]) -> Digest {
@@ -591,16 +604,14 @@ impl Record {
         let texts: Vec<Vec<u8>> = parts
             .iter()
             .map(|(header, body)| {
-                let mut text = Vec::with_capacity(ID_TAG.len() + 512 + body.fields.len() * 72);
-                text.extend_from_slice(ID_TAG);
+                let mut text = Vec::with_capacity(512 + body.fields.len() * 72);
                 text::write_header(header, body, &mut text);
                 text
             })
             .collect();
-        let ids = Digest::of_each(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let records = parts.into_iter().zip(texts).zip(ids).map(|(((header, body), mut header_text), id)| {
+        let ids = Digest::of_each_behind(ID_TAG, &texts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let records = parts.into_iter().zip(texts).zip(ids).map(|(((header, body), header_text), id)| {
             header.check_shape()?;
-            header_text.drain(..ID_TAG.len());
             Ok(Record(Arc::new(Inner { header, body, header_text, id })))
         });
         records.collect()

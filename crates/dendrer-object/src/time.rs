@@ -64,10 +64,17 @@ impl Timestamp {
             (ms / 1000 % 60, 2, b'.'),
             (ms % 1000, 3, b'Z'),
         ];
-        for (value, digits, mark) in parts {
-            out.extend((0..digits).rev().map(|place| b'0' + (value / 10u64.pow(place) % 10) as u8));
-            out.push(mark);
+        let mut text = [0; 24];
+        let mut at = 0;
+        for (mut value, digits, mark) in parts {
+            for place in text[at..at + digits].iter_mut().rev() {
+                *place = b'0' + (value % 10) as u8;
+                value /= 10;
+            }
+            text[at + digits] = mark;
+            at += digits + 1;
         }
+        out.extend_from_slice(&text);
     }
 }
 

@@ -198,7 +198,9 @@ impl From<f64> for Value {
 
 impl From<Digest> for Value {
     fn from(value: Digest) -> Value {
-        Value::String(value.to_string().into())
+        let mut text = Vec::with_capacity(Digest::TEXT_SIZE);
+        value.write_text(&mut text);
+        Value::String(std::str::from_utf8(&text).expect("hex is ASCII").into())
     }
 }
 

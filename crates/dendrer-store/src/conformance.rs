@@ -95,7 +95,7 @@ impl Scribe {
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&self.made.to_le_bytes());
         let content = content.as_object().expect("content is an object").clone();
-        let body = Body::commit(&cut(&content), Seed(seed)).expect("content that can be committed");
+        let body = Body::commit(cut(&content), Seed(seed)).expect("content that can be committed");
         Record::seal(header, body).expect("a header that fits its kind")
     }
 

@@ -520,7 +520,7 @@ mod tests {
         change(&mut header);
         let content = Value::record([("a\"b\u{e9}", Value::from("x")), ("plain", Value::Null)]);
         let content: &Object = content.as_object().unwrap();
-        let body = Body::commit(&dendrer_object::record::cut(content), Seed([1; 16])).unwrap();
+        let body = Body::commit(dendrer_object::record::cut(content), Seed([1; 16])).unwrap();
         Record::seal(header, body).unwrap()
     }
 

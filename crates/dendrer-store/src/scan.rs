@@ -9,9 +9,9 @@
 use std::io;
 use std::ops::Range;
 
-use dendrer_object::merkle::{Peaks, leaf_hash};
+use dendrer_object::StoreId;
+use dendrer_object::merkle::{Peaks, leaf_hashes};
 use dendrer_object::record::Entry;
-use dendrer_object::{Digest, StoreId};
 
 use crate::disk::{self, DiskFile};
 use crate::error::{Damage, DamageKind, Place, StoreError};
@@ -125,6 +125,7 @@ impl Scanner {
     pub(crate) fn group(&mut self, visit: &mut dyn FnMut(Item<'_>)) -> Result<End, StoreError> {
         let group = self.reader.offset();
         let mut peaks = self.peaks.clone();
+        let mut entries = Vec::new();
         let mut position = self.position;
         let mut before: Option<At> = None;
         loop {
@@ -172,8 +173,8 @@ impl Scanner {
                             sides,
                         )));
                     };
-                    if let Some(peaks) = &mut peaks {
-                        peaks.push(leaf_of(&parsed));
+                    if peaks.is_some() {
+                        entries.push(entry_of(&parsed).text());
                     }
                     visit(Item::Record(Found { position, values, frame: parsed }));
                     position += 1;
@@ -181,6 +182,9 @@ impl Scanner {
                 frame::COMMIT => {
                     let commit = Commit::parse(payload);
                     let end = self.reader.offset();
+                    if let Some(peaks) = &mut peaks {
+                        peaks.extend(leaf_hashes(&entries));
+                    }
                     return self.commit(group, at, commit, end, position, peaks);
                 }
                 other => {
@@ -266,10 +270,6 @@ impl Scanner {
 }
 
 /// Returns the leaf of a record in the tree.
-pub(crate) fn leaf_of(frame: &RecordFrame<'_>) -> Digest {
-    leaf_hash(&entry_of(frame).text())
-}
-
 pub(crate) fn entry_of(frame: &RecordFrame<'_>) -> Entry {
     Entry { hash: frame.id, kind: frame.header.kind, run: frame.header.run.clone(), tick: frame.header.tick }
 }

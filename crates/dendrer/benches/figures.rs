@@ -28,8 +28,10 @@ use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|part| part == name);
-    let dir = tempfile::tempdir_in(std::env::var_os("BENCH_DIR").unwrap_or_else(|| "target".into()))
-        .expect("a directory");
+    let dir = tempfile::tempdir_in(
+        std::env::var_os("BENCH_DIR").unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into()),
+    )
+    .expect("a directory");
     if wanted("record") {
         record(dir.path());
     }

@@ -317,7 +317,7 @@ pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Surroundings) -> 
         pack: None,
     };
     let fields = cut(content.as_object().expect("content is an object"));
-    let record = Record::seal(header, Body::commit(&fields, surroundings.seed())?)?;
+    let record = Record::seal(header, Body::commit(fields, surroundings.seed())?)?;
     store.commit(std::slice::from_ref(&record))?;
     Ok(record)
 }

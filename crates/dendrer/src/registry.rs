@@ -321,7 +321,7 @@ fn commit(
     };
     let content = Value::record(content.into_iter().chain([("registers", Value::from("predicate"))]));
     let fields = cut(content.as_object().expect("content is an object"));
-    let record = Record::seal(header, Body::commit(&fields, surroundings.seed())?)?;
+    let record = Record::seal(header, Body::commit(fields, surroundings.seed())?)?;
     store.commit(std::slice::from_ref(&record))?;
     Ok(record)
 }

@@ -343,7 +343,7 @@ fn an_erased_change_is_not_passed_over() {
     };
     let content = Value::record([("reason", Value::from("asked to"))]);
     let seed = store.get(1).unwrap().unwrap().body().seed().unwrap();
-    let body = Body::commit(&cut(content.as_object().unwrap()), seed).unwrap();
+    let body = Body::commit(cut(content.as_object().unwrap()), seed).unwrap();
     let erase = Record::seal(header, body).unwrap();
     let trace = Trace::open(&store, &run()).unwrap();
     let target = store.find(&trace.record(4).unwrap().id()).unwrap().unwrap();

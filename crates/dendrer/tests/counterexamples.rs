@@ -130,8 +130,7 @@ fn an_invented_refusal_is_found_with_and_without_replay() {
     };
     let content = Value::record([("agent_id", "planner".into()), ("reason", Value::from("he wanted to"))]);
     let fields = cut(content.as_object().unwrap());
-    let invented =
-        Record::seal(header, Body::commit(&fields, model.body().seed().unwrap()).unwrap()).unwrap();
+    let invented = Record::seal(header, Body::commit(fields, model.body().seed().unwrap()).unwrap()).unwrap();
     let id = invented.id();
     records.push(invented);
     let forged = store_of(info(3), records);
@@ -149,11 +148,8 @@ fn harmless(record: &Record) -> Record {
     let mut content = record.content().as_object().cloned().unwrap();
     content.set("delta", Delta(vec![set("/risk_score", 0.41)]).to_value());
     content.set("state_root", Value::from(Value::record([("risk_score", Value::from(0.41))]).digest()));
-    Record::seal(
-        record.header().clone(),
-        Body::commit(&cut(&content), record.body().seed().unwrap()).unwrap(),
-    )
-    .unwrap()
+    Record::seal(record.header().clone(), Body::commit(cut(&content), record.body().seed().unwrap()).unwrap())
+        .unwrap()
 }
 
 /// A reducer that does not see a change of risk the first time it is asked about it.

@@ -115,7 +115,7 @@ fn all_records(store: &Memory) -> Vec<Record> {
 fn seal(header: Header, content: &str) -> Record {
     let content = parse_door(content.as_bytes()).unwrap();
     let seed = Seed(Digest::of(content.to_string().as_bytes()).0[..16].try_into().unwrap());
-    Record::seal(header, Body::commit(&cut(content.as_object().unwrap()), seed).unwrap()).unwrap()
+    Record::seal(header, Body::commit(cut(content.as_object().unwrap()), seed).unwrap()).unwrap()
 }
 
 fn header(kind: Kind, run: &str) -> Header {

@@ -377,7 +377,7 @@ fn records() -> Vec<Value> {
             let value = value_of(content);
             let seed = Seed([at as u8; 16]);
             let record =
-                Record::seal(header, Body::commit(&cut(value.as_object().unwrap()), seed).unwrap()).unwrap();
+                Record::seal(header, Body::commit(cut(value.as_object().unwrap()), seed).unwrap()).unwrap();
             case([
                 ("content", text(value.to_string())),
                 ("seed", text(seed.base64url())),

@@ -118,7 +118,7 @@ fn replace(
 fn seal(header: Header, content: &Value, old: &Record) -> Result<Record, Error> {
     let object = content.as_object().cloned().unwrap_or_default();
     let seed = old.body().seed().expect("nothing of the demo was erased");
-    Ok(Record::seal(header, Body::commit(&cut(&object), seed)?)?)
+    Ok(Record::seal(header, Body::commit(cut(&object), seed)?)?)
 }
 
 /// A value is changed and committed to again: the record agrees with itself, not with the log.

@@ -359,7 +359,7 @@ fn fork(store: &mut Embedded, of: &str, tick: u64, name: &str) {
     let seal = |header: Header, content: &str| {
         let content = json::parse_canonical(content.as_bytes()).unwrap();
         let fields = cut(content.as_object().unwrap());
-        Record::seal(header, Body::commit(&fields, Seed([7; 16])).unwrap()).unwrap()
+        Record::seal(header, Body::commit(fields, Seed([7; 16])).unwrap()).unwrap()
     };
     let header = |kind| Header { kind, run: Some(name.parse().unwrap()), ..parent.header().clone() };
     let begin = Header {

@@ -326,7 +326,7 @@ fn replay_begins_with_the_run_record() {
     let forged = |name: &str, with: Value| {
         let mut content = record.content().as_object().cloned().unwrap();
         content.set(name, with);
-        let body = Body::commit(&record::cut(&content), record.body().seed().unwrap()).unwrap();
+        let body = Body::commit(record::cut(&content), record.body().seed().unwrap()).unwrap();
         replay_start(&Record::seal(record.header().clone(), body).unwrap(), &DeltaReducer)
             .map(|_| ())
             .unwrap_err()

@@ -23,7 +23,7 @@ fn record(tick: u64, prev: Option<Digest>, content: &str) -> Record {
         pack: None,
     };
     let fields = cut(content.as_object().unwrap());
-    Record::seal(header, Body::commit(&fields, Seed([tick as u8; 16])).unwrap()).unwrap()
+    Record::seal(header, Body::commit(fields, Seed([tick as u8; 16])).unwrap()).unwrap()
 }
 
 /// A log of eight records, of which the bundle leaves some out.

@@ -144,6 +144,22 @@ fn the_frontier_has_the_root_of_every_prefix() {
 }
 
 #[test]
+fn leaves_in_groups_give_the_tree_that_single_leaves_give() {
+    let leaves: Vec<Digest> = entries(150).iter().map(|entry| leaf_hash(entry)).collect();
+    for begin in 0..70 {
+        let mut single = Peaks::new();
+        leaves[..begin].iter().for_each(|leaf| single.push(*leaf));
+        for end in begin..leaves.len() {
+            let mut grouped = Peaks::from_parts(begin as u64, single.peaks().to_vec()).unwrap();
+            grouped.extend(leaves[begin..end].to_vec());
+            let mut pushed = single.clone();
+            leaves[begin..end].iter().for_each(|leaf| pushed.push(*leaf));
+            assert_eq!(grouped, pushed, "{begin} to {end}");
+        }
+    }
+}
+
+#[test]
 fn the_frontier_tells_of_each_complete_node_once() {
     let entries = entries(SIZE_MAX);
     let mut peaks = Peaks::new();

@@ -1,7 +1,7 @@
 //! The canonical texts of headers and entries: printable ASCII, one spelling.
 
 use super::{Author, Body, Digest, Entry, FORMAT_VERSION, Header, Kind, Link, Rel};
-use crate::digest::hex;
+use crate::digest::{DigestTexts, write_hex};
 use crate::json;
 use crate::name::{RunName, StoreId, TypeName};
 use crate::pointer::Pointer;
@@ -18,17 +18,17 @@ pub struct HeaderTextError {
 
 pub(super) fn write_header(header: &Header, body: &Body, out: &mut Vec<u8>) {
     write(header, out, |out| {
-        out.push(b'{');
-        for (index, field) in body.fields().iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
+        for (index, fields) in body.fields().chunks(DigestTexts::MAX).enumerate() {
+            let digests = DigestTexts::of(fields.iter().map(|field| &field.digest));
+            for (place, (field, digest)) in fields.iter().zip(digests.iter()).enumerate() {
+                out.push(if index + place == 0 { b'{' } else { b',' });
+                json::write_string(field.pointer.as_str(), out);
+                out.extend_from_slice(b":\"");
+                out.extend_from_slice(digest);
+                out.push(b'"');
             }
-            json::write_string(field.pointer.as_str(), out);
-            out.extend_from_slice(b":\"");
-            field.digest.write_base64url(out);
-            out.push(b'"');
         }
-        out.push(b'}');
+        out.extend_from_slice(if body.fields().is_empty() { b"{}" } else { b"}" });
     });
 }
 
@@ -40,8 +40,8 @@ fn write(header: &Header, out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) 
     text(out, ",\"kind\":\"", header.kind.as_str());
     out.extend_from_slice(b"\",\"links\":[");
     for (index, link) in header.links.iter().enumerate() {
-        text(out, if index > 0 { ",{\"hash\":\"" } else { "{\"hash\":\"" }, "sha256:");
-        link.hash.write_hex(out);
+        text(out, if index > 0 { "," } else { "" }, "{\"hash\":\"");
+        link.hash.write_text(out);
         text(out, "\",\"rel\":\"", link.rel.as_str());
         out.extend_from_slice(b"\"}");
     }
@@ -49,7 +49,7 @@ fn write(header: &Header, out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) 
     digest_or_null(out, ",\"prev\":", header.prev);
     text_or_null(out, ",\"run\":", header.run.as_ref().map(RunName::as_str));
     text(out, ",\"store\":\"", "");
-    out.extend_from_slice(hex(&header.store.0).as_bytes());
+    write_hex(&header.store.0, out);
     number_or_null(out, "\",\"tick\":", header.tick);
     text(out, ",\"ts\":\"", "");
     header.ts.write(out);
@@ -59,8 +59,8 @@ fn write(header: &Header, out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) 
 }
 
 pub(super) fn write_entry(entry: &Entry, out: &mut Vec<u8>) {
-    text(out, "{\"hash\":\"sha256:", "");
-    entry.hash.write_hex(out);
+    text(out, "{\"hash\":\"", "");
+    entry.hash.write_text(out);
     text(out, "\",\"kind\":\"", entry.kind.as_str());
     text_or_null(out, "\",\"run\":", entry.run.as_ref().map(RunName::as_str));
     number_or_null(out, ",\"tick\":", entry.tick);
@@ -86,8 +86,8 @@ fn text_or_null(out: &mut Vec<u8>, before: &str, value: Option<&str>) {
 fn digest_or_null(out: &mut Vec<u8>, before: &str, value: Option<Digest>) {
     match value {
         Some(digest) => {
-            text(out, before, "\"sha256:");
-            digest.write_hex(out);
+            text(out, before, "\"");
+            digest.write_text(out);
             out.push(b'"');
         }
         None => text(out, before, "null"),

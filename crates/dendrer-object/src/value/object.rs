@@ -42,6 +42,30 @@ pub struct Entry {
     pub salt: Option<LeafSalt>,
 }
 
+/// Members on their way out. Those of a slice stand in order already.
+enum Entries<'a> {
+    Slice(std::slice::Iter<'a, Entry>),
+    Collected(std::vec::IntoIter<&'a Entry>),
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = &'a Entry;
+
+    fn next(&mut self) -> Option<&'a Entry> {
+        match self {
+            Entries::Slice(entries) => entries.next(),
+            Entries::Collected(entries) => entries.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Entries::Slice(entries) => entries.size_hint(),
+            Entries::Collected(entries) => entries.size_hint(),
+        }
+    }
+}
+
 enum Node {
     /// `bitmap` has a bit for each of the 16 values of this level's nibble that has a child.
     Branch {
@@ -115,30 +139,30 @@ impl Object {
 
     /// Walks the members in canonical order.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Value)> {
-        self.sorted().into_iter().map(|entry| (&entry.key, &entry.value))
+        self.sorted().map(|entry| (&entry.key, &entry.value))
     }
 
     /// Walks the members in an order that is fixed but means nothing: use it where order cannot matter.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let mut all = Vec::with_capacity(self.len());
-        self.collect_into(&mut all);
-        all.into_iter()
+        self.walk(|_| {})
     }
 
-    fn sorted(&self) -> Vec<&Entry> {
-        let mut all = Vec::with_capacity(self.len());
-        self.collect_into(&mut all);
-        if matches!(self.0, Repr::Trie { .. }) {
-            all.sort_unstable_by(|a, b| compare_names(&a.key, &b.key));
-        }
-        all
+    fn sorted(&self) -> Entries<'_> {
+        self.walk(|all| all.sort_unstable_by(|a, b| compare_names(&a.key, &b.key)))
     }
 
-    fn collect_into<'a>(&'a self, all: &mut Vec<&'a Entry>) {
+    /// Walks a slice as it is, and of a trie what `arrange` makes of its members.
+    fn walk<'a>(&'a self, arrange: impl FnOnce(&mut Vec<&'a Entry>)) -> Entries<'a> {
         match &self.0 {
-            Repr::Slice(slice) => all.extend(slice.entries.iter()),
-            Repr::Trie { root: Some(root), .. } => collect(root, all),
-            Repr::Trie { root: None, .. } => {}
+            Repr::Slice(slice) => Entries::Slice(slice.entries.iter()),
+            Repr::Trie { len, root } => {
+                let mut all = Vec::with_capacity(*len);
+                if let Some(root) = root {
+                    collect(root, &mut all);
+                }
+                arrange(&mut all);
+                Entries::Collected(all.into_iter())
+            }
         }
     }
 
@@ -421,11 +445,7 @@ impl PartialEq for Object {
     fn eq(&self, other: &Object) -> bool {
         self.same_tree(other)
             || (self.len() == other.len()
-                && self
-                    .sorted()
-                    .iter()
-                    .zip(other.sorted())
-                    .all(|(a, b)| a.key == b.key && a.value == b.value))
+                && self.sorted().zip(other.sorted()).all(|(a, b)| a.key == b.key && a.value == b.value))
     }
 }
 

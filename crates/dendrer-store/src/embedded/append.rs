@@ -110,7 +110,7 @@ impl Embedded {
             rows.push(Row::new(At::from_u64(values), record.id(), record.header()));
         }
         let entries: Vec<Vec<u8>> = records.iter().map(Record::entry).collect();
-        leaf_hashes(&entries).into_iter().for_each(|leaf| peaks.push(leaf));
+        peaks.extend(leaf_hashes(&entries));
         more(&mut writer, buffer);
         let root = peaks.root();
         let commit = Commit {
