@@ -52,17 +52,13 @@ impl Digest {
         if messages.len() < 8 {
             return messages.iter().map(|message| Digest::of_parts(&[prefix, message])).collect();
         }
-        // Messages run in lockstep, so neighbours should have as many blocks.
-        let blocks = |message: &[u8]| (prefix.len() + message.len() + 8) / 64;
-        let mut order: Vec<(usize, usize)> =
-            messages.iter().enumerate().map(|(at, message)| (blocks(message), at)).collect();
-        order.sort_unstable();
-        let sorted: Vec<&[u8]> = order.iter().map(|(_, at)| messages[*at]).collect();
+        let order = by_blocks(prefix.len(), messages);
+        let sorted: Vec<&[u8]> = order.iter().map(|at| messages[*at as usize]).collect();
         let mut digests = vec![[0; 32]; messages.len()];
         tape_sha256::hash_many_prefixed(prefix, &sorted, &mut digests);
         let mut found = vec![Digest([0; 32]); messages.len()];
-        for ((_, at), digest) in order.into_iter().zip(digests) {
-            found[at] = Digest(digest);
+        for (at, digest) in order.into_iter().zip(digests) {
+            found[at as usize] = Digest(digest);
         }
         found
     }
@@ -95,6 +91,28 @@ impl Digest {
     pub fn from_base64url(text: &str) -> Option<Digest> {
         Some(Digest(decode_base64url(text)?.try_into().ok()?))
     }
+}
+
+/// Returns the places of messages in an order that has those of as many blocks side by side: they run in lockstep, so
+/// neighbours should. Long ones all count as of one length, since there a block more or less is little.
+fn by_blocks(prefix: usize, messages: &[&[u8]]) -> Vec<u32> {
+    const LONG: usize = 63;
+    let blocks = |message: &[u8]| ((prefix + message.len() + 8) / 64).min(LONG);
+    let mut next = [0u32; LONG + 2];
+    messages.iter().for_each(|message| next[blocks(message) + 1] += 1);
+    for block in 1..next.len() {
+        next[block] += next[block - 1];
+    }
+    let mut order = vec![0; messages.len()];
+    for (at, message) in messages.iter().enumerate() {
+        let place = &mut next[blocks(message)];
+        order[*place as usize] = at as u32;
+        *place += 1;
+    }
+    // What lies between long ones of very different lengths is worth sorting.
+    let long = next[LONG - 1] as usize;
+    order[long..].sort_unstable_by_key(|at| messages[*at as usize].len());
+    order
 }
 
 /// The base64url texts of some digests, made at once.

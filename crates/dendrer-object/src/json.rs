@@ -161,6 +161,7 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
 
 /// Appends a string with quotes and the escapes of RFC 8785 3.2.2.2.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
     let mut rest = text.as_bytes();
     loop {
@@ -190,15 +191,26 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
 /// Returns how many bytes in front need no escape and end no string.
 fn plain_prefix(bytes: &[u8]) -> usize {
     let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    // Sixteen at a time, so that the compiler can look at them together.
-    let mut at = 0;
-    for chunk in bytes.chunks_exact(16) {
-        if chunk.iter().fold(false, |found, byte| found | special(byte)) {
-            break;
+    let by_hand = |from: usize| from + bytes[from..].iter().position(special).unwrap_or(bytes.len() - from);
+    let Some(last) = bytes.last_chunk::<8>() else { return by_hand(0) };
+    // Eight at a time, the last eight overlapping those before.
+    for (index, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        if has_special(*chunk) {
+            return by_hand(index * 8);
         }
-        at += 16;
     }
-    at + bytes[at..].iter().position(special).unwrap_or(bytes.len() - at)
+    if has_special(*last) { by_hand(bytes.len() - 8) } else { bytes.len() }
+}
+
+/// Tells whether one of eight bytes needs an escape or ends a string: the high bit of each byte of a sum says whether it is
+/// below a limit, and a byte is equal to another where their difference in bits is below 1.
+fn has_special(bytes: [u8; 8]) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let word = u64::from_le_bytes(bytes);
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
+    let equals = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    below(word, 0x20) | equals(b'"') | equals(b'\\') != 0
 }
 
 /// Reads canonical text: exactly what [`write`] gives, tagged values included.

@@ -347,6 +347,18 @@ impl Body {
 
     /// As [`Body::of_texts_each`], where the order of the fields is known to be right.
     fn of_checked_each(items: Vec<TextsOfBody>) -> Vec<Body> {
+        // Enough fields to fill the lanes in which they are hashed, few enough for their texts to stay in the nearest
+        // memory.
+        const AT_ONCE: usize = 16;
+        let mut bodies = Vec::with_capacity(items.len());
+        let mut items = items.into_iter();
+        while items.len() > 0 {
+            bodies.extend(Body::of_few(items.by_ref().take(AT_ONCE).collect()));
+        }
+        bodies
+    }
+
+    fn of_few(items: Vec<TextsOfBody>) -> impl Iterator<Item = Body> {
         let preimages: Vec<[u8; 36]> =
             items.iter().flat_map(|(texts, _, seed)| seed.preimages(texts.len())).collect();
         let salts = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
@@ -375,14 +387,13 @@ impl Body {
         }
         let disclosures = disclosures.encode();
         let mut digests = Digest::of_each(&disclosures.iter().collect::<Vec<_>>()).into_iter();
-        let bodies = items.into_iter().map(|(texts, values, seed)| {
+        items.into_iter().map(move |(texts, values, seed)| {
             let fields = texts.into_iter().map(|(pointer, text)| {
                 let digest = digests.next().expect("one for each field");
                 Field { pointer, digest, salt: None, text: Some(text) }
             });
             Body { fields: fields.collect(), values, seed: Some(seed) }
-        });
-        bodies.collect()
+        })
     }
 
     /// Puts a body together from what is left of its fields, checking that open values are canonical.

@@ -25,6 +25,10 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Seed, disclosure};
 use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|part| part == name);

@@ -171,3 +171,20 @@ fn other_spellings_are_not_canonical() {
     }
     assert_eq!(parse_canonical(b"{\"a\":1,\"a\":2}").unwrap_err().code(), "E0202");
 }
+
+#[test]
+fn a_special_byte_is_found_wherever_it_stands() {
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    for length in 0..40 {
+        for at in 0..length {
+            for byte in 0..=255 {
+                for filling in [b' ', b'!', b'#', b'[', b']', 0x7f, 0x80, 0xff] {
+                    let mut bytes = vec![filling; length];
+                    bytes[at] = byte;
+                    let expected = bytes.iter().position(special).unwrap_or(length);
+                    assert_eq!(super::plain_prefix(&bytes), expected, "{byte:#x} at {at} of {length}");
+                }
+            }
+        }
+    }
+}

@@ -215,11 +215,14 @@ fn put_record(record: &Record, writer: &mut Writer<'_>, out: &mut Vec<u8>) -> u6
     let is_whole = body.fields().iter().all(|field| body.text(field).is_some());
     let position = match body.seed().filter(|_| is_whole) {
         Some(seed) => {
-            let slots: Vec<_> = texts(record).map(|text| slot(text, writer, out)).collect();
+            // Chunks stand before the values that name them.
+            let mut large =
+                texts(record).filter_map(|text| slot(text, writer, out)).collect::<Vec<_>>().into_iter();
             let start = frame::begin(out, frame::VALUES);
             out.extend_from_slice(&seed.0);
-            for (slot, text) in slots.iter().zip(texts(record)) {
-                put_slot(slot, text, out);
+            for text in texts(record) {
+                let slot = if text.len() > INLINE_MAX { large.next() } else { None };
+                put_slot(&slot, text, out);
             }
             frame::end(out, start);
             writer.position(start)
