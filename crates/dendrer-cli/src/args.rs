@@ -38,7 +38,8 @@ pub(crate) struct Global {
     /// The form of the answer: text, json, jsonl, and what the verb knows besides
     #[arg(long, global = true, value_name = "FORM")]
     pub(crate) format: Option<String>,
-    /// Only these fields of the answer; "list" says which there are
+    /// Only these fields of the answer; "list" says which there are. A document cut like this need not have what its
+    /// schema requires
     #[arg(long, global = true, value_name = "F,..", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
     /// Write the answer to a file

@@ -98,15 +98,31 @@ impl Failure {
     }
 }
 
-/// Writes arguments so that a shell takes them apart again as they are.
+/// Writes arguments so that a shell takes them apart again as they are. What would act on a terminal is written in the
+/// form `$'..'`, which shows it and still means it.
 pub(crate) fn shell(argv: &[String]) -> String {
     let word = |word: &String| {
-        let plain = !word.is_empty()
-            && word.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c));
-        let word = quote::escape(word);
-        if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+        let plain = |c: u8| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c);
+        let shown = quote::escape(word).replace("\\\\", "\\");
+        match () {
+            () if !word.is_empty() && word.bytes().all(plain) => word.clone(),
+            () if shown == *word => format!("'{}'", word.replace('\'', "'\\''")),
+            () => format!("$'{}'", acting(word)),
+        }
     };
     argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes a word for between `$'` and `'`.
+fn acting(word: &str) -> String {
+    let escape = |c: char| match c {
+        '\\' => "\\\\".to_owned(),
+        '\'' => "\\'".to_owned(),
+        c if quote::escape(&c.to_string()) == c.to_string() => c.to_string(),
+        c if u32::from(c) < 0x80 => format!("\\x{:02x}", u32::from(c)),
+        c => format!("\\U{:08x}", u32::from(c)),
+    };
+    word.chars().map(escape).collect()
 }
 
 impl From<Error> for Failure {
@@ -171,5 +187,37 @@ fn expr_failure(error: &ExprError) -> Failure {
     match &error.hint {
         Some(hint) => failure.note(hint.to_string()),
         None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell;
+
+    #[test]
+    fn a_shell_takes_a_help_line_apart_as_it_was_put_together() {
+        let words = [
+            "plain-1_2./a@b:#c=d,e+%",
+            "",
+            "a b.dnd",
+            "$(touch pwned).dnd",
+            "it's",
+            "back\\slash",
+            "\\n",
+            "ä\u{202e}b",
+            "\u{e0041}",
+            "line\nnext\ttab\x1b[31m'\"`$x\\",
+            "~/a*?",
+        ];
+        let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let line = shell(&argv);
+        assert!(!line.contains(|c: char| c.is_control() || c == '\u{202e}'), "{line:?}");
+        let script = format!("printf '%s\\0' {line}");
+        let output =
+            std::process::Command::new("bash").env("LC_ALL", "C.UTF-8").arg("-c").arg(&script).output();
+        let output = output.expect("bash is at hand, as it is for the completions");
+        let back: Vec<&str> =
+            std::str::from_utf8(&output.stdout).expect("UTF-8").split_terminator('\0').collect();
+        assert_eq!(back, words, "{script}");
     }
 }

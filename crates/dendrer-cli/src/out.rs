@@ -9,7 +9,7 @@ use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
 
 use crate::args::Global;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shell};
 use crate::pager::{self, Pager};
 
 /// How an answer is written.
@@ -252,6 +252,11 @@ impl Out {
             // Nobody can be told that stderr is closed.
             let _ = writeln!(io::stderr(), "{}", line.as_ref());
         }
+    }
+
+    /// Says what to type next.
+    pub(crate) fn help(&mut self, argv: &[&str]) {
+        self.say(format!("help: {}", shell(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())));
     }
 
     /// Hands over to the system what was written so far.

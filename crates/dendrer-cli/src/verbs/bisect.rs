@@ -358,7 +358,8 @@ fn origin(args: &Bisect, trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<
     if tick == 1 {
         out.line("  violated from the first commitment on: no state of this run is from before the problem")?;
     }
-    out.say(format!("help: dendrer show {}@{tick}", args.run.split('@').next().unwrap_or(&args.run)));
+    let run = args.run.split('@').next().unwrap_or(&args.run);
+    out.help(&["dendrer", "show", &format!("{run}@{tick}")]);
     Ok(())
 }
 

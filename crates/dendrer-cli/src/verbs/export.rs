@@ -71,7 +71,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     }
     out.say(format!("wrote {} bytes to {}", bytes.len(), quote::escape(path)));
     if form == Form::Bundle {
-        out.say(format!("help: dendrer verify {}", quote::escape(path)));
+        out.help(&["dendrer", "verify", path]);
     }
     Ok(0)
 }

@@ -74,7 +74,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
             count(reduced.errors.len() as u64, "tick", "ticks")
         ));
     }
-    out.say(format!("help: dendrer verify {} --replay", args.new));
+    out.help(&["dendrer", "verify", args.new.as_str(), "--replay"]);
     Ok(0)
 }
 

@@ -267,7 +267,7 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
         return Err(reader.finish());
     }
     let name = read_name(&mut reader, &root);
-    let version = required_text(&mut reader, &root, "version", "version: v1");
+    let version = read_version(&mut reader, &root);
     let (words, goal) = (reader.shared(&root, "words"), reader.shared(&root, "goal"));
     let engine = read_engine(&mut reader, &root);
     let mut taken: BTreeSet<String> = RESERVED.iter().map(|name| (*name).to_owned()).collect();
@@ -358,6 +358,17 @@ fn read_name(reader: &mut Reader, root: &At<'_>) -> Option<Arc<str>> {
         "this is not a name for a pack",
         "letters, digits, `.`, `_` and `-`, at most 128",
     );
+    None
+}
+
+fn read_version(reader: &mut Reader, root: &At<'_>) -> Option<Arc<str>> {
+    let version = required_text(reader, root, "version", "version: v1")?;
+    if (1..=NAME_SIZE_MAX).contains(&version.len()) && version.bytes().all(|c| c.is_ascii_graphic()) {
+        return Some(version);
+    }
+    let at = root.member("version").unwrap_or_else(|| root.clone());
+    let hint = "printable ASCII without spaces, at most 128, like v1 or 2.0.3";
+    reader.fault("E0903", &at, "this is not a version of a pack", hint);
     None
 }
 

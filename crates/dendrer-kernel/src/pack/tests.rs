@@ -140,6 +140,19 @@ fn tests_of_a_pack_say_what_came_out_otherwise() {
 }
 
 #[test]
+fn a_version_is_a_plain_word() {
+    let read = |version: &str| {
+        Pack::read(&Value::record([("name", Value::from("a")), ("version", Value::from(version))]))
+    };
+    for good in ["v1", "1.10", "2026-11-22", "~^+!"] {
+        assert_eq!(&*read(good).unwrap().version, good);
+    }
+    for bad in ["v 1", "v1\n", "1\u{1b}[31m", "v\u{202e}1", "ä", &"x".repeat(129)] {
+        assert_eq!(read(bad).unwrap_err()[0].code, "E0903", "{bad:?}");
+    }
+}
+
+#[test]
 fn all_faults_are_found_at_once() {
     let text = r#"{
         "name": "bad name", "verison": "v1", "constants": {"state": 1, "a b": 2},
