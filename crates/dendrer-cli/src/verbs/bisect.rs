@@ -272,7 +272,7 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
     }
     match &report.outcome {
         Outcome::Onset(tick) => {
-            origin(args, trace, *tick, out)?;
+            origin(trace, *tick, out)?;
             if let Some(chain) = chain_of(args, trace, report)? {
                 for line in chain_lines(trace, &chain)? {
                     let line = out.width().map_or(line.clone(), |width| quote::shorten(&line, width));
@@ -315,6 +315,10 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
             found.map_or_else(|| "no violation".to_owned(), |tick| format!("first violation at tick {tick}"));
         out.line(format!("scan       {} ticks judged: {word}", thousands(report.high.0 - report.low.0 + 1)))?;
     }
+    if let Outcome::Onset(tick) = &report.outcome {
+        let run = args.run.split('@').next().unwrap_or(&args.run);
+        out.say(format!("help: dendrer show {}@{tick}", quote::escape(run)));
+    }
     Ok(())
 }
 
@@ -335,7 +339,7 @@ fn never(question: &Question, report: &Report) -> String {
 }
 
 /// Prints the transition at the onset: what it said and what it wrote.
-fn origin(args: &Bisect, trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<()> {
+fn origin(trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<()> {
     let record = trace.record(tick)?;
     let content = record.content();
     let row = dendrer_view::log::row(&record);
@@ -358,7 +362,6 @@ fn origin(args: &Bisect, trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<
     if tick == 1 {
         out.line("  violated from the first commitment on: no state of this run is from before the problem")?;
     }
-    out.say(format!("help: dendrer show {}@{tick}", args.run.split('@').next().unwrap_or(&args.run)));
     Ok(())
 }
 
