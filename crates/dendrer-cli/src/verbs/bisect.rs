@@ -302,7 +302,7 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
                 } else {
                     "OK     <- recovered: binary search could return a wrong tick"
                 };
-                out.line(format!("  tick {tick}  {verdict}  {mark}"))?;
+                out.line(format!("  tick {tick}  {:<9}  {mark}", verdict.to_string()))?;
             }
             if turns.len() > 12 {
                 out.line(format!("  ({} more turns)", turns.len() - 12))?;
