@@ -246,6 +246,11 @@ impl Pack {
         self.fold.rules.len()
     }
 
+    /// What messages call each rule, in order: `rule 2 "a booking"`.
+    pub fn rule_names(&self) -> impl Iterator<Item = &str> {
+        self.fold.rules.iter().map(|rule| rule.place.as_str())
+    }
+
     /// The places of the state that the rules can look at, sorted, none below another.
     pub fn rules_read(&self) -> Vec<Pointer> {
         let mut places = Vec::new();

@@ -84,6 +84,8 @@ pub struct Tested {
     pub mark: Mark,
     /// What came out otherwise, with its place; nothing where all is well.
     pub failed: Vec<(Mark, String)>,
+    /// The rules that wrote to the state in it, by number from 1.
+    pub rules: BTreeSet<usize>,
 }
 
 impl Source {
@@ -101,10 +103,14 @@ impl Source {
 
     fn run(&self, cases: &[Case], document: &yaml::Document) -> Vec<Tested> {
         let place = |failed: Failed| (document.mark(&failed.path, false, None), failed.message);
-        let run = |case: &Case| Tested {
-            name: Arc::clone(&case.name),
-            mark: document.mark(&case.path, false, None),
-            failed: dendrer_kernel::pack::cases::run(&self.pack, case).into_iter().map(place).collect(),
+        let run = |case: &Case| {
+            let ran = dendrer_kernel::pack::cases::run(&self.pack, case);
+            Tested {
+                name: Arc::clone(&case.name),
+                mark: document.mark(&case.path, false, None),
+                failed: ran.failed.into_iter().map(place).collect(),
+                rules: ran.rules,
+            }
         };
         cases.iter().map(run).collect()
     }

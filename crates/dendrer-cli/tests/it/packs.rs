@@ -123,6 +123,50 @@ fn tests_of_a_pack_fail_with_their_place() {
 }
 
 #[test]
+fn tests_of_a_pack_count_the_rules_that_wrote() {
+    let place = place();
+    let all = place.run(&["pack", "test", "desk.yaml"]);
+    assert!(all.stdout.ends_with("3 tests, 0 failed; rules exercised 4 of 4\n"), "{}", all.stdout);
+    assert_eq!(all.stderr, "");
+    // A rule whose steps meet an error, or whose condition is never true, was not exercised.
+    let text = std::fs::read_to_string(place.path().join("desk.yaml")).unwrap();
+    let (rules, _) = text.split_once("tests:\n").unwrap();
+    let cases = text.split_once("  - name: a refused call").unwrap().1;
+    std::fs::write(place.path().join("few.yaml"), format!("{rules}tests:\n  - name: a refused call{cases}"))
+        .unwrap();
+    let few = place.run(&["pack", "test", "few.yaml"]);
+    assert_eq!(few.code, 0);
+    assert!(few.stdout.ends_with("2 tests, 0 failed; rules exercised 1 of 4\n"), "{}", few.stdout);
+    assert_eq!(
+        few.stderr,
+        "note: in no test does rule 2 \"a booking makes the order that the answer names\" write anything
+note: in no test does rule 3 \"a cancellation closes the order\" write anything
+note: in no test does rule 4 \"a refund goes to the customer, item by item\" write anything
+"
+    );
+    let (_, json) = place.json(&["pack", "test", "desk.yaml"]);
+    assert_eq!(json.get("rules_exercised"), Some(&Value::from(4_u64)));
+    assert_eq!(
+        json.get("items").unwrap().as_array().unwrap().get(1).unwrap().get("rules").unwrap().to_string(),
+        "[1]"
+    );
+}
+
+/// Whoever changes a rule of a published pack breaks a test, and whoever adds one without a test does, too.
+#[test]
+fn every_rule_of_the_published_packs_has_a_test() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs");
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let packs: Vec<_> = files.filter(|path| path.extension().is_some_and(|it| it == "yaml")).collect();
+    assert_eq!(packs.len(), 7, "{packs:?}");
+    let place = Place::new();
+    for pack in packs {
+        let ran = place.run(&["pack", "test", pack.to_str().unwrap()]);
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}: {}", pack.display(), ran.stdout);
+    }
+}
+
+#[test]
 fn documents_about_packs_fit_their_schemas() {
     let place = recorded();
     std::fs::write(place.path().join("bad.yaml"), "name: \u{202e}x\nwords: \"\\e[31m\"\n\"\\e]0;x\\a\": 1\n")
