@@ -650,9 +650,10 @@ pub(crate) struct Bisect {
     /// A registered predicate, or an expression that names the violation
     #[arg(long, value_name = "NAME|EXPR", add = ArgValueCompleter::new(complete::predicates))]
     pub(crate) predicate: Option<String>,
-    /// An expression that must be true
+    /// An expression that must be true. Several are asked at once, each with an answer of its own; the worst exit
+    /// code counts
     #[arg(long, value_name = "EXPR")]
-    pub(crate) holds: Option<String>,
+    pub(crate) holds: Vec<String>,
     /// A kind of anomaly
     #[arg(long, value_name = "KIND")]
     pub(crate) anomaly: Option<String>,
