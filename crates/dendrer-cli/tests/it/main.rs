@@ -19,4 +19,5 @@ mod packs;
 mod support;
 mod terminal;
 mod tour;
+mod tutorial;
 mod values;
