@@ -41,6 +41,9 @@ pub const EACH_DEPTH_MAX: usize = 2;
 /// How many decimals a field may be kept to.
 pub const DECIMALS_MAX: u64 = 15;
 
+/// What a predicate has as `bisect_predicate` where bisect is to find the first violation, whatever comes after it.
+pub const MONOTONE_LIFT: &str = "monotone_lift";
+
 const DIGEST_TAG: &[u8] = b"dendrer/pack/v1\n";
 
 /// A pack that was checked.
