@@ -829,6 +829,9 @@ pub(crate) struct PredicateTest {
     /// Only this tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
     pub(crate) at: Option<Pos>,
+    /// A row for every tick: its type, what the predicate says, and what happened
+    #[arg(long)]
+    pub(crate) ticks: bool,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) from: Option<Pos>,

@@ -17,7 +17,7 @@ pub fn words(verdict: &Verdict) -> (&'static str, &'static str) {
 }
 
 /// The word for a verdict in documents.
-fn word(verdict: &Verdict) -> &'static str {
+pub fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Ok => "ok",
         Verdict::Violation => "violation",
