@@ -16,6 +16,7 @@ mod import;
 mod key;
 mod output;
 mod packs;
+mod paper;
 mod support;
 mod terminal;
 mod tour;
