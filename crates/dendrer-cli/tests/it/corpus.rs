@@ -38,6 +38,8 @@ struct Tally {
     recovering: usize,
     /// Questions that were asked alone, too.
     alone: usize,
+    /// Onsets that a person has judged.
+    audited: usize,
     wrong: String,
 }
 
@@ -73,12 +75,13 @@ fn check(domain: Domain, runs: usize, cases: usize) {
     let equal: usize = tally.equal.values().sum();
     let classes: Vec<String> = tally.equal.iter().map(|(class, count)| format!("{class} {count}")).collect();
     say(&format!(
-        "{domain:?}: {} runs; {} states equal; {equal} of {cases} answers equal by name and by text ({}); {} recover, {} asked alone too\n",
+        "{domain:?}: {} runs; {} states equal; {equal} of {cases} answers equal by name and by text ({}); {} recover, {} asked alone too, {} audited\n",
         tally.runs,
         tally.states,
         classes.join(", "),
         tally.recovering,
-        tally.alone
+        tally.alone,
+        tally.audited
     ));
     assert!(tally.wrong.is_empty(), "{}", tally.wrong);
     assert_eq!((tally.runs, equal), (runs, cases), "no run and no question may be left out");
@@ -90,6 +93,7 @@ impl Tally {
         self.states += other.states;
         self.recovering += other.recovering;
         self.alone += other.alone;
+        self.audited += other.audited;
         for (class, count) in other.equal {
             *self.equal.entry(class).or_default() += count;
         }
@@ -130,6 +134,9 @@ fn check_run(domain: Domain, run: &Run) -> Tally {
             tally.alone += 1;
         }
         check_case(run, case, answers, &mut tally);
+        if case.audited {
+            check_audited(&place, run, case, text, &mut tally);
+        }
     }
     if !named.is_empty() {
         let _ = writeln!(tally.wrong, "{}: nobody expects {:?}", run.file, named.keys());
@@ -153,6 +160,17 @@ fn check_states(place: &Place, run: &Run, tally: &mut Tally) {
             let _ = writeln!(tally.wrong, "{}: env at tick {tick} has {found}, expected {hash}", run.file);
         }
     }
+}
+
+/// An onset that a person has judged as well: the state before it is ok, and the state after it is not.
+fn check_audited(place: &Place, run: &Run, case: &Case, text: &str, tally: &mut Tally) {
+    let onset = case.onset.expect("an onset is what was judged");
+    let (before, after) = (answers::holds_at(place, text, onset - 1), answers::holds_at(place, text, onset));
+    if !before || after {
+        let (file, name) = (&run.file, &case.predicate);
+        let _ = writeln!(tally.wrong, "{file}: {name}: holds before tick {onset}: {before}, after: {after}");
+    }
+    tally.audited += 1;
 }
 
 /// Compares the answers to a question with the one that is expected.
@@ -225,6 +243,9 @@ fn no_run_and_no_question_of_the_corpus_is_left_out() {
         Domain::ALL.into_iter().flat_map(|domain| corpus.runs(domain)).map(|run| run.cases.len()).sum();
     assert_eq!((runs, cases), (87, 1066));
     assert_eq!((corpus.lines("runs.jsonl").len(), corpus.lines("expected.jsonl").len()), (87, 1066));
+    let all: Vec<Run> = Domain::ALL.into_iter().flat_map(|domain| corpus.runs(domain)).collect();
+    let audited = all.iter().flat_map(|run| &run.cases).filter(|case| case.audited);
+    assert_eq!(audited.count(), corpus.lines("audited.jsonl").len(), "each audited onset is among them");
     for domain in Domain::ALL {
         let declared = domain.predicates();
         for run in corpus.runs(domain) {

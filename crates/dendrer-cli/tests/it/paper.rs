@@ -401,3 +401,79 @@ fn a_threshold_is_as_fine_as_its_field() {
     );
     assert!(finer.stdout.contains("hint   write "), "{}", finer.stdout);
 }
+
+/// D-55: a bare name in an expression is a constant of the run's pack; without a pack it is nothing.
+#[test]
+fn a_bare_name_is_a_constant_of_the_pack() {
+    let place = recorded("risk_score", 0.5, &[0.61, 0.79, 0.83]);
+    let pack = "name: acme.risk\nversion: v1\nreducer: delta/1
+constants: {threshold: 0.75}
+state: {risk_score: {init: s0.risk_score}}
+";
+    std::fs::write(place.path().join("pack.yaml"), pack).unwrap();
+    place.ok(&["reduce", "r", "--pack", "pack.yaml", "--as", "packed", "--state", "s0.json"]);
+    let ask = |run: &str| place.json(&["bisect", run, "--predicate", "state.risk_score > threshold"]);
+    let (code, found) = ask("packed");
+    assert_eq!((code, found.get("onset")), (0, Some(&Value::from(2_u64))), "{found}");
+    let (code, error) = ask("r");
+    assert_eq!((code, error.get("code")), (2, Some(&Value::from("E0505"))), "{error}");
+}
+
+/// D-56, D-63: predicates under the names that the paper gives its own, and what is printed of a version.
+#[test]
+fn names_of_the_paper_are_names() {
+    let place = Place::new();
+    place.ok(&["demo", "--no-tour"]);
+    let store = |args: &[&str]| place.run(&[args, &["--store", "dendrer-demo"]].concat());
+    for (name, version, run, holds, onset) in [
+        ("acme.tax_compliance_v2", "v2.1.3", "logistics-run-47", "state.quality_score >= 0.65", 22),
+        ("ws.risk_threshold", "v1", "logistics-planner-1", "state.risk_score <= 0.75", 14),
+        ("acme.budget_compliance_v1", "v1", "planning-run-12", "state.plan_total <= state.budget_limit", 1),
+    ] {
+        let made = store(&["predicate", "register", name, "--holds", holds, "--version", version]);
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        let found = store(&["bisect", run, "--predicate", name]);
+        assert_eq!(found.code, 0, "{name}: {}{}", found.stdout, found.stderr);
+        let (head, origin) =
+            (format!("predicate  {name} {version}   "), format!("\nORIGIN (exact)  tick {onset}  "));
+        assert!(found.stdout.starts_with(&head) && found.stdout.contains(&origin), "{}", found.stdout);
+    }
+    for (name, onset) in [("kernel.anomaly_free", 32), ("kernel.policy_compliant", 22)] {
+        let found = store(&["bisect", "logistics-run-47", "--predicate", name]);
+        assert!(found.stdout.contains(&format!("\nORIGIN (exact)  tick {onset}  ")), "{}", found.stdout);
+    }
+}
+
+/// D-59: what the paper calls hard signals, each as a question.
+#[test]
+fn every_hard_signal_can_be_asked_for() {
+    let demo = demo();
+    for (question, onset) in [
+        (["--anomaly", "kernel.anomaly"], 32_u64),
+        (["--anomaly", "invariant_breach"], 32),
+        (["--policy-flip", "action.request"], 23),
+        (["--predicate", "state.risk_score > state.risk_threshold"], 22),
+    ] {
+        let (code, found) = demo.json(&["bisect", "logistics-run-47", question[0], question[1]]);
+        assert_eq!((code, found.get("onset")), (0, Some(&Value::from(onset))), "{question:?}");
+    }
+    let never = demo.run(&["bisect", "logistics-run-47", "--predicate", "state.budget_eur < 0"]);
+    assert!(never.code == 1 && never.stdout.contains("no violation: "), "{}", never.stdout);
+}
+
+/// D-156: types of the paper that the ontology lacks are refused until a pack registers them.
+#[test]
+fn types_of_the_paper_are_registered_by_a_pack() {
+    let place = Place::with_store();
+    let types = ["execute_transaction", "approve_payout", "request_info", "artifact.write"];
+    let lines: String = types.iter().map(|name| format!("{{\"type\":\"{name}\"}}\n")).collect();
+    let refused = place.run_with(&["commit", "--run", "plain"], lines.as_bytes());
+    assert_eq!(refused.code, 5, "{}{}", refused.stdout, refused.stderr);
+    let declared: String = types.iter().map(|name| format!("  {name}: a type of the paper\n")).collect();
+    let pack = format!("name: acme.types\nversion: v1\nreducer: delta/1\nstate: {{}}\ntypes:\n{declared}");
+    std::fs::write(place.path().join("types.yaml"), pack).unwrap();
+    let taken = place.run_with(&["commit", "--run", "typed", "--pack", "types.yaml"], lines.as_bytes());
+    assert_eq!(taken.code, 0, "{}{}", taken.stdout, taken.stderr);
+    let log = place.ok(&["log", "typed", "--oneline"]);
+    assert!(types.iter().all(|name| log.contains(name)), "{log}");
+}

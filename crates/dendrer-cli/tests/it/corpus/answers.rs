@@ -26,6 +26,13 @@ pub(super) fn ask(place: &Place, text: &str, n: u64) -> Result<Answer, String> {
     whole(place, text, of_bisect(&found, code, n)?, n)
 }
 
+/// Asks what an expression says of a tick: whether it holds there.
+pub(super) fn holds_at(place: &Place, text: &str, tick: u64) -> bool {
+    let (code, said) = place.json(&["predicate", "test", text, "run", "--holds", "--at", &tick.to_string()]);
+    assert!(code < 2, "{said}");
+    code == 0
+}
+
 /// Asks whether each of several expressions holds, in one call.
 pub(super) fn ask_texts(place: &Place, texts: &[String], n: u64) -> Vec<Result<Answer, String>> {
     let args: Vec<&str> = texts.iter().flat_map(|text| ["--holds", text]).collect();
