@@ -207,6 +207,12 @@ impl Domain {
         names.into_iter().map(|name| (name.clone(), text(predicates.get(&name).unwrap(), "words"))).collect()
     }
 
+    /// The tools that the pack declares.
+    pub(super) fn tools(self) -> Vec<String> {
+        let tools = self.shown().get("tools").and_then(Value::as_object).cloned().unwrap_or_default();
+        tools.iter().map(|(name, _)| name.to_string()).collect()
+    }
+
     /// What a predicate of the pack says must hold.
     pub(super) fn holds(self, predicate: &str) -> String {
         let pack = self.shown();
