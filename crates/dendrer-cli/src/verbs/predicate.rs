@@ -3,7 +3,7 @@
 use dendrer::Trace;
 use dendrer::bisect::Question;
 use dendrer::kernel::counters;
-use dendrer::kernel::pack::Pack;
+use dendrer::kernel::pack::{Engine, Pack};
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
@@ -89,6 +89,11 @@ pub(super) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> R
     };
     match (plain, dendrer::pack::of_run(trace)?) {
         (Err(_), Some(pack)) => Ok(pack.expression(polarity, text)?),
+        // Where rules make the state, a field that the pack does not declare is never there: a slip of the pen.
+        (Ok(plain), Some(pack)) if pack.engine == Engine::Fold => {
+            pack.expression(polarity, text)?;
+            Ok(plain)
+        }
         (plain, _) => Ok(plain?),
     }
 }
