@@ -288,6 +288,9 @@ pub(crate) struct Import {
     /// A JSON file with the state before the first message
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<String>,
+    /// A pack whose rules make the states: import and reduce in one go
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
     /// A JSON file with policy rules [{"id": ..., "holds": ...}]
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<String>,

@@ -47,6 +47,16 @@ fn a_run_with_a_pack_answers_by_its_names_and_replays_from_the_record_alone() {
     assert!(found.contains("must hold state.refunded <= refund_limit"), "{}", found);
     let near = place.run(&["bisect", "desk", "--predicate", "refund.within_limit"]);
     assert_eq!(near.code, 3, "{}", near.stderr);
+    // A field that no rule can write is a slip, and not a state that cannot be judged.
+    for verb in [&["bisect", "desk"][..], &["predicate", "test", "state.refundd <= 1", "desk"]] {
+        let question: &[&str] =
+            if verb.len() == 2 { &["--holds", "state.refundd <= 1"] } else { &["--holds"] };
+        let slip = place.run(&[verb, question].concat());
+        let hinted =
+            slip.stderr.contains("error[E0505]") && slip.stderr.contains("did you mean state.refunded");
+        assert!(slip.code == 2 && hinted, "{}", slip.stderr);
+    }
+    assert_eq!(place.run(&["bisect", "desk", "--holds", "state.counters.tool_errors == 0"]).code, 1);
     let replayed = place.ok(&["replay", "desk"]);
     assert!(replayed.contains("4 ticks of 4 of desk, by fold/1;"), "{replayed}");
     assert!(place.ok(&["verify", "desk", "--replay"]).contains("reproduced by the recorded reducer"));
@@ -73,8 +83,8 @@ fn a_run_is_reduced_again_and_the_new_one_stands_alone() {
     assert!(place.ok(&["verify", "desk.wide", "--replay"]).contains("reproduced by the recorded reducer"));
     let state = |run: &str| place.ok(&["state", &format!("{run}@tip"), "--json"]);
     assert_eq!(
-        parse(&state("desk")).get("state").map(Value::to_string),
-        parse(&state("desk.wide")).get("state").map(Value::to_string)
+        parse(&state("desk")).get("value").unwrap().to_string(),
+        parse(&state("desk.wide")).get("value").unwrap().to_string()
     );
     let twice = place.run(&["reduce", "desk", "--pack", "desk.yaml", "--as", "desk.wide"]);
     assert_eq!((twice.code, twice.stderr.contains("E0111")), (2, true), "{}", twice.stderr);
@@ -150,6 +160,78 @@ note: in no test does rule 4 \"a refund goes to the customer, item by item\" wri
         json.get("items").unwrap().as_array().unwrap().get(1).unwrap().get("rules").unwrap().to_string(),
         "[1]"
     );
+}
+
+/// Importing with a pack is importing and reducing: the same transitions, the same states, the same answers.
+#[test]
+fn a_trace_is_imported_under_a_pack_in_one_go() {
+    let place = Place::with_store();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write(
+        "pack.yaml",
+        "name: example.notes
+version: v1
+state: {limit: {init: meta.limit}, said: {init: s0.said}, length: {init: 0}}
+rules:
+  - when: t.intent.role == 'user'
+    steps:
+      - append: said
+        value: t.intent.content
+      - add: length
+        value: size(t.intent.content)
+predicates:
+  short: {holds: state.length <= state.limit}
+",
+    );
+    write("s0.json", r#"{"said":["before"]}"#);
+    write(
+        "chat.json",
+        r#"{"limit":4,"messages":[{"role":"user","content":"one"},{"role":"user","content":null},{"role":"user","content":"two"}]}"#,
+    );
+    let dry =
+        place.run(&["import", "chat.json", "--pack", "pack.yaml", "--state", "s0.json", "-n", "--json"]);
+    let dry = parse(&dry.stdout);
+    check_schema(&dry, &["import"]);
+    assert!(dry.get("errors").unwrap().as_array().unwrap().is_empty());
+    assert_eq!(place.run(&["log", "chat"]).code, 3, "a dry run writes nothing");
+    let together = ["import", "chat.json", "--pack", "pack.yaml", "--state", "s0.json", "--run", "together"];
+    let ran = place.run(&together);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("WARN       tick 2: rule 1, step 2: ")
+            && ran.stderr.contains("at 1 tick a rule met an error"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    place.ok(&["import", "chat.json", "--run", "apart", "--again", "-q"]);
+    place.ok(&["reduce", "apart", "--pack", "pack.yaml", "--as", "apart.notes", "--state", "s0.json", "-q"]);
+    for tick in 0..=3 {
+        let state =
+            |run: &str| place.json(&["state", &format!("{run}@{tick}")]).1.get("value").unwrap().to_string();
+        assert_eq!(state("together"), state("apart.notes"), "tick {tick}");
+    }
+    assert!(place.ok(&["state", "together@3"]).contains("\"length\": 6"));
+    let found = place.json(&["bisect", "together", "--predicate", "short"]);
+    assert_eq!((found.0, found.1.get("onset")), (0, Some(&Value::from(3_u64))));
+    assert!(place.ok(&["verify", "together", "--replay"]).contains("3 of 3 states reproduced"));
+    let (_, json) = place.json(&[&together[..6], &["--run", "third", "--again"]].concat());
+    check_schema(&json, &["import"]);
+    assert_eq!(json.get("errors").unwrap().as_array().unwrap().len(), 1, "{json}");
+    // What cannot begin is said before anything is written.
+    write(
+        "needs.yaml",
+        &std::fs::read_to_string(place.path().join("pack.yaml"))
+            .unwrap()
+            .replace("meta.limit", "meta.nothing"),
+    );
+    let needs = place.run(&["import", "chat.json", "--pack", "needs.yaml", "--run", "needs", "--again"]);
+    assert!(needs.code == 2 && needs.stderr.contains("state.limit cannot begin"), "{}", needs.stderr);
+    assert_eq!(place.run(&["log", "needs"]).code, 3);
+    write("map.json", r#"{"type":{"const":"observation.add"},"delta":"/d"}"#);
+    let delta =
+        place.run(&["import", "chat.json", "--map", "map.json", "--pack", "pack.yaml", "--run", "delta"]);
+    assert!(delta.code == 2 && delta.stderr.contains("leave `delta` out"), "{}", delta.stderr);
 }
 
 /// Whoever changes a rule of a published pack breaks a test, and whoever adds one without a test does, too.
