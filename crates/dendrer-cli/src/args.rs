@@ -289,6 +289,9 @@ pub(crate) struct Import {
     /// A JSON file with the state before the first message
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<String>,
+    /// A pack whose rules make the states: import and reduce in one go
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
     /// A JSON file with policy rules [{"id": ..., "holds": ...}]
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<String>,
@@ -651,9 +654,10 @@ pub(crate) struct Bisect {
     /// A registered predicate, or an expression that names the violation
     #[arg(long, value_name = "NAME|EXPR", add = ArgValueCompleter::new(complete::predicates))]
     pub(crate) predicate: Option<String>,
-    /// An expression that must be true
+    /// An expression that must be true. Several are asked at once, each with an answer of its own; the worst exit
+    /// code counts
     #[arg(long, value_name = "EXPR")]
-    pub(crate) holds: Option<String>,
+    pub(crate) holds: Vec<String>,
     /// A kind of anomaly
     #[arg(long, value_name = "KIND")]
     pub(crate) anomaly: Option<String>,
@@ -829,6 +833,9 @@ pub(crate) struct PredicateTest {
     /// Only this tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
     pub(crate) at: Option<Pos>,
+    /// A row for every tick: its type, what the predicate says, and what happened
+    #[arg(long)]
+    pub(crate) ticks: bool,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) from: Option<Pos>,

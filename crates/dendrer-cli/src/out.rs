@@ -50,6 +50,8 @@ pub(crate) struct Out {
     outlives: bool,
     /// Whether nobody does.
     gone: bool,
+    /// What is said when the pager has shown the answer.
+    after: Vec<String>,
 }
 
 enum Sink {
@@ -117,6 +119,7 @@ impl Out {
             cut: false,
             outlives: true,
             gone: false,
+            after: Vec::new(),
         }
     }
 
@@ -246,11 +249,18 @@ impl Out {
         self.write(bytes)
     }
 
-    /// Says something that is not the answer.
+    /// Says something that is not the answer. On a terminal it stands below what was answered before it.
     pub(crate) fn say(&mut self, line: impl AsRef<str>) {
-        if !self.quiet {
-            // Nobody can be told that stderr is closed.
-            let _ = writeln!(io::stderr(), "{}", line.as_ref());
+        if self.quiet {
+            return;
+        }
+        match self.sink {
+            Sink::Pager(_) => self.after.push(line.as_ref().to_owned()),
+            _ => {
+                // An answer that cannot be written is told of when it ends.
+                let _ = self.flush();
+                to_stderr(line.as_ref());
+            }
         }
     }
 
@@ -290,6 +300,7 @@ impl Out {
         self.flush()?;
         if let Sink::Pager(pager) = &mut self.sink {
             let finished = pager.finish().map_err(closed);
+            self.after.iter().for_each(|line| to_stderr(line));
             return self.outlive(finished);
         }
         Ok(())
@@ -320,6 +331,11 @@ impl Answer {
         };
         file.write_all(bytes).map_err(closed)
     }
+}
+
+fn to_stderr(line: &str) {
+    // Nobody can be told that stderr is closed.
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Says that lines were cut, and which flag shows them.

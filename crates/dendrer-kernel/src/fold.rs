@@ -114,6 +114,15 @@ impl Template {
 }
 
 impl Fold {
+    /// Returns which rules write something for this transition on this state, by index; none where one meets an error.
+    pub(crate) fn writers(&self, before: &Value, intent: &Intent) -> Vec<usize> {
+        let mut writers = Vec::new();
+        match run::reduce(self, before, intent, &mut |rule| writers.push(rule)) {
+            Ok(_) => writers,
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// Walks every expression of the rules.
     pub(crate) fn for_each_expr<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         for rule in &self.rules {
@@ -194,7 +203,7 @@ impl Reducer for FoldReducer {
     }
 
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
-        run::reduce(&self.0, before, intent)
+        run::reduce(&self.0, before, intent, &mut |_| {})
     }
 }
 

@@ -41,6 +41,9 @@ pub const EACH_DEPTH_MAX: usize = 2;
 /// How many decimals a field may be kept to.
 pub const DECIMALS_MAX: u64 = 15;
 
+/// What a predicate has as `bisect_predicate` where bisect is to find the first violation, whatever comes after it.
+pub const MONOTONE_LIFT: &str = "monotone_lift";
+
 const DIGEST_TAG: &[u8] = b"dendrer/pack/v1\n";
 
 /// A pack that was checked.
@@ -244,6 +247,11 @@ impl Pack {
     /// How many rules there are.
     pub fn rules(&self) -> usize {
         self.fold.rules.len()
+    }
+
+    /// What messages call each rule, in order: `rule 2 "a booking"`.
+    pub fn rule_names(&self) -> impl Iterator<Item = &str> {
+        self.fold.rules.iter().map(|rule| rule.place.as_str())
     }
 
     /// The places of the state that the rules can look at, sorted, none below another.

@@ -17,7 +17,7 @@ pub fn words(verdict: &Verdict) -> (&'static str, &'static str) {
 }
 
 /// The word for a verdict in documents.
-fn word(verdict: &Verdict) -> &'static str {
+pub fn word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Ok => "ok",
         Verdict::Violation => "violation",
@@ -46,6 +46,9 @@ pub fn head_lines(question: &Question, report: &Report) -> Vec<String> {
     let monotone = match (question.monotone(), report.candidates) {
         (Monotone::ByConstruction, _) => "by construction".to_owned(),
         (Monotone::Lifted, _) => "lifted".to_owned(),
+        (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, Outcome::Recovers(_)) => {
+            format!("no, it recovers on this run ({} checked)", candidate_ticks(candidates))
+        }
         (Monotone::Unknown, Some(candidates)) => {
             format!("on this run ({} checked for recovery)", candidate_ticks(candidates))
         }

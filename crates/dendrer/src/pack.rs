@@ -84,6 +84,8 @@ pub struct Tested {
     pub mark: Mark,
     /// What came out otherwise, with its place; nothing where all is well.
     pub failed: Vec<(Mark, String)>,
+    /// The rules that wrote to the state in it, by number from 1.
+    pub rules: BTreeSet<usize>,
 }
 
 impl Source {
@@ -101,10 +103,14 @@ impl Source {
 
     fn run(&self, cases: &[Case], document: &yaml::Document) -> Vec<Tested> {
         let place = |failed: Failed| (document.mark(&failed.path, false, None), failed.message);
-        let run = |case: &Case| Tested {
-            name: Arc::clone(&case.name),
-            mark: document.mark(&case.path, false, None),
-            failed: dendrer_kernel::pack::cases::run(&self.pack, case).into_iter().map(place).collect(),
+        let run = |case: &Case| {
+            let ran = dendrer_kernel::pack::cases::run(&self.pack, case);
+            Tested {
+                name: Arc::clone(&case.name),
+                mark: document.mark(&case.path, false, None),
+                failed: ran.failed.into_iter().map(place).collect(),
+                rules: ran.rules,
+            }
         };
         cases.iter().map(run).collect()
     }
@@ -288,17 +294,31 @@ fn begin_again(source: &Trace<'_>, name: RunName, s0: Option<Value>) -> Result<S
     })
 }
 
+/// Returns where a rule met an error when a run was recorded, and which.
+pub fn errors_of_rules(trace: &Trace<'_>) -> Result<Vec<(u64, String)>, Error> {
+    let mut errors = Vec::new();
+    trace.for_each(1, trace.tip(), &mut |tick, record| {
+        note_errors(&mut errors, tick, &record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(errors)
+}
+
 fn note(reduced: &mut Reduced, tick: u64, made: &Record) {
     reduced.ticks = tick;
     reduced.tip = made.id();
     let delta = made.body().value("/delta");
     let wrote = delta.as_ref().and_then(Value::as_array).is_some_and(|delta| !delta.is_empty());
     reduced.wrote += u64::from(wrote);
+    note_errors(&mut reduced.errors, tick, made);
+}
+
+fn note_errors(errors: &mut Vec<(u64, String)>, tick: u64, made: &Record) {
     let Some(Value::Array(anomalies)) = made.body().value("/anomalies") else { return };
     for anomaly in anomalies.iter() {
         if anomaly.get("kind").and_then(Value::as_str) == Some("reducer_error") {
             let why = anomaly.get("message").and_then(Value::as_str).unwrap_or_default();
-            reduced.errors.push((tick, why.to_owned()));
+            errors.push((tick, why.to_owned()));
         }
     }
 }

@@ -340,10 +340,23 @@ pub fn is_name(text: &str) -> bool {
         && !matches!(first, "state" | "kernel")
 }
 
-/// A predicate as files write it: `holds` or `condition`, and perhaps a name, a version, a window and a lift.
+/// A predicate as files write it: `holds` or `condition`, and perhaps a name, a version, a window and a lift. The entry of a
+/// contract in the dendrer paper, 3.3.3, is one as well: `id`, `base_predicate`, `bisect_predicate` and `pure`.
 pub fn from_value(value: &Value, name: &str, version: &str) -> Result<Predicate, Unfit> {
     let object = value.as_object().ok_or(Unfit::Shape("a predicate is an object".to_owned()))?;
-    let known = ["name", "version", "words", "holds", "condition", "base_predicate", "window", "lift"];
+    let known = [
+        "name",
+        "id",
+        "version",
+        "words",
+        "holds",
+        "condition",
+        "base_predicate",
+        "window",
+        "lift",
+        "bisect_predicate",
+        "pure",
+    ];
     if let Some((member, _)) =
         object.iter().find(|(member, _)| !known.iter().any(|known| **known == ***member))
     {
@@ -357,7 +370,13 @@ pub fn from_value(value: &Value, name: &str, version: &str) -> Result<Predicate,
             None => Err(Unfit::Shape(format!("{member} is text"))),
         },
     };
-    let (name, version) = (text("name")?.unwrap_or(name), text("version")?.unwrap_or(version));
+    if object.get("pure").is_some_and(|pure| *pure != Value::from(true)) {
+        return Err(Unfit::Shape("pure is true: no expression is anything else".to_owned()));
+    }
+    // The id of an entry is a name inside its contract; whoever registers it says under which name.
+    let id = text("id")?.filter(|_| name.is_empty());
+    let name = text("name")?.or(id).unwrap_or(name);
+    let version = text("version")?.unwrap_or(version);
     let forms = [
         text("holds")?.map(|expr| Predicate::holds(name, expr)),
         text("condition")?.map(|expr| Predicate::condition(name, expr)),
@@ -373,12 +392,16 @@ pub fn from_value(value: &Value, name: &str, version: &str) -> Result<Predicate,
         Some(_) => return Err(Unfit::Shape("a window is after or before".to_owned())),
     };
     let predicate = made.map_err(Unfit::Expr)?.named(name, version).at_window(window);
-    match text("lift")? {
-        None => Ok(predicate),
-        Some("monotone") => Ok(predicate.lifted()),
-        Some(_) => Err(Unfit::Shape("the only lift is monotone".to_owned())),
+    match (text("lift")?, text("bisect_predicate")?) {
+        (None, None) => Ok(predicate),
+        (Some("monotone"), None) | (None, Some(MONOTONE_LIFT)) => Ok(predicate.lifted()),
+        (None, Some(_)) => Err(Unfit::Shape(format!("a bisect_predicate is {MONOTONE_LIFT}"))),
+        (Some(_), _) => Err(Unfit::Shape("the only lift is monotone".to_owned())),
     }
 }
+
+/// What an entry of a contract says for a lift (dendrer paper 3.3.3).
+pub use dendrer_kernel::pack::MONOTONE_LIFT;
 
 /// Why a value is not a predicate.
 #[derive(Debug)]

@@ -40,8 +40,8 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
     }
     let range = Range { scan: args.scan, ..Range::new(from, to) };
-    if let Some(path) = &args.all_of {
-        return all_of(path, args, &trace, &range, progress, out);
+    if let Some(questions) = several(args, &trace)? {
+        return each(&questions, &trace, &range, progress, out);
     }
     let asked = question(args, &trace)?;
     let report = ask(&trace, std::slice::from_ref(&asked.question), &range)?.remove(0);
@@ -109,27 +109,47 @@ fn chain_of(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<
     }
 }
 
-/// Asks every predicate of a file. The worst exit code counts.
-fn all_of(
-    path: &str,
-    args: &Bisect,
+/// Makes the questions where there is more than one answer to give: all predicates of a file, or several expressions.
+fn several(args: &Bisect, trace: &Trace<'_>) -> Result<Option<Vec<Question>>> {
+    let predicates = match &args.all_of {
+        Some(path) => {
+            let predicates = of_file(path)?;
+            if predicates.is_empty() {
+                return Err(Failure::new("E0512", format!("{path} has no predicates")));
+            }
+            predicates
+        }
+        None if args.holds.len() < 2 => return Ok(None),
+        None if args.expect_onset.is_some() => {
+            return Err(Failure::new("E0106", "--expect-onset is for one --holds, and there are several"));
+        }
+        None => {
+            let window = window(args.window);
+            let made = args.holds.iter().map(|text| {
+                let failure = |failure: Failure| failure.at("expression", text.as_str());
+                Ok(expression(trace, Polarity::Holds, text).map_err(failure)?.at_window(window))
+            });
+            made.collect::<Result<Vec<_>>>()?
+        }
+    };
+    let lift = |predicate: Predicate| if args.lift { predicate.lifted() } else { predicate };
+    Ok(Some(predicates.into_iter().map(|predicate| Question::Predicate(lift(predicate))).collect()))
+}
+
+/// Gives each of several questions its answer. The worst exit code counts.
+fn each(
+    questions: &[Question],
     trace: &Trace<'_>,
     range: &Range,
     progress: Progress,
     out: &mut Out,
 ) -> Result {
-    let lift = |predicate: Predicate| if args.lift { predicate.lifted() } else { predicate };
-    let questions: Vec<Question> =
-        of_file(path)?.into_iter().map(|predicate| Question::Predicate(lift(predicate))).collect();
-    if questions.is_empty() {
-        return Err(Failure::new("E0512", format!("{path} has no predicates")));
-    }
-    let reports = ask(trace, &questions, range)?;
+    let reports = ask(trace, questions, range)?;
     drop(progress);
     let worst = reports.iter().map(exit).max().unwrap_or(0);
     let run = ("run", Value::from(trace.name().as_str()));
     if out.is_text() {
-        table(trace, &questions, &reports, out)?;
+        table(trace, questions, &reports, out)?;
     } else {
         let items =
             questions.iter().zip(&reports).map(|(question, report)| report_json(trace, question, report));
@@ -140,6 +160,14 @@ fn all_of(
         ))?;
     }
     Ok(worst)
+}
+
+/// What a row of the table calls a question: its name, or the text of one that has none.
+fn label(question: &Question) -> String {
+    match question.predicate() {
+        Some(predicate) if predicate.name() == "expression" => predicate.expr().text().to_owned(),
+        _ => question.name().to_string(),
+    }
 }
 
 fn table(trace: &Trace<'_>, questions: &[Question], reports: &[Report], out: &mut Out) -> Result<()> {
@@ -167,7 +195,7 @@ fn table(trace: &Trace<'_>, questions: &[Question], reports: &[Report], out: &mu
         };
         let lifted = report.recoveries.as_ref().is_some_and(|recoveries| !recoveries.is_empty());
         table.row(vec![
-            quote::escape(&question.name()),
+            quote::escape(&label(question)),
             question.digest().short(),
             report.onset().map_or_else(|| "-".to_owned(), |tick| tick.to_string()),
             report.probes.len().to_string(),
@@ -196,7 +224,7 @@ fn question(args: &Bisect, trace: &Trace<'_>) -> Result<Asked> {
         })?;
         return Ok(Asked { question: Question::PolicyFlip(about), registered: None });
     }
-    let (predicate, registered) = match (&args.anomaly, &args.holds, &args.predicate) {
+    let (predicate, registered) = match (&args.anomaly, args.holds.first(), &args.predicate) {
         (Some(kind), ..) => (Predicate::anomaly(kind), None),
         (_, Some(text), _) => {
             (expression(trace, Polarity::Holds, text)?.at_window(window(args.window)), None)
@@ -223,14 +251,14 @@ fn refusal(args: &Bisect, trace: &Trace<'_>, question: &Question, report: &Repor
             let mut failure = Failure::new("E0504", "refusing to bisect with a predicate that can recover")
                 .at("turns", list(&turns, 8).unwrap_or_default())
                 .note("a wrong tick would look exactly like a right one");
-            let (flag, text) = match (&args.holds, &args.predicate) {
+            let (flag, text) = match (args.holds.first(), &args.predicate) {
                 (Some(text), _) => ("--holds", text.as_str()),
                 (_, Some(text)) => ("--predicate", text.as_str()),
                 _ => return Some(failure),
             };
             failure = failure.help(&["dendrer", "bisect", &args.run, flag, text, "--lift"]);
             let mut test = vec!["dendrer", "predicate", "test", text, &args.run];
-            if args.holds.is_some() {
+            if !args.holds.is_empty() {
                 test.push("--holds");
             }
             Some(failure.help(&test))
@@ -272,7 +300,7 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
     }
     match &report.outcome {
         Outcome::Onset(tick) => {
-            origin(args, trace, *tick, out)?;
+            origin(trace, *tick, out)?;
             if let Some(chain) = chain_of(args, trace, report)? {
                 for line in chain_lines(trace, &chain)? {
                     let line = out.width().map_or(line.clone(), |width| quote::shorten(&line, width));
@@ -289,10 +317,7 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
             out.line(format!(
                 "IN VIOLATION already at tick {tick}, where the range begins: the origin is there or before"
             ))?;
-            out.line(format!(
-                "help: dendrer bisect {} --from tick 0 asks from the beginning",
-                quote::escape(&args.run)
-            ))?;
+            out.help(&["dendrer", "bisect", &args.run, "--from", "0"]);
         }
         Outcome::Never => out.line(never(question, report))?,
         Outcome::Recovers(turns) => {
@@ -302,7 +327,7 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
                 } else {
                     "OK     <- recovered: binary search could return a wrong tick"
                 };
-                out.line(format!("  tick {tick}  {verdict}  {mark}"))?;
+                out.line(format!("  tick {tick}  {:<9}  {mark}", verdict.to_string()))?;
             }
             if turns.len() > 12 {
                 out.line(format!("  ({} more turns)", turns.len() - 12))?;
@@ -314,6 +339,10 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
         let word =
             found.map_or_else(|| "no violation".to_owned(), |tick| format!("first violation at tick {tick}"));
         out.line(format!("scan       {} ticks judged: {word}", thousands(report.high.0 - report.low.0 + 1)))?;
+    }
+    if let Outcome::Onset(tick) = &report.outcome {
+        let run = args.run.split('@').next().unwrap_or(&args.run);
+        out.help(&["dendrer", "show", &format!("{run}@{tick}")]);
     }
     Ok(())
 }
@@ -335,7 +364,7 @@ fn never(question: &Question, report: &Report) -> String {
 }
 
 /// Prints the transition at the onset: what it said and what it wrote.
-fn origin(args: &Bisect, trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<()> {
+fn origin(trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<()> {
     let record = trace.record(tick)?;
     let content = record.content();
     let row = dendrer_view::log::row(&record);
@@ -358,8 +387,6 @@ fn origin(args: &Bisect, trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<
     if tick == 1 {
         out.line("  violated from the first commitment on: no state of this run is from before the problem")?;
     }
-    let run = args.run.split('@').next().unwrap_or(&args.run);
-    out.help(&["dendrer", "show", &format!("{run}@{tick}")]);
     Ok(())
 }
 

@@ -7,13 +7,18 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
+use dendrer::Trace;
+use dendrer::kernel::pack::{Engine, digest};
 use dendrer::kernel::step::Start;
+use dendrer::pack::errors_of_rules;
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer_object::{Digest, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
+use super::pack::load;
+use super::reduce::errors_json;
 use crate::args::{GapChoice, Global, Import, ImportKind};
 use crate::failure::{Failure, Result};
 use crate::out::{Format, Out, Style};
@@ -26,6 +31,16 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let kind = choose_kind(args)?;
     let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    let pack = args.pack.as_deref().map(load).transpose()?;
+    if let (Some(pack), Kind::Mapped(_)) = (&pack, &kind)
+        && pack.pack.engine == Engine::Fold
+        && args.map.as_deref().map(read_json).transpose()?.is_some_and(|map| map.get("delta").is_some())
+    {
+        return Err(Failure::new(
+            "E0106",
+            "the rules of the pack make the states; leave `delta` out of the map",
+        ));
+    }
     let mut source = Source::open(&args.file)?;
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
@@ -47,12 +62,15 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     if given.is_none() {
         plan.start.run = made_name(args, &source, &plan)?;
     }
+    if let Some(pack) = &pack {
+        plan.start = pack.bind(plan.start.clone())?;
+    }
     if args.dry_run {
         // A dry run says what it can without a store, too.
         if let Ok(store) = open::read_store(global) {
             check_new(args, &*store, &plan)?;
         }
-        say(args, &plan, None, out)?;
+        say(args, &plan, None, &[], out)?;
         return Ok(0);
     }
     let mut store = open::write_store(global)?;
@@ -71,7 +89,11 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     keys::sign(&mut store, key.as_ref())?;
     Store::close(Box::new(store))?;
     let tip = result.map_err(|error| failure(args, &error, settled))?;
-    say(args, &plan, Some(tip), out)?;
+    let errors = match pack {
+        None => Vec::new(),
+        Some(_) => errors_of_rules(&Trace::open(&*open::read_store(global)?, &plan.start.run)?)?,
+    };
+    say(args, &plan, Some(tip), &errors, out)?;
     Ok(0)
 }
 
@@ -248,8 +270,16 @@ fn kind_name(plan: &Plan) -> &'static str {
     if plan.is_mapped() { "jsonl" } else { "openai-chat" }
 }
 
-fn say(args: &Import, plan: &Plan, tip: Option<Digest>, out: &mut Out) -> Result<()> {
-    let members = members(args, plan, tip);
+fn say(
+    args: &Import,
+    plan: &Plan,
+    tip: Option<Digest>,
+    errors: &[(u64, String)],
+    out: &mut Out,
+) -> Result<()> {
+    let mut members = members(args, plan, tip);
+    let pack = plan.start.pack.as_ref().map(|bound| digest(&bound.value));
+    members.extend([("pack", Value::from(pack)), ("errors", errors_json(errors))]);
     let rows = plan.tally.first.iter().map(|(_, record)| (log::row(record), record));
     match out.format() {
         Format::Json => {
@@ -264,7 +294,7 @@ fn say(args: &Import, plan: &Plan, tip: Option<Digest>, out: &mut Out) -> Result
         }
         Format::Text => {
             match tip {
-                Some(tip) => done(plan, tip, out)?,
+                Some(tip) => done(plan, tip, errors, out)?,
                 None => would(args, plan, out)?,
             }
             warn(plan, out);
@@ -326,7 +356,7 @@ fn members(args: &Import, plan: &Plan, tip: Option<Digest>) -> Vec<(&'static str
     ]
 }
 
-fn done(plan: &Plan, tip: Digest, out: &mut Out) -> Result<()> {
+fn done(plan: &Plan, tip: Digest, errors: &[(u64, String)], out: &mut Out) -> Result<()> {
     let tally = &plan.tally;
     out.line(format!(
         "imported {}: {}, {}, tip {}",
@@ -335,6 +365,7 @@ fn done(plan: &Plan, tip: Digest, out: &mut Out) -> Result<()> {
         count(tally.gaps(), "gap", "gaps"),
         tip.short()
     ))?;
+    super::reduce::warn(errors, out)?;
     out.say("note: stage 0: the record is what the source says; nothing was enforced when it was made");
     if tally.errors > 0 {
         out.say(format!("help: dendrer bisect {} --holds 'state.counters.tool_errors == 0'", plan.start.run));

@@ -1,5 +1,7 @@
 //! `dendrer pack`: check a pack, show what it declares, run its tests.
 
+use std::collections::BTreeSet;
+
 use dendrer::kernel::pack::{Engine, Pack};
 use dendrer::pack::{self, Mark, Problem, Source, Tested};
 use dendrer_object::{Pointer, Value};
@@ -255,6 +257,13 @@ fn test(args: &PackTest, out: &mut Out) -> Result {
         tested.extend(more.into_iter().map(|test| (cases.as_str(), test)));
     }
     let failed = tested.iter().filter(|(_, test)| !test.failed.is_empty()).count();
+    let exercised: BTreeSet<usize> = tested.iter().flat_map(|(_, test)| test.rules.iter().copied()).collect();
+    let rules = source.pack.rules();
+    let idle: Vec<&str> = (1..)
+        .zip(source.pack.rule_names())
+        .filter(|(number, _)| !exercised.contains(number))
+        .map(|(_, name)| name)
+        .collect();
     if !out.is_text() {
         let items = tested.iter().map(|(file, test)| {
             let failed = test.failed.iter().map(|(mark, message)| {
@@ -266,6 +275,7 @@ fn test(args: &PackTest, out: &mut Out) -> Result {
                 ("place", Value::from(place(file, test.mark))),
                 ("ok", Value::from(test.failed.is_empty())),
                 ("failed", Value::array(failed)),
+                ("rules", Value::array(test.rules.iter().map(|rule| Value::from(*rule as u64)))),
             ])
         });
         let members = [
@@ -273,6 +283,8 @@ fn test(args: &PackTest, out: &mut Out) -> Result {
             ("digest", Value::from(source.pack.digest())),
             ("tests", Value::from(tested.len() as u64)),
             ("failed", Value::from(failed as u64)),
+            ("rules", Value::from(rules as u64)),
+            ("rules_exercised", Value::from(exercised.len() as u64)),
             ("items", Value::array(items)),
         ];
         out.document(&document("pack-test", members))?;
@@ -286,9 +298,13 @@ fn test(args: &PackTest, out: &mut Out) -> Result {
             out.line(format!("      {}: {}", quote::escape(&place(file, *mark)), quote::escape(message)))?;
         }
     }
-    out.say(format!("{}, {failed} failed", count(tested.len() as u64, "test", "tests")));
-    if tested.is_empty() {
-        out.say("note: the pack carries no tests; add `tests:` or give --cases FILE");
+    let tests = count(tested.len() as u64, "test", "tests");
+    out.line(format!("{tests}, {failed} failed; rules exercised {} of {rules}", exercised.len()))?;
+    match tested.is_empty() {
+        true => out.say("note: the pack carries no tests; add `tests:` or give --cases FILE"),
+        false => idle.iter().for_each(|name| {
+            out.say(format!("note: in no test does {} write anything", quote::escape(name)));
+        }),
     }
     Ok(u8::from(failed > 0))
 }

@@ -3,7 +3,7 @@
 use dendrer::Trace;
 use dendrer::bisect::Question;
 use dendrer::kernel::counters;
-use dendrer::kernel::pack::Pack;
+use dendrer::kernel::pack::{Engine, Pack};
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
@@ -12,7 +12,7 @@ use dendrer::store::embedded::Embedded;
 use dendrer::timeline::{self, Timeline};
 use dendrer_object::text::nearest;
 use dendrer_object::{Pointer, Value, json};
-use dendrer_view::bisect::{candidate_ticks, interval_lines, question_lines, timeline_json, words};
+use dendrer_view::bisect::{candidate_ticks, interval_lines, question_lines, timeline_json, word, words};
 use dendrer_view::predicate::{entry_json, known_words};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
@@ -89,6 +89,11 @@ pub(super) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> R
     };
     match (plain, dendrer::pack::of_run(trace)?) {
         (Err(_), Some(pack)) => Ok(pack.expression(polarity, text)?),
+        // Where rules make the state, a field that the pack does not declare is never there: a slip of the pen.
+        (Ok(plain), Some(pack)) if pack.engine == Engine::Fold => {
+            pack.expression(polarity, text)?;
+            Ok(plain)
+        }
         (plain, _) => Ok(plain?),
     }
 }
@@ -196,7 +201,12 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let line = timeline::judge(&trace, &predicate, from, to)?;
     let question = Question::Predicate(predicate);
     if !out.is_text() {
-        out.document(&timeline_json(trace.name().as_str(), &question, &line, at))?;
+        let document = timeline_json(trace.name().as_str(), &question, &line, at);
+        let mut document = document.as_object().cloned().unwrap_or_default();
+        if args.ticks {
+            document.set("items", Value::array(tick_rows(&trace, &line)?.iter().map(TickRow::to_json)));
+        }
+        out.document(&Value::Object(document))?;
     } else {
         let monotone = match question.monotone() {
             Monotone::ByConstruction => "by construction",
@@ -209,10 +219,14 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
         if let Some(registered) = &meant.registered {
             out.line(format!("           {}", registration_line(registered)))?;
         }
-        for (text, interval) in interval_lines(&line).into_iter().zip(line.intervals()) {
-            let style = if interval.verdict == Verdict::Ok { Style::Good } else { Style::Bad };
-            let text = out.paint(style, &text);
-            out.line(text)?;
+        if args.ticks {
+            tick_table(&tick_rows(&trace, &line)?, out)?;
+        } else {
+            for (text, interval) in interval_lines(&line).into_iter().zip(line.intervals()) {
+                let style = if interval.verdict == Verdict::Ok { Style::Good } else { Style::Bad };
+                let text = out.paint(style, &text);
+                out.line(text)?;
+            }
         }
         if at.is_none() {
             let onset = line
@@ -230,6 +244,44 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
         Some(Verdict::Violation) => 1,
         Some(Verdict::Uncertain(_)) => 6,
     })
+}
+
+/// A row of the table of the dendrer paper, 4.8: `tick | transition_type | predicate | notes`.
+struct TickRow {
+    tick: u64,
+    type_name: String,
+    verdict: Verdict,
+    notes: String,
+}
+
+impl TickRow {
+    fn to_json(&self) -> Value {
+        Value::record([
+            ("tick", Value::from(self.tick)),
+            ("transition_type", Value::from(self.type_name.as_str())),
+            ("predicate", Value::from(word(&self.verdict))),
+            ("notes", Value::from(self.notes.as_str())),
+        ])
+    }
+}
+
+fn tick_rows(trace: &Trace<'_>, line: &Timeline) -> Result<Vec<TickRow>> {
+    let row = |tick| {
+        let row = dendrer_view::log::row(&trace.record(tick)?);
+        Ok(TickRow { tick, type_name: row.type_name, verdict: line.at(tick).clone(), notes: row.summary })
+    };
+    (line.from..=line.to).map(row).collect()
+}
+
+fn tick_table(rows: &[TickRow], out: &mut Out) -> Result<()> {
+    let left = Align::Left;
+    let columns = [("tick", Align::Right), ("transition_type", left), ("predicate", left), ("notes", left)];
+    let mut table = Table::new(columns);
+    for TickRow { tick, type_name, verdict, notes } in rows {
+        let verdict = format!("{:<9}  {}", word(verdict), words(verdict).1);
+        table.row(vec![tick.to_string(), quote::escape(type_name), verdict, notes.clone()]);
+    }
+    table.lines(out.width()).0.into_iter().try_for_each(|line| out.line(line))
 }
 
 fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result {

@@ -41,9 +41,6 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     Store::close(Box::new(store))?;
     let named = format!("{} {}", pack.pack.name, pack.pack.version);
     if !out.is_text() {
-        let errors = reduced.errors.iter().map(|(tick, why)| {
-            Value::record([("tick", Value::from(*tick)), ("message", Value::from(why.as_str()))])
-        });
         let members = [
             ("run", Value::from(args.new.as_str())),
             ("source", Value::from(trace.name().as_str())),
@@ -51,7 +48,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
             ("ticks", Value::from(reduced.ticks)),
             ("wrote", Value::from(reduced.wrote)),
             ("tip", Value::from(reduced.tip)),
-            ("errors", Value::array(errors)),
+            ("errors", errors_json(&reduced.errors)),
         ];
         out.document(&document("reduce", members))?;
         return Ok(0);
@@ -64,18 +61,31 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
         reduced.wrote
     ))?;
     out.line(format!("tip        {}", reduced.tip))?;
-    for (tick, why) in reduced.errors.iter().take(ERRORS_SHOWN) {
+    warn(&reduced.errors, out)?;
+    out.help(&["dendrer", "verify", args.new.as_str(), "--replay"]);
+    Ok(0)
+}
+
+/// Tells of the ticks at which a rule met an error.
+pub(crate) fn warn(errors: &[(u64, String)], out: &mut Out) -> Result<()> {
+    for (tick, why) in errors.iter().take(ERRORS_SHOWN) {
         let line = out.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
         out.line(line)?;
     }
-    if !reduced.errors.is_empty() {
+    if !errors.is_empty() {
         out.say(format!(
             "note: at {} a rule met an error; the state does not change there, and the transition notes it",
-            count(reduced.errors.len() as u64, "tick", "ticks")
+            count(errors.len() as u64, "tick", "ticks")
         ));
     }
-    out.help(&["dendrer", "verify", args.new.as_str(), "--replay"]);
-    Ok(0)
+    Ok(())
+}
+
+/// The same for a document.
+pub(crate) fn errors_json(errors: &[(u64, String)]) -> Value {
+    Value::array(errors.iter().map(|(tick, why)| {
+        Value::record([("tick", Value::from(*tick)), ("message", Value::from(why.as_str()))])
+    }))
 }
 
 /// Reads a JSON file.

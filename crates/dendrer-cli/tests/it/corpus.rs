@@ -1,8 +1,9 @@
 //! Published runs of real agents, asked through the program by somebody who wrote nothing but a pack.
 //!
 //! Every run of the corpus is imported, reduced under the pack of its domain (`examples/packs`), and asked every
-//! question whose answer a linear scan by another program found: 87 runs, 1,066 questions. The states in between are
-//! held against published hashes, so that an answer cannot be right by accident.
+//! question whose answer a linear scan by another program found: 87 runs, 1,066 questions. Each is asked by the name that the
+//! pack gives it, among all, and in its text, with `--holds`. The states in between are held against published hashes, so
+//! that an answer cannot be right by accident.
 
 mod answers;
 mod data;
@@ -19,12 +20,12 @@ use data::{Case, Domain, Run, corpus};
 
 use crate::support::Place;
 
-/// How many questions share one that is asked by text, too. It divides no number of predicates of a pack, so that each
-/// comes up on some run.
-const TEXTS_EVERY: usize = 5;
+/// How many questions share one that is asked alone, too. It divides no number of predicates of a pack, so that not the
+/// same ones come up on every run.
+const ALONE_EVERY: usize = 13;
 
-/// What a predicate was answered with by its name.
-type Named = Option<Result<Answer, String>>;
+/// What a question was answered with, by the way it was asked.
+type Answers = Vec<(&'static str, Result<Answer, String>)>;
 
 /// What came out for one domain.
 #[derive(Default)]
@@ -35,8 +36,10 @@ struct Tally {
     equal: BTreeMap<String, usize>,
     /// Questions whose predicate recovers on the run.
     recovering: usize,
-    /// Questions that were asked in the text of the pack, too.
-    by_text: usize,
+    /// Questions that were asked alone, too.
+    alone: usize,
+    /// Onsets that a person has judged.
+    audited: usize,
     wrong: String,
 }
 
@@ -72,12 +75,13 @@ fn check(domain: Domain, runs: usize, cases: usize) {
     let equal: usize = tally.equal.values().sum();
     let classes: Vec<String> = tally.equal.iter().map(|(class, count)| format!("{class} {count}")).collect();
     say(&format!(
-        "{domain:?}: {} runs; {} states equal; {equal} of {cases} answers equal ({}); {} recover, {} asked by text too\n",
+        "{domain:?}: {} runs; {} states equal; {equal} of {cases} answers equal by name and by text ({}); {} recover, {} asked alone too, {} audited\n",
         tally.runs,
         tally.states,
         classes.join(", "),
         tally.recovering,
-        tally.by_text
+        tally.alone,
+        tally.audited
     ));
     assert!(tally.wrong.is_empty(), "{}", tally.wrong);
     assert_eq!((tally.runs, equal), (runs, cases), "no run and no question may be left out");
@@ -88,7 +92,8 @@ impl Tally {
         self.runs += other.runs;
         self.states += other.states;
         self.recovering += other.recovering;
-        self.by_text += other.by_text;
+        self.alone += other.alone;
+        self.audited += other.audited;
         for (class, count) in other.equal {
             *self.equal.entry(class).or_default() += count;
         }
@@ -119,8 +124,19 @@ fn check_run(domain: Domain, run: &Run) -> Tally {
     }
     check_states(&place, run, &mut tally);
     let mut named = answers::ask_all(&place, pack.to_str().unwrap(), run.n);
-    for case in &run.cases {
-        check_case(&place, domain, run, case, named.remove(&case.predicate), &mut tally);
+    let texts: Vec<String> = run.cases.iter().map(|case| domain.holds(&case.predicate)).collect();
+    let by_text = answers::ask_texts(&place, &texts, run.n);
+    for ((case, text), by_text) in run.cases.iter().zip(&texts).zip(by_text) {
+        let named = named.remove(&case.predicate).unwrap_or_else(|| Err("not among the answers".to_owned()));
+        let mut answers = vec![("by name", named), ("by text", by_text)];
+        if case.at.is_multiple_of(ALONE_EVERY) {
+            answers.push(("alone", answers::ask(&place, text, run.n)));
+            tally.alone += 1;
+        }
+        check_case(run, case, answers, &mut tally);
+        if case.audited {
+            check_audited(&place, run, case, text, &mut tally);
+        }
     }
     if !named.is_empty() {
         let _ = writeln!(tally.wrong, "{}: nobody expects {:?}", run.file, named.keys());
@@ -146,18 +162,20 @@ fn check_states(place: &Place, run: &Run, tally: &mut Tally) {
     }
 }
 
-/// Compares what the name of a predicate was answered with among all, and what it is answered with alone. Alone it is
-/// asked where it recovers, and in every fifth case, in the text of the pack: each predicate on several runs.
-fn check_case(place: &Place, domain: Domain, run: &Run, case: &Case, named: Named, tally: &mut Tally) {
-    let expected = Answer { onset: case.onset, recovers: !case.monotone, intervals: case.intervals.clone() };
-    let mut answers = vec![("among all", named.unwrap_or_else(|| Err("not among the answers".to_owned())))];
-    if case.at.is_multiple_of(TEXTS_EVERY) {
-        let holds = domain.holds(&case.predicate);
-        answers.push(("by text", answers::ask(place, ["--holds", &holds], run.n)));
-        tally.by_text += 1;
-    } else if !case.monotone {
-        answers.push(("by name", answers::ask(place, ["--predicate", &case.predicate], run.n)));
+/// An onset that a person has judged as well: the state before it is ok, and the state after it is not.
+fn check_audited(place: &Place, run: &Run, case: &Case, text: &str, tally: &mut Tally) {
+    let onset = case.onset.expect("an onset is what was judged");
+    let (before, after) = (answers::holds_at(place, text, onset - 1), answers::holds_at(place, text, onset));
+    if !before || after {
+        let (file, name) = (&run.file, &case.predicate);
+        let _ = writeln!(tally.wrong, "{file}: {name}: holds before tick {onset}: {before}, after: {after}");
     }
+    tally.audited += 1;
+}
+
+/// Compares the answers to a question with the one that is expected.
+fn check_case(run: &Run, case: &Case, answers: Answers, tally: &mut Tally) {
+    let expected = Answer { onset: case.onset, recovers: !case.monotone, intervals: case.intervals.clone() };
     let mut equal = true;
     for (form, answer) in answers {
         let right = answer
@@ -225,6 +243,9 @@ fn no_run_and_no_question_of_the_corpus_is_left_out() {
         Domain::ALL.into_iter().flat_map(|domain| corpus.runs(domain)).map(|run| run.cases.len()).sum();
     assert_eq!((runs, cases), (87, 1066));
     assert_eq!((corpus.lines("runs.jsonl").len(), corpus.lines("expected.jsonl").len()), (87, 1066));
+    let all: Vec<Run> = Domain::ALL.into_iter().flat_map(|domain| corpus.runs(domain)).collect();
+    let audited = all.iter().flat_map(|run| &run.cases).filter(|case| case.audited);
+    assert_eq!(audited.count(), corpus.lines("audited.jsonl").len(), "each audited onset is among them");
     for domain in Domain::ALL {
         let declared = domain.predicates();
         for run in corpus.runs(domain) {

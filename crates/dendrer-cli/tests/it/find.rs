@@ -167,6 +167,37 @@ late           ad7ff7c4f79c     23       6  policy.decision by compliance
     }
 }
 
+#[test]
+fn several_expressions_are_asked_at_once() {
+    let demo = demo();
+    let several = ["bisect", "logistics-run-47", "--holds", "state.risk_score <= 0.75", "--holds"];
+    let ran = demo
+        .run(&[&several[..], &["state.quality_score >= 0.75", "--holds", "state.budget_eur >= 0"]].concat());
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert_eq!(
+        ran.stdout,
+        r#"predicate                    digest        onset  probes  answer
+state.risk_score <= 0.75     edde2127823a     22       6  observation.add by feed-reader
+state.quality_score >= 0.75  97697d026f06      -       0  REFUSED: it recovers (turns at 14, 17, 22)
+state.budget_eur >= 0        a21308709e2f      -       0  never violated
+1 of 3 violated, 1 never, 1 refused
+"#
+    );
+    let json = answer(&demo, &[&several[..], &["state.quality_score >= 0.75", "--lift"]].concat(), 0);
+    assert_eq!((at(&json, "items/0/onset"), at(&json, "items/1/onset")), (&22u64.into(), &14u64.into()));
+    let alone = answer(&demo, &[&several[..4], &["--lift", "--no-chain"]].concat(), 0);
+    for member in ["predicate", "onset", "origin", "items", "ends"] {
+        assert_eq!(at(&json, &format!("items/0/{member}")), at(&alone, member), "{member}");
+    }
+    let before = answer(&demo, &[&several[..], &["true", "--window", "before"]].concat(), 1);
+    assert_eq!(at(&before, "items/0/onset"), &23u64.into());
+    let wrong = demo.run(&[&several[..], &["state.x >"]].concat());
+    assert!(wrong.code == 2 && wrong.stderr.contains("state.x >"), "{}", wrong.stderr);
+    let expected = demo.run(&[&several[..], &["true", "--expect-onset", "22"]].concat());
+    assert!(expected.code == 2 && expected.stderr.contains("E0106"), "{}", expected.stderr);
+    assert_eq!(demo.run(&[&several[..], &["true", "--predicate", "state.x"]].concat()).code, 2);
+}
+
 /// D-60, D-63, D-65, D-123, D-124: names, their versions, what is known of them, and their end.
 #[test]
 fn a_predicate_is_registered_rejected_lifted_and_retired() {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use dendrer_object::{Value, json};
 
-use crate::support::demo;
+use crate::support::{Place, demo};
 
 /// Reading commands over the demo, hostile run included.
 const READING: &[&[&str]] = &[
@@ -312,4 +312,21 @@ fn a_slip_is_met_with_what_was_meant() {
         }
         assert!(ran.stderr.contains("see: dendrer explain E0"), "{args:?}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn what_is_said_beside_an_answer_stands_below_it() {
+    let place = Place::new();
+    let shown = place.path().join("shown");
+    let file = std::fs::File::create(&shown).unwrap();
+    let status = demo()
+        .command(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant"])
+        .stdout(file.try_clone().unwrap())
+        .stderr(file)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let shown = std::fs::read_to_string(shown).unwrap();
+    assert!(shown.starts_with("predicate  kernel.policy_compliant"), "{shown}");
+    assert!(shown.ends_with("\nhelp: dendrer show logistics-run-47@22\n"), "{shown}");
 }

@@ -47,6 +47,16 @@ fn a_run_with_a_pack_answers_by_its_names_and_replays_from_the_record_alone() {
     assert!(found.contains("must hold state.refunded <= refund_limit"), "{}", found);
     let near = place.run(&["bisect", "desk", "--predicate", "refund.within_limit"]);
     assert_eq!(near.code, 3, "{}", near.stderr);
+    // A field that no rule can write is a slip, and not a state that cannot be judged.
+    for verb in [&["bisect", "desk"][..], &["predicate", "test", "state.refundd <= 1", "desk"]] {
+        let question: &[&str] =
+            if verb.len() == 2 { &["--holds", "state.refundd <= 1"] } else { &["--holds"] };
+        let slip = place.run(&[verb, question].concat());
+        let hinted =
+            slip.stderr.contains("error[E0505]") && slip.stderr.contains("did you mean state.refunded");
+        assert!(slip.code == 2 && hinted, "{}", slip.stderr);
+    }
+    assert_eq!(place.run(&["bisect", "desk", "--holds", "state.counters.tool_errors == 0"]).code, 1);
     let replayed = place.ok(&["replay", "desk"]);
     assert!(replayed.contains("4 ticks of 4 of desk, by fold/1;"), "{replayed}");
     assert!(place.ok(&["verify", "desk", "--replay"]).contains("reproduced by the recorded reducer"));
@@ -73,8 +83,8 @@ fn a_run_is_reduced_again_and_the_new_one_stands_alone() {
     assert!(place.ok(&["verify", "desk.wide", "--replay"]).contains("reproduced by the recorded reducer"));
     let state = |run: &str| place.ok(&["state", &format!("{run}@tip"), "--json"]);
     assert_eq!(
-        parse(&state("desk")).get("state").map(Value::to_string),
-        parse(&state("desk.wide")).get("state").map(Value::to_string)
+        parse(&state("desk")).get("value").unwrap().to_string(),
+        parse(&state("desk.wide")).get("value").unwrap().to_string()
     );
     let twice = place.run(&["reduce", "desk", "--pack", "desk.yaml", "--as", "desk.wide"]);
     assert_eq!((twice.code, twice.stderr.contains("E0111")), (2, true), "{}", twice.stderr);
@@ -120,6 +130,122 @@ fn tests_of_a_pack_fail_with_their_place() {
         "{}",
         ran.stdout
     );
+}
+
+#[test]
+fn tests_of_a_pack_count_the_rules_that_wrote() {
+    let place = place();
+    let all = place.run(&["pack", "test", "desk.yaml"]);
+    assert!(all.stdout.ends_with("3 tests, 0 failed; rules exercised 4 of 4\n"), "{}", all.stdout);
+    assert_eq!(all.stderr, "");
+    // A rule whose steps meet an error, or whose condition is never true, was not exercised.
+    let text = std::fs::read_to_string(place.path().join("desk.yaml")).unwrap();
+    let (rules, _) = text.split_once("tests:\n").unwrap();
+    let cases = text.split_once("  - name: a refused call").unwrap().1;
+    std::fs::write(place.path().join("few.yaml"), format!("{rules}tests:\n  - name: a refused call{cases}"))
+        .unwrap();
+    let few = place.run(&["pack", "test", "few.yaml"]);
+    assert_eq!(few.code, 0);
+    assert!(few.stdout.ends_with("2 tests, 0 failed; rules exercised 1 of 4\n"), "{}", few.stdout);
+    assert_eq!(
+        few.stderr,
+        "note: in no test does rule 2 \"a booking makes the order that the answer names\" write anything
+note: in no test does rule 3 \"a cancellation closes the order\" write anything
+note: in no test does rule 4 \"a refund goes to the customer, item by item\" write anything
+"
+    );
+    let (_, json) = place.json(&["pack", "test", "desk.yaml"]);
+    assert_eq!(json.get("rules_exercised"), Some(&Value::from(4_u64)));
+    assert_eq!(
+        json.get("items").unwrap().as_array().unwrap().get(1).unwrap().get("rules").unwrap().to_string(),
+        "[1]"
+    );
+}
+
+/// Importing with a pack is importing and reducing: the same transitions, the same states, the same answers.
+#[test]
+fn a_trace_is_imported_under_a_pack_in_one_go() {
+    let place = Place::with_store();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write(
+        "pack.yaml",
+        "name: example.notes
+version: v1
+state: {limit: {init: meta.limit}, said: {init: s0.said}, length: {init: 0}}
+rules:
+  - when: t.intent.role == 'user'
+    steps:
+      - append: said
+        value: t.intent.content
+      - add: length
+        value: size(t.intent.content)
+predicates:
+  short: {holds: state.length <= state.limit}
+",
+    );
+    write("s0.json", r#"{"said":["before"]}"#);
+    write(
+        "chat.json",
+        r#"{"limit":4,"messages":[{"role":"user","content":"one"},{"role":"user","content":null},{"role":"user","content":"two"}]}"#,
+    );
+    let dry =
+        place.run(&["import", "chat.json", "--pack", "pack.yaml", "--state", "s0.json", "-n", "--json"]);
+    let dry = parse(&dry.stdout);
+    check_schema(&dry, &["import"]);
+    assert!(dry.get("errors").unwrap().as_array().unwrap().is_empty());
+    assert_eq!(place.run(&["log", "chat"]).code, 3, "a dry run writes nothing");
+    let together = ["import", "chat.json", "--pack", "pack.yaml", "--state", "s0.json", "--run", "together"];
+    let ran = place.run(&together);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("WARN       tick 2: rule 1, step 2: ")
+            && ran.stderr.contains("at 1 tick a rule met an error"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    place.ok(&["import", "chat.json", "--run", "apart", "--again", "-q"]);
+    place.ok(&["reduce", "apart", "--pack", "pack.yaml", "--as", "apart.notes", "--state", "s0.json", "-q"]);
+    for tick in 0..=3 {
+        let state =
+            |run: &str| place.json(&["state", &format!("{run}@{tick}")]).1.get("value").unwrap().to_string();
+        assert_eq!(state("together"), state("apart.notes"), "tick {tick}");
+    }
+    assert!(place.ok(&["state", "together@3"]).contains("\"length\": 6"));
+    let found = place.json(&["bisect", "together", "--predicate", "short"]);
+    assert_eq!((found.0, found.1.get("onset")), (0, Some(&Value::from(3_u64))));
+    assert!(place.ok(&["verify", "together", "--replay"]).contains("3 of 3 states reproduced"));
+    let (_, json) = place.json(&[&together[..6], &["--run", "third", "--again"]].concat());
+    check_schema(&json, &["import"]);
+    assert_eq!(json.get("errors").unwrap().as_array().unwrap().len(), 1, "{json}");
+    // What cannot begin is said before anything is written.
+    write(
+        "needs.yaml",
+        &std::fs::read_to_string(place.path().join("pack.yaml"))
+            .unwrap()
+            .replace("meta.limit", "meta.nothing"),
+    );
+    let needs = place.run(&["import", "chat.json", "--pack", "needs.yaml", "--run", "needs", "--again"]);
+    assert!(needs.code == 2 && needs.stderr.contains("state.limit cannot begin"), "{}", needs.stderr);
+    assert_eq!(place.run(&["log", "needs"]).code, 3);
+    write("map.json", r#"{"type":{"const":"observation.add"},"delta":"/d"}"#);
+    let delta =
+        place.run(&["import", "chat.json", "--map", "map.json", "--pack", "pack.yaml", "--run", "delta"]);
+    assert!(delta.code == 2 && delta.stderr.contains("leave `delta` out"), "{}", delta.stderr);
+}
+
+/// Whoever changes a rule of a published pack breaks a test, and whoever adds one without a test does, too.
+#[test]
+fn every_rule_of_the_published_packs_has_a_test() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs");
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let packs: Vec<_> = files.filter(|path| path.extension().is_some_and(|it| it == "yaml")).collect();
+    assert_eq!(packs.len(), 7, "{packs:?}");
+    let place = Place::new();
+    for pack in packs {
+        let ran = place.run(&["pack", "test", pack.to_str().unwrap()]);
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{}: {}", pack.display(), ran.stdout);
+    }
 }
 
 #[test]

@@ -57,6 +57,11 @@ fn only_what_is_longer_than_the_screen_is_paged() {
     ] {
         assert_eq!(paged(line, env), Some(false), "{line} {env:?}");
     }
+    // What is said beside the answer is not paged, and stands below it.
+    let text =
+        on_terminal("dendrer bisect logistics-run-47 --predicate kernel.policy_compliant", &[PAGER]).unwrap();
+    let last = text.lines().last();
+    assert!(text.starts_with("P:") && last == Some("help: dendrer show logistics-run-47@22"), "{text}");
     // What is paged is the answer, whole.
     let text = on_terminal("dendrer log trip-planner-a --width 90 --color never", &[PAGER]).unwrap();
     let plain = demo().run(&["log", "trip-planner-a", "--width", "90"]).stdout;

@@ -13,8 +13,13 @@ use crate::expr::{Budget, Env, EvalError, Expr, Truth};
 use crate::pack::kind;
 use crate::reduce::ReduceError;
 
-/// Returns what the rules write for this transition on this state.
-pub(super) fn reduce(fold: &Fold, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+/// Returns what the rules write for this transition on this state, and tells of each rule that writes by its index.
+pub(super) fn reduce(
+    fold: &Fold,
+    before: &Value,
+    intent: &Intent,
+    wrote: &mut dyn FnMut(usize),
+) -> Result<Delta, ReduceError> {
     let mut run = Run {
         fold,
         before,
@@ -25,10 +30,14 @@ pub(super) fn reduce(fold: &Fold, before: &Value, intent: &Intent) -> Result<Del
         written: 0,
         budget: Budget::new(EVALUATION_STEPS_MAX),
     };
-    for rule in &fold.rules {
+    for (index, rule) in fold.rules.iter().enumerate() {
         let applies = rule.types.as_ref().is_none_or(|types| types.contains(&intent.type_name));
         if applies {
+            let already = run.delta.len();
             run.rule(rule).map_err(|error| error.within(&rule.place))?;
+            if run.delta.len() > already {
+                wrote(index);
+            }
         }
     }
     let size = run.state.size();

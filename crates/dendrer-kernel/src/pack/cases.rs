@@ -3,6 +3,7 @@
 //! A case goes through the same door as a run, at stage 2, so that an error in a rule is a refusal. Nothing is
 //! stored. A newcomer would break one rule: an expectation that cannot be judged has failed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::record::{Author, Seed};
@@ -36,6 +37,15 @@ struct Step {
     holds: Vec<(Pointer, Expr)>,
     predicates: Vec<(Pointer, Arc<str>, Arc<str>)>,
     error: Option<Arc<str>>,
+}
+
+/// What became of a case.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// What came out otherwise; nothing where all is well.
+    pub failed: Vec<Failed>,
+    /// The rules that wrote to the state, by number from 1.
+    pub rules: BTreeSet<usize>,
 }
 
 /// Something that came out otherwise.
@@ -163,9 +173,12 @@ fn by_its_author(intent: Intent, value: &Value) -> Intent {
     }
 }
 
-/// Runs a case and returns what came out otherwise.
-pub fn run(pack: &Pack, case: &Case) -> Vec<Failed> {
-    let fail = |why: String| vec![Failed { path: case.path.clone(), message: why }];
+/// Runs a case.
+pub fn run(pack: &Pack, case: &Case) -> Ran {
+    let fail = |why: String| Ran {
+        failed: vec![Failed { path: case.path.clone(), message: why }],
+        rules: BTreeSet::new(),
+    };
     let state = match pack.init(&case.origin) {
         Ok(state) => state,
         Err(error) => return fail(error.to_string()),
@@ -182,18 +195,22 @@ pub fn run(pack: &Pack, case: &Case) -> Vec<Failed> {
         Ok((_, head)) => head,
         Err(error) => return fail(error.to_string()),
     };
-    let mut failed = Vec::new();
+    let mut ran = Ran::default();
     for step in &case.steps {
-        run_step(pack, &mut head, step, inputs, &mut failed);
+        run_step(pack, &mut head, step, inputs, &mut ran);
     }
-    failed
+    ran
 }
 
-fn run_step(pack: &Pack, head: &mut Head, step: &Step, inputs: Inputs, failed: &mut Vec<Failed>) {
+fn run_step(pack: &Pack, head: &mut Head, step: &Step, inputs: Inputs, ran: &mut Ran) {
     let before = head.state().clone();
+    let Ran { failed, rules } = ran;
     let refused =
         step.intent.as_ref().and_then(|intent| match step_with(head, intent, inputs, &*pack.reducer()) {
-            Ok(Outcome::Committed(_)) => None,
+            Ok(Outcome::Committed(_)) => {
+                rules.extend(pack.fold.writers(&before, intent).into_iter().map(|index| index + 1));
+                None
+            }
             Ok(Outcome::Refused(refused)) => Some(refused.reason.to_string()),
             Err(error) => Some(error.to_string()),
         });

@@ -10,7 +10,8 @@ use dendrer_object::{Digest, Pointer, TypeName, Value};
 use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
-    DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, Pack, Tool, cases, digest, kind,
+    DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, MONOTONE_LIFT, Pack, Tool, cases,
+    digest, kind,
 };
 use crate::expr::{Expr, ExprError, Span};
 use crate::fold::Fold;
@@ -584,7 +585,17 @@ fn read_predicates(
     pack: Digest,
 ) -> Vec<Declared> {
     let mut predicates = Vec::new();
-    let known = ["words", "holds", "condition", "base_predicate", "window", "engine", "digest"];
+    let known = [
+        "words",
+        "holds",
+        "condition",
+        "base_predicate",
+        "bisect_predicate",
+        "pure",
+        "window",
+        "engine",
+        "digest",
+    ];
     for (name, at) in reader.named(root, "predicates", "what must hold") {
         let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
         if name.is_empty() || name.len() > NAME_SIZE_MAX || !name.bytes().all(plain) {
@@ -603,6 +614,7 @@ fn read_predicates(
             continue;
         }
         let window = read_window(reader, &at);
+        let lifts = read_lift(reader, &at);
         let forms = [
             ("holds", Polarity::Holds),
             ("condition", Polarity::Condition),
@@ -617,9 +629,29 @@ fn read_predicates(
         let Some(expr) = reader.condition(&at, form, place) else { continue };
         let predicate =
             Predicate::registered(name, version.unwrap_or_default(), polarity, window, expr, pack);
+        let predicate = if lifts { predicate.lifted() } else { predicate };
         predicates.push(Declared { predicate, words });
     }
     predicates
+}
+
+/// Whether bisect is to look for the first violation, whatever comes after it (dendrer paper 3.3.3).
+fn read_lift(reader: &mut Reader, predicate: &At<'_>) -> bool {
+    if let Some(pure) = predicate.member("pure").filter(|pure| *pure.value != Value::from(true)) {
+        reader.fault(
+            "E0902",
+            &pure,
+            "pure is true: no expression is anything else",
+            "leave it out, or write `true`",
+        );
+    }
+    let Some(at) = predicate.member("bisect_predicate") else { return false };
+    let is_lift = at.value.as_str() == Some(MONOTONE_LIFT);
+    if !is_lift {
+        let message = format!("a bisect_predicate is {MONOTONE_LIFT}, not {}", at.value);
+        reader.fault("E0902", &at, message, "without it, bisect refuses a predicate that recovers");
+    }
+    is_lift
 }
 
 fn read_window(reader: &mut Reader, predicate: &At<'_>) -> Window {

@@ -116,7 +116,7 @@ fn the_initial_state_comes_from_what_was_given() {
 #[test]
 fn tests_of_a_pack_say_what_came_out_otherwise() {
     let pack = whole();
-    assert_eq!(cases::run(&pack, &pack.cases[0]), []);
+    assert_eq!(cases::run(&pack, &pack.cases[0]).failed, []);
     let changed = WHOLE
         .replace(r#""spent": 4.5, "orders""#, r#""spent": 5, "nope": 1, "orders""#)
         .replace("size(state.orders) == 1", "size(state.orders) == 2")
@@ -124,6 +124,7 @@ fn tests_of_a_pack_say_what_came_out_otherwise() {
         .replace("params.id is missing", "something else");
     let pack = Pack::read(&json(&changed)).unwrap();
     let found: Vec<String> = cases::run(&pack, &pack.cases[0])
+        .failed
         .iter()
         .map(|failed| format!("{} {}", failed.path, failed.message))
         .collect();

@@ -20,19 +20,36 @@ pub(super) struct Answer {
     pub(super) intervals: Vec<[u64; 2]>,
 }
 
-/// Asks one question. Where the predicate recovers, bisect must refuse; then the first onset is that of the lifted
-/// predicate, and the stretches are those of `predicate test`.
-pub(super) fn ask(place: &Place, form: [&str; 2], n: u64) -> Result<Answer, String> {
-    let (code, found) = place.json(&["bisect", "run", form[0], form[1]]);
-    let answer = of_bisect(&found, code, n)?;
+/// Asks whether an expression holds.
+pub(super) fn ask(place: &Place, text: &str, n: u64) -> Result<Answer, String> {
+    let (code, found) = place.json(&["bisect", "run", "--holds", text]);
+    whole(place, text, of_bisect(&found, code, n)?, n)
+}
+
+/// Asks what an expression says of a tick: whether it holds there.
+pub(super) fn holds_at(place: &Place, text: &str, tick: u64) -> bool {
+    let (code, said) = place.json(&["predicate", "test", text, "run", "--holds", "--at", &tick.to_string()]);
+    assert!(code < 2, "{said}");
+    code == 0
+}
+
+/// Asks whether each of several expressions holds, in one call.
+pub(super) fn ask_texts(place: &Place, texts: &[String], n: u64) -> Vec<Result<Answer, String>> {
+    let args: Vec<&str> = texts.iter().flat_map(|text| ["--holds", text]).collect();
+    let (_, answers) = answers(place, &args, n);
+    assert_eq!(answers.len(), texts.len(), "an answer for each question, in order");
+    texts.iter().zip(answers).map(|(text, answer)| whole(place, text, answer?, n)).collect()
+}
+
+/// Where the predicate recovers, bisect refused; then the first onset is that of the lifted predicate, and the stretches
+/// are those of `predicate test`.
+fn whole(place: &Place, text: &str, answer: Answer, n: u64) -> Result<Answer, String> {
     if !answer.recovers {
         return Ok(answer);
     }
-    let (code, lifted) = place.json(&["bisect", "run", form[0], form[1], "--lift"]);
+    let (code, lifted) = place.json(&["bisect", "run", "--holds", text, "--lift"]);
     let lifted = of_bisect(&lifted, code, n)?;
-    let mut test = vec!["predicate", "test", form[1], "run"];
-    test.extend((form[0] == "--holds").then_some("--holds"));
-    let (code, tested) = place.json(&test);
+    let (code, tested) = place.json(&["predicate", "test", text, "run", "--holds"]);
     if code != 0 || tested.get("recovers") != Some(&Value::from(true)) {
         return Err(format!("predicate test with exit code {code}: {tested}"));
     }
@@ -46,7 +63,20 @@ pub(super) fn ask(place: &Place, form: [&str; 2], n: u64) -> Result<Answer, Stri
 /// Asks every predicate of a pack at once. Answers by name; stretches and onsets of those that recover are what the
 /// refusal says.
 pub(super) fn ask_all(place: &Place, pack: &str, n: u64) -> BTreeMap<String, Result<Answer, String>> {
-    let (code, found) = place.json(&["bisect", "run", "--all-of", pack]);
+    let (items, answers) = answers(place, &["--all-of", pack], n);
+    let named = items.iter().zip(answers).map(|(item, answer)| {
+        let answer = answer.map(|answer| Answer {
+            onset: answer.onset.or(answer.intervals.first().map(|first| first[0])),
+            ..answer
+        });
+        (text(item.get("predicate").unwrap(), "name"), answer)
+    });
+    named.collect()
+}
+
+/// Asks several questions in one call: the answers as they were given, and as they were read.
+fn answers(place: &Place, args: &[&str], n: u64) -> (Vec<Value>, Vec<Result<Answer, String>>) {
+    let (code, found) = place.json(&[&["bisect", "run"], args].concat());
     let items = found.get("items").and_then(Value::as_array).unwrap_or_else(|| panic!("{found}"));
     let exit = |item: &Value| match text(item, "outcome").as_str() {
         "onset" | "initial" => 0,
@@ -54,15 +84,8 @@ pub(super) fn ask_all(place: &Place, pack: &str, n: u64) -> BTreeMap<String, Res
         _ => 6,
     };
     assert_eq!(items.iter().map(exit).max(), Some(code), "the worst exit code counts");
-    let named = |item: &Value| {
-        let answer = of_bisect(item, exit(item), n);
-        let answer = answer.map(|answer| Answer {
-            onset: answer.onset.or(answer.intervals.first().map(|first| first[0])),
-            ..answer
-        });
-        (text(item.get("predicate").unwrap(), "name"), answer)
-    };
-    items.iter().map(named).collect()
+    let read = items.iter().map(|item| of_bisect(item, exit(item), n)).collect();
+    (items.iter().cloned().collect(), read)
 }
 
 /// Reads an answer of bisect, and checks what must be true of any.

@@ -71,6 +71,8 @@ pub(super) struct Case {
     pub(super) class: String,
     pub(super) monotone: bool,
     pub(super) intervals: Vec<[u64; 2]>,
+    /// Whether a person read the run and judged the onset.
+    pub(super) audited: bool,
 }
 
 impl Corpus {
@@ -83,8 +85,10 @@ impl Corpus {
     /// The runs of a domain, those with most to do first.
     pub(super) fn runs(&self, domain: Domain) -> Vec<Run> {
         let mut cases: BTreeMap<String, Vec<Case>> = BTreeMap::new();
+        let audited: Vec<String> = self.lines("audited.jsonl").iter().map(|line| text(line, "id")).collect();
         for (place, line) in self.lines("expected.jsonl").iter().enumerate() {
-            cases.entry(text(line, "file")).or_default().push(Case::of(place, line));
+            let audited = audited.contains(&text(line, "id"));
+            cases.entry(text(line, "file")).or_default().push(Case { audited, ..Case::of(place, line) });
         }
         let lines = self.lines("runs.jsonl");
         let mine = lines.iter().filter(|line| text(line, "domain") == domain.name());
@@ -123,6 +127,7 @@ impl Case {
             class: text(line, "class"),
             monotone: line.get("monotone").and_then(Value::as_bool).unwrap(),
             intervals: items(line.get("intervals")).map(interval).collect(),
+            audited: false,
         }
     }
 }
@@ -200,6 +205,12 @@ impl Domain {
         let names = order_of_predicates(&std::fs::read_to_string(self.pack()).unwrap());
         let predicates = pack.get("predicates").unwrap();
         names.into_iter().map(|name| (name.clone(), text(predicates.get(&name).unwrap(), "words"))).collect()
+    }
+
+    /// The tools that the pack declares.
+    pub(super) fn tools(self) -> Vec<String> {
+        let tools = self.shown().get("tools").and_then(Value::as_object).cloned().unwrap_or_default();
+        tools.iter().map(|(name, _)| name.to_string()).collect()
     }
 
     /// What a predicate of the pack says must hold.

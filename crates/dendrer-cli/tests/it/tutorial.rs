@@ -1,0 +1,121 @@
+//! The tutorial is what happens: every command of the page is run, in order, and must print what the page shows.
+//!
+//! Three kinds of blocks count. `console` holds commands behind `$ ` with their output; `json FILE` and `yaml FILE` are
+//! files that the reader makes; behind the name `more` adds to the file after an empty line, and `line N` stands for a line.
+
+use std::path::Path;
+use std::process::Command;
+
+use regex::Regex;
+
+use crate::support::Place;
+
+/// A fenced block of the page.
+struct Block<'p> {
+    info: Vec<&'p str>,
+    lines: Vec<&'p str>,
+}
+
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(info) = line.strip_prefix("```") {
+            let info = info.split_whitespace().collect();
+            blocks.push(Block { info, lines: lines.by_ref().take_while(|line| *line != "```").collect() });
+        }
+    }
+    blocks
+}
+
+/// Does with a file what the page tells the reader to.
+fn write(file: &Path, how: &[&str], lines: &[&str]) {
+    let text = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let before = || std::fs::read_to_string(file).unwrap();
+    let text = match how {
+        [] => text,
+        ["more"] => format!("{}\n{text}", before()),
+        ["line", number] => {
+            let number: usize = number.parse().unwrap();
+            let before = before();
+            let mut all: Vec<&str> = before.lines().collect();
+            assert_eq!(lines.len(), 1, "one line stands for one");
+            all[number - 1] = lines[0];
+            all.iter().map(|line| format!("{line}\n")).collect()
+        }
+        other => panic!("nothing is known of {other:?}"),
+    };
+    std::fs::write(file, text).unwrap();
+}
+
+/// Runs a line as a shell does, and returns all that a terminal would show.
+fn shell(place: &Place, line: &str, last: &mut i32) -> String {
+    let desk = place.path().join("desk");
+    let shown = desk.join("../shown");
+    let file = std::fs::File::create(&shown).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_dendrer")).parent().unwrap().to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(program).chain(std::env::split_paths(&path))).unwrap();
+    let status = Command::new("sh")
+        .args(["-c", &format!("(exit {last}); {line}")])
+        .current_dir(desk)
+        .env_clear()
+        .env("HOME", place.path())
+        .env("PATH", path)
+        .env("TZ", "UTC")
+        .stdin(std::process::Stdio::null())
+        .stdout(file.try_clone().unwrap())
+        .stderr(file)
+        .status()
+        .unwrap();
+    *last = status.code().unwrap();
+    std::fs::read_to_string(shown).unwrap().replace(place.path().to_str().unwrap(), "/home/me")
+}
+
+/// Puts one word in place of what no two runs have in common.
+fn plain(text: &str) -> String {
+    let varies = [
+        (r"\b(hash|parent|tip|genesis|root) [0-9a-f]{12}\b", "$1 HASH"),
+        (r"(?m)^tip        sha256:[0-9a-f]{64}$", "tip HASH"),
+        (r"(?m)^when        \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "when TIME"),
+        (r"(?m)^verifier  dendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+\S{44}$", "verifier KEY"),
+        (r"/keys/[0-9a-f]{32}\.key\b", "/keys/KEY"),
+    ];
+    varies.iter().fold(text.to_owned(), |text, (pattern, word)| {
+        Regex::new(pattern).unwrap().replace_all(&text, *word).into_owned()
+    })
+}
+
+#[test]
+#[cfg(unix)]
+fn the_tutorial_prints_what_it_shows() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let place = Place::new();
+    std::fs::create_dir(place.path().join("desk")).unwrap();
+    let (mut commands, mut last) = (0, 0);
+    for block in blocks(&page) {
+        let (kind, how) = block.info.split_first().expect("a block says what it is");
+        if *kind != "console" {
+            write(&place.path().join("desk").join(how[0]), &how[1..], &block.lines);
+            continue;
+        }
+        let mut lines = block.lines.iter().peekable();
+        while let Some(line) = lines.next() {
+            let line = line.strip_prefix("$ ").expect("a command, then its output");
+            assert!(last == 0 || line == "echo $?", "exit code {last} is shown before `{line}`");
+            let mut expected = String::new();
+            while let Some(shown) = lines.next_if(|line| !line.starts_with("$ ")) {
+                expected.push_str(shown);
+                expected.push('\n');
+            }
+            let found = shell(&place, line, &mut last);
+            assert_eq!(plain(&found), plain(&expected), "`{line}` prints:\n{found}");
+            commands += 1;
+        }
+    }
+    assert_eq!(last, 0);
+    assert!(commands > 15, "{commands} commands were run");
+    let rules = std::fs::read_to_string(place.path().join("desk/desk.yaml")).unwrap();
+    assert_eq!(rules.matches("when_type:").count(), 5, "a pack of five rules");
+}
