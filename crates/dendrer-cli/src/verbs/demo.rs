@@ -86,10 +86,15 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
             Failure::new("E0801", format!("cannot write {path}")).at("cause", error.to_string())
         }
     };
-    let path = dir.join(STORE_DIR);
-    std::fs::create_dir_all(&path).map_err(io(&path))?;
+    // Made beside and moved to its place when it is whole: one that was interrupted is in nobody's way.
+    std::fs::create_dir_all(dir).map_err(io(dir))?;
+    let mut beside = tempfile::Builder::new();
+    beside.prefix(".dendrer-making-");
+    #[cfg(unix)]
+    beside.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+    let making = beside.tempdir_in(dir).map_err(io(dir))?;
     let key = content::key();
-    let mut store = Embedded::create(&path, content::store_info(), Options::write())?;
+    let mut store = Embedded::create(making.path(), content::store_info(), Options::write())?;
     begin_log(&mut store, &mut Fixed::new("dendrer demo log", BEGINS_MS, 1))?;
     let runs = match size {
         None => content::fill(&mut store)?,
@@ -119,6 +124,8 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         _ => Vec::new(),
     };
     Store::close(Box::new(store))?;
+    let path = dir.join(STORE_DIR);
+    std::fs::rename(making.keep(), &path).map_err(io(&path))?;
     if !out.is_text() {
         let run = |run: &content::DemoRun| {
             Value::record([

@@ -93,3 +93,22 @@ fn sigkill_at_two_hundred_points_loses_nothing_that_was_acknowledged() {
     let verified = place.run(&["verify", "--all", "--replay"]);
     assert_eq!(verified.code, 0, "{}{}", verified.stdout, verified.stderr);
 }
+
+#[test]
+#[cfg(unix)]
+fn a_demo_that_is_killed_is_in_nobodys_way() {
+    let place = Place::new();
+    let mut child =
+        place.command(&["demo", "big", "--size", "1_000_000"]).stdout(Stdio::null()).spawn().unwrap();
+    let begun =
+        || std::fs::read_dir(place.path().join("big")).is_ok_and(|mut entries| entries.next().is_some());
+    while !begun() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!place.path().join("big/.dendrer").exists());
+    place.ok(&["demo", "big", "--size", "10"]);
+    place.ok(&["verify", "--all", "--store", "big"]);
+}
