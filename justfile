@@ -28,9 +28,11 @@ tidy:
 vectors:
     cargo run --quiet -p xtask -- vectors
 
-# The figures of the recorder and the verifier.
+# The figures of the recorder and the verifier; `just bench fold` is a part of them. Then predicates and imports.
 bench *ARGS:
-    cargo bench -p dendrer -- {{ARGS}}
+    cargo bench -p dendrer --bench figures -- {{ARGS}}
+    cargo bench -p dendrer-kernel --bench expr
+    cargo bench -p dendrer-wire --bench import
 
 # Fuzzes one target with coverage, for some seconds: just fuzz json 60
 fuzz TARGET SECONDS="60":

@@ -1,7 +1,7 @@
 //! The figures of the recorder, the verifier and the state root, each as a ratio against a limit or a peer that is
 //! measured in the same run. Prints; never judges.
 //!
-//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify` or `-- delta` runs a part.
+//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify`, `-- delta` or `-- fold` runs a part.
 
 #![expect(clippy::print_stdout, reason = "figures are printed, nothing else is done with them")]
 
@@ -29,6 +29,8 @@ use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+mod desk;
+
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|part| part == name);
@@ -47,6 +49,9 @@ fn main() {
     }
     if wanted("delta") {
         delta();
+    }
+    if wanted("fold") {
+        desk::fold();
     }
 }
 
