@@ -4,6 +4,7 @@ use std::path::Path;
 
 use dendrer::Trace;
 use dendrer::store::Store;
+use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, RunName};
 
 use crate::failure::{Failure, Result};
@@ -55,6 +56,43 @@ impl Rev {
             return Err(bad());
         }
         Ok(Rev { bundle, run: (!run.is_empty()).then(|| run.to_owned()), pos })
+    }
+
+    /// Finds the record that is named by the first digits of its id.
+    pub(crate) fn named_record(&self, store: &dyn Store) -> Result<Option<Record>> {
+        let Some(text) = self.run.as_deref().filter(|text| !matches!(*text, "@" | "@-")) else {
+            return Ok(None);
+        };
+        if let Ok(name) = text.parse::<RunName>()
+            && store.run(&name)?.is_some()
+        {
+            return Ok(None);
+        }
+        by_prefix(store, text)
+    }
+
+    /// Puts run and tick in place of the id of a transition, or of the beginning of a run. Any other record is no
+    /// place in a run.
+    pub(crate) fn settle(self, store: &dyn Store) -> Result<Rev> {
+        let Some(record) = self.named_record(store)? else { return Ok(self) };
+        let header = record.header();
+        let Some(run) = &header.run else { return Ok(self) };
+        let tick = match (header.kind, header.prev) {
+            (Kind::Transition, _) => header.tick,
+            (Kind::Run, None) => Some(0),
+            _ => None,
+        };
+        match (tick, self.pos) {
+            (_, pos @ Some(_)) => Ok(Rev { run: Some(run.to_string()), pos, ..self }),
+            (Some(tick), None) => {
+                Ok(Rev { run: Some(run.to_string()), pos: Some(Pos::Tick(tick)), bundle: self.bundle })
+            }
+            (None, None) => {
+                let id = record.id().short();
+                let what = format!("{id} is the id of a {} record of {run}, and no tick of it", header.kind);
+                Err(Failure::new("E0105", what).help(&["dendrer", "show", &id]))
+            }
+        }
     }
 
     /// Finds the run that is meant.
@@ -139,25 +177,12 @@ fn find_run(store: &dyn Store, text: &str) -> Result<RunName> {
     {
         return Ok(name.clone());
     }
-    let hex = text.strip_prefix("sha256:").unwrap_or(text);
-    if hex.len() >= 4
-        && hex.len() <= 64
-        && hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c))
-    {
-        let found = store.find_prefix(hex, 9)?;
-        match found.as_slice() {
-            [] => {}
-            [(_, position)] => {
-                if let Some(run) = store.get(*position)?.and_then(|record| record.header().run.clone()) {
-                    return Ok(run);
-                }
-            }
-            many => {
-                let ids: Vec<String> = many.iter().map(|(id, _)| id.short()).collect();
-                return Err(Failure::new("E0107", format!("{} records begin with {hex}", many.len()))
-                    .at("ids", ids.join(", ")));
-            }
-        }
+    if let Some(record) = by_prefix(store, text)? {
+        let what =
+            format!("{} is the id of a {} record, of no run", record.id().short(), record.header().kind);
+        let run = record.header().run.clone();
+        return run
+            .ok_or_else(|| Failure::new("E0105", what).help(&["dendrer", "show", &record.id().short()]));
     }
     // Asking for the trace gives the same answer as every other reader: the name, and what may have been meant.
     match name {
@@ -165,6 +190,24 @@ fn find_run(store: &dyn Store, text: &str) -> Result<RunName> {
             Err(Trace::open(store, &name).err().map_or_else(|| Failure::new("E0101", text), Failure::from))
         }
         Err(_) => Err(Failure::new("E0101", format!("no run named \"{text}\"")).help(&["dendrer", "runs"])),
+    }
+}
+
+/// Finds the one record whose id begins with these digits, if they are digits of an id.
+fn by_prefix(store: &dyn Store, text: &str) -> Result<Option<Record>> {
+    let hex = text.strip_prefix("sha256:").unwrap_or(text);
+    let is_digits = hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
+    if !is_digits || !(4..=64).contains(&hex.len()) {
+        return Ok(None);
+    }
+    match store.find_prefix(hex, 9)?.as_slice() {
+        [] => Ok(None),
+        [(_, position)] => Ok(store.get(*position)?),
+        many => {
+            let ids: Vec<String> = many.iter().map(|(id, _)| id.short()).collect();
+            Err(Failure::new("E0107", format!("{} records begin with {hex}", many.len()))
+                .at("ids", ids.join(", ")))
+        }
     }
 }
 

@@ -93,6 +93,8 @@ codes! {
 "dendrer never writes over one. Choose another directory."
 "E0111" "run_exists" 2 "There is a run of this name already."
 "A run's name is part of its history and is used once. Choose another, or leave out --new to go on with the run."
+"E0112" "key_exists" 2 "There is a file already where the key was to be written."
+"A key is never written over: what it signed could not be told from what another signed. Name another file."
 "E0201" "not_json" 2 "A text is not JSON."
 "The message names the byte. One intent stands on each line. NaN, Infinity and lone surrogates are accepted and kept."
 "E0202" "duplicate_name" 2 "A name stands twice in one object."

@@ -55,7 +55,7 @@ pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey,
     match write() {
         Ok(()) => Ok((key, path)),
         Err(error) => {
-            let code = if error.kind() == std::io::ErrorKind::AlreadyExists { "E0110" } else { "E0801" };
+            let code = if error.kind() == std::io::ErrorKind::AlreadyExists { "E0112" } else { "E0801" };
             Err(Failure::new(code, format!("cannot write the key to {}", path.display()))
                 .at("cause", error.to_string()))
         }

@@ -7,11 +7,13 @@ use dendrer::Trace;
 use dendrer::bundle::{self, Opened};
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Store, StoreError};
+use dendrer::verify;
 use dendrer_object::RunName;
 
 use crate::address::Rev;
 use crate::args::Global;
 use crate::failure::{Failure, Result};
+use crate::out::Out;
 
 /// The name of the directory that is a store.
 pub(crate) const STORE_DIR: &str = ".dendrer";
@@ -41,6 +43,16 @@ impl Source {
         }
     }
 
+    /// Says on stderr, and in the document, that a bundle is not the one that was signed. For verbs that show damage.
+    pub(crate) fn warn(&self, out: &mut Out) {
+        if let Source::Bundle(opened) = self
+            && let Some(finding) = verify::opening(opened).into_iter().next()
+        {
+            let path = opened.path.display().to_string();
+            out.tampered(&path, finding.code, &finding.message);
+        }
+    }
+
     /// Opens the run that an address means.
     pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
         let run = rev.run_in(self.store(), self.named())?;
@@ -54,6 +66,26 @@ pub(crate) fn source(global: &Global, rev: &Rev) -> Result<Source> {
         Some(path) => Ok(Source::Bundle(Box::new(open_bundle(path)?))),
         None => Ok(Source::Store(read_store(global)?)),
     }
+}
+
+/// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was
+/// signed, or of which a record does not open, has no answer.
+pub(crate) fn sound(global: &Global, rev: &Rev) -> Result<Source> {
+    let source = source(global, rev)?;
+    if let Source::Bundle(opened) = &source
+        && let Some(finding) = verify::opening(opened).into_iter().next()
+    {
+        let path = opened.path.display().to_string();
+        let place = match (&finding.run, finding.tick) {
+            (Some(run), Some(tick)) => format!(", {run}@{tick}"),
+            (Some(run), None) => format!(", {run}"),
+            _ => String::new(),
+        };
+        return Err(Failure::new(finding.code, format!("TAMPERED {path}{place}: {}", finding.message))
+            .note("what is asked here is asked of what was recorded, and this file is not that")
+            .help(&["dendrer", "verify", &path]));
+    }
+    Ok(source)
 }
 
 /// Reads a bundle file.

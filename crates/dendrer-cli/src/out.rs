@@ -52,6 +52,8 @@ pub(crate) struct Out {
     gone: bool,
     /// What is said when the pager has shown the answer.
     after: Vec<String>,
+    /// What is wrong with the bundle that is shown, until a document has said so.
+    tampered: Option<Value>,
 }
 
 enum Sink {
@@ -120,6 +122,7 @@ impl Out {
             outlives: true,
             gone: false,
             after: Vec::new(),
+            tampered: None,
         }
     }
 
@@ -208,12 +211,19 @@ impl Out {
         members: impl IntoIterator<Item = (&'k str, Value)>,
     ) -> Result<()> {
         let count = ("items", Value::from(self.items));
-        let summary = document(schema, members.into_iter().chain([count]));
+        let members = members.into_iter().chain(self.tampered.take().map(|warning| ("tampered", warning)));
+        let summary = document(schema, members.chain([count]));
         self.json(&Value::record([("summary", summary)]))
     }
 
     /// Writes the one document of the answer: whole, as items and a summary, or the chosen fields for people.
     pub(crate) fn document(&mut self, value: &Value) -> Result<()> {
+        let warned = self.tampered.take().map(|warning| {
+            let mut warned = value.as_object().cloned().unwrap_or_default();
+            warned.set("tampered", warning);
+            Value::Object(warned)
+        });
+        let value = warned.as_ref().unwrap_or(value);
         match (self.format, &self.fields) {
             (Format::Jsonl, _) => self.stream(value),
             (Format::Json, Some(fields)) => {
@@ -247,6 +257,15 @@ impl Out {
     /// Writes raw bytes of the answer, as an export does.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.write(bytes)
+    }
+
+    /// Warns that what is shown is not what was signed. It stands in the document as well.
+    pub(crate) fn tampered(&mut self, path: &str, code: &'static str, message: &str) {
+        let text = format!("{} is TAMPERED: {message}", quote::escape(path));
+        // Not to be silenced: what follows looks like any other record.
+        let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(&text));
+        let warning = [("code", Value::from(code)), ("message", Value::from(message))];
+        self.tampered = Some(Value::record(warning));
     }
 
     /// Says something that is not the answer. On a terminal it stands below what was answered before it.

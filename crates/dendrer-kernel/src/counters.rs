@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use dendrer_object::{Value, value::Object};
+use dendrer_object::record::Record;
+use dendrer_object::{Pointer, Value, value::Object};
 
 /// The names of the counters, for hints.
 pub const NAMES: &[&str] = &[
@@ -32,9 +33,80 @@ pub struct Counters {
     last_tool: Option<String>,
     by_agent: BTreeMap<String, u64>,
     anomalies: BTreeMap<String, u64>,
+    /// What is not known any more: each counter, and the first transition of which a value it counts cannot be read.
+    hidden: BTreeMap<&'static str, Hidden>,
+}
+
+/// A value that a counter would have counted, and that was erased or withheld.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hidden {
+    /// The tick of the transition.
+    pub tick: u64,
+    /// The value.
+    pub pointer: Pointer,
+}
+
+/// Returns the places of a transition that a counter looks at.
+fn places(counter: &str, type_name: &str) -> &'static [&'static str] {
+    match (counter, type_name) {
+        ("by_agent", _) => &["/agent_id"],
+        ("tool_calls", "action.request") => &["/action/calls"],
+        ("last_tool", "action.request") => &["/action/calls", "/action/tool"],
+        ("tool_errors", "action.result") => &["/result/status"],
+        ("denied_count", "policy.decision") => &["/policy/decision"],
+        ("tokens_used", _) => &["/metrics/tokens_used"],
+        ("cost_usd", _) => &["/metrics/cost_usd"],
+        ("anomalies", _) => &["/anomalies"],
+        _ => &[],
+    }
 }
 
 impl Counters {
+    /// Takes one transition in from its record. What it counts and cannot read is not known from there on, and never
+    /// taken for absent.
+    pub fn take(&mut self, record: &Record) {
+        let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
+        let content = record.content();
+        let body = record.body();
+        let closed = body.fields().iter().filter(|field| body.text(field).is_none());
+        let closed: Vec<&Pointer> = closed.map(|field| &field.pointer).collect();
+        if !closed.is_empty() {
+            let tick = record.header().tick.unwrap_or(0);
+            self.hide(tick, type_name, &content, &closed);
+        }
+        self.add(type_name, &content);
+    }
+
+    fn hide(&mut self, tick: u64, type_name: &str, content: &Value, closed: &[&Pointer]) {
+        for counter in NAMES {
+            // Whether there was an action at all shows in any of its members.
+            let all: &[&str] = match *counter {
+                "tool_calls" | "last_tool"
+                    if type_name == "action.request" && content.get("action").is_none() =>
+                {
+                    &["/action"]
+                }
+                counter => places(counter, type_name),
+            };
+            let looked_at = all.iter().filter_map(|place| place.parse::<Pointer>().ok());
+            let hidden = looked_at
+                .filter_map(|place| closed.iter().find(|pointer| pointer.overlaps(&place)))
+                .map(|pointer| Hidden { tick, pointer: (*pointer).clone() })
+                .next();
+            if let Some(hidden) = hidden {
+                self.hidden.entry(counter).or_insert(hidden);
+            }
+        }
+    }
+
+    /// Returns what keeps any of these counters from being known; `None` stands for all of them.
+    pub fn hidden<'a>(&self, names: Option<impl IntoIterator<Item = &'a str>>) -> Option<&Hidden> {
+        let wanted: Option<Vec<&str>> = names.map(|names| names.into_iter().collect());
+        let hidden = self.hidden.iter();
+        let hidden = hidden.filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted.contains(name)));
+        hidden.map(|(_, hidden)| hidden).min_by_key(|hidden| hidden.tick)
+    }
+
     /// Takes one transition in, given its type and content.
     pub fn add(&mut self, type_name: &str, content: &Value) {
         self.transitions += 1;
@@ -88,7 +160,7 @@ impl Counters {
         }
     }
 
-    /// Returns the counters as the value that expressions see.
+    /// Returns the counters as the value that expressions see. One that is not known is left out.
     pub fn to_value(&self) -> Value {
         let counts = |map: &BTreeMap<String, u64>| {
             Value::Object(
@@ -97,7 +169,7 @@ impl Counters {
                     .collect::<Object>(),
             )
         };
-        Value::record([
+        let members = [
             ("anomalies", counts(&self.anomalies)),
             ("by_agent", counts(&self.by_agent)),
             ("cost_usd", Value::from(self.cost_usd)),
@@ -108,7 +180,8 @@ impl Counters {
             ("tool_errors", Value::from(self.tool_errors)),
             ("transitions", Value::from(self.transitions)),
             ("version", Value::from("counters/1")),
-        ])
+        ];
+        Value::record(members.into_iter().filter(|(name, _)| !self.hidden.contains_key(name)))
     }
 
     /// Reads what [`Counters::to_value`] writes; `None` for anything else. Snapshots hold counters this way.
@@ -132,6 +205,7 @@ impl Counters {
             last_tool: value.get("last_tool")?.as_str().map(str::to_owned),
             by_agent: counts("by_agent")?,
             anomalies: counts("anomalies")?,
+            hidden: BTreeMap::new(),
         };
         (counters.to_value() == *value).then_some(counters)
     }

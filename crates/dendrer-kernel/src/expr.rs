@@ -49,6 +49,7 @@ mod rises;
 #[cfg(test)]
 mod tests;
 
+use crate::counters::{Counters, Hidden};
 use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 
@@ -125,7 +126,16 @@ impl Expr {
 
     /// Tells whether it can look at `state.counters`, which no write of the state shows.
     pub fn reads_counters(&self) -> bool {
-        self.0.reads.counters
+        self.0.reads.counters != check::Counted::None
+    }
+
+    /// Returns what keeps the counters that it can look at from being known, if anything does.
+    pub fn hidden_counter<'c>(&self, counters: &'c Counters) -> Option<&'c Hidden> {
+        match &self.0.reads.counters {
+            check::Counted::None => None,
+            check::Counted::Some(names) => counters.hidden(Some(names.iter().map(|name| &**name))),
+            check::Counted::All => counters.hidden(None::<[&str; 0]>),
+        }
     }
 
     /// Walks the names of the roots beside `state` that it can look at.

@@ -64,6 +64,7 @@ pub fn log_lines(report: &Report) -> Vec<String> {
     let signed = match report.signed {
         Some(size) if size == report.log.0 => "signed".to_owned(),
         Some(size) => format!("signed up to {size}"),
+        None if bad => "not the log that was signed".to_owned(),
         None => "not signed".to_owned(),
     };
     let word = if bad { "FAIL" } else { "OK  " };
@@ -115,18 +116,32 @@ fn run_json(run: &RunReport) -> Value {
         ("refusals", Value::from(line.refusals)),
         ("ended", Value::from(line.ended)),
         ("last_good", Value::from(line.last_good)),
+        (
+            "part",
+            Value::from(
+                run.part
+                    .map(|(from, to)| Value::record([("from", Value::from(from)), ("to", Value::from(to))])),
+            ),
+        ),
         ("replay", Value::from(replay)),
     ])
 }
 
+/// Says which part was looked at, where that is not the whole: `, ticks 20 to 47 alone`.
+pub fn part_words(report: &Report) -> String {
+    let parts = report.runs.iter().filter_map(|run| run.part);
+    parts.map(|(from, to)| format!(", ticks {from} to {to} alone")).next().unwrap_or_default()
+}
+
 fn finding_json(finding: &Finding) -> Value {
+    let (stored, computed) = finding.sides();
     Value::record([
         ("code", Value::from(finding.code)),
         ("run", Value::from(finding.run.as_ref().map(|run| run.to_string()))),
         ("tick", Value::from(finding.tick)),
         ("position", Value::from(finding.position)),
         ("message", Value::from(finding.message.as_str())),
-        ("stored", Value::from(finding.stored.clone())),
-        ("computed", Value::from(finding.computed.clone())),
+        (stored, Value::from(finding.stored.clone())),
+        (computed, Value::from(finding.computed.clone())),
     ])
 }

@@ -66,7 +66,7 @@ pub enum Error {
         near: Option<RunName>,
     },
     /// The run has no such tick.
-    #[error("{run} has ticks 1..{tip}, there is no tick {tick}")]
+    #[error("{run} has {}, there is no tick {tick}", ticks(*tip))]
     NoTick {
         /// The run.
         run: RunName,
@@ -83,8 +83,8 @@ pub enum Error {
         /// The record it branched off at.
         parent: Digest,
     },
-    /// The records do not confirm what the index of writes led to.
-    #[error("the records of {run} do not confirm the onset at tick {tick}, which the index of writes led to")]
+    /// Read once more, the records do not confirm an onset.
+    #[error("the records of {run} do not confirm the onset at tick {tick}")]
     Unconfirmed {
         /// The run.
         run: RunName,
@@ -107,6 +107,14 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+}
+
+fn ticks(tip: u64) -> String {
+    match tip {
+        0 => "no transitions yet".to_owned(),
+        1 => "one tick".to_owned(),
+        tip => format!("ticks 1..{tip}"),
+    }
 }
 
 impl Error {

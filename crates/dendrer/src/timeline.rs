@@ -1,17 +1,17 @@
-//! What a predicate says at every tick of a range, found by looking only where something was written that it reads.
+//! What a predicate says at every tick of a range, found by judging only where something was written that it reads.
 //!
 //! A verdict can change only at a tick that wrote into the predicate's read set (a *candidate*), so one pass over the
-//! candidates knows the verdict everywhere. Where the store has an index of writes, only the candidates' records are
-//! read, and of each only what touches the read set is applied. Where it has none, where values were erased, or where
-//! the predicate asks for counters, one pass over all records does the same for all predicates at once.
+//! records knows the verdict everywhere. Each record is sealed again and compared, and of its change only what touches
+//! the read sets is applied. No index is asked: one that lacks a row would hide a candidate, and what is called exact
+//! rests on the records alone.
 //!
 //! A newcomer would break one rule: what lies beside the read set can still decide. `has(state.a.b)` is not the same
-//! without `a` as with an empty `a`, so a place whose parents may come and go is watched from its first name on.
+//! without `a` as with an empty `a`, so every place is watched from its first name on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use dendrer_kernel::predicate::{Predicate, Verdict, Window};
+use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_kernel::replay::ReplayError;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::Record;
@@ -113,34 +113,24 @@ impl Timeline {
 
 /// Judges a predicate over a range of ticks.
 pub fn judge(trace: &Trace<'_>, predicate: &Predicate, from: u64, to: u64) -> Result<Timeline, Error> {
+    trace.confirm_tip()?;
     Ok(judge_each(trace, &[predicate], from, to)?.pop().expect("one for one"))
 }
 
-/// As [`judge`] for several predicates: what cannot be looked up is read once for all of them.
+/// As [`judge`] for several predicates: what must be read is read once for all of them.
 pub fn judge_each(
     trace: &Trace<'_>,
     predicates: &[&Predicate],
     from: u64,
     to: u64,
 ) -> Result<Vec<Timeline>, Error> {
-    let indexed = trace.store().knows_all_writes()?;
-    let can_look_up = |predicate: &Predicate| indexed && !predicate.expr().reads_counters();
-    let reading: Vec<&Predicate> =
-        predicates.iter().copied().filter(|predicate| !can_look_up(predicate)).collect();
-    let mut read = read_through(trace, &reading, from, to, Look::AtCandidates)?.into_iter();
-    predicates
-        .iter()
-        .map(|predicate| match can_look_up(predicate) {
-            true => look_up(trace, predicate, from, to),
-            false => Ok(read.next().expect("one for one")),
-        })
-        .collect()
+    read_through(trace, predicates, from, to, Look::AtCandidates)
 }
 
 /// Judges a predicate at one tick, by the state that a trace reads there.
 pub fn at(trace: &Trace<'_>, predicate: &Predicate, tick: u64) -> Result<Verdict, Error> {
     let (state_tick, ..) = looked_at(predicate, tick, tick);
-    Ok(verdict(predicate, &trace.at(state_tick)?))
+    verdict(predicate, &trace.at(state_tick)?)
 }
 
 /// Judges predicates at every single tick, from the records alone: no index, no snapshot. Slow, and what the others
@@ -161,9 +151,14 @@ fn looked_at(predicate: &Predicate, from: u64, to: u64) -> (u64, u64, u64) {
     (from.saturating_sub(lag), to.saturating_sub(lag), lag)
 }
 
-fn verdict(predicate: &Predicate, moment: &Moment) -> Verdict {
+/// Judges a moment. A counter that would have counted what was erased or withheld is not known, whatever it says.
+fn verdict(predicate: &Predicate, moment: &Moment) -> Result<Verdict, Error> {
+    if let Some(hidden) = predicate.expr().hidden_counter(&moment.counters) {
+        let pointer = Some(hidden.pointer.clone());
+        return Err(ReplayError::Erased { tick: hidden.tick, pointer }.into());
+    }
     let counters = predicate.expr().reads_counters().then(|| moment.counters.to_value());
-    predicate.verdict(&moment.state, counters.as_ref())
+    Ok(predicate.verdict(&moment.state, counters.as_ref()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -189,12 +184,78 @@ fn read_through(
     // A snapshot binds the state, and not the counters beside it.
     let counted = predicates.iter().any(|predicate| predicate.expr().reads_counters());
     let fresh = if counted || !trace.uses_snapshots() { fresh.without_snapshots() } else { fresh };
-    fresh.moments(first, last, &mut |moment, record| {
-        let written = record.map_or_else(Vec::new, written);
-        watchers.iter_mut().for_each(|watcher| watcher.pass(moment, &written, look));
-        ControlFlow::Continue(())
+    let mut failed = None;
+    let mut pass = |moment: &Moment, written: &[Pointer]| {
+        let passed = watchers.iter_mut().try_for_each(|watcher| watcher.pass(moment, written, look));
+        match passed {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    if look == Look::Everywhere {
+        fresh.moments(first, last, &mut |moment, record| {
+            pass(moment, &record.map_or_else(Vec::new, written))
+        })?;
+    } else {
+        let read_sets = predicates.iter().flat_map(|predicate| predicate.expr().read_set());
+        let watched: Vec<Pointer> = read_sets.map(from_first_name).collect();
+        fold_at(&fresh, &watched, first, last, counted, &mut |step| pass(step.moment, step.written))?;
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(watchers.into_iter().map(|watcher| watcher.line).collect()),
+    }
+}
+
+/// Returns the place of the state's member that a place lies in.
+fn from_first_name(place: &Pointer) -> Pointer {
+    Pointer::of(place.tokens().next().as_deref())
+}
+
+/// A run after a transition, folded only where somebody looks.
+struct Folded<'a> {
+    /// What stood there before.
+    before: &'a Value,
+    moment: &'a Moment,
+    /// Everything the transition wrote.
+    written: &'a [Pointer],
+}
+
+/// Hands over a run at and after a tick with what was written, folded at the watched places and nowhere else: these are
+/// no states that were ever committed.
+fn fold_at(
+    trace: &Trace<'_>,
+    watched: &[Pointer],
+    first: u64,
+    last: u64,
+    counted: bool,
+    f: &mut dyn FnMut(Folded<'_>) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let mut moment = trace.at(first)?;
+    if f(Folded { before: &moment.state, moment: &moment, written: &[] }).is_break() {
+        return Ok(());
+    }
+    let mut failed = None;
+    trace.for_each(first + 1, last, &mut |tick, record| {
+        let (delta, after) = match apply_watched(&record, tick, watched, &moment.state) {
+            Ok(applied) => applied,
+            Err(error) => {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+        };
+        let before = std::mem::replace(&mut moment.state, after);
+        moment.tick = tick;
+        if counted {
+            moment.counters.take(&record);
+        }
+        let written: Vec<Pointer> = delta.paths().cloned().collect();
+        f(Folded { before: &before, moment: &moment, written: &written })
     })?;
-    Ok(watchers.into_iter().map(|watcher| watcher.line).collect())
+    failed.map_or(Ok(()), Err)
 }
 
 /// Returns the places that a record wrote. The state could not have been folded past a delta that is none.
@@ -220,18 +281,22 @@ impl<'p> Watcher<'p> {
         Watcher { predicate, line: Timeline::new(from, to), first, last, lag, standing: Vec::new() }
     }
 
-    fn pass(&mut self, moment: &Moment, written: &[Pointer], look: Look) {
+    fn pass(&mut self, moment: &Moment, written: &[Pointer], look: Look) -> Result<(), Error> {
         let counters = self.predicate.expr().reads_counters();
+        // What cannot recover stays violated, whatever of the rest cannot be read.
+        let settled = self.predicate.monotone() == Monotone::ByConstruction
+            && self.line.turns.last().is_some_and(|(_, verdict)| *verdict == Verdict::Violation);
         if moment.tick == self.first {
             self.standing = standing(self.predicate.expr().read_set(), &moment.state);
-            self.line.push(self.line.from, verdict(self.predicate, moment));
-        } else if moment.tick > self.first && moment.tick <= self.last {
+            self.line.push(self.line.from, verdict(self.predicate, moment)?);
+        } else if moment.tick > self.first && moment.tick <= self.last && !settled {
             let moved = self.may_differ(&moment.state, written);
             if moved || counters || look == Look::Everywhere {
                 self.line.judged += 1;
-                self.line.push(moment.tick + self.lag, verdict(self.predicate, moment));
+                self.line.push(moment.tick + self.lag, verdict(self.predicate, moment)?);
             }
         }
+        Ok(())
     }
 
     /// Tells whether a transition that wrote these places can have changed the verdict.
@@ -258,28 +323,6 @@ fn standing(read_set: &[Pointer], state: &Value) -> Vec<bool> {
     read_set.iter().map(|place| stands(place, state)).collect()
 }
 
-/// Reads the records of the candidates alone, as the store's index of writes lists them.
-fn look_up(trace: &Trace<'_>, predicate: &Predicate, from: u64, to: u64) -> Result<Timeline, Error> {
-    let mut watcher = Watcher::new(predicate, from, to);
-    let mut moment = trace.at(watcher.first)?;
-    let (watched, ticks) =
-        candidates(trace, predicate.expr().read_set(), &moment.state, watcher.first, watcher.last)?;
-    if ticks.len() as u64 > (watcher.last - watcher.first) / 2 {
-        // To look up almost every record one by one is slower than to read them in order.
-        let read = read_through(trace, &[predicate], from, to, Look::AtCandidates)?;
-        return Ok(read.into_iter().next().expect("one for one"));
-    }
-    watcher.pass(&moment, &[], Look::AtCandidates);
-    for tick in ticks {
-        let record = trace.record(tick)?;
-        // Right at the watched places, and nowhere else: this is no state that was ever committed.
-        moment.state = apply_watched(&record, tick, &watched, &moment.state)?;
-        moment.tick = tick;
-        watcher.pass(&moment, &written(&record), Look::AtCandidates);
-    }
-    Ok(watcher.line)
-}
-
 /// Returns what stood at a place before and after each transition of a range that wrote at, above or below `followed`,
 /// which contains it.
 pub(crate) fn values(
@@ -291,70 +334,36 @@ pub(crate) fn values(
 ) -> Result<BTreeMap<u64, Sides>, Error> {
     let mut found = BTreeMap::new();
     let first = from.saturating_sub(1);
-    if !trace.store().knows_all_writes()? {
-        let mut before = None;
-        trace.moments(first, to, &mut |moment, record| {
-            let after = place.get(&moment.state).cloned();
-            let wrote = record.map_or_else(Vec::new, written);
-            if moment.tick > first && wrote.iter().any(|path| path.overlaps(followed)) {
-                found.insert(moment.tick, (before.take(), after.clone()));
-            }
-            before = after;
-            ControlFlow::Continue(())
-        })?;
-        return Ok(found);
-    }
-    let mut state = trace.at(first)?.state;
-    let (watched, ticks) = candidates(trace, std::slice::from_ref(followed), &state, first, to)?;
-    for tick in ticks {
-        let record = trace.record(tick)?;
-        let before = place.get(&state).cloned();
-        state = apply_watched(&record, tick, &watched, &state)?;
-        if written(&record).iter().any(|path| path.overlaps(followed)) {
-            found.insert(tick, (before, place.get(&state).cloned()));
+    let watched = [from_first_name(followed)];
+    fold_at(trace, &watched, first, to, false, &mut |step| {
+        let tick = step.moment.tick;
+        if tick > first && step.written.iter().any(|path| path.overlaps(followed)) {
+            found.insert(tick, (place.get(step.before).cloned(), place.get(&step.moment.state).cloned()));
         }
-    }
+        ControlFlow::Continue(())
+    })?;
     Ok(found)
 }
 
 /// What stood somewhere before a transition, and after it.
 pub type Sides = (Option<Value>, Option<Value>);
 
-/// Applies what a record changed at the watched places, and nothing else.
-fn apply_watched(record: &Record, tick: u64, watched: &[Pointer], state: &Value) -> Result<Value, Error> {
+/// Applies what a record changed at the watched places, and nothing else; returns the whole change as well.
+fn apply_watched(
+    record: &Record,
+    tick: u64,
+    watched: &[Pointer],
+    state: &Value,
+) -> Result<(Delta, Value), Error> {
     let Some(delta) = record.body().value("/delta") else {
         return Err(ReplayError::Erased { tick, pointer: Some(Pointer::of(["delta"])) }.into());
     };
     let broken = |error| Error::from(ReplayError::Delta { tick, error });
     let delta = Delta::from_value(&delta).map_err(broken)?;
-    let touches = |op: &Op| watched.iter().any(|place| place.overlaps(&op.path));
-    Delta(delta.0.into_iter().filter(touches).collect()).apply(state).map_err(broken)
-}
-
-/// Finds the places to watch so that the read set is known at every tick, and the ticks after `first` that wrote
-/// there.
-fn candidates(
-    trace: &Trace<'_>,
-    read_set: &[Pointer],
-    state: &Value,
-    first: u64,
-    last: u64,
-) -> Result<(Vec<Pointer>, BTreeSet<u64>), Error> {
-    let mut watched: Vec<Pointer> = Vec::new();
-    let mut ticks = BTreeSet::new();
-    for place in read_set {
-        let mut writes = trace.writes(first + 1, last, place)?;
-        let parents_stand =
-            stands(place, state) && writes.iter().all(|(_, path)| path == place || !path.contains(place));
-        let mut place = place.clone();
-        if !parents_stand {
-            place = Pointer::of(place.clone().tokens().next().as_deref());
-            writes = trace.writes(first + 1, last, &place)?;
-        }
-        ticks.extend(writes.into_iter().map(|(tick, _)| tick));
-        watched.push(place);
-    }
-    Ok((watched, ticks))
+    let touches = |op: &&Op| watched.iter().any(|place| place.overlaps(&op.path));
+    let part = Delta(delta.0.iter().filter(touches).cloned().collect());
+    let after = if part.0.is_empty() { state.clone() } else { part.apply(state).map_err(broken)? };
+    Ok((delta, after))
 }
 
 fn stands(place: &Pointer, state: &Value) -> bool {

@@ -166,31 +166,8 @@ impl<'s> Trace<'s> {
     /// Reads the transition that an index says stands at a position, and looks whether it is the one.
     fn read_at(&self, owner: &RunName, tick: u64, position: u64) -> Result<Record, Error> {
         let record = read(self.store, position)?;
-        let header = record.header();
-        if (header.kind, header.run.as_ref(), header.tick) == (Kind::Transition, Some(owner), Some(tick)) {
-            return Ok(record);
-        }
-        let found = match (&header.run, header.tick) {
-            (Some(run), Some(tick)) => format!("tick {tick} of {run}"),
-            _ => format!("a {} record", header.kind),
-        };
-        Err(Error::IndexDiffers {
-            what: format!("tick {tick} of {owner} is to stand at {position}, and {found} does"),
-        })
-    }
-
-    /// Lists the writes of a range of ticks that can change what is read at a place: tick and path, in order.
-    pub fn writes(&self, from: u64, to: u64, place: &Pointer) -> Result<Vec<(u64, Pointer)>, Error> {
-        let mut found = Vec::new();
-        let mut next = from.max(1);
-        for (owner, end) in &self.lineage {
-            let last = to.min(*end);
-            if next <= last {
-                found.extend(self.store.writes(owner, next..=last, place, usize::MAX >> 1)?);
-                next = last + 1;
-            }
-        }
-        Ok(found)
+        is_own(&record, owner, tick, position)?;
+        Ok(record)
     }
 
     fn owner(&self, tick: u64) -> Result<&RunName, Error> {
@@ -214,20 +191,52 @@ impl<'s> Trace<'s> {
             let owner = self.owner(next)?;
             let end = self.lineage.iter().find(|(run, _)| run == owner).map_or(0, |(_, end)| *end).min(to);
             let batch = self.store.positions(owner, next..=end, BATCH)?;
-            if batch.first().map(|(tick, _)| *tick) != Some(next) {
+            // What stands before a tick that is missing is handed over all the same.
+            let whole = batch.iter().zip(next..).take_while(|((tick, _), wanted)| tick == wanted).count();
+            let batch = &batch[..whole];
+            if batch.is_empty() {
                 return Err(self.damaged(next));
             }
-            for (tick, position) in batch {
-                if tick != next {
-                    return Err(self.damaged(next));
-                }
-                if f(tick, self.read_at(owner, tick, position)?).is_break() {
-                    return Ok(());
-                }
-                next += 1;
+            // What stands side by side in the log is sealed together, which is much faster than one by one.
+            let beside = batch.iter().zip(batch[0].1..).take_while(|((_, here), at)| here == at).count();
+            let flow = match beside {
+                1 => f(next, self.read_at(owner, next, batch[0].1)?),
+                _ => self.scan_own(owner, &batch[..beside], f)?,
+            };
+            if flow.is_break() {
+                return Ok(());
             }
+            next += beside as u64;
         }
         Ok(())
+    }
+
+    /// Hands over transitions that an index says stand side by side.
+    fn scan_own(
+        &self,
+        owner: &RunName,
+        ticks: &[(u64, u64)],
+        f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, Error> {
+        let mut waiting = ticks.iter();
+        let (mut failed, mut broken) = (None, false);
+        let range = ticks[0].1..ticks[0].1 + ticks.len() as u64;
+        self.store.scan(range, &mut |position, record| {
+            let Some((tick, at)) = waiting.next() else { return ControlFlow::Break(()) };
+            debug_assert_eq!(position, *at, "a scan goes in order");
+            if let Err(error) = is_own(&record, owner, *tick, position) {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+            broken = f(*tick, record).is_break();
+            if broken { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        match (failed, waiting.next()) {
+            (Some(error), _) => Err(error),
+            (None, _) if broken => Ok(ControlFlow::Break(())),
+            (None, Some((tick, _))) => Err(self.damaged(*tick)),
+            (None, None) => Ok(ControlFlow::Continue(())),
+        }
     }
 
     /// Returns the run before its first transition.
@@ -384,7 +393,7 @@ impl Moment {
         let state = replay::recorded_state(&self.state, record)?;
         let content = record.content();
         let header = record.header();
-        self.counters.add(header.type_name.as_ref().map_or("", |name| name.as_str()), &content);
+        self.counters.take(record);
         let agent = content.get("agent_id").and_then(Value::as_str);
         if let (Some(agent), Some(seq)) = (agent, content.get("seq").and_then(Value::as_u64)) {
             self.agents.insert(agent.into(), AgentHead { seq, id: record.id() });
@@ -455,6 +464,20 @@ impl Moment {
 fn snapshot_check(id: Digest, agents: &Value, counters: &Value) -> Digest {
     let (agents, counters) = (json::to_vec(agents), json::to_vec(counters));
     Digest::of_parts(&[b"dendrer/snapshot/v1\n", &id.0, &agents, &counters])
+}
+
+/// Looks whether a record is the transition that an index says it is.
+fn is_own(record: &Record, owner: &RunName, tick: u64, position: u64) -> Result<(), Error> {
+    let header = record.header();
+    if (header.kind, header.run.as_ref(), header.tick) == (Kind::Transition, Some(owner), Some(tick)) {
+        return Ok(());
+    }
+    let found = match (&header.run, header.tick) {
+        (Some(run), Some(tick)) => format!("tick {tick} of {run}"),
+        _ => format!("a {} record", header.kind),
+    };
+    let what = format!("tick {tick} of {owner} is to stand at {position}, and {found} does");
+    Err(Error::IndexDiffers { what })
 }
 
 /// Reads the record at a position that the store itself named.

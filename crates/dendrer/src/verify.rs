@@ -59,10 +59,17 @@ pub struct Finding {
     pub position: Option<u64>,
     /// One sentence.
     pub message: String,
-    /// What is on record.
+    /// What is on record, or was given.
     pub stored: Option<String>,
-    /// What was computed from it.
+    /// What was computed from it, or is on record in place of what was given.
     pub computed: Option<String>,
+}
+
+impl Finding {
+    /// What to call the two sides.
+    pub fn sides(&self) -> (&'static str, &'static str) {
+        if self.code == "E0304" { ("given", "found") } else { ("stored", "computed") }
+    }
 }
 
 /// What was found of one run.
@@ -74,6 +81,8 @@ pub struct RunReport {
     pub line: Line,
     /// How many of its transitions were passed by unopened.
     pub passed: u64,
+    /// The ticks whose records were opened, where those are not all.
+    pub part: Option<(u64, u64)>,
     /// Replay: how many transitions were made again, or why not all.
     pub replay: Option<Result<u64, ReplayError>>,
 }
@@ -108,7 +117,8 @@ pub struct Report {
     pub records: u64,
     /// The log: its size, and the root computed from the entries.
     pub log: (u64, Option<Digest>),
-    /// The size of the log that the newest signed checkpoint covers; `None` if there is none.
+    /// The size of the log that the newest signed checkpoint covers; `None` if there is none, or none that covers this
+    /// log.
     pub signed: Option<u64>,
     /// What agreed from outside, in words.
     pub witnesses: Vec<String>,
@@ -140,16 +150,17 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
         Some(pinned) if pinned.0 != size => (None, Some(pinned.0)),
         pinned => (pinned, None),
     };
-    let options = &Options { runs: Some(opened.bundle.runs.clone()), pinned, ..options.clone() };
+    let runs = options.runs.clone().unwrap_or_else(|| opened.bundle.runs.clone());
+    let options = &Options { runs: Some(runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, options) };
     if let Some(other) = other {
         let message = format!("the head pinned here at {other} records: the bundle has the log of {size}");
         checker.not_checked.push(message);
     }
     checker.walk_bundle(opened);
-    match SignedNote::parse(opened.bundle.checkpoint.as_bytes()) {
-        Ok(note) => checker.bundle_checkpoint(opened, &note),
-        Err(error) => checker.found("E0308", None, None, format!("the checkpoint: {error}")),
+    checker.seal_of(opened);
+    for run in opened.bundle.runs.iter().filter(|run| !runs.contains(run)) {
+        checker.not_checked.push(format!("the records of {run}, which the bundle holds too"));
     }
     let here = opened.bundle.records.len() as u64;
     if here < opened.bundle.size {
@@ -159,6 +170,15 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
             .push(format!("{left_out} other records of the same log, which the bundle leaves out"));
     }
     checker.finish()
+}
+
+/// Looks at what an opened bundle shows without any value being read: whether its entries give the root that was
+/// signed, by the key that the log was begun under, and whether every record opened. Cheap enough for every reader.
+pub fn opening(opened: &Opened) -> Vec<Finding> {
+    let options = Options::default();
+    let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, &options) };
+    checker.opening(opened);
+    checker.findings
 }
 
 struct Checker<'a> {
@@ -394,9 +414,46 @@ impl<'a> Checker<'a> {
         self.take(position, entry, None);
     }
 
+    /// The signature over a bundle.
+    fn seal_of(&mut self, opened: &Opened) {
+        match SignedNote::parse(opened.bundle.checkpoint.as_bytes()) {
+            Ok(note) => self.bundle_checkpoint(opened, &note),
+            Err(error) => self.found("E0308", None, None, format!("the checkpoint: {error}")),
+        }
+    }
+
+    fn opening(&mut self, opened: &Opened) {
+        if opened.root.is_none() {
+            self.no_root();
+        }
+        self.seal_of(opened);
+        for (position, entry) in opened.bundle.positions().filter(|(_, entry)| entry.kind == Kind::Key) {
+            let record = self.store.get(position).ok().flatten();
+            self.check_key(position, entry, record.as_ref());
+        }
+        for fault in &opened.faults {
+            self.found("E0301", Some((fault.position, &fault.entry)), None, fault.why.to_string());
+        }
+    }
+
+    fn no_root(&mut self) {
+        let message = "entries and subtrees do not make a log of the claimed size".to_owned();
+        self.found("E0303", None, None, message);
+    }
+
     fn walk_bundle(&mut self, opened: &Opened) {
         let faults: BTreeMap<u64, _> = opened.faults.iter().map(|fault| (fault.position, fault)).collect();
+        // A bundle holds what its runs rest on and nothing else, so that only a choice among them leaves something out.
+        let all = self
+            .options
+            .runs
+            .as_ref()
+            .is_none_or(|runs| opened.bundle.runs.iter().all(|run| runs.contains(run)));
+        let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
         for (position, entry) in opened.bundle.positions() {
+            if !all && !*wanted.entry(entry.run.clone()).or_insert_with(|| self.wanted(entry.run.as_ref())) {
+                continue;
+            }
             if self.is_before(entry) {
                 self.chains.pass(entry);
                 continue;
@@ -417,12 +474,7 @@ impl<'a> Checker<'a> {
             self.take(position, entry, record.as_ref());
         }
         if opened.root.is_none() {
-            self.found(
-                "E0303",
-                None,
-                None,
-                "entries and subtrees do not make a log of the claimed size".to_owned(),
-            );
+            self.no_root();
         }
     }
 
@@ -493,6 +545,7 @@ impl<'a> Checker<'a> {
         if root != Some(checkpoint.root()) {
             let sides = root.map(|root| (checkpoint.root().short(), root.short()));
             self.found("E0303", None, sides, "the log is not the one that was signed".to_owned());
+            return;
         }
         if checkpoint.size() < size {
             self.not_checked.push(format!("a signature over the last {} records", size - checkpoint.size()));
@@ -510,8 +563,9 @@ impl<'a> Checker<'a> {
                 sides,
                 "the log of the bundle is not the one that was signed".to_owned(),
             );
+        } else {
+            self.signed = Some(checkpoint.size());
         }
-        self.signed = Some(checkpoint.size());
         self.roots.extend(opened.root.map(|root| (opened.bundle.size, root)));
     }
 
@@ -560,9 +614,16 @@ impl<'a> Checker<'a> {
             }
             let replay = (self.options.replay && !line.broken).then(|| self.replay(&run)).transpose()?;
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
-            runs.push(RunReport { run, line, passed, replay });
+            let part = (passed > 0).then_some((self.options.from, line.tick));
+            runs.push(RunReport { run, line, passed, part, replay });
         }
         let witnesses = self.witnesses(&runs);
+        // What stands before damage is sound because the signed root covers it, and for no other reason.
+        let other_log = |finding: &Finding| matches!(finding.code, "E0304" | "E0307" | "E0308");
+        let uncovered = self.is_bundle && self.signed.is_none() || self.findings.iter().any(other_log);
+        if uncovered {
+            runs.iter_mut().for_each(|run| run.line.last_good = None);
+        }
         let verdict = self.verdict(&runs, !witnesses.is_empty());
         let size = self.store.tree().size;
         let root =
@@ -601,7 +662,8 @@ impl<'a> Checker<'a> {
                 Some(report) => agreed.push(format!("the tip given for {}", report.run)),
                 None => {
                     let found = runs.first().and_then(|report| report.line.tip);
-                    let sides = found.map(|found| (found.to_string(), tip.to_string()));
+                    // Found is what the run has; given is what it was to be.
+                    let sides = found.map(|found| (tip.to_string(), found.to_string()));
                     let message =
                         "the record is consistent with itself, but its tip is not the one that was given";
                     self.found("E0304", None, sides, message.to_owned());

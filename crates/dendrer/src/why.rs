@@ -130,51 +130,43 @@ pub struct Chain {
     pub rules: bool,
 }
 
-/// Every write of a run, from an index or read once.
+/// Every write of a run up to a tick, read from the records: an index that lacks a row would hide a write.
 struct Index<'t, 's> {
     trace: &'t Trace<'s>,
     pack: Option<Pack>,
-    /// The places written at each tick, where they had to be read.
-    read: Option<BTreeMap<u64, Vec<Pointer>>>,
+    /// The places written at each tick.
+    read: BTreeMap<u64, Vec<Pointer>>,
     hidden: Vec<u64>,
 }
 
 impl<'t, 's> Index<'t, 's> {
     fn new(trace: &'t Trace<'s>, last: u64) -> Result<Index<'t, 's>, Error> {
+        trace.confirm_tip()?;
         let pack = crate::pack::of_run(trace)?;
-        let mut index = Index { trace, pack, read: None, hidden: Vec::new() };
-        if trace.store().knows_all_writes()? {
-            return Ok(index);
-        }
-        let mut read = BTreeMap::new();
+        let mut index = Index { trace, pack, read: BTreeMap::new(), hidden: Vec::new() };
         trace.for_each(1, last, &mut |tick, record| {
             match delta(&record) {
                 Some(delta) if delta.0.is_empty() => {}
-                Some(delta) => drop(read.insert(tick, delta.paths().cloned().collect())),
+                Some(delta) => drop(index.read.insert(tick, delta.paths().cloned().collect())),
                 None => index.hidden.push(tick),
             }
             ControlFlow::Continue(())
         })?;
-        index.read = Some(read);
         Ok(index)
     }
 
     /// Returns the ticks that wrote at, above or below a place, in order.
-    fn ticks(&self, place: &Pointer, from: u64, to: u64) -> Result<Vec<u64>, Error> {
-        let mut ticks: Vec<u64> = match &self.read {
-            _ if from > to => Vec::new(),
-            Some(read) => {
-                let touches = |paths: &[Pointer]| paths.iter().any(|path| path.overlaps(place));
-                read.range(from..=to).filter(|(_, paths)| touches(paths)).map(|(tick, _)| *tick).collect()
-            }
-            None => self.trace.writes(from, to, place)?.into_iter().map(|(tick, _)| tick).collect(),
-        };
-        ticks.dedup();
-        Ok(ticks)
+    fn ticks(&self, place: &Pointer, from: u64, to: u64) -> Vec<u64> {
+        if from > to {
+            return Vec::new();
+        }
+        let touches = |paths: &[Pointer]| paths.iter().any(|path| path.overlaps(place));
+        self.read.range(from..=to).filter(|(_, paths)| touches(paths)).map(|(tick, _)| *tick).collect()
     }
 
-    fn last(&self, place: &Pointer, to: u64) -> Result<Option<u64>, Error> {
-        Ok(self.ticks(place, 1, to)?.pop())
+    fn last(&self, place: &Pointer, to: u64) -> Option<u64> {
+        let touches = |paths: &[Pointer]| paths.iter().any(|path| path.overlaps(place));
+        self.read.range(..=to).rev().find(|(_, paths)| touches(paths)).map(|(tick, _)| *tick)
     }
 }
 
@@ -207,7 +199,7 @@ pub fn followed(trace: &Trace<'_>, place: &Pointer, tick: u64) -> Result<Pointer
 pub fn writes(trace: &Trace<'_>, place: &Pointer, from: u64, to: u64) -> Result<Writes, Error> {
     let index = Index::new(trace, to)?;
     let mut found = Vec::new();
-    for tick in index.ticks(place, from.max(1), to)? {
+    for tick in index.ticks(place, from.max(1), to) {
         found.push(Write { tick, ops: ops_at(&trace.record(tick)?, place) });
     }
     let hidden = index.hidden.into_iter().filter(|tick| *tick >= from).collect();
@@ -225,6 +217,15 @@ pub fn values(
     timeline::values(trace, place, followed, from.max(1), to)
 }
 
+/// Tells whether anything stood at a place up to a tick. A write above it need not have made it.
+pub fn ever_stood(trace: &Trace<'_>, place: &Pointer, followed: &Pointer, to: u64) -> Result<bool, Error> {
+    if place.get(&trace.genesis()?.state).is_some() || place.get(&trace.at(to)?.state).is_some() {
+        return Ok(true);
+    }
+    let sides = values(trace, place, followed, 1, to)?;
+    Ok(sides.values().any(|(before, after)| before.is_some() || after.is_some()))
+}
+
 /// Returns what each of some writes of a place rests on, one step down.
 pub fn inputs_of(trace: &Trace<'_>, place: &Pointer, ticks: &[u64]) -> Result<Vec<Node>, Error> {
     let index = Index::new(trace, ticks.iter().copied().max().unwrap_or(0))?;
@@ -240,7 +241,7 @@ pub fn inputs_of(trace: &Trace<'_>, place: &Pointer, ticks: &[u64]) -> Result<Ve
 pub fn why(trace: &Trace<'_>, tick: u64, place: &Pointer, reach: Reach) -> Result<Why, Error> {
     let index = Index::new(trace, tick)?;
     let mut tree = Tree { index: &index, reach, seen: BTreeSet::new(), nodes: 0, agent: None };
-    let root = match index.last(place, tick)? {
+    let root = match index.last(place, tick) {
         None => None,
         Some(last) => {
             tree.agent = agent(&trace.record(last)?);
@@ -331,7 +332,7 @@ fn inputs(
     for op in ops.iter().filter(|op| matches!(op.action, Action::Add | Action::Append)) {
         if !built_on.contains(&&op.path) {
             built_on.push(&op.path);
-            let last = index.last(&op.path, tick - 1)?;
+            let last = index.last(&op.path, tick - 1);
             found.extend(last.map(|last| (last, Some(op.path.clone()), Because::StoodThere)));
         }
     }
@@ -345,7 +346,7 @@ fn inputs(
         _ => None,
     };
     for read in reads.iter().flatten() {
-        let last = index.last(read, tick - 1)?;
+        let last = index.last(read, tick - 1);
         let is_new =
             |last: &u64| !found.iter().any(|(tick, place, _)| tick == last && place.as_ref() == Some(read));
         if let Some(last) = last.filter(is_new) {

@@ -2,6 +2,7 @@
 
 use dendrer::why::{self, Node};
 use dendrer_object::{Pointer, Value};
+use dendrer_view::closed::closed;
 use dendrer_view::why::{node_json, ops_json, ops_words, transition_json, tree_lines};
 use dendrer_view::{EXACT, count, document, quote};
 
@@ -23,16 +24,27 @@ struct Shown {
 
 pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::source(global, &rev)?;
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let place = state_path(&args.path)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let followed = why::followed(&trace, &place, to)?;
     let found = why::writes(&trace, &followed, from, to)?;
+    if from > to {
+        return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
+    }
     let mut shown = Vec::new();
+    // Whose write it is that nobody can say any more.
+    let mut nameless: Vec<u64> = Vec::new();
     for write in found.writes.into_iter().rev() {
-        let row = dendrer_view::log::row(&trace.record(write.tick)?);
+        let record = trace.record(write.tick)?;
+        let row = dendrer_view::log::row(&record);
+        let agent = Pointer::of(["agent_id"]);
+        if args.agent.is_some() && closed(&record).iter().any(|pointer| pointer.overlaps(&agent)) {
+            nameless.push(write.tick);
+        }
         if args.agent.as_ref().is_none_or(|agent| *agent == row.agent) {
             let (tick, agent, type_name, ops) = (write.tick, row.agent, row.type_name, write.ops);
             shown.push(Shown { tick, agent, type_name, ops, sides: None, inputs: None });
@@ -43,7 +55,9 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     if limit > 0 {
         shown.truncate(limit);
     }
-    if total == 0 && found.hidden.is_empty() && place.get(&trace.at(to)?.state).is_none() {
+    nameless.sort_unstable();
+    let known = found.hidden.is_empty() && nameless.is_empty();
+    if known && !why::ever_stood(&trace, &place, &followed, to)? {
         let failure =
             Failure::new("E0104", format!("no transition of {} wrote {}", trace.name(), place.dotted()))
                 .note("nothing stands there, and nothing stood there when the run began");
@@ -68,6 +82,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
             ("to", Value::from(to)),
             ("total", Value::from(total as u64)),
             ("hidden", hidden),
+            ("nameless", Value::array(nameless.iter().map(|tick| Value::from(*tick)))),
             ("certainty", Value::from(EXACT)),
         ]
     };
@@ -110,9 +125,16 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
                     dendrer_view::bisect::list(&ticks, 12).unwrap_or_default()
                 ))?;
             }
+            if !nameless.is_empty() {
+                let ticks: Vec<String> = nameless.iter().map(ToString::to_string).collect();
+                out.line(format!(
+                    "not known: whose writes those at ticks {} are; the agent was erased or withheld",
+                    dendrer_view::bisect::list(&ticks, 12).unwrap_or_default()
+                ))?;
+            }
         }
     }
-    Ok(if found.hidden.is_empty() { 0 } else { 6 })
+    Ok(if found.hidden.is_empty() && nameless.is_empty() { 0 } else { 6 })
 }
 
 impl Shown {

@@ -28,7 +28,8 @@ struct Asked {
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::source(global, &rev)?;
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
     let run = rev.run_in(source.store(), source.named())?;
     // How many records the probes take depends on where snapshots lie, so no remaining time is told.
     let progress = Progress::start(global, "bisect", "records", None);

@@ -6,6 +6,7 @@ use std::path::Path;
 use dendrer::profile::{self, Profile};
 use dendrer::store::Store;
 use dendrer_object::bundle::Sealed;
+use dendrer_object::note::Checkpoint;
 use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
 
@@ -43,6 +44,16 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         return Err(Failure::new("E0106", "--withhold is for bundles, where what is left still verifies"));
     }
     let revs = args.runs.iter().map(|text| Rev::parse(text)).collect::<Result<Vec<_>>>()?;
+    if let Some((rev, text)) = revs.iter().zip(&args.runs).find(|(rev, _)| rev.pos.is_some()) {
+        let run = rev.run.as_deref().or(rev.bundle.as_deref()).unwrap_or_default();
+        return Err(Failure::new(
+            "E0106",
+            format!("an export is of a whole run, and {text} names a place in one"),
+        )
+        .note("what stands up to a tick is listed by log, whole with --full")
+        .help(&["dendrer", "export", run])
+        .help(&["dendrer", "log", text, "--full", "--json"]));
+    }
     let bytes = match form {
         Form::Bundle => bundle(global, args, &revs)?,
         Form::Jsonl => lines(global, &revs, None)?,
@@ -122,6 +133,15 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
             Failure::new("E0804", "the key of the log is not here, and nothing was signed yet")
         })?,
     };
+    // A bundle whose end no signature covers would verify as tampered, and an honest record with it.
+    let signed = Checkpoint::parse(note.text()).map_err(dendrer::Error::from)?.size();
+    let size = store.tree().size;
+    if signed < size {
+        let missing = dendrer_view::count(size - signed, "record", "records");
+        let message = format!("the last {missing} are not signed, and the key of the log is not here");
+        return Err(Failure::new("E0804", message)
+            .note("nothing was written; whoever has the key can export, or sign: name it with --key FILE"));
+    }
     let mut total = 0;
     for name in &names {
         // Each record is read once to find it and once to seal it.
@@ -170,7 +190,7 @@ fn lines(global: &Global, revs: &[Rev], profile: Option<Profile>) -> Result<Vec<
     }
     let mut bytes = Vec::new();
     for rev in revs {
-        let source: Source = open::source(global, rev)?;
+        let source: Source = open::sound(global, rev)?;
         let trace = source.trace(rev)?;
         let mut line = |value: Value| {
             bytes.extend_from_slice(quote::json(&value).as_bytes());

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use dendrer::Trace;
 use dendrer_object::delta::Delta;
-use dendrer_object::record::{Record, Rel};
+use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::{Pointer, Value};
+use dendrer_view::closed::Closed;
 use dendrer_view::graph::Lanes;
 use dendrer_view::log::{Row, row};
 use dendrer_view::{RECORDED, count, document, provenance, quote, thousands};
@@ -96,8 +97,10 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         return follow(global, args, &rev, &filter, out);
     }
     let source = open::source(global, &rev)?;
+    source.warn(out);
+    let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
-    let (from, to) = range(&trace, args)?;
+    let (from, to) = range(&trace, args, &rev)?;
     let limit = match args.limit {
         Some(0) => usize::MAX,
         Some(limit) => limit,
@@ -106,6 +109,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     let mut refusals = if args.refusals { trace.refusals()? } else { BTreeMap::new() };
     let judged_at_start = refusals.remove(&trace.start().id()).unwrap_or_default();
     let mut writer = Writer::new(out, trace.name().as_str());
+    writer.found_intact = found_intact(global, &source, &trace);
     writer.full = full(global);
     writer.edges = args.graph;
     if args.graph && !crate::out::accessible() {
@@ -115,9 +119,11 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     }
     let mut result = Ok(());
     let mut visit = |record: &Record, writer: &mut Writer<'_>| -> ControlFlow<()> {
+        writer.see(record, &filter);
         let tick_record = filter.takes(record).then_some(record);
         let graph = writer.lanes.as_mut().map(|lanes| lanes.step(record));
         let beside = refusals.remove(&record.id()).unwrap_or_default();
+        beside.iter().for_each(|record| writer.see(record, &filter));
         for record in tick_record.into_iter().chain(&beside) {
             if writer.shown == limit {
                 writer.left_out = true;
@@ -132,6 +138,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     };
     if from <= 1 {
         for record in &judged_at_start {
+            writer.see(record, &filter);
             writer.take(&trace, record, None)?;
         }
     }
@@ -152,9 +159,9 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     Ok(0)
 }
 
-fn range(trace: &Trace<'_>, args: &Log) -> Result<(u64, u64)> {
+fn range(trace: &Trace<'_>, args: &Log, rev: &Rev) -> Result<(u64, u64)> {
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(trace))?;
-    let to = args.to.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace))?;
+    let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(trace))?;
     Ok((from, to))
 }
 
@@ -167,6 +174,12 @@ struct Writer<'o> {
     left_out: bool,
     agents: BTreeSet<String>,
     anomalies: u64,
+    /// How many of what was shown are refusals, which are no transitions.
+    refusals: u64,
+    /// What cannot be read of the records that were looked at.
+    closed: Closed,
+    /// Whether a verification here found the run intact as it is now.
+    found_intact: bool,
     headed: bool,
     /// Whether a line was cut.
     cut: bool,
@@ -195,6 +208,9 @@ impl<'o> Writer<'o> {
             left_out: false,
             agents: BTreeSet::new(),
             anomalies: 0,
+            refusals: 0,
+            closed: Closed::default(),
+            found_intact: false,
             headed: false,
             cut: false,
             full: None,
@@ -203,11 +219,27 @@ impl<'o> Writer<'o> {
         }
     }
 
+    /// Looks at what is not known of a record that a list may show or leave out.
+    fn see(&mut self, record: &Record, filter: &Filter) {
+        let all = self.full.is_some() || filter.grep.is_some();
+        let path = filter.path.is_some();
+        self.closed.add(record, |pointer| {
+            let field = pointer.tokens().next();
+            all || match field.as_deref() {
+                Some("agent_id" | "intent" | "action" | "result" | "policy" | "anomalies" | "reason") => true,
+                field => path && field == Some("delta"),
+            }
+        });
+    }
+
     fn take(&mut self, trace: &Trace<'_>, record: &Record, graph: Option<&str>) -> Result<()> {
         let mut row = row(record);
         self.shown += 1;
         self.agents.insert(row.agent.clone());
-        self.anomalies += row.anomalies as u64;
+        let is_refusal = record.header().kind == Kind::Refusal;
+        self.refusals += u64::from(is_refusal);
+        // What a refused intent claims is no anomaly of the run.
+        self.anomalies += if is_refusal { 0 } else { row.anomalies as u64 };
         match self.out.format() {
             Format::Json => {
                 let item = self.item(&row, record);
@@ -289,6 +321,8 @@ impl<'o> Writer<'o> {
         let members = [
             ("run", Value::from(self.run.as_str())),
             ("total", Value::from(total)),
+            ("refusals", Value::from(self.refusals)),
+            ("closed", self.closed.to_json()),
             ("tip", Value::from(trace.summary().head.id)),
             ("complete", Value::from(!self.left_out)),
             ("certainty", Value::from(RECORDED)),
@@ -307,23 +341,33 @@ impl<'o> Writer<'o> {
                 if self.cut {
                     self.out.line(CUT)?;
                 }
+                let refused = match self.refusals {
+                    0 => String::new(),
+                    refusals => format!(" and {}", count(refusals, "refusal", "refusals")),
+                };
                 let more = if self.left_out { " (use -n 0 for all)" } else { "" };
                 self.out.line(format!(
-                    "{} of {}{more}, {}, {}, {}",
-                    thousands(self.shown as u64),
+                    "{} of {}{refused}{more}, {}, {}, {}",
+                    thousands(self.shown as u64 - self.refusals),
                     count(total, "transition", "transitions"),
                     count(self.agents.len() as u64, "agent", "agents"),
                     count(self.anomalies, "anomaly", "anomalies"),
-                    if found_intact(trace) { "found intact here" } else { "not verified yet" },
-                ))
+                    if self.found_intact { "found intact here" } else { "not verified yet" },
+                ))?;
+                match self.closed.line() {
+                    Some(line) => self.out.line(line),
+                    None => Ok(()),
+                }
             }
         }
     }
 }
 
-/// Whether a verification here found the run intact as it is now.
-fn found_intact(trace: &Trace<'_>) -> bool {
-    let known = verified::known(trace.store().info().id);
+/// Whether a verification here found the run intact as it is now. Of a bundle nothing is remembered.
+fn found_intact(global: &Global, source: &Source, trace: &Trace<'_>) -> bool {
+    let Source::Store(store) = source else { return false };
+    let Ok(path) = open::find(global) else { return false };
+    let known = verified::known(&path, store.info().id);
     known.get(trace.name().as_str()) == Some(&trace.summary().head.id)
 }
 
@@ -351,6 +395,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
         || args.grep.is_some()
         || args.from.is_some()
         || args.to.is_some()
+        || rev.pos.is_some()
         || args.limit.is_some()
         || args.refusals
         || args.graph
@@ -360,7 +405,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
     if filtered {
         return Err(Failure::new("E0106", "a receipt is of a whole run: it takes no other flag of log"));
     }
-    let source = open::source(global, rev)?;
+    let source = open::sound(global, rev)?;
     let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
@@ -396,7 +441,7 @@ fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out
     let mut complete = false;
     loop {
         let trace = Trace::open(&*store, &run)?;
-        let to = args.to.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+        let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         let ended = trace.summary().ended;
         let mut writer = Writer::new(out, run.as_str());
         writer.full = full(global);
@@ -415,7 +460,7 @@ fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out
         writer.print()?;
         items += writer.shown as u64;
         out.flush()?;
-        if ended || complete || args.to.is_some() && next > to {
+        if ended || complete || (args.to.is_some() || rev.pos.is_some()) && next > to {
             if out.format() == Format::Jsonl {
                 out.summary("log", [("run", Value::from(run.as_str())), ("total", Value::from(items))])?;
             }

@@ -181,7 +181,8 @@ pub(super) fn registration_line(registered: &Registered) -> String {
 
 fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::source(global, &rev)?;
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let meant = match args.holds {
         true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),

@@ -16,7 +16,8 @@ use crate::progress::Progress;
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::source(global, &rev)?;
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;

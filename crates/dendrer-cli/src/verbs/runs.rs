@@ -11,8 +11,8 @@ use dendrer_view::{document, quote, thousands};
 
 use crate::address::Rev;
 use crate::args::{Global, RunSort, Runs};
-use crate::failure::Result;
-use crate::open;
+use crate::failure::{Failure, Result};
+use crate::open::{self, Source};
 use crate::out::{CUT, Out, accessible};
 use crate::verified;
 
@@ -27,7 +27,11 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     let mut runs = all(store)?;
     let total = runs.len();
     let asked = args.filter.as_deref().map(Where::parse).transpose()?;
-    let known = verified::known(store.info().id);
+    source.warn(out);
+    let known = match &source {
+        Source::Store(_) => verified::known(&open::find(global)?, store.info().id),
+        Source::Bundle(_) => BTreeMap::new(),
+    };
     let mut chosen = Vec::new();
     let mut unclear = Vec::new();
     for run in runs.drain(..) {
@@ -36,12 +40,22 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
         if args.stage.is_some_and(|stage| at != Some(stage)) || (args.unverified && row.verified) {
             continue;
         }
-        match asked.as_ref().map_or(Ok(Truth::True), |asked| asked.judge(store, &row))? {
-            Truth::True => chosen.push(row),
-            Truth::False => {}
-            Truth::Uncertain(why) => unclear.push((row.summary.name, why.to_string())),
-            Truth::Exhausted => unclear.push((row.summary.name, "it takes too many steps".to_owned())),
+        match asked.as_ref().map_or(Ok(Ok(Truth::True)), |asked| asked.judge(store, &row))? {
+            Ok(Truth::True) => chosen.push(row),
+            Ok(Truth::False) => {}
+            Ok(Truth::Uncertain(why)) => unclear.push((row.summary.name, why.to_string())),
+            Ok(Truth::Exhausted) => unclear.push((row.summary.name, "it takes too many steps".to_owned())),
+            Err(why) => unclear.push((row.summary.name, why)),
         }
+    }
+    // A condition that can judge none of them is no condition on runs.
+    if let (true, Some((run, why))) = (!unclear.is_empty() && unclear.len() == total, unclear.first()) {
+        return Err(Failure::new(
+            "E0509",
+            format!("the condition cannot be judged for any run, such as {run}"),
+        )
+        .at("why", why.clone())
+        .note("a condition is true or false, like ticks > 100"));
     }
     let mut runs = chosen;
     let matching = runs.len();
@@ -182,7 +196,8 @@ impl Where {
         Ok(Where { expr, reads_state })
     }
 
-    fn judge(&self, store: &dyn Store, row: &Row) -> Result<Truth> {
+    /// Judges a run; the inner error says what keeps it from being judged.
+    fn judge(&self, store: &dyn Store, row: &Row) -> Result<std::result::Result<Truth, String>> {
         let item = row.to_json();
         let field = |name: &str| item.get(name).cloned().unwrap_or(Value::Null);
         let values: Vec<Value> = ROOTS
@@ -198,12 +213,16 @@ impl Where {
             true => {
                 let trace = Trace::open(store, &row.summary.name)?;
                 let tip = trace.at(trace.tip())?;
+                if let Some(hidden) = self.expr.hidden_counter(&tip.counters) {
+                    let (tick, place) = (hidden.tick, hidden.pointer.dotted());
+                    return Ok(Err(format!("{place} of tick {tick} was erased or withheld")));
+                }
                 (tip.state, tip.counters.to_value())
             }
             false => (Value::object(), Value::object()),
         };
         let env = Env { state: &state, counters: Some(&counters), others: &others };
-        Ok(self.expr.holds(&env, &mut Budget::default()))
+        Ok(Ok(self.expr.holds(&env, &mut Budget::default())))
     }
 }
 

@@ -1,8 +1,10 @@
 //! `dendrer show`
 
 use dendrer::Trace;
+use dendrer::store::Store;
 use dendrer_object::record::{Kind, Record};
-use dendrer_object::{Value, json};
+use dendrer_object::{RunName, Value, json};
+use dendrer_view::closed::closed;
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::{RECORDED, count, document, provenance, quote};
 
@@ -15,6 +17,14 @@ use crate::out::{Out, Style};
 pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
     let source = open::source(global, &rev)?;
+    source.warn(out);
+    // An id is that of one record, whether it stands at a tick or beside the chain.
+    if let Some(record) = rev.named_record(source.store())?.filter(|_| rev.pos.is_none())
+        && !stands_at_a_tick(&record)
+    {
+        return beside(global, args, &record, source.store(), out);
+    }
+    let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     let record = trace.record(tick)?;
@@ -48,8 +58,10 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         (_, state) => state,
     };
     if !out.is_text() {
-        let mut answer =
-            to_json(&trace, tick, &record, &changed, state).as_object().cloned().unwrap_or_default();
+        let mut answer = to_json(Some(trace.name()), Some(tick), &record, &changed, state)
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
         if args.provenance || global.fields.iter().any(|field| field == "provenance") {
             answer.set("provenance", provenance::find(&trace, &record)?.to_json());
         }
@@ -57,7 +69,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         return Ok(0);
     }
     let listed = (shown != StateChoice::None).then_some(changed.as_slice());
-    text(global, &sections(args), &trace, &record, listed, out)?;
+    text(global, &sections(args), Some(&trace), &record, listed, out)?;
     if let Some(state) = state {
         let mut lines = Vec::new();
         super::pretty(&state, 1, None, &mut lines, "");
@@ -66,6 +78,44 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
             out.line(line)?;
         }
     }
+    Ok(0)
+}
+
+/// Whether a record is a transition, or what a run begins with that is no fork.
+fn stands_at_a_tick(record: &Record) -> bool {
+    let header = record.header();
+    header.run.is_some()
+        && (header.kind == Kind::Transition || header.kind == Kind::Run && header.prev.is_none())
+}
+
+/// Shows a record that stands at no tick: a refusal, a registration, the beginning of a fork. It changed no state.
+fn beside(global: &Global, args: &Show, record: &Record, store: &dyn Store, out: &mut Out) -> Result {
+    let run = record.header().run.clone();
+    if args.raw_json {
+        out.document(&raw(record))?;
+        return Ok(0);
+    }
+    if args.path.is_some() || matches!(args.state, Some(StateChoice::Before | StateChoice::After)) {
+        let what =
+            format!("a {} record stands at no tick, so there is no state to show", record.header().kind);
+        return Err(Failure::new("E0106", what));
+    }
+    let trace = run.as_ref().map(|run| Trace::open(store, run)).transpose()?;
+    let sections = sections(args);
+    if out.is_text() {
+        if let (true, Some(run)) = (sections.all, &run) {
+            out.line(format!("beside {run}"))?;
+        }
+        text(global, &sections, trace.as_ref(), record, None, out)?;
+        return Ok(0);
+    }
+    let mut answer = to_json(run.as_ref(), None, record, &[], None).as_object().cloned().unwrap_or_default();
+    if let Some(trace) =
+        trace.filter(|_| sections.provenance || global.fields.iter().any(|f| f == "provenance"))
+    {
+        answer.set("provenance", provenance::find(&trace, record)?.to_json());
+    }
+    out.document(&Value::Object(answer))?;
     Ok(0)
 }
 
@@ -89,9 +139,9 @@ pub(super) fn whole(global: &Global, trace: &Trace<'_>, record: &Record, out: &m
     // A refusal has no tick and changed nothing.
     let changed = match record.header().tick {
         Some(tick) if tick > 0 => changes(record, &trace.at(tick - 1)?.state, &trace.at(tick)?.state),
-        _ => return text(global, &sections, trace, record, None, out),
+        _ => return text(global, &sections, Some(trace), record, None, out),
     };
-    text(global, &sections, trace, record, Some(&changed), out)
+    text(global, &sections, Some(trace), record, Some(&changed), out)
 }
 
 fn raw(record: &Record) -> Value {
@@ -100,15 +150,15 @@ fn raw(record: &Record) -> Value {
 }
 
 fn to_json(
-    trace: &Trace<'_>,
-    tick: u64,
+    run: Option<&RunName>,
+    tick: Option<u64>,
     record: &Record,
     changed: &[Changed],
     state: Option<Value>,
 ) -> Value {
     let header = record.header();
     let mut members = vec![
-        ("run", Value::from(trace.name().as_str())),
+        ("run", Value::from(run.map(|run| run.to_string()))),
         ("tick", Value::from(tick)),
         ("id", Value::from(record.id())),
         ("prev", Value::from(header.prev)),
@@ -123,6 +173,7 @@ fn to_json(
             })),
         ),
         ("content", record.content()),
+        ("closed", Value::array(closed(record).iter().map(|place| Value::from(place.as_str())))),
         ("changes", Value::array(changed.iter().map(Changed::to_json))),
         ("certainty", Value::from(RECORDED)),
     ];
@@ -133,7 +184,7 @@ fn to_json(
 fn text(
     global: &Global,
     sections: &Sections,
-    trace: &Trace<'_>,
+    trace: Option<&Trace<'_>>,
     record: &Record,
     changed: Option<&[Changed]>,
     out: &mut Out,
@@ -158,34 +209,39 @@ fn text(
     }
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
     let width = out.width().map(|width| width.saturating_sub(12));
-    let said = at("intent", "content").filter(|content| **content != Value::Null);
-    if sections.intent
-        && let Some(description) = at("intent", "description").or(said)
-    {
+    let said = |name: &str| at("intent", name).filter(|value| **value != Value::Null);
+    let headline = ["description", "content"].into_iter().find(|name| said(name).is_some());
+    if sections.intent && content.get("intent").is_some() {
         let confidence = at("intent", "confidence").and_then(Value::as_f64);
         let confidence = confidence
             .map(|value| format!("      confidence {value:.3}   (quantized 0.001)"))
             .unwrap_or_default();
-        let description = out.fit(&quote::value(description), width);
-        out.line(format!("intent      {description}{confidence}"))?;
+        let said = headline.and_then(said).map(quote::value).unwrap_or_default();
+        let said = out.fit(&said, width);
+        out.line(format!("intent      {said}{confidence}").trim_end())?;
     }
     let rest = |object: &str, known: &[&str]| -> Vec<String> {
-        let object = content.get(object).and_then(Value::as_object);
-        let members = object.into_iter().flat_map(|object| object.iter());
-        let members = members.filter(|(name, _)| !known.contains(&&***name));
+        let Some(members) = content.get(object) else { return Vec::new() };
+        let Some(members) = members.as_object() else { return vec![format!("  {}", quote::value(members))] };
+        let members = members.iter().filter(|(name, _)| !known.contains(&&***name));
         members.map(|(name, value)| format!("  {}  {}", quote::escape(name), quote::value(value))).collect()
     };
-    if sections.intent && !sections.all {
-        for line in rest("intent", &["description", "confidence", "uncertainty_notes"]) {
+    if sections.intent {
+        let shown = [headline.unwrap_or_default(), "confidence", "uncertainty_notes"];
+        // What is no number is no confidence, and is shown as it is.
+        let numeric = at("intent", "confidence").is_none_or(|value| value.as_f64().is_some());
+        let shown = if numeric { &shown[..] } else { &[shown[0], shown[2]][..] };
+        for line in rest("intent", shown) {
             let line = out.fit(&line, width);
             out.line(line)?;
         }
     }
     for (part, headline) in [("action", "tool"), ("result", "status")] {
-        if sections.result && content.get(part).and_then(Value::as_object).is_some() {
-            let head = at(part, headline).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-            out.line(format!("{part:<10}  {head}").trim_end())?;
-            for line in rest(part, &[headline]) {
+        if sections.result && content.get(part).is_some() {
+            let head = at(part, headline).and_then(Value::as_str).map(quote::escape);
+            out.line(format!("{part:<10}  {}", head.as_deref().unwrap_or_default()).trim_end())?;
+            let shown = [headline];
+            for line in rest(part, if head.is_some() { &shown } else { &[] }) {
                 let line = out.fit(&line, width);
                 out.line(line)?;
             }
@@ -193,6 +249,11 @@ fn text(
     }
     if sections.all {
         about(&content, width, out)?;
+    }
+    let closed = closed(record);
+    if !closed.is_empty() {
+        let list: Vec<String> = closed.iter().map(quote::path).collect();
+        out.line(format!("not known   {} (erased or withheld)", list.join(", ")))?;
     }
     if let Some(changed) = changed.filter(|_| header.tick.is_some_and(|tick| tick > 0)) {
         out.line(format!("state       {} written", count(changed.len() as u64, "path", "paths")))?;
@@ -204,7 +265,8 @@ fn text(
     }
     if sections.provenance {
         out.line("provenance")?;
-        for line in provenance::find(trace, record)?.lines() {
+        let lines = trace.map(|trace| provenance::find(trace, record)).transpose()?;
+        for line in lines.iter().flat_map(|found| found.lines()) {
             out.line(format!("  {line}"))?;
         }
     }
@@ -219,10 +281,13 @@ fn text(
     Ok(())
 }
 
-/// Prints what a record says besides intent, action and result.
+/// What is printed elsewhere, or in the title.
+const SHOWN: [&str; 8] = ["intent", "action", "result", "policy", "agent_id", "delta", "state_root", "seq"];
+
+/// Prints what a record says besides intent, action and result: every member, the known ones first.
 fn about(content: &Value, width: Option<usize>, out: &mut Out) -> Result<()> {
     if let Some(policy) = content.get("policy") {
-        let decision = policy.get("decision").and_then(Value::as_str).unwrap_or("-");
+        let decision = policy.get("decision").and_then(Value::as_str);
         let checks = policy
             .get("checks")
             .map(|checks| format!("   checks {}", quote::value(checks)))
@@ -231,11 +296,27 @@ fn about(content: &Value, width: Option<usize>, out: &mut Out) -> Result<()> {
             .get("policy_version")
             .map(|version| format!("   version {}", quote::value(version)))
             .unwrap_or_default();
-        out.line(format!("policy      {}{checks}{version}", quote::escape(decision)))?;
+        out.line(format!("policy      {}{checks}{version}", quote::escape(decision.unwrap_or("-"))))?;
+        let shown: &[&str] = match decision {
+            Some(_) => &["decision", "checks", "policy_version"],
+            None => &["checks", "policy_version"],
+        };
+        let members = policy.as_object().into_iter().flat_map(|policy| policy.iter());
+        for (name, value) in members.filter(|(name, _)| !shown.contains(&&***name)) {
+            let line = out.fit(&format!("  {}  {}", quote::escape(name), quote::value(value)), width);
+            out.line(line)?;
+        }
+        if policy.as_object().is_none() {
+            let line = out.fit(&format!("  {}", quote::value(policy)), width);
+            out.line(line)?;
+        }
     }
-    for name in ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"] {
+    let first = ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"];
+    let members = content.as_object().into_iter().flat_map(|content| content.iter());
+    let own = members.map(|(name, _)| &**name).filter(|name| !first.contains(name) && !SHOWN.contains(name));
+    for name in first.into_iter().chain(own) {
         if let Some(value) = content.get(name) {
-            let line = out.fit(&format!("{name:<10}  {}", quote::value(value)), width);
+            let line = out.fit(&format!("{:<10}  {}", quote::escape(name), quote::value(value)), width);
             out.line(line)?;
         }
     }

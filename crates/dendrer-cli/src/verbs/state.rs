@@ -1,6 +1,7 @@
 //! `dendrer state`
 
 use dendrer::Trace;
+use dendrer::kernel::replay::ReplayError;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::difference::differences;
 use dendrer_view::show::Changed;
@@ -26,6 +27,8 @@ fn difference(
 ) -> Result {
     let rev = Rev::parse(base)?;
     let source = open::source(global, &rev)?;
+    source.warn(out);
+    let rev = rev.settle(source.store())?;
     let other = source.trace(&rev)?;
     let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
     let before = other.at(from)?.state;
@@ -70,6 +73,8 @@ fn window(args: &State) -> &'static str {
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
     let source = open::source(global, &rev)?;
+    source.warn(out);
+    let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     let looked_at = match args.window {
@@ -85,6 +90,11 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let counters = moment.counters.to_value();
     // `counters` is derived and lies outside the root, but it is asked for like any other path.
     let in_counters = path.tokens().next().is_some_and(|first| first == "counters");
+    let counter = path.tokens().nth(1);
+    if in_counters && let Some(hidden) = moment.counters.hidden(counter.as_deref().map(|name| [name])) {
+        let (tick, pointer) = (hidden.tick, Some(hidden.pointer.clone()));
+        return Err(dendrer::Error::from(ReplayError::Erased { tick, pointer }).into());
+    }
     let found = if in_counters {
         path.get(&Value::record([("counters", counters)])).cloned()
     } else {

@@ -9,7 +9,7 @@ use dendrer::store::{DamageKind, Store, StoreInfo};
 use dendrer::verify::{self, Finding, Options, Report, Verdict};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::{Digest, RunName, Value};
-use dendrer_view::verify::{MEANING, UNWITNESSED, log_lines, run_lines, word};
+use dendrer_view::verify::{MEANING, UNWITNESSED, log_lines, part_words, run_lines, word};
 use dendrer_view::{document, quote};
 
 use crate::address::{Pos, Rev};
@@ -54,7 +54,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     for target in &args.targets {
         let rev = Rev::parse(target)?;
         match &rev.bundle {
-            Some(path) => bundles.push(path.clone()),
+            Some(path) => bundles.push((path.clone(), rev.clone())),
             None => runs.push(rev),
         }
     }
@@ -115,7 +115,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
 fn verify_bundles(
     global: &Global,
     args: &Verify,
-    paths: &[String],
+    paths: &[(String, Rev)],
     options: &Options,
     given: Option<&VerifierKey>,
 ) -> Result<Vec<Outcome>> {
@@ -124,11 +124,11 @@ fn verify_bundles(
     let next = AtomicUsize::new(0);
     let found: Vec<Mutex<Option<Result<Answer>>>> = paths.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
-        while let Some((path, place)) = {
+        while let Some(((path, rev), place)) = {
             let at = next.fetch_add(1, Ordering::Relaxed);
             paths.get(at).zip(found.get(at))
         } {
-            let answer = verify_bundle(path, options, args.from.as_ref(), given);
+            let answer = verify_bundle(path, rev, options, args.from.as_ref(), given);
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
             done.fetch_add(1, Ordering::Relaxed);
         }
@@ -141,7 +141,7 @@ fn verify_bundles(
         work();
     });
     let mut outcomes = Vec::new();
-    for (path, place) in paths.iter().zip(found) {
+    for ((path, _), place) in paths.iter().zip(found) {
         match place.into_inner().unwrap_or_else(PoisonError::into_inner).expect("each place was filled") {
             Ok(answer) => outcomes.push(Outcome::Verified(Box::new(answer))),
             Err(failure) if args.keep_going => outcomes.push(Outcome::Unreadable(path.clone(), failure)),
@@ -165,13 +165,19 @@ fn first_tick(from: Option<&Pos>, store: &dyn Store, runs: &[RunName]) -> Result
 
 fn verify_bundle(
     path: &str,
+    rev: &Rev,
     options: &Options,
     from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
     let opened = open::open_bundle(path)?;
-    let from = first_tick(from, &opened.store, &opened.bundle.runs)?;
-    let options = Options { pinned: keys::pinned(opened.store.info().id), from, ..options.clone() };
+    let named = match rev.run {
+        Some(_) => Some(vec![rev.run_in(&opened.store, &opened.bundle.runs)?]),
+        None => None,
+    };
+    let from = first_tick(from, &opened.store, named.as_ref().unwrap_or(&opened.bundle.runs))?;
+    let pinned = keys::pinned(opened.store.info().id);
+    let options = Options { runs: named, pinned, from, ..options.clone() };
     let mut report = verify::bundle(&opened, &options)?;
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
     judge_keys(&mut report, opened.store.info(), note.as_ref(), given);
@@ -234,7 +240,7 @@ fn parse_tip(text: &str) -> Result<Digest> {
 
 fn parse_key(text: &str) -> Result<VerifierKey> {
     text.parse().map_err(|error: dendrer_object::note::NoteError| {
-        Failure::new("E0308", format!("not a verifier key: {error}"))
+        Failure::new("E0106", format!("not a verifier key: {error}"))
     })
 }
 
@@ -246,6 +252,7 @@ fn verify_store(
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
     let path = open::find(global)?;
+    let stamp = verified::stamp(&path);
     let store = Embedded::open(&path, OpenOptions::read())?;
     open::speak(global, &store, &path);
     let mut names = Vec::new();
@@ -297,7 +304,26 @@ fn verify_store(
             computed: Some(damage.found),
         });
     }
-    verified::note(store.info().id, &report);
+    // Nothing but the index is wrong: it follows from the log, so it is made again. One that knows more than the log is
+    // evidence of a loss, and stays.
+    let of_index = |finding: &Finding| finding.code == "E0309";
+    if !report.findings.is_empty() && report.findings.iter().all(of_index) && report.findings_left_out == 0 {
+        let made = match Embedded::open(&path, OpenOptions::write()) {
+            Ok(mut store) => store.rebuild_index(false),
+            Err(error) => Err(error),
+        };
+        let said = match made {
+            Ok(()) => {
+                "the index was made again from the log, so the next verification finds it right".to_owned()
+            }
+            Err(error) => format!("the index could not be made again: {error}"),
+        };
+        report
+            .findings
+            .iter_mut()
+            .for_each(|finding| finding.message = format!("{}; {said}", finding.message));
+    }
+    verified::note(&path, store.info().id, stamp, &report);
     Ok(Answer { name: path.display().to_string(), report, is_bundle: false })
 }
 
@@ -352,8 +378,9 @@ fn print(answer: &Answer, args: &Verify, out: &mut Out) -> Result<()> {
         let line = out.paint(Style::Bad, &line);
         out.line(line)?;
         if let (Some(stored), Some(computed)) = (&finding.stored, &finding.computed) {
+            let (one, other) = finding.sides();
             out.line(format!(
-                "  | stored    {}        computed  {}",
+                "  | {one:<8}  {}        {other:<8}  {}",
                 quote::escape(stored),
                 quote::escape(computed)
             ))?;
@@ -387,7 +414,9 @@ fn print(answer: &Answer, args: &Verify, out: &mut Out) -> Result<()> {
     let style = if code == 0 { Style::Good } else { Style::Bad };
     let word = out.paint(style, word);
     let meaning = if code == 0 { format!("   ({MEANING})") } else { String::new() };
-    out.line(format!("{word}   {}{meaning}", quote::escape(&answer.name)))?;
+    // A part that is sound is no word about the whole.
+    let part = part_words(report);
+    out.line(format!("{word}   {}{part}{meaning}", quote::escape(&answer.name)))?;
     if code == 0 {
         match report.witnesses.as_slice() {
             [] => out.line(UNWITNESSED)?,

@@ -13,7 +13,8 @@ use crate::out::Out;
 
 pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::source(global, &rev)?;
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     let place = state_path(&args.path)?;
@@ -21,7 +22,7 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let reach = Reach { depth: usize::from(args.depth), cross_agent: args.cross_agent };
     let answer = why::why(&trace, tick, &followed, reach)?;
     let value = place.get(&trace.at(tick)?.state).cloned();
-    if answer.root.is_none() && value.is_none() && answer.hidden.is_empty() {
+    if value.is_none() && answer.hidden.is_empty() && !why::ever_stood(&trace, &place, &followed, tick)? {
         let failure = Failure::new(
             "E0104",
             format!("no transition of {} up to tick {tick} wrote {}", trace.name(), place.dotted()),

@@ -12,6 +12,7 @@ mod flags;
 mod flips;
 mod full;
 mod help;
+mod honest;
 mod import;
 mod key;
 mod output;

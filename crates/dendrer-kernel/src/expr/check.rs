@@ -553,8 +553,29 @@ impl Precision {
 #[derive(Debug, Default, Clone)]
 pub(super) struct Reads {
     pub(super) state: Vec<Pointer>,
-    pub(super) counters: bool,
+    pub(super) counters: Counted,
     pub(super) roots: BTreeMap<Arc<str>, Vec<Pointer>>,
+}
+
+/// Which counters an expression can look at.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) enum Counted {
+    #[default]
+    None,
+    /// These.
+    Some(BTreeSet<Arc<str>>),
+    /// Any of them.
+    All,
+}
+
+impl Counted {
+    fn add(&mut self, other: &Counted) {
+        match (&mut *self, other) {
+            (Counted::All, _) | (_, Counted::None) => {}
+            (Counted::Some(names), Counted::Some(more)) => names.extend(more.iter().cloned()),
+            (_, other) => *self = other.clone(),
+        }
+    }
 }
 
 /// Collects what a tree can look at.
@@ -582,7 +603,7 @@ fn topmost(places: BTreeSet<Pointer>) -> Vec<Pointer> {
 #[derive(Default)]
 struct Seen {
     state: BTreeSet<Pointer>,
-    counters: bool,
+    counters: Counted,
     roots: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
 }
 
@@ -596,7 +617,7 @@ impl Seen {
                     && steps.is_empty()
                 {
                     match &**name {
-                        "counters" => self.counters = true,
+                        "counters" => self.counters.add(&Counted::Some(BTreeSet::new())),
                         name => drop(self.state.insert(Pointer::of([&*tag::stored_name(name)]))),
                     }
                     return;
@@ -610,7 +631,7 @@ impl Seen {
 
     fn definition(&mut self, reads: &Reads) {
         self.state.extend(reads.state.iter().cloned());
-        self.counters |= reads.counters;
+        self.counters.add(&reads.counters);
         for (name, places) in &reads.roots {
             self.roots.entry(Arc::clone(name)).or_default().extend(places.iter().cloned());
         }
@@ -626,9 +647,14 @@ impl Seen {
             Base::State => {
                 self.state.insert(Pointer::of(keys));
                 // `state[x]` and `state` itself may be asked for the counters.
-                self.counters |= !matches!(path.steps.first().map(|step| &step.kind), Some(StepKind::Key(_)));
+                if !matches!(path.steps.first().map(|step| &step.kind), Some(StepKind::Key(_))) {
+                    self.counters = Counted::All;
+                }
             }
-            Base::Counters => self.counters = true,
+            Base::Counters => self.counters.add(&match path.steps.first().map(|step| &step.kind) {
+                Some(StepKind::Key(key)) => Counted::Some([Arc::from(&*key.name)].into()),
+                _ => Counted::All,
+            }),
             Base::Root(name) => {
                 self.roots.entry(Arc::clone(name)).or_default().insert(Pointer::of(keys));
             }

@@ -13,6 +13,7 @@ use dendrer_view::quote;
 use dendrer_view::verify::word;
 
 use super::{parse_tip, verify_bundle};
+use crate::address::Rev;
 use crate::args::Global;
 use crate::failure::{Failure, Result};
 use crate::out::{Out, Style};
@@ -107,7 +108,8 @@ fn read(path: &str) -> Result<Vec<Case>> {
 fn look(file: &str, case: &Case) -> Result<Found> {
     let tip = case.tip.as_deref().map(parse_tip).transpose()?;
     let options = Options { replay: true, tip, ..Options::default() };
-    match verify_bundle(file, &options, None, None) {
+    let whole = Rev { bundle: Some(file.to_owned()), run: None, pos: None };
+    match verify_bundle(file, &whole, &options, None, None) {
         Ok(answer) => {
             let (word, exit) = word(answer.report.verdict);
             let mut codes: Vec<String> =

@@ -1,0 +1,330 @@
+//! What an answer rests on, and what it says when that is not there: withheld values, a file that is not the one that was
+//! signed, an index that lacks rows, a part for the whole.
+
+use std::path::Path;
+
+use crate::support::{Place, Ran, demo};
+
+/// A place with a bundle of the demo from which something was withheld.
+fn without(field: &str) -> (Place, String) {
+    let place = Place::new();
+    let file = place.path().join("less.dnd").display().to_string();
+    let ran = demo().run(&["export", "trip-planner-a", "--withhold", field, "-o", &file]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    (place, file)
+}
+
+fn bisect(file: &str, question: &[&str]) -> Ran {
+    demo().run(&[&["bisect", file], question].concat())
+}
+
+#[test]
+fn counters_that_would_count_what_was_withheld_are_not_known() {
+    for (field, question, place) in [
+        ("/anomalies", &["--anomaly", "hallucination"][..], "tick 5 cannot be replayed: its anomalies"),
+        (
+            "/result",
+            &["--predicate", "state.counters.tool_errors > 0"],
+            "tick 4 cannot be replayed: its result.status",
+        ),
+        (
+            "/metrics",
+            &["--predicate", "state.counters.tokens_used > 3000"],
+            "tick 1 cannot be replayed: its metrics",
+        ),
+        ("/policy", &["--predicate", "state.counters.denied_count > 0"], "its policy was"),
+        ("/action", &["--predicate", "state.counters.tool_calls > 3"], "its action"),
+        ("/agent_id", &["--predicate", "has(state.counters.by_agent.planner)"], "its agent_id"),
+    ] {
+        let (_place, file) = without(field);
+        let ran = bisect(&file, question);
+        assert_eq!(ran.code, 6, "{field}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("error[E0311]"), "{field}: {}", ran.stderr);
+        assert!(ran.stderr.contains(place), "{field}: {}", ran.stderr);
+    }
+    // What does not count it is as exact as before.
+    let (_place, file) = without("/anomalies");
+    let ran = bisect(&file, &["--predicate", "state.counters.tool_errors > 0"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("ORIGIN (exact)  tick 4"), "{}", ran.stdout);
+}
+
+#[test]
+fn lists_say_what_they_may_lack() {
+    let (_place, file) = without("/anomalies");
+    let ran = demo().run(&["log", &file, "--anomalies"]);
+    assert!(ran.stdout.contains("not known: anomalies of 2 records (erased or withheld)"), "{}", ran.stdout);
+    let (_, found) = demo().json(&["log", &file, "--anomalies"]);
+    assert_eq!(found.get("closed").unwrap().to_string(), r#"[{"path":"/anomalies","records":2}]"#);
+    assert!(demo().run(&["show", &format!("{file}@5")]).stdout.contains("not known   anomalies"));
+
+    let (_place, file) = without("/agent_id");
+    assert!(demo().run(&["log", &file, "--agent", "planner"]).stdout.contains("not known: agent_id of"));
+    let ran = demo().run(&["backtrack", &file, "beliefs.explorations", "--agent", "planner"]);
+    assert_eq!(ran.code, 6, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("not known: whose writes those at ticks"), "{}", ran.stdout);
+
+    let (_place, file) = without("/metrics");
+    assert!(!demo().run(&["log", &file]).stdout.contains("not known"), "a log shows no metrics");
+    assert!(demo().run(&["log", &file, "--grep", "tokens"]).stdout.contains("not known: metrics of"));
+}
+
+#[test]
+fn a_file_that_is_not_the_one_that_was_signed_has_no_exact_answers() {
+    let file = "corrupt/swap.dnd";
+    for verb in [
+        &["replay", file][..],
+        &["log", file, "--format", "receipt"],
+        &["bisect", file, "--anomaly", "x"],
+        &["why", file, "risk_score"],
+        &["backtrack", file, "risk_score"],
+        &["predicate", "test", "kernel.anomaly_free", file],
+        &["export", file, "--format", "jsonl"],
+    ] {
+        let ran = demo().run(verb);
+        assert_eq!((ran.code, ran.stdout.as_str()), (4, ""), "{verb:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("TAMPERED corrupt/swap.dnd"), "{verb:?}: {}", ran.stderr);
+    }
+    for verb in [&["log", file][..], &["show", &format!("{file}@3")], &["state", file], &["runs", file]] {
+        let ran = demo().run(verb);
+        assert_eq!(ran.code, 0, "{verb:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("warning[E0303]: corrupt/swap.dnd is TAMPERED"),
+            "{verb:?}: {}",
+            ran.stderr
+        );
+        let (_, found) = demo().json(verb);
+        assert_eq!(found.get("tampered").and_then(|t| t.get("code")?.as_str()), Some("E0303"), "{verb:?}");
+    }
+}
+
+#[test]
+fn nothing_is_called_sound_that_the_signature_does_not_cover() {
+    let ran = demo().run(&["verify", "corrupt/swap.dnd"]);
+    assert_eq!(ran.code, 4);
+    assert!(ran.stdout.contains("not the log that was signed"), "{}", ran.stdout);
+    assert!(
+        !ran.stderr.contains("still sound") && !ran.stdout.contains("last good"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    // Where one value was changed below an honest signature, what stands before it is sound.
+    let ran = demo().run(&["verify", "tampered.dnd"]);
+    assert!(
+        ran.stderr.contains("read what is still sound:   dendrer log tampered.dnd --to tick 17"),
+        "{}",
+        ran.stderr
+    );
+    let tip = "sha256:".to_owned() + &"0".repeat(64);
+    let ran = demo().run(&["verify", "corrupt/rewritten.dnd", "--tip", &tip]);
+    assert!(ran.stdout.contains(&format!("given     {tip}        found     sha256:")), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("still sound"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_part_that_is_intact_is_no_word_about_the_whole() {
+    let ran = demo().run(&["verify", "tampered.dnd", "--from", "20"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("INTACT   tampered.dnd, ticks 20 to "), "{}", ran.stdout);
+    let (_, found) = demo().json(&["verify", "tampered.dnd", "--from", "20"]);
+    let part =
+        found.get("items").and_then(|items| items.as_array()?.get(0)?.get("part")?.get("from")?.as_u64());
+    assert_eq!(part, Some(20));
+}
+
+#[test]
+fn an_id_shows_the_record_that_has_it() {
+    let (_, log) = demo().json(&["log", "hostile-1", "--refusals"]);
+    let items = log.get("items").unwrap().as_array().unwrap();
+    let refusal = items.iter().find(|item| item.get("kind").unwrap().as_str() == Some("refusal")).unwrap();
+    let id = refusal.get("id").unwrap().as_str().unwrap();
+    let (code, shown) = demo().json(&["show", id]);
+    assert_eq!(code, 0);
+    assert_eq!(shown.get("id").unwrap().as_str(), Some(id));
+    assert_eq!(shown.get("kind").unwrap().as_str(), Some("refusal"));
+    assert!(shown.get("tick").unwrap().as_u64().is_none());
+    // A refusal is no place at which there is a state.
+    assert_eq!(demo().run(&["state", id]).code, 2);
+
+    let (_, verified) = demo().json(&["verify", "hostile-1"]);
+    let genesis =
+        verified.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("genesis").unwrap().clone();
+    let (_, shown) = demo().json(&["show", genesis.as_str().unwrap()]);
+    assert_eq!((shown.get("id"), shown.get("tick").and_then(|t| t.as_u64())), (Some(&genesis), Some(0)));
+    let (_, shown) = demo().json(&["show", "logistics-run-47@3"]);
+    let (_, state) = demo().json(&["state", &shown.get("id").unwrap().as_str().unwrap()[7..20]]);
+    assert_eq!(state.get("tick").and_then(|tick| tick.as_u64()), Some(3));
+}
+
+#[test]
+fn a_registration_is_shown_by_its_id() {
+    let place = Place::with_store();
+    let (_, found) = place.json(&["predicate", "register", "acme.p", "--expr", "has(state.x)"]);
+    let id = found.get("record").unwrap().as_str().unwrap().to_owned();
+    let (code, shown) = place.json(&["show", &id]);
+    assert_eq!((code, shown.get("kind").unwrap().as_str()), (0, Some("register")));
+    assert!(place.ok(&["show", &id]).contains("has(state.x)"));
+}
+
+#[test]
+fn show_prints_every_member_of_a_record() {
+    let place = Place::with_store();
+    let line = r#"{"type":"plan.update","intent":{"foo":"bar","nested":{"deep":1}},"policy":{"decision":"allow","own":7}}"#;
+    let ran = place.run_with(&["commit", "--run", "r"], line.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let shown = place.ok(&["show", "r@1"]);
+    for part in ["foo  \"bar\"", "nested  {\"deep\":1}", "own  7"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+/// Two values at some ticks among many, so that the store has an index.
+fn indexed() -> Place {
+    let place = Place::with_store();
+    let lines: String = (1..=3000)
+        .map(|tick| {
+            let value = match tick {
+                1 => Some(0),
+                700 => Some(9),
+                1000 => Some(0),
+                2000 => Some(9),
+                _ => None,
+            };
+            let path = if value.is_some() { "/risk" } else { "/n" };
+            let value = value.unwrap_or(tick);
+            format!("{{\"type\":\"plan.update\",\"delta\":[{{\"set\":\"{path}\",\"value\":{value}}}]}}\n")
+        })
+        .collect();
+    let ran = place.run_with(&["commit", "--run", "t"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(place.path().join(".dendrer/index.sqlite").exists(), "the store is large enough for an index");
+    place
+}
+
+fn damage_index(store: &Path) {
+    let db = rusqlite::Connection::open(store.join("index.sqlite")).unwrap();
+    let gone = db.execute("DELETE FROM \"write\" WHERE path = '/risk' AND tick IN (700, 1000)", []).unwrap();
+    assert_eq!(gone, 2, "the rows were there");
+}
+
+#[test]
+fn rows_that_an_index_lacks_change_no_exact_answer() {
+    let place = indexed();
+    damage_index(&place.path().join(".dendrer"));
+    let risky = "has(state.risk) && state.risk > 5";
+    let ran = place.run(&["bisect", "t", "--predicate", risky]);
+    assert_eq!(ran.code, 6, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("E0504") && ran.stdout.contains("tick 1000"), "{}{}", ran.stdout, ran.stderr);
+    let (_, found) = place.json(&["bisect", "t", "--predicate", risky, "--lift"]);
+    assert_eq!(
+        found
+            .get("onset")
+            .and_then(|onset| onset.get("tick")?.as_u64())
+            .or(found.get("onset").and_then(|o| o.as_u64())),
+        Some(700),
+        "{found}"
+    );
+    let ran = place.run(&["why", "t@1500", "risk"]);
+    assert!(ran.stdout.contains("tick 1000"), "{}", ran.stdout);
+    // The damage is told, and mended, since the index follows from the log.
+    let ran = place.run(&["verify"]);
+    assert_eq!(ran.code, 4, "{}", ran.stdout);
+    assert!(ran.stdout.contains("the index was made again from the log"), "{}", ran.stdout);
+    let ran = place.run(&["verify"]);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+}
+
+#[test]
+fn what_was_found_intact_is_forgotten_when_a_file_of_the_log_changes() {
+    let place = Place::with_store();
+    let line = r#"{"type":"plan.update","intent":{"description":"somewhere in the values"}}"#;
+    place.run_with(&["commit", "--run", "t"], line.as_bytes());
+    // A look at a part is no look at the whole.
+    place.ok(&["verify", "t", "--from", "1"]);
+    place.ok(&["verify"]);
+    assert!(place.ok(&["log", "t"]).contains("found intact here"));
+    let segment = place.path().join(".dendrer/segments/00000000.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(9).position(|part| part == b"somewhere").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let ran = place.run(&["runs", "--where", "verified"]);
+    assert!(ran.stdout.contains("0 of 1 runs"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn what_no_signature_covers_is_not_exported() {
+    let place = Place::with_store();
+    let line = br#"{"type":"plan.update"}"#;
+    assert_eq!(place.run_with(&["commit", "--run", "a"], line).code, 0);
+    let other = tempfile::tempdir().unwrap();
+    let elsewhere = |args: &[&str]| {
+        let mut command = place.command(args);
+        command.env("HOME", other.path());
+        command
+    };
+    let mut child = elsewhere(&["commit", "--run", "a"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), line).unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+    let ran = crate::support::ran(elsewhere(&["export", "a", "-o", "o.dnd"]).output().unwrap());
+    assert_eq!(ran.code, 8, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error[E0804]: the last 1 record"), "{}", ran.stderr);
+    assert!(!place.path().join("o.dnd").exists());
+    // With the key it is signed and exported.
+    place.ok(&["export", "a", "-o", "o.dnd"]);
+    place.ok(&["verify", "o.dnd"]);
+}
+
+#[test]
+fn a_tick_of_an_address_is_honoured_or_refused() {
+    assert!(demo().run(&["log", "logistics-run-47@22"]).stdout.contains("22 of 22 transitions"));
+    let ran = demo().run(&["export", "logistics-run-47@22"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("an export is of a whole run"), "{}", ran.stderr);
+}
+
+#[test]
+fn refusals_are_not_counted_as_transitions() {
+    let said = demo().run(&["log", "hostile-1", "--refusals"]).stdout;
+    let last = said.lines().find(|line| line.contains("refusal") && line.contains(" of ")).unwrap();
+    let shown: u64 = last.split(' ').next().unwrap().parse().unwrap();
+    let (_, log) = demo().json(&["log", "hostile-1"]);
+    assert_eq!(Some(shown), log.get("total").unwrap().as_u64(), "{last}");
+}
+
+#[test]
+fn a_place_that_never_was_has_no_history() {
+    let place = Place::with_store();
+    let lines = [1, 2]
+        .map(|n| format!("{{\"type\":\"plan.update\",\"delta\":[{{\"set\":\"/a\",\"value\":{n}}},{{\"append\":\"/log\",\"value\":{n}}}]}}\n"))
+        .concat();
+    assert_eq!(place.run_with(&["commit", "--run", "t"], lines.as_bytes()).code, 0);
+    for args in [&["backtrack", "t", "a.b.c"][..], &["why", "t@2", "log[5]"]] {
+        let ran = place.run(args);
+        assert_eq!(ran.code, 3, "{args:?}: {}{}", ran.stdout, ran.stderr);
+    }
+    let ran = place.run(&["backtrack", "t", "a", "--from", "2", "--to", "1"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn small_slips_are_named_for_what_they_are() {
+    let place = Place::new();
+    std::fs::write(place.path().join("key"), "x").unwrap();
+    let ran = place.run(&["init", "--key", "key"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("store already"), "{}", ran.stderr);
+    place.ok(&["init"]);
+    let ran = place.run(&["verify", "--verifier", "xx"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert_eq!(place.run_with(&["commit", "--run", "r"], br#"{"type":"plan.update"}"#).code, 0);
+    let ran = place.run(&["runs", "--where", "ticks"]);
+    assert_eq!(ran.code, 6, "{}{}", ran.stdout, ran.stderr);
+    let file = place.path().join("two.dnd").display().to_string();
+    demo().run(&["export", "trip-planner-a", "logistics-run-47", "-o", &file]);
+    let ran = demo().run(&["verify", &format!("{file}#trip-planner-a")]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("not checked: the records of logistics-run-47"), "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("chain  ").count(), 1, "{}", ran.stdout);
+}
