@@ -31,6 +31,10 @@ pub const KERNEL_VERSION: u64 = 1;
 /// The members of the state that only the kernel writes (design, section 5).
 pub const KERNEL_PATHS: [&str; 3] = ["kernel_anomalies", "policy", "progress"];
 
+/// The name at the top of the state under which expressions read the derived counters. Nothing of the state can bear
+/// it: whoever asks for `state.counters` would be told of the one or the other.
+pub const COUNTERS: &str = "counters";
+
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
 const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
 const CLOCK_WENT_BACK: &str = "clock_went_back";
@@ -169,6 +173,9 @@ pub enum Reason {
     /// Its delta writes where only the kernel writes.
     #[error("{} is written by the kernel; a delta cannot change it", .0.dotted())]
     KernelPath(Pointer),
+    /// Its delta writes where expressions read the derived counters.
+    #[error("{} cannot be written: state.counters stands beside the state; choose another name", .0.dotted())]
+    Counters(Pointer),
     /// It carries an anomaly of a kind that only the kernel notes.
     #[error("an anomaly of kind {0} is noted by the kernel alone")]
     KernelNote(String),
@@ -182,7 +189,7 @@ impl Reason {
     pub fn code(&self) -> &'static str {
         match self {
             Reason::Authorship(error) => error.code(),
-            Reason::KernelPath(_) | Reason::KernelNote(_) => "E0405",
+            Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => "E0405",
             Reason::Reduce(_) => "E0404",
         }
     }
@@ -198,6 +205,11 @@ pub enum StartError {
     /// The state already holds what only the kernel writes.
     #[error("{0} in the initial state is written by the kernel alone")]
     KernelPath(&'static str),
+    /// The state has a member where expressions read the derived counters.
+    #[error(
+        "counters in the initial state cannot be read: state.counters stands beside the state; choose another name"
+    )]
+    Counters,
     /// A policy rule is not `{"id": ..., "holds": ...}` with an expression that checks.
     #[error("policy rule {index}: {why}")]
     Policy {
@@ -221,7 +233,7 @@ impl StartError {
     pub fn code(&self) -> &'static str {
         match self {
             StartError::StateKind(_) => "E0209",
-            StartError::KernelPath(_) => "E0405",
+            StartError::KernelPath(_) | StartError::Counters => "E0405",
             StartError::Policy { .. } => "E0501",
             StartError::Kernel(_) => "E0602",
             StartError::Seal(error) => error.code(),
@@ -247,6 +259,9 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
     };
     if let Some(name) = KERNEL_PATHS.into_iter().find(|name| state.contains_key(name)) {
         return Err(StartError::KernelPath(name));
+    }
+    if state.contains_key(COUNTERS) {
+        return Err(StartError::Counters);
     }
     let policy = read_policy(&start.policy)?;
     let mut content: Vec<(&str, Value)> = vec![
@@ -495,12 +510,15 @@ fn prepare(
 
 /// Reduces, unless the intent brings a change that is not its to bring.
 fn propose(reducer: &dyn Reducer, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
-    match &intent.delta {
+    let delta = match &intent.delta {
         Some(delta) if !delta.is_empty() && !reducer.takes_delta() => {
-            Err(ReduceError::ProposedDelta(reducer.name().to_owned()))
+            return Err(ReduceError::ProposedDelta(reducer.name().to_owned()));
         }
-        _ => reducer.reduce(before, intent),
-    }
+        _ => reducer.reduce(before, intent)?,
+    };
+    // What an intent proposes was judged before; what a function of the host makes was not.
+    let reserved = delta.paths().find(|path| is_kernel_path(path) || is_counters_path(path)).cloned();
+    reserved.map_or(Ok(delta), |path| Err(ReduceError::Reserved(path)))
 }
 
 /// A record that lacks only what comes before it.
@@ -610,6 +628,9 @@ fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
         if is_kernel_path(path) {
             return Err(Reason::KernelPath(path.clone()));
         }
+        if is_counters_path(path) {
+            return Err(Reason::Counters(path.clone()));
+        }
     }
     for anomaly in
         intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
@@ -623,6 +644,11 @@ fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
 
 fn is_kernel_path(path: &Pointer) -> bool {
     path.tokens().next().is_some_and(|first| KERNEL_PATHS.contains(&&*first))
+}
+
+/// Tells whether a path lies where expressions read the derived counters.
+pub(crate) fn is_counters_path(path: &Pointer) -> bool {
+    path.tokens().next().is_some_and(|first| first == COUNTERS)
 }
 
 fn kernel_note(anomaly: &Value) -> Option<&str> {

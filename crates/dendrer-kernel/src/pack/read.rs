@@ -16,7 +16,7 @@ use crate::expr::{Expr, ExprError, Span};
 use crate::fold::Fold;
 use crate::ontology;
 use crate::predicate::{BUILT_IN, Polarity, Predicate, Window};
-use crate::step::KERNEL_PATHS;
+use crate::step::{COUNTERS, KERNEL_PATHS};
 
 /// The members of a pack.
 const MEMBERS: [&str; 13] = [
@@ -460,7 +460,7 @@ struct ReadField<'a> {
 fn read_declared<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<ReadField<'a>> {
     let mut fields = Vec::new();
     for (name, at) in reader.named(root, "state", "fields") {
-        if name == "counters" || KERNEL_PATHS.contains(&name) {
+        if name == COUNTERS || KERNEL_PATHS.contains(&name) {
             reader.name_fault("E0903", &at, format!("`{name}` in the state is the kernel's"), None);
         }
         if reader.object(&at, "a field", &["words", "init", "decimals"]).is_none() {

@@ -108,6 +108,7 @@ fn every_other_refusal_is_a_refusal_alone_and_moves_nothing() {
         (r#"{"type":"plan.update","delta":[{"set":"/policy/violated","value":null}]}"#, "E0405"),
         (r#"{"type":"plan.update","delta":[{"remove":"/kernel_anomalies"}]}"#, "E0405"),
         (r#"{"type":"plan.update","delta":[{"set":"/progress","value":1}]}"#, "E0405"),
+        (r#"{"type":"plan.update","delta":[{"set":"/counters/x","value":1}]}"#, "E0405"),
         (r#"{"type":"plan.update","anomalies":[{"kind":"clock_went_back","by_ms":5}]}"#, "E0405"),
         (r#"{"type":"plan.update","delta":[{"add":"/missing","value":1}]}"#, "E0404"),
     ] {
@@ -199,6 +200,9 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
         begin(StoreId([5; 16]), &start, inputs(0)).map(|_| ()).unwrap_err()
     };
     assert_eq!(begin(r#"{"policy":{}}"#, "[]").code(), "E0405");
+    let error = begin(r#"{"counters":{"x":1}}"#, "[]");
+    assert_eq!(error.code(), "E0405");
+    assert!(error.to_string().ends_with("stands beside the state; choose another name"), "{error}");
     assert_eq!(begin("[]", "[]").code(), "E0209");
     assert_eq!(begin("{}", r#"[{"id":"x"}]"#).code(), "E0501");
     let counters = r#"[{"id":"x","holds":"state.counters.tool_errors == 0"}]"#;
@@ -349,4 +353,42 @@ fn replay_begins_with_the_run_record() {
     }
     let ReplayError::Divergence(divergence) = forged("stage", value("9")) else { panic!() };
     assert_eq!((divergence.tick, divergence.path.as_str()), (0, "/stage"));
+}
+
+/// `state.counters` in an expression means the derived counters, so no state can have a member of that name.
+#[test]
+fn no_reducer_writes_what_is_the_kernels() {
+    for path in ["/counters/x", "/policy/violated", "/kernel_anomalies"] {
+        let host = HostReducer::new("host/bold", |_: &Value, _: &Intent| {
+            Ok(Delta(vec![Op::set(path.parse().unwrap(), Value::from(1u64))]))
+        });
+        let (_, mut head) = start("{}", "[]", Stage::Contracts);
+        let outcome = step_with(&mut head, &intent(r#"{"type":"plan.update"}"#), inputs(1), &host).unwrap();
+        let Outcome::Refused(refused) = outcome else { panic!("{path} was written") };
+        assert!(refused.reason.to_string().contains("cannot be written by a reducer"), "{}", refused.reason);
+    }
+}
+
+/// What an older kernel recorded is not called a divergence: it followed the rules of its time.
+#[test]
+fn a_record_that_wrote_counters_is_recorded_by_other_rules() {
+    let (first, mut head) = start("{}", "[]", Stage::Replay);
+    let record = committed(&mut head, 1, r#"{"type":"plan.update","delta":[{"set":"/x","value":1}]}"#);
+    let mut content = record.content().as_object().cloned().unwrap();
+    content.set("delta", value(r#"[{"set":"/counters","value":1}]"#));
+    content.set("state_root", Value::from(value(r#"{"counters":1}"#).digest()));
+    let old = seal_value(record.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
+    let error = replay_step(&mut Head::at_start(&first).unwrap(), &old, &DeltaReducer, false).unwrap_err();
+    assert!(error.is_unverifiable(), "{error}");
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        (
+            "E0602",
+            "tick 1 cannot be replayed: it wrote counters, and this kernel keeps state.counters beside the state"
+        )
+    );
+    let mut content = first.content().as_object().cloned().unwrap();
+    content.set("state", value(r#"{"counters":1}"#));
+    let old = seal_value(first.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
+    assert!(replay_start(&old, &DeltaReducer).map(|_| ()).unwrap_err().is_unverifiable());
 }
