@@ -252,6 +252,15 @@ pub struct Anomaly {
     pub agent: Option<Arc<str>>,
 }
 
+/// Returns the state that a run record says the run was given: without what the kernel wrote into it.
+pub fn given_state(content: &Value) -> Value {
+    let mut state = content.get("state").cloned().unwrap_or_else(Value::object);
+    if let Value::Object(members) = &mut state {
+        members.remove("policy");
+    }
+    state
+}
+
 /// Begins a run: its `run` record and the head from which the first step goes on.
 pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, Head), StartError> {
     let Some(state) = start.state.as_object() else {
@@ -264,12 +273,17 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         return Err(StartError::Counters);
     }
     let policy = read_policy(&start.policy)?;
+    let latch = first_violated(&policy, &start.state);
+    let state = match latch.map(|rule| latch_violated(rule, 0, None).apply(&start.state)) {
+        Some(latched) => latched.expect("policy is an object that only the kernel writes"),
+        None => start.state.clone(),
+    };
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(KERNEL_VERSION)),
         ("reducer", Value::from(&*start.reducer)),
         ("stage", Value::from(start.stage as u64)),
-        ("state", start.state.clone()),
-        ("state_root", Value::from(start.state.digest())),
+        ("state", state.clone()),
+        ("state_root", Value::from(state.digest())),
     ];
     let optional = [
         ("goal", start.goal.as_deref().map(Value::from)),
@@ -311,7 +325,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         tick: 0,
         id: record.id(),
         ts: inputs.clock,
-        state: start.state.clone(),
+        state,
         counters: Counters::default(),
         agents: BTreeMap::new(),
     };
@@ -360,7 +374,7 @@ impl Head {
                 .and_then(Stage::from_number)
                 .unwrap_or(Stage::Observe),
             reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
-            state: content.get("state").cloned().unwrap_or_else(Value::object),
+            state: given_state(&content),
             policy: content
                 .get("policy")
                 .and_then(Value::as_array)
@@ -759,15 +773,26 @@ fn enforce_policy(head: &Head, change: &mut Change) {
     let Some((rule, verdict)) = judged.into_iter().find(|(_, verdict)| *verdict != Verdict::Ok) else {
         return;
     };
-    let mut violated = vec![("rule", Value::from(rule.name())), ("tick", Value::from(head.tick + 1))];
-    if let Verdict::Uncertain(why) = verdict {
-        violated.push(("uncertain", Value::from(why)));
-    }
-    let violated = Value::record(violated);
-    let op = Op::set(Pointer::of(["policy", "violated"]), violated);
-    let delta = Delta(vec![op]);
+    let uncertain = match verdict {
+        Verdict::Uncertain(why) => Some(why),
+        _ => None,
+    };
+    let delta = latch_violated(rule, head.tick + 1, uncertain);
     change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
     change.delta.0.extend(delta.0);
+}
+
+/// Finds the first policy rule that the state a run begins with breaks. What cannot be judged yet is judged after the
+/// first transition: a run may begin with nothing.
+fn first_violated<'p>(policy: &'p [Predicate], state: &Value) -> Option<&'p Predicate> {
+    policy.iter().find(|rule| rule.verdict(state, None) == Verdict::Violation)
+}
+
+/// The change that says for good which rule was broken first, and when.
+fn latch_violated(rule: &Predicate, tick: u64, uncertain: Option<String>) -> Delta {
+    let mut violated = vec![("rule", Value::from(rule.name())), ("tick", Value::from(tick))];
+    violated.extend(uncertain.map(|why| ("uncertain", Value::from(why))));
+    Delta(vec![Op::set(Pointer::of(["policy", "violated"]), Value::record(violated))])
 }
 
 /// Never lets time run backwards in a run, and says so where it would have.

@@ -210,6 +210,41 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
     assert!(begin("{}", r#"[{"id":"x","holds":"state.a >"}]"#).to_string().starts_with("policy rule 0: "));
 }
 
+/// Whoever acts first is not to blame for what the run began with.
+#[test]
+fn a_run_that_begins_in_violation_is_violated_at_tick_0() {
+    let rule = r#"[{"id":"risk","holds":"state.risk < 5"}]"#;
+    let (record, mut head) = start(r#"{"risk":9}"#, rule, Stage::Replay);
+    let latched = r#"{"policy":{"violated":{"rule":"risk","tick":0}},"risk":9}"#;
+    assert_eq!(record.content().get("state").unwrap().to_string(), latched);
+    assert_eq!(record.body().value("/state_root"), Some(Value::from(value(latched).digest())));
+    let next = committed(&mut head, 1, r#"{"type":"plan.update","delta":[{"set":"/other","value":1}]}"#);
+    assert_eq!(next.body().value("/delta").unwrap().to_string(), r#"[{"set":"/other","value":1}]"#);
+    assert_eq!(head.state().get("policy").unwrap().to_string(), r#"{"violated":{"rule":"risk","tick":0}}"#);
+    let mut again = replay_start(&record, &DeltaReducer).unwrap();
+    replay_step(&mut again, &next, &DeltaReducer, true).unwrap();
+    assert_eq!(again.id(), head.id());
+    assert_eq!(given_state(&record.content()).to_string(), r#"{"risk":9}"#);
+}
+
+/// Nobody can begin a run with a latch of his own, nor without the one that is due.
+#[test]
+fn a_latch_that_the_initial_state_does_not_earn_diverges() {
+    let rule = r#"[{"id":"risk","holds":"state.risk < 5"}]"#;
+    for (earned, sealed) in [
+        (r#"{"risk":1}"#, r#"{"policy":{"violated":{"rule":"risk","tick":0}},"risk":1}"#),
+        (r#"{"risk":9}"#, r#"{"risk":9}"#),
+    ] {
+        let (record, _) = start(earned, rule, Stage::Replay);
+        let mut content = record.content().as_object().cloned().unwrap();
+        content.set("state", value(sealed));
+        content.set("state_root", Value::from(value(sealed).digest()));
+        let forged = seal_value(record.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
+        let error = replay_start(&forged, &DeltaReducer).map(|_| ()).unwrap_err();
+        assert_eq!(error.code(), "E0701", "{sealed}: {error}");
+    }
+}
+
 /// A run with everything in it that a step can do.
 fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, Head) {
     let (first, mut head) =
