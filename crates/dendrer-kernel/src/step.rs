@@ -19,7 +19,7 @@ use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
 
 use crate::counters::Counters;
-use crate::ontology::{AuthorshipError, check_authorship};
+use crate::ontology::{AuthorshipError, check_authorship, is_claimed};
 use crate::pack::{self, Bound};
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
@@ -821,9 +821,11 @@ fn draft_refusal(
     content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
     content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
     content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
-    let why =
-        Value::record([("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))]);
-    content.push(("reason".into(), why));
+    // Who it was is not known; that he claimed to be the kernel is.
+    let claimed = is_claimed(intent.author);
+    let mut why = vec![("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))];
+    why.extend(claimed.then(|| ("claimed_author", Value::from(intent.author.as_str()))));
+    content.push(("reason".into(), Value::record(why)));
     let mut links = intent.links.clone();
     links.sort_unstable();
     links.dedup();
@@ -835,7 +837,7 @@ fn draft_refusal(
         prev: None,
         head: None,
         type_name: Some(intent.type_name.clone()),
-        author: intent.author,
+        author: if claimed { Author::Agent } else { intent.author },
         ts: inputs.clock.max(head.ts),
         links,
         pack: head.pack,
@@ -878,6 +880,11 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     }
     for (name, value) in content.as_object()?.iter() {
         match &**name {
+            "reason" if header.kind == Kind::Refusal => {
+                let claimed = value.get("claimed_author").and_then(Value::as_str);
+                let claimed = claimed.and_then(|text| text.parse().ok());
+                intent.author = claimed.filter(|author| is_claimed(*author)).unwrap_or(intent.author);
+            }
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
             "anomalies" if header.author == Author::Kernel => {
                 let entry = value.as_array()?.get(0)?.clone();

@@ -321,9 +321,6 @@ fn read_intent(args: &Commit, line: Line) -> Result<Option<(u64, usize, Intent)>
     if args.author == AuthorChoice::Agent && intent.author == Author::Runtime {
         return Err(place(Failure::new("E0408", "with --as agent no line speaks for the runtime")));
     }
-    if args.author == AuthorChoice::Agent {
-        intent.author = Author::Agent;
-    }
     Ok(Some((number, text.len(), intent)))
 }
 

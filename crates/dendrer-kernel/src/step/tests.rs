@@ -99,6 +99,28 @@ fn a_forged_type_is_refused_and_put_on_record() {
     }
 }
 
+/// The claim is kept with the refusal; the header says what is known, that somebody proposed it.
+#[test]
+fn a_forged_author_is_refused_and_the_claim_is_kept() {
+    for (type_name, claimed, code, is_anomaly) in [
+        ("run.fork", "kernel", "E0401", true),
+        ("kernel.anomaly", "institution", "E0401", true),
+        ("policy.contract_extension", "institution", "E0401", true),
+        ("plan.update", "kernel", "E0408", false),
+        ("action.result", "institution", "E0408", false),
+        ("no.such.type", "kernel", "E0402", false),
+    ] {
+        let (_, mut head) = start("{}", "[]", Stage::Replay);
+        let judged = head.clone();
+        let refused = refused(&mut head, 1, &format!(r#"{{"type":"{type_name}","author":"{claimed}"}}"#));
+        assert_eq!((refused.reason.code(), refused.anomaly.is_some()), (code, is_anomaly), "{type_name}");
+        assert_eq!(refused.refusal.header().author, Author::Agent);
+        let reason = refused.refusal.body().value("/reason").unwrap();
+        assert_eq!(reason.get("claimed_author"), Some(&Value::from(claimed)));
+        assert_eq!(replay_refusal(&judged, &refused.refusal, &DeltaReducer), Ok(()), "{type_name}");
+    }
+}
+
 #[test]
 fn every_other_refusal_is_a_refusal_alone_and_moves_nothing() {
     for (text, code) in [
