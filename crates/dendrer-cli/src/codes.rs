@@ -174,7 +174,11 @@ line. An agent that wrote its own policy decisions would defeat them."
 "E0407" "stale" 5 "Someone else moved the run on."
 "What was proposed was decided on an older head. Read the run again, then decide; nothing retries by itself."
 "E0408" "author" 5 "That author is not yours to be."
-"`commit` writes for agents and for the runtime. System transitions are made by the kernel alone."
+"`commit` writes for agents and for the runtime. System transitions are made by the kernel alone. An intent that claims to \
+be the kernel's or the institution's is kept as a refusal, with the claim in its reason."
+"E0409" "imported" 5 "Nothing is added to an imported run."
+"Each of its ticks is one message of its source. Go on in a run of your own: `dendrer reduce RUN --pack FILE --as NEW` makes \
+one with the same transitions."
 "E0501" "expression" 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."

@@ -53,6 +53,18 @@ fn a_chat_is_a_run_on_which_everything_works() {
     assert!(links.contains(&format!(r#"{{"hash":"{asked}","rel":"caused_by"}}"#)), "{links}");
 }
 
+/// One message is one tick, so a tick that nobody said cannot stand among them.
+#[test]
+fn nothing_is_added_to_an_imported_run() {
+    let place = with_chat();
+    place.ok(&["import", "chat.json"]);
+    let ran = place.run_with(&["commit", "--run", "chat"], b"{\"type\":\"plan.update\"}\n");
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error[E0409]: chat was imported"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("help: dendrer reduce chat --pack FILE --as NEW"), "{}", ran.stderr);
+    assert_eq!(place.json(&["state", "chat"]).1.get("tick"), Some(&4u64.into()));
+}
+
 #[test]
 fn a_dry_run_says_what_it_took_and_why_and_writes_nothing() {
     let place = with_chat();
