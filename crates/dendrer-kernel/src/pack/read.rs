@@ -201,7 +201,12 @@ impl Reader {
             }
             None => {
                 let message = format!("{name} is text, not {}", kind(at.value));
-                self.fault("E0902", &at, message, &format!("put it in quotes: {name}: \"{}\"", at.value));
+                // What a number was written as is not known any more: 1.10 and 1.1 are one number and two versions.
+                let hint = match at.value {
+                    Value::Number(_) => format!("put it in quotes as you wrote it: {name}: \"...\""),
+                    value => format!("put it in quotes: {name}: \"{value}\""),
+                };
+                self.fault("E0902", &at, message, &hint);
                 None
             }
         }
