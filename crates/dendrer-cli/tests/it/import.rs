@@ -212,6 +212,27 @@ fn the_door_of_import_is_the_door_of_commit() {
     }
 }
 
+/// A mark in front of a file is no part of it, and what is no text is told as that, whichever verb is asked.
+#[test]
+fn the_bytes_in_front_of_a_file_are_taken_alike() {
+    let place = Place::with_store();
+    let marked = |text: &str| [b"\xef\xbb\xbf".as_slice(), text.as_bytes()].concat();
+    std::fs::write(place.path().join("s0.json"), marked(r#"{"n":1}"#)).unwrap();
+    let line = marked("{\"type\":\"plan.update\"}\n");
+    let ran = place.run_with(&["commit", "--run", "r", "--state", "s0.json"], &line);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    std::fs::write(place.path().join("chat.json"), marked(r#"[{"role":"user","content":"hi"}]"#)).unwrap();
+    place.ok(&["import", "chat.json", "--state", "s0.json"]);
+    let utf_16: Vec<u8> = "\u{feff}[{}]".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (name, bytes) in [("utf-16", &utf_16[..]), ("gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\x03")] {
+        std::fs::write(place.path().join("other.json"), bytes).unwrap();
+        for ran in [place.run(&["import", "other.json"]), place.run_with(&["commit", "--run", "s"], bytes)] {
+            assert_eq!(ran.code, 2, "{name}: {}", ran.stderr);
+            assert!(ran.stderr.contains("error[E0206]"), "{name}: {}", ran.stderr);
+        }
+    }
+}
+
 #[test]
 fn state_goal_and_policy_are_those_of_the_run() {
     let place = with_chat();
