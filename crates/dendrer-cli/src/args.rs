@@ -670,9 +670,9 @@ pub(crate) struct Bisect {
     /// Find the first violation even if the predicate recovers from it
     #[arg(long)]
     pub(crate) lift: bool,
-    /// Which state of a transition an expression looks at
-    #[arg(long, value_enum, default_value = "after", conflicts_with_all = ["anomaly", "policy_flip", "all_of"])]
-    pub(crate) window: WindowChoice,
+    /// Which state of a transition an expression looks at: after (as if not given) or before
+    #[arg(long, value_enum, conflicts_with_all = ["anomaly", "policy_flip", "all_of"])]
+    pub(crate) window: Option<WindowChoice>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) from: Option<Pos>,
@@ -827,9 +827,9 @@ pub(crate) struct PredicateTest {
     /// The expression is what must be true
     #[arg(long)]
     pub(crate) holds: bool,
-    /// Which state of a transition an expression looks at
-    #[arg(long, value_enum, default_value = "after")]
-    pub(crate) window: WindowChoice,
+    /// Which state of a transition an expression looks at: after (as if not given) or before
+    #[arg(long, value_enum)]
+    pub(crate) window: Option<WindowChoice>,
     /// Only this tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
     pub(crate) at: Option<Pos>,

@@ -169,13 +169,18 @@ line. An agent that wrote its own policy decisions would defeat them."
 "E0404" "change" 5 "The change of state does not fit the state."
 "From stage 2 on such an intent is refused. Below, it is committed without a change and the anomaly is noted."
 "E0405" "kernel_path" 5 "Only the kernel writes there."
-"`kernel_anomalies`, `policy` and `progress` in the state, and some kinds of anomaly, are the kernel's."
+"`kernel_anomalies`, `policy` and `progress` in the state, and some kinds of anomaly, are the kernel's. So is the name \
+`counters`: state.counters in an expression reads what is counted beside the state."
 "E0406" "ended" 5 "The run has ended."
 "Nothing is added to a run that was closed. Fork it to go on."
 "E0407" "stale" 5 "Someone else moved the run on."
 "What was proposed was decided on an older head. Read the run again, then decide; nothing retries by itself."
 "E0408" "author" 5 "That author is not yours to be."
-"`commit` writes for agents and for the runtime. System transitions are made by the kernel alone."
+"`commit` writes for agents and for the runtime. System transitions are made by the kernel alone. An intent that claims to \
+be the kernel's or the institution's is kept as a refusal, with the claim in its reason."
+"E0409" "imported" 5 "Nothing is added to an imported run."
+"Each of its ticks is one message of its source. Go on in a run of your own: `dendrer reduce RUN --pack FILE --as NEW` makes \
+one with the same transitions."
 "E0501" "expression" 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."

@@ -161,6 +161,11 @@ fn pretty(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Vec<St
     }
 }
 
+/// Returns what stands behind a byte order mark, which belongs to a file and not to any value in it.
+pub(crate) fn behind_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

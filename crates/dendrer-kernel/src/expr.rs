@@ -211,6 +211,8 @@ pub struct Scope {
     roots: BTreeSet<Arc<str>>,
     constants: BTreeMap<Arc<str>, Value>,
     fields: Option<BTreeSet<Arc<str>>>,
+    /// The members of roots that are objects of a known form.
+    members: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     definitions: BTreeMap<Arc<str>, Arc<ast::Definition>>,
     precisions: Vec<check::Precision>,
 }
@@ -229,6 +231,7 @@ impl Scope {
             roots: BTreeSet::new(),
             constants: BTreeMap::new(),
             fields: None,
+            members: BTreeMap::new(),
             definitions: BTreeMap::new(),
             precisions: Vec::new(),
         }
@@ -244,6 +247,13 @@ impl Scope {
     pub fn root(mut self, name: &str) -> Scope {
         self.roots.insert(name.into());
         self
+    }
+
+    /// As [`Scope::root`], for an object that has these members and no others: what is there may lack some of them.
+    #[must_use]
+    pub fn root_of<'n>(mut self, name: &str, members: impl IntoIterator<Item = &'n str>) -> Scope {
+        self.members.insert(name.into(), members.into_iter().map(Arc::from).collect());
+        self.root(name)
     }
 
     /// Adds a constant. Its value becomes part of every expression that is parsed here.
@@ -337,10 +347,11 @@ impl<'a> Env<'a> {
     }
 }
 
-/// How many steps evaluations may still take.
+/// How many steps evaluations may still take, and what they looked at, where somebody wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     left: u64,
+    seen: Option<Vec<Pointer>>,
 }
 
 impl Default for Budget {
@@ -352,7 +363,33 @@ impl Default for Budget {
 impl Budget {
     /// Allows so many steps.
     pub fn new(steps: u64) -> Budget {
-        Budget { left: steps }
+        Budget { left: steps, seen: None }
+    }
+
+    /// Notes the places of the state that are looked at, and those of a root named `before`.
+    #[must_use]
+    pub(crate) fn watching(self) -> Budget {
+        Budget { seen: Some(Vec::new()), ..self }
+    }
+
+    /// Notes a place, if anybody wants to know.
+    pub(crate) fn look(&mut self, place: impl FnOnce() -> Pointer) {
+        if let Some(seen) = &mut self.seen {
+            seen.push(place());
+        }
+    }
+
+    /// Says that of the place that was noted last only this member was looked at.
+    pub(crate) fn look_below(&mut self, name: &str) {
+        if let Some(last) = self.seen.as_mut().and_then(|seen| seen.last_mut()) {
+            let above: Vec<_> = last.tokens().map(|token| token.into_owned()).collect();
+            *last = Pointer::of(above.iter().map(String::as_str).chain([name]));
+        }
+    }
+
+    /// Returns what was looked at since the last time this was asked.
+    pub(crate) fn take_seen(&mut self) -> Vec<Pointer> {
+        self.seen.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Returns how many steps are left.

@@ -23,7 +23,7 @@ pub(crate) mod target;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use run::compute;
+pub(crate) use run::{compute, reads};
 use target::Target;
 
 /// The name of this reducer.
@@ -123,6 +123,12 @@ impl Fold {
         }
     }
 
+    /// Walks the rules for the type of a transition, with their indices.
+    fn rules_for(&self, intent: &Intent) -> impl Iterator<Item = (usize, &Rule)> {
+        let fits = |rule: &Rule| rule.types.as_ref().is_none_or(|types| types.contains(&intent.type_name));
+        self.rules.iter().enumerate().filter(move |(_, rule)| fits(rule))
+    }
+
     /// Walks every expression of the rules.
     pub(crate) fn for_each_expr<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         for rule in &self.rules {
@@ -206,6 +212,22 @@ impl Reducer for FoldReducer {
         run::reduce(&self.0, before, intent, &mut |_| {})
     }
 }
+
+/// The members that `t` can have.
+pub const TRANSITION_MEMBERS: [&str; 12] = [
+    "action",
+    "agent",
+    "anomalies",
+    "author",
+    "effect",
+    "fork_type",
+    "goal",
+    "intent",
+    "links",
+    "policy",
+    "result",
+    "type",
+];
 
 /// Returns what a rule sees as `t`: the transition without its time, its metrics and its digests.
 pub fn transition(intent: &Intent) -> Value {

@@ -57,6 +57,9 @@ pub enum AuthorshipError {
     /// Someone tried to write what only the kernel or the institution may.
     #[error("{0} cannot be proposed: only {1} writes it")]
     Forged(TypeName, &'static str),
+    /// Someone claimed to be the kernel or the institution, for a type that neither writes.
+    #[error("{0} is not yours to propose as the {author}: only agents and their runtime propose", author = .1.as_str())]
+    ForgedAuthor(TypeName, Author),
 }
 
 fn did_you_mean(near: &Option<String>) -> String {
@@ -70,6 +73,7 @@ impl AuthorshipError {
             AuthorshipError::Forged(..) => "E0401",
             AuthorshipError::Unknown { .. } => "E0402",
             AuthorshipError::RuntimeOnly(_) => "E0403",
+            AuthorshipError::ForgedAuthor(..) => "E0408",
         }
     }
 }
@@ -78,6 +82,11 @@ impl AuthorshipError {
 pub fn class(type_name: &TypeName, registered: &BTreeSet<TypeName>) -> Option<Class> {
     let known = TYPES.iter().find(|(name, _)| *name == type_name.as_str()).map(|(_, class)| *class);
     known.or_else(|| registered.contains(type_name).then_some(Class::Agent))
+}
+
+/// Tells whether nobody who proposes can be this author.
+pub fn is_claimed(author: Author) -> bool {
+    matches!(author, Author::Kernel | Author::Institution)
 }
 
 /// Checks that `author` may propose a transition of this type.
@@ -94,6 +103,7 @@ pub fn check_authorship(
         }
         Some(Class::System) => Err(AuthorshipError::Forged(type_name.clone(), "the kernel")),
         Some(Class::Governance) => Err(AuthorshipError::Forged(type_name.clone(), "the institution")),
+        _ if is_claimed(author) => Err(AuthorshipError::ForgedAuthor(type_name.clone(), author)),
         Some(Class::Runtime) if author != Author::Runtime => {
             Err(AuthorshipError::RuntimeOnly(type_name.clone()))
         }
@@ -111,14 +121,15 @@ mod tests {
         let names = TYPES.iter().map(|(name, class)| (*name, Some(*class)));
         let names = names.chain([("execute_transaction", Some(Class::Agent)), ("plan.updte", None)]);
         for (name, class) in names {
-            for author in [Author::Agent, Author::Runtime] {
+            for author in [Author::Agent, Author::Runtime, Author::Kernel, Author::Institution] {
                 let found = check_authorship(&name.parse().unwrap(), author, &registered);
                 let code = found.as_ref().err().map(AuthorshipError::code);
                 let expected = match (class, author) {
                     (None, _) => Some("E0402"),
+                    (Some(Class::System | Class::Governance), _) => Some("E0401"),
+                    (_, Author::Kernel | Author::Institution) => Some("E0408"),
                     (Some(Class::Agent), _) | (Some(Class::Runtime), Author::Runtime) => None,
                     (Some(Class::Runtime), _) => Some("E0403"),
-                    (Some(Class::System | Class::Governance), _) => Some("E0401"),
                 };
                 assert_eq!(code, expected, "{name} by {author}");
             }

@@ -239,6 +239,15 @@ impl Pack {
         Ok(Predicate::under(self.digest(), polarity, expr))
     }
 
+    /// Holds an expression that makes sense without a pack against what this one declares: the fields of the state, and
+    /// how many decimals they have. A pack of `delta/1` declares only some of the fields that deltas write.
+    pub fn check_expression(&self, text: &str) -> Result<(), ExprError> {
+        match Expr::parse_condition(text, &self.scope) {
+            Err(error) if error.code != "E0505" || self.engine == Engine::Fold => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// What expressions over the state may use: the constants, definitions and fields of the pack.
     pub fn scope(&self) -> &Scope {
         &self.scope

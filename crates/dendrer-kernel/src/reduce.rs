@@ -1,7 +1,7 @@
 //! Reducers: pure functions from a state and a transition to a change of state (dendrer paper 3.3).
 
 use dendrer_object::delta::{Delta, DeltaError};
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Intent, Pointer, Value};
 
 /// How it is known that a reducer is a function of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,9 @@ pub enum ReduceError {
     /// The intent proposes a change, and the state changes by rules alone.
     #[error("{0} changes the state by the rules of the pack; an intent cannot bring a delta of its own")]
     ProposedDelta(String),
+    /// The change writes what is not the reducer's to write.
+    #[error("{} cannot be written by a reducer: it is the kernel's", .0.dotted())]
+    Reserved(Pointer),
     /// A host function says no.
     #[error("{0}")]
     Host(String),

@@ -81,6 +81,13 @@ pub enum ReplayError {
         /// Whether another version of the kernel, or a program that knows the reducer, could.
         elsewhere: bool,
     },
+    /// It wrote where the kernel of its time let it, and this one does not.
+    Reserved {
+        /// Where.
+        tick: u64,
+        /// What it wrote.
+        path: Pointer,
+    },
     /// The record holds all its values, and they are not those of a transition or refusal.
     Malformed {
         /// Where; for a refusal, the tick it was judged against.
@@ -108,6 +115,7 @@ impl ReplayError {
             self,
             ReplayError::Erased { .. }
                 | ReplayError::Fork { .. }
+                | ReplayError::Reserved { .. }
                 | ReplayError::Start { elsewhere: true, .. }
         )
     }
@@ -118,7 +126,7 @@ impl ReplayError {
             ReplayError::Divergence(_) => "E0701",
             ReplayError::Erased { .. } => "E0311",
             ReplayError::Start { code, .. } => code,
-            ReplayError::Fork { .. } => "E0602",
+            ReplayError::Fork { .. } | ReplayError::Reserved { .. } => "E0602",
             ReplayError::Delta { .. }
             | ReplayError::Seal { .. }
             | ReplayError::Malformed { .. }
@@ -139,6 +147,11 @@ impl fmt::Display for ReplayError {
             }
             ReplayError::Delta { tick, error } => write!(f, "tick {tick}: the recorded {error}"),
             ReplayError::Start { why, .. } => write!(f, "the run cannot be begun again: {why}"),
+            ReplayError::Reserved { tick, path } => write!(
+                f,
+                "tick {tick} cannot be replayed: it wrote {}, and this kernel keeps state.counters beside the state",
+                path.dotted()
+            ),
             ReplayError::Malformed { tick } => {
                 write!(
                     f,
@@ -273,7 +286,18 @@ fn cause(record: &Record, tick: u64, reducer: &dyn Reducer) -> Result<(Cause, st
     if body.seed().is_none() {
         return Err(ReplayError::Erased { tick, pointer: None });
     }
-    step::cause(record, reducer.takes_delta()).ok_or(ReplayError::Malformed { tick })
+    let cause = step::cause(record, reducer.takes_delta()).ok_or(ReplayError::Malformed { tick })?;
+    match &cause.0 {
+        // A refused intent may well have asked for it; a transition can only be older than the rule.
+        Cause::Proposed(intent) if record.header().kind == Kind::Transition => {
+            let path = intent.delta.iter().flat_map(Delta::paths).find(|path| step::is_counters_path(path));
+            match path {
+                Some(path) => Err(ReplayError::Reserved { tick, path: path.clone() }),
+                None => Ok(cause),
+            }
+        }
+        _ => Ok(cause),
+    }
 }
 
 /// The first place where two records differ: in their content, or else in their headers.
@@ -294,8 +318,12 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, Repl
         return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) });
     }
     let start = |code, why: String, elsewhere| ReplayError::Start { code, why, elsewhere };
-    let (made, head) = Head::made_at_start(record)
-        .map_err(|error| start(error.code(), error.to_string(), matches!(error, StartError::Kernel(_))))?;
+    let (made, head) = Head::made_at_start(record).map_err(|error| match error {
+        StartError::Counters => {
+            ReplayError::Reserved { tick: 0, path: Pointer::of(["state", step::COUNTERS]) }
+        }
+        error => start(error.code(), error.to_string(), matches!(error, StartError::Kernel(_))),
+    })?;
     let recorded = body.value("/reducer");
     // A host function that is tried on a record need not bear the name that is recorded; ours stand for theirs.
     let is_ours = reducer.purity() == Purity::ByConstruction;

@@ -19,7 +19,7 @@ use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
 
 use crate::counters::Counters;
-use crate::ontology::{AuthorshipError, check_authorship};
+use crate::ontology::{AuthorshipError, check_authorship, is_claimed};
 use crate::pack::{self, Bound};
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
@@ -30,6 +30,10 @@ pub const KERNEL_VERSION: u64 = 1;
 
 /// The members of the state that only the kernel writes (design, section 5).
 pub const KERNEL_PATHS: [&str; 3] = ["kernel_anomalies", "policy", "progress"];
+
+/// The name at the top of the state under which expressions read the derived counters. Nothing of the state can bear
+/// it: whoever asks for `state.counters` would be told of the one or the other.
+pub const COUNTERS: &str = "counters";
 
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
 const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
@@ -169,6 +173,9 @@ pub enum Reason {
     /// Its delta writes where only the kernel writes.
     #[error("{} is written by the kernel; a delta cannot change it", .0.dotted())]
     KernelPath(Pointer),
+    /// Its delta writes where expressions read the derived counters.
+    #[error("{} cannot be written: state.counters stands beside the state; choose another name", .0.dotted())]
+    Counters(Pointer),
     /// It carries an anomaly of a kind that only the kernel notes.
     #[error("an anomaly of kind {0} is noted by the kernel alone")]
     KernelNote(String),
@@ -182,7 +189,7 @@ impl Reason {
     pub fn code(&self) -> &'static str {
         match self {
             Reason::Authorship(error) => error.code(),
-            Reason::KernelPath(_) | Reason::KernelNote(_) => "E0405",
+            Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => "E0405",
             Reason::Reduce(_) => "E0404",
         }
     }
@@ -198,6 +205,11 @@ pub enum StartError {
     /// The state already holds what only the kernel writes.
     #[error("{0} in the initial state is written by the kernel alone")]
     KernelPath(&'static str),
+    /// The state has a member where expressions read the derived counters.
+    #[error(
+        "counters in the initial state cannot be read: state.counters stands beside the state; choose another name"
+    )]
+    Counters,
     /// A policy rule is not `{"id": ..., "holds": ...}` with an expression that checks.
     #[error("policy rule {index}: {why}")]
     Policy {
@@ -221,7 +233,7 @@ impl StartError {
     pub fn code(&self) -> &'static str {
         match self {
             StartError::StateKind(_) => "E0209",
-            StartError::KernelPath(_) => "E0405",
+            StartError::KernelPath(_) | StartError::Counters => "E0405",
             StartError::Policy { .. } => "E0501",
             StartError::Kernel(_) => "E0602",
             StartError::Seal(error) => error.code(),
@@ -240,6 +252,15 @@ pub struct Anomaly {
     pub agent: Option<Arc<str>>,
 }
 
+/// Returns the state that a run record says the run was given: without what the kernel wrote into it.
+pub fn given_state(content: &Value) -> Value {
+    let mut state = content.get("state").cloned().unwrap_or_else(Value::object);
+    if let Value::Object(members) = &mut state {
+        members.remove("policy");
+    }
+    state
+}
+
 /// Begins a run: its `run` record and the head from which the first step goes on.
 pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, Head), StartError> {
     let Some(state) = start.state.as_object() else {
@@ -248,13 +269,21 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
     if let Some(name) = KERNEL_PATHS.into_iter().find(|name| state.contains_key(name)) {
         return Err(StartError::KernelPath(name));
     }
+    if state.contains_key(COUNTERS) {
+        return Err(StartError::Counters);
+    }
     let policy = read_policy(&start.policy)?;
+    let latch = first_violated(&policy, &start.state);
+    let state = match latch.map(|rule| latch_violated(rule, 0, None).apply(&start.state)) {
+        Some(latched) => latched.expect("policy is an object that only the kernel writes"),
+        None => start.state.clone(),
+    };
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(KERNEL_VERSION)),
         ("reducer", Value::from(&*start.reducer)),
         ("stage", Value::from(start.stage as u64)),
-        ("state", start.state.clone()),
-        ("state_root", Value::from(start.state.digest())),
+        ("state", state.clone()),
+        ("state_root", Value::from(state.digest())),
     ];
     let optional = [
         ("goal", start.goal.as_deref().map(Value::from)),
@@ -296,7 +325,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         tick: 0,
         id: record.id(),
         ts: inputs.clock,
-        state: start.state.clone(),
+        state,
         counters: Counters::default(),
         agents: BTreeMap::new(),
     };
@@ -345,7 +374,7 @@ impl Head {
                 .and_then(Stage::from_number)
                 .unwrap_or(Stage::Observe),
             reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
-            state: content.get("state").cloned().unwrap_or_else(Value::object),
+            state: given_state(&content),
             policy: content
                 .get("policy")
                 .and_then(Value::as_array)
@@ -495,12 +524,15 @@ fn prepare(
 
 /// Reduces, unless the intent brings a change that is not its to bring.
 fn propose(reducer: &dyn Reducer, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
-    match &intent.delta {
+    let delta = match &intent.delta {
         Some(delta) if !delta.is_empty() && !reducer.takes_delta() => {
-            Err(ReduceError::ProposedDelta(reducer.name().to_owned()))
+            return Err(ReduceError::ProposedDelta(reducer.name().to_owned()));
         }
-        _ => reducer.reduce(before, intent),
-    }
+        _ => reducer.reduce(before, intent)?,
+    };
+    // What an intent proposes was judged before; what a function of the host makes was not.
+    let reserved = delta.paths().find(|path| is_kernel_path(path) || is_counters_path(path)).cloned();
+    reserved.map_or(Ok(delta), |path| Err(ReduceError::Reserved(path)))
 }
 
 /// A record that lacks only what comes before it.
@@ -610,6 +642,9 @@ fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
         if is_kernel_path(path) {
             return Err(Reason::KernelPath(path.clone()));
         }
+        if is_counters_path(path) {
+            return Err(Reason::Counters(path.clone()));
+        }
     }
     for anomaly in
         intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
@@ -623,6 +658,11 @@ fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
 
 fn is_kernel_path(path: &Pointer) -> bool {
     path.tokens().next().is_some_and(|first| KERNEL_PATHS.contains(&&*first))
+}
+
+/// Tells whether a path lies where expressions read the derived counters.
+pub(crate) fn is_counters_path(path: &Pointer) -> bool {
+    path.tokens().next().is_some_and(|first| first == COUNTERS)
 }
 
 fn kernel_note(anomaly: &Value) -> Option<&str> {
@@ -733,15 +773,26 @@ fn enforce_policy(head: &Head, change: &mut Change) {
     let Some((rule, verdict)) = judged.into_iter().find(|(_, verdict)| *verdict != Verdict::Ok) else {
         return;
     };
-    let mut violated = vec![("rule", Value::from(rule.name())), ("tick", Value::from(head.tick + 1))];
-    if let Verdict::Uncertain(why) = verdict {
-        violated.push(("uncertain", Value::from(why)));
-    }
-    let violated = Value::record(violated);
-    let op = Op::set(Pointer::of(["policy", "violated"]), violated);
-    let delta = Delta(vec![op]);
+    let uncertain = match verdict {
+        Verdict::Uncertain(why) => Some(why),
+        _ => None,
+    };
+    let delta = latch_violated(rule, head.tick + 1, uncertain);
     change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
     change.delta.0.extend(delta.0);
+}
+
+/// Finds the first policy rule that the state a run begins with breaks. What cannot be judged yet is judged after the
+/// first transition: a run may begin with nothing.
+fn first_violated<'p>(policy: &'p [Predicate], state: &Value) -> Option<&'p Predicate> {
+    policy.iter().find(|rule| rule.verdict(state, None) == Verdict::Violation)
+}
+
+/// The change that says for good which rule was broken first, and when.
+fn latch_violated(rule: &Predicate, tick: u64, uncertain: Option<String>) -> Delta {
+    let mut violated = vec![("rule", Value::from(rule.name())), ("tick", Value::from(tick))];
+    violated.extend(uncertain.map(|why| ("uncertain", Value::from(why))));
+    Delta(vec![Op::set(Pointer::of(["policy", "violated"]), Value::record(violated))])
 }
 
 /// Never lets time run backwards in a run, and says so where it would have.
@@ -770,9 +821,11 @@ fn draft_refusal(
     content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
     content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
     content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
-    let why =
-        Value::record([("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))]);
-    content.push(("reason".into(), why));
+    // Who it was is not known; that he claimed to be the kernel is.
+    let claimed = is_claimed(intent.author);
+    let mut why = vec![("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))];
+    why.extend(claimed.then(|| ("claimed_author", Value::from(intent.author.as_str()))));
+    content.push(("reason".into(), Value::record(why)));
     let mut links = intent.links.clone();
     links.sort_unstable();
     links.dedup();
@@ -784,7 +837,7 @@ fn draft_refusal(
         prev: None,
         head: None,
         type_name: Some(intent.type_name.clone()),
-        author: intent.author,
+        author: if claimed { Author::Agent } else { intent.author },
         ts: inputs.clock.max(head.ts),
         links,
         pack: head.pack,
@@ -827,6 +880,11 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     }
     for (name, value) in content.as_object()?.iter() {
         match &**name {
+            "reason" if header.kind == Kind::Refusal => {
+                let claimed = value.get("claimed_author").and_then(Value::as_str);
+                let claimed = claimed.and_then(|text| text.parse().ok());
+                intent.author = claimed.filter(|author| is_claimed(*author)).unwrap_or(intent.author);
+            }
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
             "anomalies" if header.author == Author::Kernel => {
                 let entry = value.as_array()?.get(0)?.clone();

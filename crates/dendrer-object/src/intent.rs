@@ -170,15 +170,18 @@ impl Intent {
         };
         let goal =
             one_of(object, "goal", "goal_id")?.map(|value| text(value, "/goal", ID_SIZE_MAX)).transpose()?;
-        let author = match object.get("author").map(|value| (value, value.as_str())) {
-            None | Some((_, Some("agent"))) => Author::Agent,
-            Some((_, Some("runtime"))) => Author::Runtime,
-            Some((value, _)) => {
-                return error(
-                    "/author",
-                    format!("an intent is written by \"agent\" or \"runtime\", not {value}"),
-                );
-            }
+        // Whoever claims to be the kernel is judged by it, and what was claimed stays on record.
+        let author = match object.get("author") {
+            None => Author::Agent,
+            Some(value) => match value.as_str().and_then(|text| text.parse().ok()) {
+                Some(author) => author,
+                None => {
+                    return error(
+                        "/author",
+                        format!("an intent is written by \"agent\" or \"runtime\", not {value}"),
+                    );
+                }
+            },
         };
         let delta = object.get("delta").map(read_delta).transpose()?;
         let links = object.get("links").map(read_links).transpose()?.unwrap_or_default();
@@ -399,7 +402,7 @@ mod tests {
             (r#"{"type":"a","confidence":NaN}"#, "E0209 /intent/confidence: a confidence is a number"),
             (r#"{"type":"a","confidence":1,"intent":{"confidence":0}}"#, "E0209 /confidence: this differs"),
             (r#"{"type":"a","delta":[{"set":"x","value":1}]}"#, "E0209 /delta/0: the path is a JSON pointer"),
-            (r#"{"type":"a","author":"kernel"}"#, "E0209 /author: an intent is written by"),
+            (r#"{"type":"a","author":"nobody"}"#, "E0209 /author: an intent is written by"),
             (r#"{"type":"a","effect":"maybe"}"#, "E0209 /effect: effect is one of read, idempotent_write"),
             (r#"{"type":"a","policy":{"decision":"perhaps"}}"#, "E0209 /policy/decision: a decision is"),
             (r#"{"type":"a","action":{"tool":1}}"#, "E0209 /action/tool: a tool is named by text"),

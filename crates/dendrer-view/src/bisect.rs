@@ -49,6 +49,9 @@ pub fn head_lines(question: &Question, report: &Report) -> Vec<String> {
         (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, Outcome::Recovers(_)) => {
             format!("no, it recovers on this run ({} checked)", candidate_ticks(candidates))
         }
+        (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, Outcome::Uncertain(..)) => {
+            format!("not known on this run ({} checked)", candidate_ticks(candidates))
+        }
         (Monotone::Unknown, Some(candidates)) => {
             format!("on this run ({} checked for recovery)", candidate_ticks(candidates))
         }
@@ -111,6 +114,31 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
     lines
 }
 
+/// Sums the verdicts of a range up: the first violation, and what cannot be judged.
+pub fn sum_up(line: &Timeline) -> String {
+    let intervals = line.intervals();
+    let unknown = intervals.iter().filter(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
+    let unknown: Vec<String> = unknown
+        .map(
+            |&Interval { from, to, .. }| {
+                if from == to { from.to_string() } else { format!("{from} to {to}") }
+            },
+        )
+        .collect();
+    let word = if unknown.len() == 1 && !unknown[0].contains(' ') { "tick" } else { "ticks" };
+    let unknown = list(&unknown, 8).map(|ticks| format!("uncertain at {word} {ticks}"));
+    match (line.onset(), unknown) {
+        (Some(0), None) => "first violated at tick 0 (the initial state)".to_owned(),
+        (Some(tick), None) => format!("first violated at tick {tick}"),
+        (Some(tick), Some(unknown)) if line.may_hide_onset() => {
+            format!("violated at tick {tick}, and perhaps before; {unknown}")
+        }
+        (Some(tick), Some(unknown)) => format!("first violated at tick {tick}; {unknown}"),
+        (None, None) => "never violated".to_owned(),
+        (None, Some(unknown)) => format!("not violated where it can be judged; {unknown}"),
+    }
+}
+
 /// Returns the stretches as `[from, to, word]`.
 pub fn intervals_json(intervals: &[Interval]) -> Value {
     Value::array(intervals.iter().map(|Interval { from, to, verdict }| {
@@ -121,6 +149,7 @@ pub fn intervals_json(intervals: &[Interval]) -> Value {
 /// Returns the verdicts of a run as `dendrer.predicate-test/1`.
 pub fn timeline_json(run: &str, question: &Question, line: &Timeline, at: Option<u64>) -> Value {
     let intervals = line.intervals();
+    let judged = !intervals.iter().any(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
     let uncertain = intervals.iter().filter_map(|interval| match &interval.verdict {
         Verdict::Uncertain(why) => {
             Some(Value::record([("tick", Value::from(interval.from)), ("why", Value::from(why.as_str()))]))
@@ -139,12 +168,12 @@ pub fn timeline_json(run: &str, question: &Question, line: &Timeline, at: Option
             ("from", Value::from(line.from)),
             ("to", Value::from(line.to)),
             ("at", at.map_or(Value::Null, |tick| verdict_at(tick, line.at(tick)))),
-            ("onset", Value::from(line.onset())),
+            ("onset", Value::from(line.onset().filter(|_| !line.may_hide_onset()))),
             ("recovers", Value::from(recovers)),
             ("intervals", intervals_json(&intervals)),
             ("uncertain", Value::array(uncertain)),
             ("candidates", Value::from(line.judged)),
-            ("certainty", Value::from(EXACT)),
+            ("certainty", Value::from(if judged { EXACT } else { "unavailable" })),
         ],
     )
 }

@@ -16,7 +16,7 @@ pub fn certainty(because: &Because) -> &'static str {
     match because {
         Because::StoodThere => EXACT,
         Because::Link(_) => RECORDED,
-        Because::MayRead(_) => HEURISTIC,
+        Because::MayRead(_) | Because::MayReadWhole(_) => HEURISTIC,
     }
 }
 
@@ -26,6 +26,10 @@ pub fn because_words(because: &Because) -> String {
         Because::StoodThere => "built on what stood there (exact)".to_owned(),
         Because::Link(rel) => format!("{rel} (recorded)"),
         Because::MayRead(place) => format!("a rule may read {} (heuristic)", quote::path(place)),
+        Because::MayReadWhole(place) => format!(
+            "a rule may read {} as a whole, and this is the newest write in it (heuristic)",
+            quote::path(place)
+        ),
     }
 }
 
@@ -122,8 +126,12 @@ fn because_json(because: &Because) -> Value {
     let (how, place) = match because {
         Because::StoodThere => ("stood there", None),
         Because::Link(rel) => (rel.as_str(), None),
-        Because::MayRead(place) => ("may read", Some(("path", Value::from(place.as_str())))),
+        Because::MayRead(place) | Because::MayReadWhole(place) => {
+            ("may read", Some(("path", Value::from(place.as_str()))))
+        }
     };
+    let whole = matches!(because, Because::MayReadWhole(_)).then(|| ("whole", Value::from(true)));
+    let place = place.into_iter().chain(whole);
     let members = [("how", Value::from(how)), ("certainty", Value::from(certainty(because)))];
     Value::record(members.into_iter().chain(place))
 }

@@ -75,6 +75,12 @@ pub enum Error {
         /// The last one there is.
         tip: u64,
     },
+    /// The run was imported: each of its ticks is a message of the source, so nothing can be added to it.
+    #[error("{run} was imported: its ticks are the messages of its source, and nothing is added to them")]
+    Imported {
+        /// The run.
+        run: RunName,
+    },
     /// The beginning of a fork is not here.
     #[error("{run} was forked from record {parent}, which is not here")]
     MissingPrefix {
@@ -133,6 +139,7 @@ impl Error {
             Error::NotUnderPack { error, .. } => error.code(),
             Error::NoRun { .. } => "E0101",
             Error::NoTick { .. } => "E0102",
+            Error::Imported { .. } => "E0409",
             Error::MissingPrefix { .. } => "E0310",
             Error::DamagedRecord { .. } => "E0301",
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",

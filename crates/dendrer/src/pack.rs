@@ -13,7 +13,7 @@ use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::cases::{Case, Failed};
 use dendrer_kernel::pack::{Bound, Fault, Origin, Pack};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
-use dendrer_kernel::step::{Stage, Start};
+use dendrer_kernel::step::{Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
 use dendrer_object::{Digest, RunName, TypeName, Value};
 use dendrer_store::Store;
@@ -287,7 +287,7 @@ fn begin_again(source: &Trace<'_>, name: RunName, s0: Option<Value>) -> Result<S
         goal: content.get("goal").and_then(Value::as_str).map(Arc::from),
         // Nothing is enforced while a record is reduced again: what happened has happened.
         stage: stage.unwrap_or(Stage::Observe).min(Stage::Replay),
-        state: s0.or_else(|| content.get("state").cloned()).unwrap_or_else(Value::object),
+        state: s0.unwrap_or_else(|| given_state(&content)),
         meta: content.get("meta").cloned(),
         inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),
         ..Start::new(name)

@@ -144,6 +144,9 @@ impl<'s> Recorder<'s> {
         store.refresh()?;
         let trace = Trace::open(&*store, run)?;
         trace.confirm_tip()?;
+        if is_imported(&trace) {
+            return Err(Error::Imported { run: run.clone() });
+        }
         let head = trace.at(trace.tip())?.head(trace.start(), run)?;
         let reducer = pack::reducer_of(&trace)?;
         drop(trace);
@@ -292,6 +295,14 @@ impl<'s> Recorder<'s> {
         let submitted = self.submit()?;
         self.settle(submitted)
     }
+}
+
+/// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not
+/// of a run that was reduced from it.
+fn is_imported(trace: &Trace<'_>) -> bool {
+    let inputs = trace.start().body().value("/inputs");
+    let has = |name: &str| inputs.as_ref().is_some_and(|inputs| inputs.get(name).is_some());
+    trace.lineage().len() == 1 && has("source") && !has("reduced_from")
 }
 
 /// Writes the first record of a store's log: the key under which its checkpoints are signed. Binds key and log, so

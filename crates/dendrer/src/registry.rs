@@ -341,8 +341,22 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// A predicate as files write it: `holds` or `condition`, and perhaps a name, a version, a window and a lift. The entry of a
-/// contract in the dendrer paper, 3.3.3, is one as well: `id`, `base_predicate`, `bisect_predicate` and `pure`.
+/// contract in the dendrer paper, 3.3.3, is one as well: `id`, `base_predicate`, `bisect_predicate` and `pure`. Its text
+/// stands for itself.
 pub fn from_value(value: &Value, name: &str, version: &str) -> Result<Predicate, Unfit> {
+    read_value(value, name, version, &|polarity, text| match polarity {
+        Polarity::Holds => Predicate::holds("expression", text),
+        Polarity::Condition => Predicate::condition("expression", text),
+    })
+}
+
+/// As [`from_value`], where the caller knows what a text may use.
+pub fn read_value(
+    value: &Value,
+    name: &str,
+    version: &str,
+    make: &dyn Fn(Polarity, &str) -> Result<Predicate, ExprError>,
+) -> Result<Predicate, Unfit> {
     let object = value.as_object().ok_or(Unfit::Shape("a predicate is an object".to_owned()))?;
     let known = [
         "name",
@@ -378,9 +392,9 @@ pub fn from_value(value: &Value, name: &str, version: &str) -> Result<Predicate,
     let name = text("name")?.or(id).unwrap_or(name);
     let version = text("version")?.unwrap_or(version);
     let forms = [
-        text("holds")?.map(|expr| Predicate::holds(name, expr)),
-        text("condition")?.map(|expr| Predicate::condition(name, expr)),
-        text("base_predicate")?.map(|expr| Predicate::condition(name, expr)),
+        text("holds")?.map(|expr| make(Polarity::Holds, expr)),
+        text("condition")?.map(|expr| make(Polarity::Condition, expr)),
+        text("base_predicate")?.map(|expr| make(Polarity::Condition, expr)),
     ];
     let mut given = forms.into_iter().flatten();
     let (Some(made), None) = (given.next(), given.next()) else {

@@ -82,6 +82,12 @@ impl Timeline {
         self.first(|verdict| *verdict == Verdict::Violation)
     }
 
+    /// Whether a tick that cannot be judged may hide an earlier violation than the first known one.
+    pub fn may_hide_onset(&self) -> bool {
+        let uncertain = self.first(|verdict| matches!(verdict, Verdict::Uncertain(_)));
+        uncertain.is_some_and(|tick| self.onset().is_none_or(|onset| tick < onset))
+    }
+
     /// Lists the stretches of one verdict, ends included. They cover the range without gaps.
     pub fn intervals(&self) -> Vec<Interval> {
         let same = |a: &Verdict, b: &Verdict| {

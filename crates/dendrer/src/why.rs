@@ -50,8 +50,10 @@ pub enum Because {
     StoodThere,
     /// A recorded link says so, as whoever recorded it understood things.
     Link(Rel),
-    /// A rule of the pack may have looked there.
+    /// A rule of the pack looked there when it was run again, and may rest on it.
     MayRead(Pointer),
+    /// A rule looked at the whole of a place in which this is the newest write: others in it may count as well.
+    MayReadWhole(Pointer),
 }
 
 /// A transition in a tree of inputs.
@@ -241,7 +243,7 @@ pub fn inputs_of(trace: &Trace<'_>, place: &Pointer, ticks: &[u64]) -> Result<Ve
 pub fn why(trace: &Trace<'_>, tick: u64, place: &Pointer, reach: Reach) -> Result<Why, Error> {
     let index = Index::new(trace, tick)?;
     let mut tree = Tree { index: &index, reach, seen: BTreeSet::new(), nodes: 0, agent: None };
-    let root = match index.last(place, tick) {
+    let root = match last_change(&index, place, tick)? {
         None => None,
         Some(last) => {
             tree.agent = agent(&trace.record(last)?);
@@ -252,6 +254,29 @@ pub fn why(trace: &Trace<'_>, tick: u64, place: &Pointer, reach: Reach) -> Resul
     let initial = place.get(&initial).cloned();
     let rules = index.pack.as_ref().is_some_and(|pack| pack.rules() > 0);
     Ok(Why { root, initial, hidden: index.hidden, rules })
+}
+
+/// Returns the last tick that decided what stands at a place. What is put behind an item of a list does not write the
+/// item, though it writes the list.
+fn last_change(index: &Index<'_, '_>, place: &Pointer, tick: u64) -> Result<Option<u64>, Error> {
+    let followed = followed(index.trace, place, tick)?;
+    if followed == *place {
+        return Ok(index.last(place, tick));
+    }
+    let sides = match timeline::values(index.trace, place, &followed, 1, tick) {
+        Ok(sides) => sides,
+        // What was erased hides what stood there; the list is all that can be followed.
+        Err(Error::Replay(_)) => return Ok(index.last(&followed, tick)),
+        Err(error) => return Err(error),
+    };
+    for (tick, (before, after)) in sides.iter().rev() {
+        let is_here =
+            |op: &Op| op.path.overlaps(place) && !(op.action == Action::Append && op.path != *place);
+        if before != after || ops_at(&index.trace.record(*tick)?, place).iter().any(is_here) {
+            return Ok(Some(*tick));
+        }
+    }
+    Ok(None)
 }
 
 fn agent(record: &Record) -> Option<String> {
@@ -342,7 +367,11 @@ fn inputs(
     let type_name = record.header().type_name.as_ref();
     let field = place.and_then(|place| place.tokens().next().map(|field| field.into_owned()));
     let reads = match (&index.pack, type_name) {
-        (Some(pack), Some(type_name)) => pack.may_read(type_name, field.as_deref()),
+        (Some(pack), Some(type_name)) if pack.rules() > 0 => {
+            let before = index.trace.at(tick - 1).ok();
+            let seen = before.and_then(|before| pack.reads_at(&before.state, record, field.as_deref()));
+            seen.or_else(|| pack.may_read(type_name, field.as_deref()))
+        }
         _ => None,
     };
     for read in reads.iter().flatten() {
@@ -350,10 +379,23 @@ fn inputs(
         let is_new =
             |last: &u64| !found.iter().any(|(tick, place, _)| tick == last && place.as_ref() == Some(read));
         if let Some(last) = last.filter(is_new) {
-            found.push((last, Some(read.clone()), Because::MayRead(read.clone())));
+            let paths: Vec<Pointer> =
+                ops_at(&index.trace.record(last)?, read).into_iter().map(|op| op.path).collect();
+            found.push((last, Some(read.clone()), may_read(read, &paths)));
         }
     }
     Ok(Inputs { inputs: found, known: reads.is_some() })
+}
+
+/// Says that a rule read a place in which a transition wrote at these paths.
+fn may_read(place: &Pointer, written: &[Pointer]) -> Because {
+    let below = |path: &Pointer| path != place && place.contains(path);
+    match written.iter().any(|path| path.overlaps(place))
+        && written.iter().all(|path| !path.overlaps(place) || below(path))
+    {
+        true => Because::MayReadWhole(place.clone()),
+        false => Because::MayRead(place.clone()),
+    }
 }
 
 /// Returns the ticks of this run that a record links to as its causes.
@@ -384,9 +426,17 @@ pub fn chain(trace: &Trace<'_>, onset: u64, to: u64, limit: usize) -> Result<Cha
     let mut chain = Chain { members: Vec::new(), looked_to, more: false, rules };
     let mut members: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
     let mut failed = None;
+    // The state is needed only where rules look at it; what was erased leaves it unknown from there on.
+    let mut state = match rules && onset > 0 {
+        true => trace.at(onset - 1).ok().map(|moment| moment.state),
+        false => None,
+    };
     trace.for_each(onset, looked_to, &mut |tick, record| {
-        let wrote = delta(&record).unwrap_or_default();
-        let because = match rests_on(trace, pack.as_ref(), &record, &wrote, &members) {
+        let change = delta(&record);
+        let before = state.take();
+        state = before.as_ref().zip(change.as_ref()).and_then(|(before, change)| change.apply(before).ok());
+        let wrote = change.unwrap_or_default();
+        let because = match rests_on(trace, pack.as_ref(), before.as_ref(), &record, &wrote, &members) {
             Ok(because) => because,
             Err(error) => {
                 failed = Some(error);
@@ -416,6 +466,7 @@ pub fn chain(trace: &Trace<'_>, onset: u64, to: u64, limit: usize) -> Result<Cha
 fn rests_on(
     trace: &Trace<'_>,
     pack: Option<&Pack>,
+    before: Option<&Value>,
     record: &Record,
     wrote: &Delta,
     members: &BTreeMap<u64, Vec<Pointer>>,
@@ -428,21 +479,20 @@ fn rests_on(
     }
     // The newest member that wrote a place stands for all before it.
     let newest = |place: &Pointer| {
-        members
-            .iter()
-            .rev()
-            .find(|(_, paths)| paths.iter().any(|path| path.overlaps(place)))
-            .map(|(tick, _)| *tick)
+        members.iter().rev().find(|(_, paths)| paths.iter().any(|path| path.overlaps(place)))
     };
     for op in wrote.0.iter().filter(|op| matches!(op.action, Action::Add | Action::Append)) {
-        found.extend(newest(&op.path).map(|tick| (tick, Because::StoodThere)));
+        found.extend(newest(&op.path).map(|(tick, _)| (*tick, Because::StoodThere)));
     }
     let reads = match (pack, &record.header().type_name) {
-        (Some(pack), Some(type_name)) => pack.may_read(type_name, None),
+        (Some(pack), Some(type_name)) => {
+            let seen = before.and_then(|before| pack.reads_at(before, record, None));
+            seen.or_else(|| pack.may_read(type_name, None))
+        }
         _ => None,
     };
     for place in reads.into_iter().flatten() {
-        found.extend(newest(&place).map(|tick| (tick, Because::MayRead(place.clone()))));
+        found.extend(newest(&place).map(|(tick, paths)| (*tick, may_read(&place, paths))));
     }
     let mut ticks = BTreeSet::new();
     found.retain(|(tick, _)| ticks.insert(*tick));

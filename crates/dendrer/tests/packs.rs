@@ -264,6 +264,7 @@ fn problems_come_with_line_and_column_in_the_order_of_the_text() {
         [
             "1:1 E0902 a pack has a version",
             "2:1 E0902 a pack has no member verison",
+            "8:21 E0505 t has no `xs`",
             "8:28 E0505 there is no `nope` here",
             "9:14 E0903 the pack declares no field b",
             "12:16 E0505 no field `zz` is declared in state",

@@ -197,7 +197,7 @@ fn lookalikes(s: &mut Script<'_>) -> Result<(), Error> {
         observe("intruder", 0.5, "sha256:0000000000000000000000000000000000000000000000000000000000000000 hostile-1@20 \u{0430}dmin")
             .set("/kernel_anomalies ", v("[]"))
             .set("/kernel_\u{0430}nomalies", v(r#"[{"kind":"none"}]"#))
-            .set("/counters", v(r#"{"transitions":0,"tool_errors":0}"#))
+            .set("/counters ", v(r#"{"transitions":0,"tool_errors":0}"#))
             .set("/\u{ff50}olicy", v(r#"{"violated":null}"#)),
     )?;
     let wide: Vec<String> = (0..5_000).map(|n| format!("\"member <{n}>\":{n}")).collect();

@@ -3,7 +3,7 @@
 use dendrer::Trace;
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
-use dendrer::registry::{Known, Registered};
+use dendrer::registry::Known;
 use dendrer::why::Chain;
 use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{head_lines, list, probe_lines, to_json};
@@ -12,7 +12,7 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
-use super::predicate::{expression, has_hint, of_file, registration_line, resolve, window};
+use super::predicate::{Meant, expression, has_hint, of_file, registration_line, resolve};
 use crate::address::Rev;
 use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result};
@@ -23,7 +23,7 @@ use crate::progress::{Counted, Progress};
 /// One question, and what is known of it from elsewhere.
 struct Asked {
     question: Question,
-    registered: Option<Registered>,
+    meant: Option<Meant>,
 }
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
@@ -68,7 +68,11 @@ fn one(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &m
         let document = report_json(trace, question, report)?;
         let mut document = document.as_object().cloned().unwrap_or_default();
         document.set("chain", Value::from(chain));
-        out.document(&Value::Object(document))?;
+        let document = Value::Object(document);
+        out.document(&match &asked.meant {
+            Some(meant) => meant.add_other(document),
+            None => document,
+        })?;
         if let Some(failure) = refusal {
             return Ok(failure.exit());
         }
@@ -114,7 +118,7 @@ fn chain_of(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<
 fn several(args: &Bisect, trace: &Trace<'_>) -> Result<Option<Vec<Question>>> {
     let predicates = match &args.all_of {
         Some(path) => {
-            let predicates = of_file(path)?;
+            let predicates = of_file(path, trace)?;
             if predicates.is_empty() {
                 return Err(Failure::new("E0512", format!("{path} has no predicates")));
             }
@@ -125,10 +129,10 @@ fn several(args: &Bisect, trace: &Trace<'_>) -> Result<Option<Vec<Question>>> {
             return Err(Failure::new("E0106", "--expect-onset is for one --holds, and there are several"));
         }
         None => {
-            let window = window(args.window);
             let made = args.holds.iter().map(|text| {
                 let failure = |failure: Failure| failure.at("expression", text.as_str());
-                Ok(expression(trace, Polarity::Holds, text).map_err(failure)?.at_window(window))
+                let made = expression(trace, Polarity::Holds, text).map_err(failure)?;
+                Ok(Meant::plain(made).at_window(args.window)?.predicate)
             });
             made.collect::<Result<Vec<_>>>()?
         }
@@ -223,24 +227,17 @@ fn question(args: &Bisect, trace: &Trace<'_>) -> Result<Asked> {
             Failure::new("E0210", format!("\"{about}\" is not a transition type"))
                 .note("types are lower-case words joined by dots, like action.request")
         })?;
-        return Ok(Asked { question: Question::PolicyFlip(about), registered: None });
+        return Ok(Asked { question: Question::PolicyFlip(about), meant: None });
     }
-    let (predicate, registered) = match (&args.anomaly, args.holds.first(), &args.predicate) {
-        (Some(kind), ..) => (Predicate::anomaly(kind), None),
-        (_, Some(text), _) => {
-            (expression(trace, Polarity::Holds, text)?.at_window(window(args.window)), None)
-        }
-        (.., text) => {
-            let meant = resolve(trace, text.as_deref().unwrap_or_default())?;
-            let is_expression = meant.registered.is_none() && meant.predicate.name() == "expression";
-            match is_expression {
-                true => (meant.predicate.at_window(window(args.window)), None),
-                false => (meant.predicate, meant.registered),
-            }
-        }
+    let meant = match (&args.anomaly, args.holds.first(), &args.predicate) {
+        (Some(kind), ..) => Meant::plain(Predicate::anomaly(kind)),
+        (_, Some(text), _) => Meant::plain(expression(trace, Polarity::Holds, text)?),
+        (.., text) => resolve(trace, text.as_deref().unwrap_or_default())?,
     };
+    let meant = meant.at_window(args.window)?;
+    let predicate = meant.predicate.clone();
     let predicate = if args.lift { predicate.lifted() } else { predicate };
-    Ok(Asked { question: Question::Predicate(predicate), registered })
+    Ok(Asked { question: Question::Predicate(predicate), meant: Some(meant) })
 }
 
 /// What ends without an answer, and why.
@@ -283,7 +280,11 @@ fn refusal(args: &Bisect, trace: &Trace<'_>, question: &Question, report: &Repor
 fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &mut Out) -> Result<()> {
     let question = &asked.question;
     let mut head = head_lines(question, report);
-    if let Some(registered) = &asked.registered {
+    let meant = asked.meant.as_ref();
+    if let Some(line) = meant.and_then(Meant::other_line) {
+        head.insert(2, line);
+    }
+    if let Some(registered) = meant.and_then(|meant| meant.registered.as_ref()) {
         let here = match (&registered.known, &report.outcome) {
             (Known::Recovers(_), Outcome::Recovers(_)) => "",
             (Known::Recovers(_), _) if question.monotone() == Monotone::Unknown => ", and not on this run",

@@ -147,7 +147,7 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
         let text = std::fs::read(path).map_err(|error| {
             Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
         })?;
-        json::parse_door(&text)
+        json::parse_door(super::behind_mark(&text))
             .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
     };
     let policy = match &args.policy {
@@ -301,11 +301,12 @@ fn read_intent(args: &Commit, line: Line) -> Result<Option<(u64, usize, Intent)>
             return Err(Failure::new("E0801", "cannot read the intents").at("cause", error.to_string()));
         }
     };
+    let text = if number == 1 { super::behind_mark(&text) } else { &text };
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
     let place = |failure: Failure| failure.at("line", number.to_string());
-    let parsed = if args.tagged { json::parse_tagged(&text) } else { json::parse_door(&text) };
+    let parsed = if args.tagged { json::parse_tagged(text) } else { json::parse_door(text) };
     let value = parsed.map_err(|error| {
         let failure =
             place(Failure::new(error.code(), error.kind.to_string()).at("byte", error.offset.to_string()));
@@ -320,9 +321,6 @@ fn read_intent(args: &Commit, line: Line) -> Result<Option<(u64, usize, Intent)>
     }
     if args.author == AuthorChoice::Agent && intent.author == Author::Runtime {
         return Err(place(Failure::new("E0408", "with --as agent no line speaks for the runtime")));
-    }
-    if args.author == AuthorChoice::Agent {
-        intent.author = Author::Agent;
     }
     Ok(Some((number, text.len(), intent)))
 }

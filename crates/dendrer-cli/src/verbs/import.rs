@@ -121,7 +121,8 @@ fn names_of(text: &str) -> Result<Vec<String>> {
 
 fn read_json(path: &str) -> Result<Value> {
     let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
-    json::parse_door(&text).map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
+    let value = json::parse_door(super::behind_mark(&text));
+    value.map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
 }
 
 fn read_policy(path: &str) -> Result<Vec<Value>> {

@@ -3,7 +3,8 @@
 use dendrer::Trace;
 use dendrer::bisect::Question;
 use dendrer::kernel::counters;
-use dendrer::kernel::pack::{Engine, Pack};
+use dendrer::kernel::expr::ExprError;
+use dendrer::kernel::pack::Pack;
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
@@ -11,8 +12,10 @@ use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
 use dendrer::timeline::{self, Timeline};
 use dendrer_object::text::nearest;
-use dendrer_object::{Pointer, Value, json};
-use dendrer_view::bisect::{candidate_ticks, interval_lines, question_lines, timeline_json, word, words};
+use dendrer_object::{Digest, Pointer, Value, json};
+use dendrer_view::bisect::{
+    candidate_ticks, interval_lines, question_lines, sum_up, timeline_json, word, words,
+};
 use dendrer_view::predicate::{entry_json, known_words};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
@@ -45,12 +48,58 @@ pub(super) struct Meant {
     pub(super) predicate: Predicate,
     /// The registration that the name resolved to.
     pub(super) registered: Option<Registered>,
+    /// The predicate of the run's pack that has the same name and says something else.
+    pub(super) other: Option<Digest>,
 }
 
 impl Meant {
-    fn plain(predicate: Predicate) -> Meant {
-        Meant { predicate, registered: None }
+    pub(super) fn plain(predicate: Predicate) -> Meant {
+        Meant { predicate, registered: None, other: None }
     }
+
+    /// Whether it has a name of its own, and so a window of its own.
+    fn is_named(&self) -> bool {
+        self.registered.is_some() || self.predicate.name() != "expression"
+    }
+
+    /// Lets an expression look at the side that is asked for. What has a name has a window, too.
+    pub(super) fn at_window(self, choice: Option<WindowChoice>) -> Result<Meant> {
+        let Some(asked) = choice.map(window).filter(|asked| *asked != self.predicate.window()) else {
+            return Ok(self);
+        };
+        if self.is_named() {
+            let name = self.predicate.name();
+            return Err(Failure::new("E0106", format!("--window is for expressions, and {name} has a name"))
+                .note("its window is part of what it says; `dendrer predicate register` gives another name to another"));
+        }
+        Ok(Meant { predicate: self.predicate.clone().at_window(asked), ..self })
+    }
+
+    /// Says that the name means something else in the pack of the run.
+    pub(super) fn other_line(&self) -> Option<String> {
+        let other = self.other?;
+        Some(format!(
+            "           the pack of this run has another predicate of this name, digest {}",
+            other.short()
+        ))
+    }
+
+    /// As [`Meant::other_line`], for documents.
+    pub(super) fn add_other(&self, document: Value) -> Value {
+        match (self.other, document) {
+            (Some(other), Value::Object(mut members)) => {
+                members.set("other_in_pack", Value::from(other));
+                Value::Object(members)
+            }
+            (_, document) => document,
+        }
+    }
+}
+
+/// Whether two predicates say the same of every state.
+fn says_the_same(a: &Predicate, b: &Predicate) -> bool {
+    let said = |one: &Predicate| (one.polarity(), one.window(), one.expr().canonical().to_owned());
+    said(a) == said(b)
 }
 
 /// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the
@@ -61,11 +110,13 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
     }
     let registry = Registry::read(trace.store())?;
     let found = registry.newest(text);
+    let pack = dendrer::pack::of_run(trace)?;
     if let Some(entry) = found.filter(|entry| entry.retired.is_none()) {
         let (predicate, registered) = (entry.predicate.clone(), Some(entry.clone()));
-        return Ok(Meant { predicate, registered });
+        let declared = pack.as_ref().and_then(|pack| pack.predicate(text));
+        let other = declared.filter(|declared| !says_the_same(declared, &predicate)).map(Predicate::digest);
+        return Ok(Meant { predicate, registered, other });
     }
-    let pack = dendrer::pack::of_run(trace)?;
     if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
         return Ok(Meant::plain(declared.clone()));
     }
@@ -81,20 +132,20 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
 }
 
 /// Reads an expression that is asked of a run. What stands for itself is the same predicate on every run; any other may
-/// use the constants and definitions of the run's pack.
+/// use the constants and definitions of the run's pack. Either is held against the fields that the pack declares.
 pub(super) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> Result<Predicate> {
+    Ok(under(dendrer::pack::of_run(trace)?.as_ref(), polarity, text)?)
+}
+
+fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> std::result::Result<Predicate, ExprError> {
     let plain = match polarity {
         Polarity::Holds => Predicate::holds("expression", text),
         Polarity::Condition => Predicate::condition("expression", text),
     };
-    match (plain, dendrer::pack::of_run(trace)?) {
-        (Err(_), Some(pack)) => Ok(pack.expression(polarity, text)?),
-        // Where rules make the state, a field that the pack does not declare is never there: a slip of the pen.
-        (Ok(plain), Some(pack)) if pack.engine == Engine::Fold => {
-            pack.expression(polarity, text)?;
-            Ok(plain)
-        }
-        (plain, _) => Ok(plain?),
+    match (plain, pack) {
+        (Err(_), Some(pack)) => pack.expression(polarity, text),
+        (Ok(plain), Some(pack)) => pack.check_expression(text).map(|()| plain),
+        (plain, None) => plain,
     }
 }
 
@@ -122,10 +173,11 @@ fn hidden(registry: &Registry, failure: Failure) -> Failure {
     }
 }
 
-/// Reads the predicates of a file: a pack, or a list of them as JSON.
-pub(super) fn of_file(path: &str) -> Result<Vec<Predicate>> {
+/// Reads the predicates of a file that are asked of a run: a pack, or a list of them as JSON, which may use the names of
+/// the run's pack.
+pub(super) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
     let text = pack::read_file(path)?;
-    let value = json::parse_door(&text).ok();
+    let value = json::parse_door(super::behind_mark(&text)).ok();
     let listed =
         value.as_ref().and_then(|value| value.get("predicates")?.as_array().map(|list| (value, list)));
     let Some((value, listed)) = listed else {
@@ -137,10 +189,12 @@ pub(super) fn of_file(path: &str) -> Result<Vec<Predicate>> {
     {
         return Err(unfit(path, format!("a list of predicates has no \"{other}\" beside it")));
     }
+    let bound = dendrer::pack::of_run(trace)?;
+    let make = |polarity, text: &str| under(bound.as_ref(), polarity, text);
     let mut found: Vec<Predicate> = Vec::with_capacity(listed.len());
     for (at, item) in listed.iter().enumerate() {
         let place = |why: String| unfit(path, format!("predicates[{at}]: {why}"));
-        let predicate = match registry::from_value(item, "", "v1") {
+        let predicate = match registry::read_value(item, "", "v1", &make) {
             Ok(predicate) => predicate,
             Err(Unfit::Shape(why)) => return Err(place(why)),
             Err(Unfit::Expr(error)) => {
@@ -188,10 +242,8 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
         true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
         false => resolve(&trace, &args.predicate)?,
     };
-    let predicate = match (meant.predicate.name(), meant.registered.is_some()) {
-        ("expression", false) => meant.predicate.clone().at_window(window(args.window)),
-        _ => meant.predicate.clone(),
-    };
+    let meant = meant.at_window(args.window)?;
+    let predicate = meant.predicate.clone();
     let tip = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
@@ -207,7 +259,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
         if args.ticks {
             document.set("items", Value::array(tick_rows(&trace, &line)?.iter().map(TickRow::to_json)));
         }
-        out.document(&Value::Object(document))?;
+        out.document(&meant.add_other(Value::Object(document)))?;
     } else {
         let monotone = match question.monotone() {
             Monotone::ByConstruction => "by construction",
@@ -220,6 +272,9 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
         if let Some(registered) = &meant.registered {
             out.line(format!("           {}", registration_line(registered)))?;
         }
+        if let Some(other) = meant.other_line() {
+            out.line(other)?;
+        }
         if args.ticks {
             tick_table(&tick_rows(&trace, &line)?, out)?;
         } else {
@@ -230,17 +285,16 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
             }
         }
         if at.is_none() {
-            let onset = line
-                .onset()
-                .map_or("never violated".to_owned(), |tick| format!("first violated at tick {tick}"));
             out.line(format!(
-                "{onset}   ({} of {} judged)",
+                "{}   ({} of {} judged)",
+                sum_up(&line),
                 candidate_ticks(line.judged + 1),
                 count(to - from + 1, "tick", "ticks")
             ))?;
         }
     }
     Ok(match at.map(|at| line.at(at)) {
+        None if line.may_hide_onset() => 6,
         None | Some(Verdict::Ok) => 0,
         Some(Verdict::Violation) => 1,
         Some(Verdict::Uncertain(_)) => 6,
@@ -372,7 +426,8 @@ fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
         (_, Some(text), _) => Predicate::condition(&args.name, text)?,
         (.., Some(path)) => {
             let text = pack::read_file(path)?;
-            let value = json::parse_door(&text).map_err(|error| unfit(path, error.to_string()))?;
+            let value = json::parse_door(super::behind_mark(&text))
+                .map_err(|error| unfit(path, error.to_string()))?;
             match registry::from_value(&value, &args.name, "") {
                 Ok(predicate) if predicate.name() == args.name => predicate,
                 Ok(predicate) => {
@@ -438,6 +493,12 @@ fn prove(
     for text in &args.sample_trace {
         let run = Rev::parse(text)?.run_in(store, &[])?;
         let trace = Trace::open(store, &run)?;
+        if let Some(pack) = dendrer::pack::of_run(&trace)? {
+            let checked = pack.check_expression(predicate.expr().text());
+            checked.map_err(|error| {
+                Failure::from(error).note(format!("{run} carries the pack {}", pack.name))
+            })?;
+        }
         let (sample, line) = Sample::take(&trace, predicate)?;
         if out.is_text() {
             sample_lines(predicate, &sample, &line, out)?;
@@ -492,7 +553,7 @@ fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline, out: &m
         let recovered = violated && *verdict == Verdict::Ok;
         violated |= *verdict == Verdict::Violation;
         let note = if recovered { "     <- recovered: binary search could return a wrong tick" } else { "" };
-        let word = if *verdict == Verdict::Ok { "ok" } else { "violation" };
+        let word = word(verdict);
         let style = if *verdict == Verdict::Ok { Style::Good } else { Style::Bad };
         let text = out.paint(style, &format!("  tick {tick}  {word:<9}  {mark}{note}"));
         out.line(text)?;
@@ -501,7 +562,7 @@ fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline, out: &m
         out.line(format!("  ({} more turns)", thousands((sample.turns.len() - TURNS_SHOWN) as u64)))?;
     }
     match sample.turns.len() {
-        0 => out.line("  never violated"),
+        0 => out.line(format!("  {}", sum_up(line))),
         1 => out.line("  does not recover"),
         _ => Ok(()),
     }
@@ -602,6 +663,10 @@ fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
 fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&store)?;
+    if Predicate::built_in(&args.name).is_some() {
+        return Err(Failure::new("E0513", format!("{} is built in and cannot be retired", args.name))
+            .note("it is in every store, and no record says so; nothing was changed"));
+    }
     let registry = Registry::read(&store)?;
     let Some(entry) = registry.newest(&args.name) else {
         return Err(hidden(&registry, unknown(&args.name, &registry, None)).note("nothing was changed"));

@@ -20,7 +20,7 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let place = state_path(&args.path)?;
     let followed = why::followed(&trace, &place, tick)?;
     let reach = Reach { depth: usize::from(args.depth), cross_agent: args.cross_agent };
-    let answer = why::why(&trace, tick, &followed, reach)?;
+    let answer = why::why(&trace, tick, &place, reach)?;
     let value = place.get(&trace.at(tick)?.state).cloned();
     if value.is_none() && answer.hidden.is_empty() && !why::ever_stood(&trace, &place, &followed, tick)? {
         let failure = Failure::new(
@@ -63,7 +63,7 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
         }
         if followed != place {
             out.line(format!(
-                "{} stands in a list, so the last write of {} is shown",
+                "{} stands in the list {}: the last write that changed what stands there is shown",
                 quote::path(&place),
                 quote::path(&followed)
             ))?;
@@ -81,5 +81,6 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
 }
 
 fn guesses(node: &Node) -> bool {
-    matches!(node.because, Some(Because::MayRead(_))) || node.inputs.iter().any(guesses)
+    matches!(node.because, Some(Because::MayRead(_) | Because::MayReadWhole(_)))
+        || node.inputs.iter().any(guesses)
 }

@@ -238,3 +238,58 @@ fn a_run_whose_first_line_is_bad_is_not_left_behind() {
     assert_eq!((code, answer.get("changed")), (2, Some(&true.into())), "{answer}");
     assert_eq!(answer.get("items").and_then(|items| items.as_array()).map(|items| items.len()), Some(2));
 }
+
+/// Every verb reads `state.counters` as what is counted beside the state, so nothing else can stand there.
+#[test]
+fn counters_in_the_state_are_refused_at_the_door() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("s0.json"), r#"{"counters":{"x":1}}"#).unwrap();
+    let begun =
+        place.run_with(&["commit", "--run", "c", "--state", "s0.json"], b"{\"type\":\"plan.update\"}\n");
+    assert_eq!(begun.code, 5, "{}", begun.stderr);
+    assert!(begun.stderr.contains("error[E0405]: counters in the initial state"), "{}", begun.stderr);
+    let line = br#"{"type":"plan.update","delta":[{"set":"/counters/x","value":1}]}"#;
+    let ran = place.run_with(&["commit", "--run", "r"], line);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stdout.contains("E0405 counters.x cannot be written"), "{}", ran.stdout);
+    let (_, state) = place.json(&["state", "r"]);
+    assert_eq!(state.get("value").unwrap().to_string(), "{}");
+}
+
+#[test]
+fn a_policy_that_the_beginning_breaks_is_broken_at_tick_0() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("s0.json"), r#"{"risk":9}"#).unwrap();
+    std::fs::write(place.path().join("policy.json"), r#"[{"id":"risk","holds":"state.risk < 5"}]"#).unwrap();
+    let line = br#"{"type":"plan.update","agent":"innocent","delta":[{"set":"/other","value":1}]}"#;
+    let begin = ["commit", "--run", "r", "--state", "s0.json", "--policy", "policy.json"];
+    assert_eq!(place.run_with(&begin, line).code, 0);
+    for question in [["--predicate", "kernel.policy_compliant"], ["--holds", "state.risk < 5"]] {
+        let (code, found) = place.json(&["bisect", "r", question[0], question[1]]);
+        assert_eq!((code, found.get("outcome")), (0, Some(&"initial".into())), "{question:?}");
+        assert_eq!(found.get("onset"), Some(&0u64.into()), "{question:?}");
+    }
+    let test = place.ok(&["predicate", "test", "kernel.policy_compliant", "r"]);
+    assert!(test.contains("first violated at tick 0 (the initial state)"), "{test}");
+    assert_eq!(place.run(&["verify", "r", "--replay"]).code, 0);
+}
+
+/// Nobody is told that the line has a slip in it: it is an attempt, and it is kept.
+#[test]
+fn who_claims_to_be_the_kernel_is_refused_and_kept() {
+    let place = Place::with_store();
+    let lines = b"{\"type\":\"run.fork\",\"author\":\"kernel\"}\n{\"type\":\"plan.update\",\"author\":\"institution\"}\n";
+    let ran = place.run_with(&["commit", "--run", "r"], lines);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 transition, 2 refused, 1 anomaly"), "{}", ran.stderr);
+    let (_, log) = place.json(&["log", "r", "--refusals"]);
+    let log = log.to_string();
+    for said in ["run.fork cannot be proposed", "not yours to propose as the institution", "kernel.anomaly"] {
+        assert!(log.contains(said), "{said}: {log}");
+    }
+    assert_eq!(place.run(&["verify", "r", "--replay"]).code, 0);
+    // A line that says who it is not is no way around `--as agent` either.
+    let ran = place.run_with(&["commit", "--run", "s", "--as", "agent"], lines);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 refused"), "{}", ran.stderr);
+}

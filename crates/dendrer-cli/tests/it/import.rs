@@ -53,6 +53,18 @@ fn a_chat_is_a_run_on_which_everything_works() {
     assert!(links.contains(&format!(r#"{{"hash":"{asked}","rel":"caused_by"}}"#)), "{links}");
 }
 
+/// One message is one tick, so a tick that nobody said cannot stand among them.
+#[test]
+fn nothing_is_added_to_an_imported_run() {
+    let place = with_chat();
+    place.ok(&["import", "chat.json"]);
+    let ran = place.run_with(&["commit", "--run", "chat"], b"{\"type\":\"plan.update\"}\n");
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error[E0409]: chat was imported"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("help: dendrer reduce chat --pack FILE --as NEW"), "{}", ran.stderr);
+    assert_eq!(place.json(&["state", "chat"]).1.get("tick"), Some(&4u64.into()));
+}
+
 #[test]
 fn a_dry_run_says_what_it_took_and_why_and_writes_nothing() {
     let place = with_chat();
@@ -196,6 +208,27 @@ fn the_door_of_import_is_the_door_of_commit() {
                 "{content}"
             );
             assert_eq!(place.run(&["show", "i@0"]).code, 3, "{content}: nothing is left of it");
+        }
+    }
+}
+
+/// A mark in front of a file is no part of it, and what is no text is told as that, whichever verb is asked.
+#[test]
+fn the_bytes_in_front_of_a_file_are_taken_alike() {
+    let place = Place::with_store();
+    let marked = |text: &str| [b"\xef\xbb\xbf".as_slice(), text.as_bytes()].concat();
+    std::fs::write(place.path().join("s0.json"), marked(r#"{"n":1}"#)).unwrap();
+    let line = marked("{\"type\":\"plan.update\"}\n");
+    let ran = place.run_with(&["commit", "--run", "r", "--state", "s0.json"], &line);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    std::fs::write(place.path().join("chat.json"), marked(r#"[{"role":"user","content":"hi"}]"#)).unwrap();
+    place.ok(&["import", "chat.json", "--state", "s0.json"]);
+    let utf_16: Vec<u8> = "\u{feff}[{}]".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (name, bytes) in [("utf-16", &utf_16[..]), ("gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\x03")] {
+        std::fs::write(place.path().join("other.json"), bytes).unwrap();
+        for ran in [place.run(&["import", "other.json"]), place.run_with(&["commit", "--run", "s"], bytes)] {
+            assert_eq!(ran.code, 2, "{name}: {}", ran.stderr);
+            assert!(ran.stderr.contains("error[E0206]"), "{name}: {}", ran.stderr);
         }
     }
 }

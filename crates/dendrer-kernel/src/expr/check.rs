@@ -290,8 +290,16 @@ impl<'s> Checker<'s> {
 
     fn membership(&mut self, pair: &[Node; 2], span: Span) -> Known {
         let (item, container) = (self.check(&pair[0]), self.check(&pair[1]));
-        if let Kind::List(items, _) = &pair[1].kind {
-            items.iter().for_each(|literal| self.precision(&item, literal));
+        match &pair[1].kind {
+            Kind::List(items, _) => {
+                for member in items {
+                    self.precision(&item, member);
+                    let place = self.place_of(member);
+                    self.precision(&Known { place, ..Known::anything() }, &pair[0]);
+                }
+            }
+            Kind::Constant(..) => self.precision(&item, &pair[1]),
+            _ => {}
         }
         let known = Known { found: Type::Bool, data: item.data | container.data, place: None };
         let (item, container) = (item.found, container.found);
@@ -311,22 +319,65 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// Holds a literal against the declared precision of the field it is compared with.
+    /// Holds a literal, or what a constant is known to be, against the declared precision of the field it is compared
+    /// with.
     fn precision(&mut self, field: &Known, literal: &Node) {
-        let value = match literal.kind {
-            Kind::Int(value) => value as f64,
-            Kind::Double(value) => value,
-            _ => return,
+        let Some(decimals) = field.place.as_deref().and_then(|place| self.decimals(place)) else { return };
+        let round = |value: f64| round_half_even(value, u8::try_from(decimals).unwrap_or(u8::MAX));
+        let finer = |value: &f64| round(*value) != *value;
+        let error = match &literal.kind {
+            Kind::Int(value) => Some(*value as f64).filter(finer),
+            Kind::Double(value) => Some(*value).filter(finer),
+            Kind::Constant(name, value) => {
+                let Some(value) = numbers(value).into_iter().find(finer) else { return };
+                let (value, hint) = (print::double(value), format!("give {name} {decimals} decimals"));
+                let message = format!("the field has {decimals} decimals, and {name}, {value}, has more");
+                self.fail(ExprError::new(TYPE, literal.span, message).hint(hint));
+                None
+            }
+            _ => None,
         };
-        let Some(place) = &field.place else { return };
-        let declared = self.precisions.iter().rfind(|precision| precision.covers(place));
-        let Some(Precision { decimals, .. }) = declared else { return };
-        let rounded = round_half_even(value, u8::try_from(*decimals).unwrap_or(u8::MAX));
-        if rounded != value {
+        if let Some(value) = error {
             let message = format!("the field has {decimals} decimals, and the literal has more");
-            let hint = format!("write {}", print::double(rounded));
+            let hint = format!("write {}", print::double(round(value)));
             self.fail(ExprError::new(TYPE, literal.span, message).hint(hint));
         }
+    }
+
+    /// How many decimals the number at a place has, where that is declared.
+    fn decimals(&self, place: &[Token]) -> Option<u32> {
+        let declared = self.precisions.iter().rfind(|precision| precision.covers(place));
+        declared.map(|precision| precision.decimals)
+    }
+
+    /// Of several places at which a value may stand, one that stands for all: with the most decimals, if each has a
+    /// declared number of them. What is finer than that is finer than any.
+    fn finest(&self, places: impl IntoIterator<Item = Option<Vec<Token>>>) -> Option<Vec<Token>> {
+        let mut found: Option<(u32, Vec<Token>)> = None;
+        for place in places {
+            let place = place?;
+            let decimals = self.decimals(&place)?;
+            if found.as_ref().is_none_or(|(most, _)| decimals > *most) {
+                found = Some((decimals, place));
+            }
+        }
+        found.map(|(_, place)| place)
+    }
+
+    /// Where in the state the value of a plain path stands.
+    fn place_of(&self, node: &Node) -> Option<Vec<Token>> {
+        let Kind::Path(path) = &node.kind else { return None };
+        let mut place = match &path.base {
+            Base::State => Vec::new(),
+            Base::Local(slot, _) => self.locals.get(*slot)?.place.clone()?,
+            _ => return None,
+        };
+        place.extend(path.steps.iter().map(|step| match &step.kind {
+            StepKind::Key(key) => Token::Name(Arc::clone(&key.stored)),
+            StepKind::Index(at) => Token::Name(at.to_string().into()),
+            StepKind::Computed(_) => Token::Any,
+        }));
+        Some(place)
     }
 
     fn choice(&mut self, cases: &[(Node, Node)], last: &Node) -> Known {
@@ -334,7 +385,10 @@ impl<'s> Checker<'s> {
         for (condition, chosen) in cases {
             let decides = self.bools(std::slice::from_ref(condition), "? :");
             let other = self.check(chosen);
-            let place = if known.place == other.place { other.place } else { None };
+            let place = match known.place == other.place {
+                true => other.place,
+                false => self.finest([known.place, other.place]),
+            };
             let data = known.data | other.data | decides.data;
             known = Known { found: known.found.or(other.found), data, place };
         }
@@ -378,6 +432,12 @@ impl<'s> Checker<'s> {
                 _ => error.hint(format!("write {}", function.form())),
             });
         }
+        if matches!(function, Function::Min | Function::Max) {
+            // Each is compared with each other.
+            for field in &known {
+                arguments.iter().for_each(|argument| self.precision(field, argument));
+            }
+        }
         let result = match function {
             Function::Div if found == [Type::Int, Type::Int] => Type::Int,
             Function::Abs | Function::Round if found[0] != Type::Any => found[0],
@@ -418,7 +478,11 @@ impl<'s> Checker<'s> {
             self.fail(error.hint("write a.transformMapEntry(i, x, {key: value})"));
         }
         let outside = self.locals.len();
-        self.locals.extend(members(&over, range, variables.len()));
+        let mut bound = members(&over, range, variables.len());
+        if let (Kind::List(items, _), Some(member)) = (&range.kind, bound.last_mut()) {
+            member.place = self.finest(items.iter().map(|item| self.place_of(item)));
+        }
+        self.locals.extend(bound);
         let mut data = over.data;
         if let Some(filter) = filter {
             data |= self.bools(std::slice::from_ref(filter), kind.name(variables.len())).data;
@@ -443,6 +507,14 @@ impl<'s> Checker<'s> {
             }
             Macro::TransformMap | Macro::TransformMapEntry => Known { found: Type::Map, data, place: None },
         }
+    }
+}
+
+/// The numbers that a constant is, or lists.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_f64).collect(),
+        value => value.as_f64().into_iter().collect(),
     }
 }
 

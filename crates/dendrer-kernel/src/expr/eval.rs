@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::number::SAFE_INTEGER_MAX;
-use dendrer_object::{Array, Digest, Object, Value, tag};
+use dendrer_object::{Array, Digest, Object, Pointer, Value, tag};
 
 use super::ast::{Base, Comparison, Definition, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{EvalError, Span, Uncertain, shown};
@@ -526,6 +526,12 @@ impl<'a, 'b> Machine<'a, 'b> {
             }
             (View::Text(name), View::Map(map)) => {
                 self.budget.spend(price(name.len()))?;
+                if let Kind::Path(path) = &pair[1].kind
+                    && is_of_state(path)
+                {
+                    // Only whether this one is there was looked at, not the map.
+                    self.budget.look_below(&stored(name));
+                }
                 Ok(map.contains_key(&stored(name)))
             }
             (_, View::Map(_)) => Ok(false),
@@ -629,7 +635,10 @@ impl<'a, 'b> Machine<'a, 'b> {
         };
         let found = match &base {
             Val::Ref(value) => Val::Ref(match named(value, path) {
-                Some(found) => found,
+                Some(found) => {
+                    self.look(path, &[]);
+                    found
+                }
                 None => self.walk(value, path, span)?,
             }),
             Val::Made(value, levels) => Val::Made(self.walk(value, path, span)?.clone(), *levels),
@@ -667,15 +676,53 @@ impl<'a, 'b> Machine<'a, 'b> {
     where
         'a: 'v,
     {
-        let mut value = base;
         let mut computed = Vec::new();
-        for index in 0..path.steps.len() {
-            value = match self.step(value, path, index, &mut computed)? {
+        let found = self.go_down(base, path, path.steps.len(), &mut computed, span);
+        self.look(path, &computed);
+        found
+    }
+
+    /// Follows the first steps of a path.
+    fn go_down<'v>(
+        &mut self,
+        base: &'v Value,
+        path: &'a Path,
+        steps: usize,
+        computed: &mut Vec<Val<'a>>,
+        span: Span,
+    ) -> Result<&'v Value, EvalError>
+    where
+        'a: 'v,
+    {
+        let mut value = base;
+        for index in 0..steps {
+            value = match self.step(value, path, index, computed)? {
                 Some(value) => value,
-                None => return Err(missing(path, index, &computed, span)),
+                None => return Err(missing(path, index, computed, span)),
             };
         }
         Ok(value)
+    }
+
+    /// Notes what a path of the state led to, or would have. What stands behind an index is not told apart from its
+    /// list: whatever is taken out of a list moves what follows.
+    fn look(&mut self, path: &Path, computed: &[Val<'a>]) {
+        if !is_of_state(path) {
+            return;
+        }
+        self.budget.look(|| {
+            let mut computed = computed.iter();
+            let names = path.steps.iter().map_while(|step| match &step.kind {
+                StepKind::Key(key) => Some(key.stored.to_string()),
+                StepKind::Index(_) => None,
+                StepKind::Computed(_) => match computed.next()?.view() {
+                    View::Text(name) => Some(stored(name).into_owned()),
+                    _ => None,
+                },
+            });
+            let names: Vec<String> = names.collect();
+            Pointer::of(names.iter().map(String::as_str))
+        });
     }
 
     fn has(&mut self, path: &'a Path, span: Span) -> Result<bool, EvalError> {
@@ -688,19 +735,18 @@ impl<'a, 'b> Machine<'a, 'b> {
             Base::Local(slot, _) => self.locals[self.frame + slot].clone(),
             _ => Val::Ref(self.root(path, span)?),
         };
-        let mut value = match &base {
+        let value = match &base {
             Val::Ref(value) => *value,
             Val::Made(value, _) => value,
             Val::Bool(_) | Val::Num(_) => return Err(no_members(path, 0, &base.view())),
         };
         let mut computed = Vec::new();
-        for index in 0..last {
-            value = match self.step(value, path, index, &mut computed)? {
-                Some(value) => value,
-                None => return Err(missing(path, index, &computed, span)),
-            };
-        }
-        Ok(self.step(value, path, last, &mut computed)?.is_some())
+        let found = match self.go_down(value, path, last, &mut computed, span) {
+            Ok(value) => self.step(value, path, last, &mut computed).map(|found| found.is_some()),
+            Err(error) => Err(error),
+        };
+        self.look(path, &computed);
+        found
     }
 
     /// Goes one step down; `None` where there is no such member.
@@ -759,6 +805,11 @@ impl<'a, 'b> Machine<'a, 'b> {
             (other, _) => Err(no_members(path, index, &View::of(other))),
         }
     }
+}
+
+/// Tells whether a path begins with the state, as it is or as it was before.
+fn is_of_state(path: &Path) -> bool {
+    matches!(path.base, Base::State) || matches!(&path.base, Base::Root(name) if **name == *"before")
 }
 
 /// Follows a path that has names alone and misses nothing, which nearly all do.

@@ -396,6 +396,21 @@ impl<'t> Parser<'t, '_> {
 
     /// Sends `state.counters` to the environment and holds a first field against the declared ones.
     fn resolve_field(&mut self, mut path: Path) -> Path {
+        if let (Base::Root(root), Some(Step { kind: StepKind::Key(key), span })) =
+            (&path.base, path.steps.first())
+            && let Some(members) = self.scope.members.get(root)
+            && !members.contains(&key.name)
+        {
+            let known = || members.iter().map(|member| &**member);
+            let hint = match names::nearest(&key.name, known()) {
+                Some(near) => format!("did you mean {root}.{near}"),
+                None => format!("{root} has {}", listed(known())),
+            };
+            let message = format!("{root} has no `{}`", shown(&key.name));
+            let error = ExprError::new(NAME, *span, message).hint(hint);
+            self.note(error);
+            return path;
+        }
         if !matches!(path.base, Base::State) {
             return path;
         }

@@ -571,6 +571,8 @@ fn literals_have_the_precision_of_the_field_they_are_compared_with() {
         .precision(&"/price".parse().unwrap(), 2)
         .precision(&"/orders/*/price".parse().unwrap(), 2)
         .precision(&"/count".parse().unwrap(), 0)
+        .constant("EIGHTH", Value::from(0.125))
+        .constant("EIGHTHS", Value::array([Value::from(1u64), Value::from(0.125)]))
         .define("price", &[], "state.price")
         .unwrap();
     let check = |text: &str| match Expr::parse(text, &scope) {
@@ -588,7 +590,17 @@ fn literals_have_the_precision_of_the_field_they_are_compared_with() {
         ("state.price in [1.5, 1.555]", "write 1.55 21..26"),
         ("price != 0.125", "write 0.12 9..14"),
         ("(state.ok ? price : state.price) == 0.125", "write 0.12 36..41"),
-        ("(state.ok ? price : state.count) == 0.125", ""),
+        ("(state.ok ? price : state.count) == 0.125", "write 0.12 36..41"),
+        ("(state.ok ? price : state.other) == 0.125", ""),
+        ("state.price <= EIGHTH", "give EIGHTH 2 decimals 15..21"),
+        ("state.price in EIGHTHS", "give EIGHTHS 2 decimals 15..22"),
+        ("state.price <= EIGHTH * 2", ""),
+        ("[state.price].all(v, v <= 0.125)", "write 0.12 26..31"),
+        ("[state.price, state.count].exists(v, v > 0.125)", "write 0.12 41..46"),
+        ("[state.price, state.other].exists(v, v > 0.125)", ""),
+        ("0.125 in [state.price]", "write 0.12 0..5"),
+        ("max(state.price, 0.125) == 1", "write 0.12 17..22"),
+        ("max(state.other, 0.125) == 1", ""),
         ("state.price * 2 > 0.125", ""),
         ("state.orders.price > 0.125", ""),
         ("state.other > 0.125", ""),

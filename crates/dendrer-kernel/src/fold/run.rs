@@ -20,24 +20,12 @@ pub(super) fn reduce(
     intent: &Intent,
     wrote: &mut dyn FnMut(usize),
 ) -> Result<Delta, ReduceError> {
-    let mut run = Run {
-        fold,
-        before,
-        state: before.clone(),
-        t: transition(intent),
-        names: Vec::new(),
-        delta: Vec::new(),
-        written: 0,
-        budget: Budget::new(EVALUATION_STEPS_MAX),
-    };
-    for (index, rule) in fold.rules.iter().enumerate() {
-        let applies = rule.types.as_ref().is_none_or(|types| types.contains(&intent.type_name));
-        if applies {
-            let already = run.delta.len();
-            run.rule(rule).map_err(|error| error.within(&rule.place))?;
-            if run.delta.len() > already {
-                wrote(index);
-            }
+    let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX));
+    for (index, rule) in fold.rules_for(intent) {
+        let already = run.delta.len();
+        run.rule(rule).map_err(|error| error.within(&rule.place))?;
+        if run.delta.len() > already {
+            wrote(index);
         }
     }
     let size = run.state.size();
@@ -46,6 +34,26 @@ pub(super) fn reduce(
         return Err(ReduceError::Rule { place: "the rules".to_owned(), why });
     }
     Ok(Delta(run.delta))
+}
+
+/// Runs the rules again and returns the places of the state that those which applied looked at: their conditions, and the
+/// steps that ran. With a field, only of rules that wrote below it. What rules wrote themselves on the way is among them.
+pub(crate) fn reads(fold: &Fold, before: &Value, intent: &Intent, field: Option<&str>) -> Vec<Pointer> {
+    let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX).watching());
+    let mut found = Vec::new();
+    for (_, rule) in fold.rules_for(intent) {
+        let written = run.delta.len();
+        let applied = run.rule(rule);
+        let seen = run.budget.take_seen();
+        let in_field = |op: &Op| op.path.tokens().next().as_deref() == field;
+        if !matches!(applied, Ok(false)) && (field.is_none() || run.delta[written..].iter().any(in_field)) {
+            found.extend(seen);
+        }
+        if applied.is_err() {
+            break;
+        }
+    }
+    found
 }
 
 /// Why a step gave nothing, and where.
@@ -95,16 +103,30 @@ struct Place {
 }
 
 impl<'a> Run<'a> {
-    fn rule(&mut self, rule: &'a Rule) -> Result<(), Failed> {
+    fn new(fold: &'a Fold, before: &'a Value, intent: &Intent, budget: Budget) -> Run<'a> {
+        Run {
+            fold,
+            before,
+            state: before.clone(),
+            t: transition(intent),
+            names: Vec::new(),
+            delta: Vec::new(),
+            written: 0,
+            budget,
+        }
+    }
+
+    /// Runs a rule and tells whether it applied.
+    fn rule(&mut self, rule: &'a Rule) -> Result<bool, Failed> {
         if let Some(when) = &rule.when
             && !self.holds(when).map_err(|why| format!("when: {why}"))?
         {
-            return Ok(());
+            return Ok(false);
         }
         let outer = self.names.len();
         let result = self.steps(&rule.steps);
         self.names.truncate(outer);
-        result
+        result.map(|()| true)
     }
 
     fn steps(&mut self, steps: &'a [Step]) -> Result<(), Failed> {
@@ -238,6 +260,8 @@ impl<'a> Run<'a> {
                             return Err(format!("{} is {what}; `first` looks through a list", here(&tokens)));
                         }
                     };
+                    // Which one is the first is known from all before it.
+                    self.budget.look(|| Pointer::of(tokens.iter().map(String::as_str)));
                     let mut first = None;
                     for (index, item) in list.iter().enumerate() {
                         self.names.push((name, item.clone()));

@@ -119,7 +119,7 @@ fn names_are_bound_together_and_are_null_where_the_condition_is_false() {
     );
     check(
         r#"{"a":1}"#,
-        r#"[{"let":{"x":"t.missing.deep"},"if":"false"},{"set":"a","value":"x"}]"#,
+        r#"[{"let":{"x":"t.goal.deep"},"if":"false"},{"set":"a","value":"x"}]"#,
         r#"[{"set":"/a","value":null}]"#,
     );
 }
@@ -173,8 +173,8 @@ fn what_makes_no_sense_is_an_error_even_where_the_place_is_optional() {
             "add needs two numbers within 2^53-1, and there is a string",
         ),
         (r#"{"a":1e308}"#, r#""add":"a","value":1e308"#, "the sum is not a number"),
-        (r#"{"a":1}"#, r#""set":"a","value":"t.nope""#, "t.nope is missing"),
-        (r#"{"a":1}"#, r#""set":"a","value":1,"if":"t.nope""#, "if: t.nope is missing"),
+        (r#"{"a":1}"#, r#""set":"a","value":"t.goal""#, "t.goal is missing"),
+        (r#"{"a":1}"#, r#""set":"a","value":1,"if":"t.goal""#, "if: t.goal is missing"),
     ] {
         check(state, &format!("[{{{step},\"optional\":true}}]"), &format!("error: rule 1, step 1: {why}"));
     }

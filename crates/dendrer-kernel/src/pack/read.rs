@@ -17,7 +17,7 @@ use crate::expr::{Expr, ExprError, Span};
 use crate::fold::Fold;
 use crate::ontology;
 use crate::predicate::{BUILT_IN, Polarity, Predicate, Window};
-use crate::step::KERNEL_PATHS;
+use crate::step::{COUNTERS, KERNEL_PATHS};
 
 /// The members of a pack.
 const MEMBERS: [&str; 13] = [
@@ -202,7 +202,12 @@ impl Reader {
             }
             None => {
                 let message = format!("{name} is text, not {}", kind(at.value));
-                self.fault("E0902", &at, message, &format!("put it in quotes: {name}: \"{}\"", at.value));
+                // What a number was written as is not known any more: 1.10 and 1.1 are one number and two versions.
+                let hint = match at.value {
+                    Value::Number(_) => format!("put it in quotes as you wrote it: {name}: \"...\""),
+                    value => format!("put it in quotes: {name}: \"{value}\""),
+                };
+                self.fault("E0902", &at, message, &hint);
                 None
             }
         }
@@ -472,7 +477,7 @@ struct ReadField<'a> {
 fn read_declared<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<ReadField<'a>> {
     let mut fields = Vec::new();
     for (name, at) in reader.named(root, "state", "fields") {
-        if name == "counters" || KERNEL_PATHS.contains(&name) {
+        if name == COUNTERS || KERNEL_PATHS.contains(&name) {
             reader.name_fault("E0903", &at, format!("`{name}` in the state is the kernel's"), None);
         }
         if reader.object(&at, "a field", &["words", "init", "decimals"]).is_none() {

@@ -1,12 +1,28 @@
 //! What the rules of a pack may look at when they write somewhere: what a later question about causes goes by.
 
-use dendrer_object::{Pointer, TypeName};
+use dendrer_object::record::Record;
+use dendrer_object::{Pointer, TypeName, Value};
 
 use super::{Engine, Pack, outermost};
 use crate::expr::Expr;
-use crate::fold::{Rule, steps_exprs};
+use crate::fold::{self, Rule, steps_exprs};
+use crate::step::{self, Cause};
 
 impl Pack {
+    /// Returns the places of the state that the rules which applied to a recorded transition looked at, given the state
+    /// before it: their conditions, and the steps that ran. With a field, only of rules that wrote below it. An element of
+    /// a map is told apart from the map where its key is known; an index into a list looks at the list. `None` where no
+    /// rule decides what is written, or where the record cannot be read as a whole.
+    pub fn reads_at(&self, before: &Value, record: &Record, field: Option<&str>) -> Option<Vec<Pointer>> {
+        if self.engine != Engine::Fold {
+            return None;
+        }
+        match step::cause(record, false)?.0 {
+            Cause::Anomaly(_) => Some(Vec::new()),
+            Cause::Proposed(intent) => Some(outermost(fold::reads(&self.fold, before, &intent, field))),
+        }
+    }
+
     /// Returns the places of the state that rules may look at when a transition of a type writes below a field, or
     /// anywhere; `None` where no rule decides what is written. Which of them a rule did look at is not known: a
     /// condition that failed, or an item that was skipped, leaves no trace.

@@ -6,6 +6,7 @@ use dendrer_object::{Pointer, Value};
 
 use super::read::{At, Reader};
 use crate::expr::{Expr, ExprError, Scope};
+use crate::fold::TRANSITION_MEMBERS;
 
 /// The names that mean something in some expression of a pack, so that nothing else can have them.
 pub(super) const RESERVED: [&str; 6] = ["state", "t", "before", "s0", "meta", "inputs"];
@@ -109,7 +110,7 @@ impl Scopes {
             state = state.constant(&constant.name, constant.value.clone());
             init = init.constant(&constant.name, constant.value);
         }
-        let rules = state.clone().root("t").root("before");
+        let rules = state.clone().root_of("t", TRANSITION_MEMBERS).root("before");
         let mut scopes = Scopes {
             rules: Place::new(
                 rules,

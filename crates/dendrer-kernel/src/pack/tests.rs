@@ -236,7 +236,7 @@ fn faults_come_with_what_to_write_instead() {
     ];
     let found: Vec<String> = cases.iter().map(|(place, value)| faults(place, value).join("\n")).collect();
     let expected = r###"E0902 goals: a pack has no member goals (did you mean goal?)
-E0902 version: version is text, not a number (put it in quotes: version: "1.1")
+E0902 version: version is text, not a number (put it in quotes as you wrote it: version: "...")
 E0905 reducer: this program cannot run the engine "wasm/1"; it runs fold/1 and delta/1 (a pack binds one engine; another program may run it, this one never guesses)
 E0905 reducer.engine: this program cannot run the engine "wasm/1"; it runs fold/1 and delta/1 (a pack binds one engine; another program may run it, this one never guesses)
 E0905 predicates.within_limit.engine: this program cannot run the engine "wasm/1"; it runs expressions in predicates (a pack binds one engine; another program may run it, this one never guesses)
@@ -256,6 +256,18 @@ E0903 define["total(order)"]: `total` needs itself, by way of `over` (a definiti
 E0505 state.orders.init: there is no `state` here @0 (init sees s0, meta and inputs; there is no state before it)
 E0210 tests[0].then[1].t.type: "Execute" is not a transition type: lower-case words of letters, digits and `_`, joined by dots, at most 128 characters"###;
     assert_eq!(found.join("\n"), expected);
+}
+
+/// A rule that asks for what no transition has would never apply, and nobody would know.
+#[test]
+fn a_rule_knows_what_a_transition_has() {
+    let when = |text: &str| faults("/rules/0/when", &Value::from(text).to_string()).join("\n");
+    assert_eq!(when("t.type == 'x' && has(t.goal) && t.result.status == 'ok'"), "");
+    let near = when("t.resutl.status == 'ok'");
+    assert!(near.contains("E0505 rules[0].when: t has no `resutl` @1 (did you mean t.result)"), "{near}");
+    for hidden in ["t.tick == 1", "t.ts > 1", "has(t.metrics)", "t['id'] == 'x'"] {
+        assert!(when(hidden).starts_with("E0505 rules[0].when: t has no `"), "{hidden}: {}", when(hidden));
+    }
 }
 
 #[test]

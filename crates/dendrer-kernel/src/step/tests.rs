@@ -99,6 +99,28 @@ fn a_forged_type_is_refused_and_put_on_record() {
     }
 }
 
+/// The claim is kept with the refusal; the header says what is known, that somebody proposed it.
+#[test]
+fn a_forged_author_is_refused_and_the_claim_is_kept() {
+    for (type_name, claimed, code, is_anomaly) in [
+        ("run.fork", "kernel", "E0401", true),
+        ("kernel.anomaly", "institution", "E0401", true),
+        ("policy.contract_extension", "institution", "E0401", true),
+        ("plan.update", "kernel", "E0408", false),
+        ("action.result", "institution", "E0408", false),
+        ("no.such.type", "kernel", "E0402", false),
+    ] {
+        let (_, mut head) = start("{}", "[]", Stage::Replay);
+        let judged = head.clone();
+        let refused = refused(&mut head, 1, &format!(r#"{{"type":"{type_name}","author":"{claimed}"}}"#));
+        assert_eq!((refused.reason.code(), refused.anomaly.is_some()), (code, is_anomaly), "{type_name}");
+        assert_eq!(refused.refusal.header().author, Author::Agent);
+        let reason = refused.refusal.body().value("/reason").unwrap();
+        assert_eq!(reason.get("claimed_author"), Some(&Value::from(claimed)));
+        assert_eq!(replay_refusal(&judged, &refused.refusal, &DeltaReducer), Ok(()), "{type_name}");
+    }
+}
+
 #[test]
 fn every_other_refusal_is_a_refusal_alone_and_moves_nothing() {
     for (text, code) in [
@@ -108,6 +130,7 @@ fn every_other_refusal_is_a_refusal_alone_and_moves_nothing() {
         (r#"{"type":"plan.update","delta":[{"set":"/policy/violated","value":null}]}"#, "E0405"),
         (r#"{"type":"plan.update","delta":[{"remove":"/kernel_anomalies"}]}"#, "E0405"),
         (r#"{"type":"plan.update","delta":[{"set":"/progress","value":1}]}"#, "E0405"),
+        (r#"{"type":"plan.update","delta":[{"set":"/counters/x","value":1}]}"#, "E0405"),
         (r#"{"type":"plan.update","anomalies":[{"kind":"clock_went_back","by_ms":5}]}"#, "E0405"),
         (r#"{"type":"plan.update","delta":[{"add":"/missing","value":1}]}"#, "E0404"),
     ] {
@@ -199,11 +222,49 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
         begin(StoreId([5; 16]), &start, inputs(0)).map(|_| ()).unwrap_err()
     };
     assert_eq!(begin(r#"{"policy":{}}"#, "[]").code(), "E0405");
+    let error = begin(r#"{"counters":{"x":1}}"#, "[]");
+    assert_eq!(error.code(), "E0405");
+    assert!(error.to_string().ends_with("stands beside the state; choose another name"), "{error}");
     assert_eq!(begin("[]", "[]").code(), "E0209");
     assert_eq!(begin("{}", r#"[{"id":"x"}]"#).code(), "E0501");
     let counters = r#"[{"id":"x","holds":"state.counters.tool_errors == 0"}]"#;
     assert!(begin("{}", counters).to_string().contains("reads the state alone"));
     assert!(begin("{}", r#"[{"id":"x","holds":"state.a >"}]"#).to_string().starts_with("policy rule 0: "));
+}
+
+/// Whoever acts first is not to blame for what the run began with.
+#[test]
+fn a_run_that_begins_in_violation_is_violated_at_tick_0() {
+    let rule = r#"[{"id":"risk","holds":"state.risk < 5"}]"#;
+    let (record, mut head) = start(r#"{"risk":9}"#, rule, Stage::Replay);
+    let latched = r#"{"policy":{"violated":{"rule":"risk","tick":0}},"risk":9}"#;
+    assert_eq!(record.content().get("state").unwrap().to_string(), latched);
+    assert_eq!(record.body().value("/state_root"), Some(Value::from(value(latched).digest())));
+    let next = committed(&mut head, 1, r#"{"type":"plan.update","delta":[{"set":"/other","value":1}]}"#);
+    assert_eq!(next.body().value("/delta").unwrap().to_string(), r#"[{"set":"/other","value":1}]"#);
+    assert_eq!(head.state().get("policy").unwrap().to_string(), r#"{"violated":{"rule":"risk","tick":0}}"#);
+    let mut again = replay_start(&record, &DeltaReducer).unwrap();
+    replay_step(&mut again, &next, &DeltaReducer, true).unwrap();
+    assert_eq!(again.id(), head.id());
+    assert_eq!(given_state(&record.content()).to_string(), r#"{"risk":9}"#);
+}
+
+/// Nobody can begin a run with a latch of his own, nor without the one that is due.
+#[test]
+fn a_latch_that_the_initial_state_does_not_earn_diverges() {
+    let rule = r#"[{"id":"risk","holds":"state.risk < 5"}]"#;
+    for (earned, sealed) in [
+        (r#"{"risk":1}"#, r#"{"policy":{"violated":{"rule":"risk","tick":0}},"risk":1}"#),
+        (r#"{"risk":9}"#, r#"{"risk":9}"#),
+    ] {
+        let (record, _) = start(earned, rule, Stage::Replay);
+        let mut content = record.content().as_object().cloned().unwrap();
+        content.set("state", value(sealed));
+        content.set("state_root", Value::from(value(sealed).digest()));
+        let forged = seal_value(record.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
+        let error = replay_start(&forged, &DeltaReducer).map(|_| ()).unwrap_err();
+        assert_eq!(error.code(), "E0701", "{sealed}: {error}");
+    }
 }
 
 /// A run with everything in it that a step can do.
@@ -349,4 +410,42 @@ fn replay_begins_with_the_run_record() {
     }
     let ReplayError::Divergence(divergence) = forged("stage", value("9")) else { panic!() };
     assert_eq!((divergence.tick, divergence.path.as_str()), (0, "/stage"));
+}
+
+/// `state.counters` in an expression means the derived counters, so no state can have a member of that name.
+#[test]
+fn no_reducer_writes_what_is_the_kernels() {
+    for path in ["/counters/x", "/policy/violated", "/kernel_anomalies"] {
+        let host = HostReducer::new("host/bold", |_: &Value, _: &Intent| {
+            Ok(Delta(vec![Op::set(path.parse().unwrap(), Value::from(1u64))]))
+        });
+        let (_, mut head) = start("{}", "[]", Stage::Contracts);
+        let outcome = step_with(&mut head, &intent(r#"{"type":"plan.update"}"#), inputs(1), &host).unwrap();
+        let Outcome::Refused(refused) = outcome else { panic!("{path} was written") };
+        assert!(refused.reason.to_string().contains("cannot be written by a reducer"), "{}", refused.reason);
+    }
+}
+
+/// What an older kernel recorded is not called a divergence: it followed the rules of its time.
+#[test]
+fn a_record_that_wrote_counters_is_recorded_by_other_rules() {
+    let (first, mut head) = start("{}", "[]", Stage::Replay);
+    let record = committed(&mut head, 1, r#"{"type":"plan.update","delta":[{"set":"/x","value":1}]}"#);
+    let mut content = record.content().as_object().cloned().unwrap();
+    content.set("delta", value(r#"[{"set":"/counters","value":1}]"#));
+    content.set("state_root", Value::from(value(r#"{"counters":1}"#).digest()));
+    let old = seal_value(record.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
+    let error = replay_step(&mut Head::at_start(&first).unwrap(), &old, &DeltaReducer, false).unwrap_err();
+    assert!(error.is_unverifiable(), "{error}");
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        (
+            "E0602",
+            "tick 1 cannot be replayed: it wrote counters, and this kernel keeps state.counters beside the state"
+        )
+    );
+    let mut content = first.content().as_object().cloned().unwrap();
+    content.set("state", value(r#"{"counters":1}"#));
+    let old = seal_value(first.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
+    assert!(replay_start(&old, &DeltaReducer).map(|_| ()).unwrap_err().is_unverifiable());
 }

@@ -32,6 +32,17 @@ impl Call {
     }
 }
 
+/// What became of a result.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// It answers this call, whose request is this record.
+    Found(Call, Digest),
+    /// No open call fits.
+    None,
+    /// It says nothing of its call, and so many are open.
+    Several(usize),
+}
+
 /// The calls that are open.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -70,8 +81,18 @@ impl Calls {
     /// Finds the call that a result answers, and the record of its request; the call is open no more.
     ///
     /// With an id, only a call of that id; among several the one of the same name, else the oldest. Without, the
-    /// oldest of the same name; without a name, the oldest.
-    pub(super) fn answer(&mut self, id: Option<&str>, tool: Option<&str>) -> Option<(Call, Digest)> {
+    /// oldest of the same name; without a name, the only one that is open. Where several are, nothing is guessed.
+    pub(super) fn answer(&mut self, id: Option<&str>, tool: Option<&str>) -> Answer {
+        if id.is_none() && tool.is_none() && self.open.len() > 1 {
+            return Answer::Several(self.open.len());
+        }
+        match self.take(id, tool) {
+            Some((call, request)) => Answer::Found(call, request),
+            None => Answer::None,
+        }
+    }
+
+    fn take(&mut self, id: Option<&str>, tool: Option<&str>) -> Option<(Call, Digest)> {
         let of_tool = tool.and_then(|tool| self.by_tool.get(tool));
         let number = match (id, tool) {
             (Some(id), _) => {
@@ -125,6 +146,9 @@ mod tests {
             Some(id) => call.id.as_deref() == Some(id),
             None => tool.is_none() || call.tool.as_deref() == tool,
         };
+        if id.is_none() && tool.is_none() && open.len() > 1 {
+            return None;
+        }
         let named =
             open.iter().position(|(_, call)| fits(call) && tool.is_some() && call.tool.as_deref() == tool);
         let at = named.or_else(|| open.iter().position(|(_, call)| fits(call)))?;
@@ -144,7 +168,14 @@ mod tests {
                     calls.ask(tick, Digest::of(&tick.to_be_bytes()), vec![call(id, tool)]);
                     open.push((tick, call(id, tool)));
                 } else {
-                    let found = calls.answer(id, tool).map(|(_, request)| request);
+                    let found = match calls.answer(id, tool) {
+                        Answer::Found(_, request) => Some(request),
+                        Answer::None => None,
+                        Answer::Several(count) => {
+                            prop_assert!(id.is_none() && tool.is_none() && count == open.len());
+                            None
+                        }
+                    };
                     let expected = slow(&mut open, id, tool).map(|tick| Digest::of(&tick.to_be_bytes()));
                     prop_assert_eq!(found, expected);
                 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dendrer_object::value::Object;
 use dendrer_object::{Intent, TypeName, Value, json, tag};
 
-use super::calls::{Call, Calls};
+use super::calls::{Answer, Call, Calls};
 use super::note::{Note, NoteKind};
 
 /// What one item becomes.
@@ -56,7 +56,8 @@ pub(super) fn read(item: &Value, at: &str, open: &mut Calls) -> Step {
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
     let is_one_of = |roles: &[&str]| roles.iter().any(|known| known.eq_ignore_ascii_case(role));
     let calls = asked(message);
-    let mut step = if is_one_of(RESULT) {
+    let is_result = is_one_of(RESULT);
+    let mut step = if is_result {
         read_result(message, role, at, open)
     } else if !calls.is_empty() {
         read_request(message, role, at, &calls, open)
@@ -65,6 +66,7 @@ pub(super) fn read(item: &Value, at: &str, open: &mut Calls) -> Step {
         let intent = Intent::new(name_of(type_name), &speaker(message, role));
         Step::new(intent.with("intent", words(message, &[])))
     };
+    note_unread_calls(message, is_result, at, &mut step.notes);
     if role.is_empty() {
         step.notes.push(Note::new(NoteKind::MessageWithoutRole, at, "this message does not say who speaks"));
     }
@@ -112,21 +114,93 @@ fn speaker(message: &Object, role: &str) -> String {
 /// What a message says: role, content, name, and under `extra` whatever else stands in it. `taken` are the other
 /// members that have their place elsewhere.
 fn words(message: &Object, taken: &[&str]) -> Value {
-    let says_none = |name: &str| match message.get(name) {
-        Some(Value::Null) => true,
-        Some(Value::Array(items)) => items.is_empty(),
-        _ => false,
-    };
     let mut known = [taken, &["role", "content", "name"]].concat();
-    known.extend(["tool_calls", "function_call"].into_iter().filter(|name| says_none(name)));
+    known.extend(CALLS.into_iter().filter(|name| message.get(name).is_some_and(says_none)));
     let extra = rest(message, &known);
-    let mut members = vec![
-        ("content", message.get("content").cloned().unwrap_or(Value::Null)),
-        ("role", message.get("role").cloned().unwrap_or(Value::Null)),
-    ];
+    let mut members = vec![("role", message.get("role").cloned().unwrap_or(Value::Null))];
+    members.extend(message.get("content").map(|content| ("content", content.clone())));
     members.extend(message.get("name").map(|name| ("name", name.clone())));
     members.extend((!extra.is_empty()).then(|| ("extra", Value::record(extra))));
     Value::record(members)
+}
+
+/// The members of a message that hold calls.
+const CALLS: [&str; 2] = ["tool_calls", "function_call"];
+
+/// Whether a member that holds calls holds none.
+fn says_none(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Notes what may be calls and stands where none is read: it is kept, and nobody asks for it.
+fn note_unread_calls(message: &Object, is_result: bool, at: &str, notes: &mut Vec<Note>) {
+    let listed = message.get("tool_calls").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    for name in CALLS {
+        let Some(value) = message.get(name).filter(|value| !says_none(value)) else { continue };
+        let why = match name {
+            _ if is_result => "calls in a result are kept and not read".to_owned(),
+            "tool_calls" if !listed => format!("tool_calls is a list, not a {}", kind(value)),
+            "function_call" if listed => "a call beside tool_calls is kept and not read".to_owned(),
+            "function_call" if value.as_object().is_none() => {
+                format!("function_call is an object, not a {}", kind(value))
+            }
+            _ => continue,
+        };
+        notes.push(Note::new(NoteKind::CallUnreadable, format!("{at}/{name}"), why));
+    }
+}
+
+/// What stands where the id of a call is to stand.
+enum Id<'m> {
+    None,
+    /// The id as it stands, and the word under which it is paired. An empty text is none.
+    Read(&'m Value, String),
+    /// Neither text nor number: it cannot be the id of anything.
+    Unreadable,
+}
+
+impl<'m> Id<'m> {
+    /// Reads an id, and notes one that is not text.
+    fn of(value: Option<&'m Value>, path: String, notes: &mut Vec<Note>) -> Id<'m> {
+        let id = match value {
+            None | Some(Value::Null) => Id::None,
+            Some(Value::String(text)) if text.is_empty() => Id::None,
+            Some(value @ Value::String(text)) => return Id::Read(value, text.to_string()),
+            Some(number @ Value::Number(_)) => Id::Read(number, json::to_string(number)),
+            Some(_) => Id::Unreadable,
+        };
+        let what = value.map_or("", Value::type_name);
+        match &id {
+            Id::None => {}
+            Id::Read(..) => {
+                let text = format!("an id is text, and this is a {what}; it is compared by its digits");
+                notes.push(Note::new(NoteKind::CallIdNotText, path, text));
+            }
+            Id::Unreadable => {
+                let text = format!("an id is text, and this is a {what}; it is kept and names no call");
+                notes.push(Note::new(NoteKind::CallIdNotText, path, text));
+            }
+        }
+        id
+    }
+
+    fn word(&self) -> Option<&str> {
+        match self {
+            Id::Read(_, word) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        match self {
+            Id::Read(value, _) => Some((*value).clone()),
+            _ => None,
+        }
+    }
 }
 
 /// The calls that a message asks for, as they stand in it.
@@ -201,7 +275,8 @@ fn read_call(asked: &Value, at: &str, agent: &str, index: usize, notes: &mut Vec
     if tool.is_none() {
         notes.push(Note::new(NoteKind::CallUnreadable, at, "this call names no tool"));
     }
-    call.id = object.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(Arc::from);
+    let id = Id::of(object.get("id"), format!("{at}/id"), notes);
+    call.id = id.word().map(Arc::from);
     call.tool = tool.map(|(_, tool)| Arc::from(tool));
     call.params = params.clone();
     let mut taken: Vec<&str> =
@@ -217,7 +292,7 @@ fn read_call(asked: &Value, at: &str, agent: &str, index: usize, notes: &mut Vec
     taken.extend((object.get("type").and_then(Value::as_str) == Some("function")).then_some("type"));
     extra.extend(rest(object, &taken));
     let members = [
-        ("call_id", call.id.as_deref().map(Value::from)),
+        ("call_id", id.value()),
         ("extra", (!extra.is_empty()).then(|| Value::record(extra))),
         ("params", params),
         ("params_are_text", is_text.then(|| Value::from(true))),
@@ -234,30 +309,32 @@ fn rest(object: &Object, taken: &[&str]) -> Vec<(Arc<str>, Value)> {
 
 fn read_result(message: &Object, role: &str, at: &str, open: &mut Calls) -> Step {
     let text = |name: &str| message.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let mut notes = Vec::new();
     // Some repeat the call that they answer.
     let mut unused = Vec::new();
     let repeated = message
         .get("tool_call")
         .filter(|value| plain_object(value).is_some())
         .map(|call| read_call(call, at, role, 0, &mut unused).1);
-    let id = text("tool_call_id").or(repeated.as_ref().and_then(|call| call.id.as_deref()));
+    let mut id = Id::of(message.get("tool_call_id"), format!("{at}/tool_call_id"), &mut notes);
+    let own_id = matches!(id, Id::Read(..));
+    if let (Id::None, Some(call)) = (&id, message.get("tool_call").and_then(plain_object)) {
+        id = Id::of(call.get("id"), format!("{at}/tool_call/id"), &mut notes);
+    }
     let tool = text("name").or(repeated.as_ref().and_then(|call| call.tool.as_deref()));
-    let found = open.answer(id, tool);
-    let (call, cause) = match found {
-        Some((call, request)) => (Some(call), Some(request)),
-        None => (None, None),
+    let (call, cause) = match id {
+        // By name and order it might answer another call than the one that it names.
+        Id::Unreadable => {
+            let text = "this result names its call by something that is no id";
+            notes.push(Note::new(NoteKind::ResultWithoutCall, at, text));
+            (None, None)
+        }
+        _ => pair(open, id.word(), tool, at, &mut notes),
     };
     let agent = call.as_ref().map_or_else(|| role.into(), |call| Arc::clone(&call.agent));
     let mut step = Step::new(Intent::new(name_of("action.result"), &agent).by_runtime());
     step.cause = cause;
-    if call.is_none() {
-        let what = match (id, tool) {
-            (Some(id), _) => format!("no open call has the id {id:?}"),
-            (None, Some(tool)) => format!("no open call is to {tool:?}"),
-            (None, None) => "no call is open".to_owned(),
-        };
-        step.notes.push(Note::new(NoteKind::ResultWithoutCall, at, what));
-    }
+    step.notes = notes;
     let same =
         |a: &Call, b: &Call| a.tool == b.tool && a.params == b.params && (a.id == b.id || b.id.is_none());
     let says_more = match (&call, &repeated) {
@@ -267,13 +344,13 @@ fn read_result(message: &Object, role: &str, at: &str, open: &mut Calls) -> Step
     };
     let source = call.as_ref().or(repeated.as_ref());
     let action = [
-        ("call_id", id.map(Value::from)),
+        ("call_id", id.value()),
         ("params", source.and_then(|call| call.params.clone())),
         ("tool", source.and_then(|call| call.tool.as_deref()).or(tool).map(Value::from)),
     ];
     let action: Vec<_> = action.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     let mut taken = vec!["error"];
-    taken.extend(text("tool_call_id").map(|_| "tool_call_id"));
+    taken.extend(own_id.then_some("tool_call_id"));
     taken.extend((!says_more).then_some("tool_call"));
     let mut words = words(message, &taken);
     if let Value::Object(object) = &mut words {
@@ -291,6 +368,41 @@ fn read_result(message: &Object, role: &str, at: &str, open: &mut Calls) -> Step
     step
 }
 
+/// Finds the call that a result answers, and notes what does not fit.
+pub(super) fn pair(
+    open: &mut Calls,
+    id: Option<&str>,
+    tool: Option<&str>,
+    at: &str,
+    notes: &mut Vec<Note>,
+) -> (Option<Call>, Option<dendrer_object::Digest>) {
+    match open.answer(id, tool) {
+        Answer::Found(call, request) => {
+            if let (Some(asked), Some(named)) = (call.tool.as_deref(), tool)
+                && asked != named
+            {
+                let text = format!("its call is to {asked:?}, and this result names {named:?}");
+                notes.push(Note::new(NoteKind::ResultNameDiffers, at, text));
+            }
+            (Some(call), Some(request))
+        }
+        Answer::None => {
+            let what = match (id, tool) {
+                (Some(id), _) => format!("no open call has the id {id:?}"),
+                (None, Some(tool)) => format!("no open call is to {tool:?}"),
+                (None, None) => "no call is open".to_owned(),
+            };
+            notes.push(Note::new(NoteKind::ResultWithoutCall, at, what));
+            (None, None)
+        }
+        Answer::Several(count) => {
+            let text = format!("{count} calls are open, and this result names none of them");
+            notes.push(Note::new(NoteKind::ResultAmbiguous, at, text));
+            (None, None)
+        }
+    }
+}
+
 /// Whether a repeated call says something that its action does not.
 fn has_extra(call: Option<&Value>) -> bool {
     let mut unused = Vec::new();
@@ -299,13 +411,13 @@ fn has_extra(call: Option<&Value>) -> bool {
 
 /// What came back: the output as it stands, and whether it is an error.
 fn result_of(message: &Object) -> Value {
-    let output = message.get("content").cloned().unwrap_or(Value::Null);
+    let output = message.get("content").cloned();
     let error = message.get("error");
     let is_set =
         |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");
     let flag = message.get("is_error").and_then(Value::as_bool);
     // Without any flag, a text that begins with the word Error is what there is to go by.
-    let by_text = output.as_str().is_some_and(|text| {
+    let by_text = output.as_ref().and_then(Value::as_str).is_some_and(|text| {
         text.strip_prefix("Error").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
     });
     let (is_error, from) = match (error, flag) {
@@ -314,7 +426,7 @@ fn result_of(message: &Object) -> Value {
     };
     let members = [
         ("error", error.cloned()),
-        ("output", Some(output)),
+        ("output", output),
         ("status", Some(Value::from(if is_error { "error" } else { "ok" }))),
         ("status_from", Some(Value::from(from))),
     ];

@@ -11,7 +11,7 @@ use dendrer_object::value::Object;
 use dendrer_object::{Delta, Intent, Pointer, Value, json, tag};
 
 use super::calls::{Call, Calls};
-use super::chat::{Step, lost, plain_object};
+use super::chat::{Step, lost, pair, plain_object};
 use super::error::ImportError;
 use super::note::{Note, NoteKind};
 
@@ -229,23 +229,18 @@ fn answer(step: &mut Step, at: &str, open: &mut Calls) {
     let mut action = step.intent.member("action").and_then(Value::as_object).cloned().unwrap_or_default();
     let id = step.intent.member("action").and_then(id_of);
     let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned);
-    match open.answer(id.as_deref(), tool.as_deref()) {
-        Some((call, request)) => {
-            step.cause = Some(request);
-            let told = [
-                ("call_id", call.id.as_deref().map(Value::from)),
-                ("params", call.params),
-                ("tool", call.tool.as_deref().map(Value::from)),
-            ];
-            for (name, value) in told {
-                if let (Some(value), false) = (value, action.contains_key(name)) {
-                    action.set(name, value);
-                }
+    let (call, request) = pair(open, id.as_deref(), tool.as_deref(), at, &mut step.notes);
+    step.cause = request;
+    if let Some(call) = call {
+        let told = [
+            ("call_id", call.id.as_deref().map(Value::from)),
+            ("params", call.params),
+            ("tool", call.tool.as_deref().map(Value::from)),
+        ];
+        for (name, value) in told {
+            if let (Some(value), false) = (value, action.contains_key(name)) {
+                action.set(name, value);
             }
-        }
-        None => {
-            let text = "this result answers no open call";
-            step.notes.push(Note::new(NoteKind::ResultWithoutCall, at, text));
         }
     }
     if !action.is_empty() {

@@ -15,12 +15,18 @@ pub enum NoteKind {
     ValueTooDeep,
     /// The source ends inside this item.
     SourceCut,
-    /// A call that is not an object.
+    /// A call that is not an object, or that stands where none is read.
     CallUnreadable,
     /// A call that is never answered.
     CallWithoutResult,
     /// A result that answers no open call.
     ResultWithoutCall,
+    /// A result that names no call while several are open.
+    ResultAmbiguous,
+    /// A result that names another tool than the call of its id.
+    ResultNameDiffers,
+    /// An id of a call that is not text.
+    CallIdNotText,
     /// Arguments that are not JSON; they stay text.
     ArgumentsNotJson,
     /// A call with the id of one that is still open.
@@ -41,6 +47,9 @@ impl NoteKind {
             NoteKind::CallUnreadable => "call_unreadable",
             NoteKind::CallWithoutResult => "call_without_result",
             NoteKind::ResultWithoutCall => "result_without_call",
+            NoteKind::ResultAmbiguous => "result_ambiguous",
+            NoteKind::ResultNameDiffers => "result_name_differs",
+            NoteKind::CallIdNotText => "call_id_not_text",
             NoteKind::ArgumentsNotJson => "arguments_not_json",
             NoteKind::CallIdRepeated => "call_id_repeated",
             NoteKind::PartsNotRead => "parts_not_read",
@@ -49,7 +58,14 @@ impl NoteKind {
 
     /// Whether something is missing, so that `--on-gap stop` stops.
     pub fn is_gap(self) -> bool {
-        !matches!(self, NoteKind::ArgumentsNotJson | NoteKind::CallIdRepeated | NoteKind::PartsNotRead)
+        !matches!(
+            self,
+            NoteKind::ArgumentsNotJson
+                | NoteKind::CallIdNotText
+                | NoteKind::CallIdRepeated
+                | NoteKind::PartsNotRead
+                | NoteKind::ResultNameDiffers
+        )
     }
 
     /// The code of an import that was stopped by it.

@@ -106,6 +106,14 @@ impl<R: Read> Scanner<R> {
         let buffer = vec![0; BUFFER].into_boxed_slice();
         let mut scanner = Scanner { input, buffer, at: 0, end: 0, base: 0, hash: Context::new(&SHA256) };
         scanner.fill()?;
+        // What is no text at its very beginning is told as that: another encoding, or something compressed.
+        let first = &scanner.buffer[..scanner.end.min(8)];
+        if let Err(error) = parse_door(first)
+            && error.code() == "E0206"
+            && std::str::from_utf8(first).is_err_and(|wrong| wrong.error_len().is_some())
+        {
+            return Err(Stop::Failed(ImportError::Json { error, at: None, offset: None }));
+        }
         // A byte order mark belongs to the file, not to any value in it.
         if scanner.buffer[..scanner.end].starts_with(b"\xef\xbb\xbf") {
             scanner.at = 3;

@@ -60,6 +60,66 @@ fn what_does_not_fit_is_marked() {
     );
 }
 
+/// Which of several calls a result without id and name answers, nobody knows.
+#[test]
+fn a_result_that_names_no_call_is_not_paired_by_guess() {
+    let message = |more: &str| format!(r#"{{"role":"tool",{more}"content":"x"}}"#);
+    check(
+        &[call(&[("a", "t"), ("b", "u")]), message("")],
+        &["call_without_result,call_without_result", "result_ambiguous"],
+    );
+    check(&[call(&[("a", "t")]), message("")], &["", "<-1"]);
+    check(
+        &[call(&[("a", "t"), ("b", "u")]), message(r#""tool_call_id":1,"#)],
+        &["call_without_result,call_without_result", "call_id_not_text,result_without_call"],
+    );
+    check(
+        &[call(&[("a", "t")]), message(r#""tool_call_id":{"x":1},"name":"t","#)],
+        &["call_without_result", "call_id_not_text,result_without_call"],
+    );
+    // A number names the call of the same number, and both are marked.
+    let numbered = call(&[("7", "t"), ("8", "t")]).replace(r#""7""#, "7").replace(r#""8""#, "8");
+    check(
+        &[numbered, message(r#""tool_call_id":8,"#), message(r#""tool_call_id":7,"#)],
+        &["call_id_not_text,call_id_not_text", "<-1call_id_not_text", "<-1call_id_not_text"],
+    );
+}
+
+#[test]
+fn a_name_that_contradicts_the_id_is_marked_and_both_are_kept() {
+    check(&[call(&[("a", "alpha")]), result("a", "beta")], &["", "<-1result_name_differs"]);
+    let source = format!("[{},{}]", call(&[("a", "alpha")]), result("a", "beta"));
+    let (_, records) = import(source.as_bytes(), chat()).unwrap();
+    let value = shown(&records, 2);
+    assert_eq!(value.get("action").unwrap().get("tool"), Some(&Value::from("alpha")));
+    assert_eq!(value.get("intent").unwrap().get("name"), Some(&Value::from("beta")));
+}
+
+#[test]
+fn calls_where_none_is_read_are_marked() {
+    let said = |more: &str| format!(r#"{{"role":"assistant","content":"x",{more}}}"#);
+    let named = r#"{"name":"t","arguments":"{}"}"#;
+    check(&[said(&format!(r#""tool_calls":{named}"#))], &["call_unreadable"]);
+    check(&[said(r#""tool_calls":"none""#)], &["call_unreadable"]);
+    check(&[said(r#""function_call":"auto""#)], &["call_unreadable"]);
+    check(
+        &[said(&format!(r#""tool_calls":[{named}],"function_call":{named}"#)), result("", "t")],
+        &["call_unreadable", "<-1"],
+    );
+    check(
+        &[call(&[("a", "t")]), format!(r#"{{"role":"tool","tool_call_id":"a","tool_calls":[{named}]}}"#)],
+        &["", "<-1call_unreadable"],
+    );
+    check(&[said(r#""tool_calls":[],"function_call":null"#)], &[""]);
+}
+
+#[test]
+fn what_a_message_does_not_say_is_not_made_up() {
+    let (_, records) = import(br#"[{"role":"user"},{"role":"user","content":null}]"#, chat()).unwrap();
+    let said = |tick| shown(&records, tick).get("intent").unwrap().to_string();
+    assert_eq!((said(1), said(2)), (r#"{"role":"user"}"#.into(), r#"{"content":null,"role":"user"}"#.into()));
+}
+
 #[test]
 fn an_id_that_repeats_is_answered_oldest_first_and_by_name() {
     check(
