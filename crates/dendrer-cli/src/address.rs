@@ -259,6 +259,14 @@ pub(crate) fn state_path(text: &str) -> Result<Pointer> {
     Ok(Pointer::of(names.iter().map(String::as_str)))
 }
 
+/// Refuses a range that ends before it begins.
+pub(crate) fn in_order(from: u64, to: u64) -> Result<()> {
+    if from > to {
+        return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

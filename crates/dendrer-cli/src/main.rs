@@ -35,10 +35,12 @@ fn main() -> ExitCode {
     }
     let args = args::join_ticks(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()));
     let parsed = args::command().try_get_matches_from(&args);
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let mut cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, wants_json(&args), &args),
     };
+    // As everywhere, `-` is the place where answers go anyway.
+    cli.global.output = cli.global.output.filter(|file| file != "-");
     let Some(verb) = cli.verb else { return ExitCode::from(verbs::welcome()) };
     let began = Instant::now();
     let code = match shape::answer(&cli.global, &verb) {

@@ -200,7 +200,7 @@ impl Reason {
 #[non_exhaustive]
 pub enum StartError {
     /// The state is not an object.
-    #[error("a state is an object, not a {0}")]
+    #[error("a state is an object, not {0}")]
     StateKind(&'static str),
     /// The state already holds what only the kernel writes.
     #[error("{0} in the initial state is written by the kernel alone")]
@@ -264,7 +264,7 @@ pub fn given_state(content: &Value) -> Value {
 /// Begins a run: its `run` record and the head from which the first step goes on.
 pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, Head), StartError> {
     let Some(state) = start.state.as_object() else {
-        return Err(StartError::StateKind(start.state.type_name()));
+        return Err(StartError::StateKind(start.state.described()));
     };
     if let Some(name) = KERNEL_PATHS.into_iter().find(|name| state.contains_key(name)) {
         return Err(StartError::KernelPath(name));
@@ -333,13 +333,20 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
 }
 
 fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
+    let id_of = |rule: &'_ Value| rule.get("id").and_then(Value::as_str).map(str::to_owned);
     let read = |(index, rule): (usize, &Value)| {
         let fail = |why: String| StartError::Policy { index, why };
-        let (Some(id), Some(holds)) =
-            (rule.get("id").and_then(Value::as_str), rule.get("holds").and_then(Value::as_str))
-        else {
+        let (Some(id), Some(holds)) = (id_of(rule), rule.get("holds").and_then(Value::as_str)) else {
             return Err(fail("a rule has a text `id` and a text `holds`".to_owned()));
         };
+        let mut names = rule.as_object().into_iter().flat_map(|rule| rule.iter()).map(|(name, _)| &**name);
+        if let Some(other) = names.find(|name| !matches!(*name, "id" | "holds")) {
+            return Err(fail(format!("a rule has `id` and `holds`, and no \"{other}\"")));
+        }
+        if let Some(same) = rules[..index].iter().position(|rule| id_of(rule).as_deref() == Some(&*id)) {
+            return Err(fail(format!("rule {same} has the id \"{id}\" already")));
+        }
+        let id = id.as_str();
         let rule = Predicate::holds(id, holds).map_err(|error| fail(error.to_string()))?;
         if rule.expr().reads_counters() {
             return Err(fail(

@@ -149,7 +149,7 @@ impl Intent {
     /// Reads an intent. `agent` is whose it is where the value does not say.
     pub fn from_value(value: &Value, agent: Option<&str>) -> Result<Intent, IntentError> {
         let Some(object) = value.as_object() else {
-            return error("", format!("an intent is an object, and this is a {}", value.type_name()));
+            return error("", format!("an intent is an object, and this is {}", value.described()));
         };
         for (name, _) in object.iter() {
             check_name(name)?;
@@ -261,7 +261,7 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
                 _ => {
                     return error(
                         &format!("/{name}"),
-                        format!("this is an object, not a {}", value.type_name()),
+                        format!("this is an object, not {}", value.described()),
                     );
                 }
             }
@@ -286,7 +286,7 @@ fn read_intent(object: &Object) -> Result<Option<Value>, IntentError> {
     let mut intent = match object.get("intent") {
         None => None,
         Some(Value::Object(intent)) => Some(intent.clone()),
-        Some(other) => return error("/intent", format!("this is an object, not a {}", other.type_name())),
+        Some(other) => return error("/intent", format!("this is an object, not {}", other.described())),
     };
     for name in ["confidence", "uncertainty_notes"] {
         let Some(outside) = object.get(name) else { continue };
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn what_is_not_an_intent_is_refused_by_name() {
         for (text, expected) in [
-            ("[]", "E0209 an intent is an object, and this is a array"),
+            ("[]", "E0209 an intent is an object, and this is an array"),
             ("{}", "E0209 /type: an intent names its transition type, like \"observation.add\""),
             (r#"{"type":"Plan"}"#, "E0210 /type: \"Plan\" is not a transition type"),
             (

@@ -149,6 +149,18 @@ impl Value {
         }
     }
 
+    /// Says what kind of value this is, with its article: for messages like "this is an object".
+    pub fn described(&self) -> &'static str {
+        match self {
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a string",
+            Value::Array(_) => "an array",
+            Value::Object(_) => "an object",
+        }
+    }
+
     /// Returns how deep arrays and objects are nested: 0 for a scalar, 1 for `[]`.
     pub fn depth(&self) -> usize {
         match self {

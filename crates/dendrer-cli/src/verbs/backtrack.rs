@@ -6,7 +6,7 @@ use dendrer_view::closed::closed;
 use dendrer_view::why::{node_json, ops_json, ops_words, transition_json, tree_lines};
 use dendrer_view::{EXACT, count, document, quote};
 
-use crate::address::{Rev, state_path};
+use crate::address::{self, Rev, state_path};
 use crate::args::{Backtrack, Global};
 use crate::failure::{Failure, Result};
 use crate::open;
@@ -32,9 +32,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let followed = why::followed(&trace, &place, to)?;
     let found = why::writes(&trace, &followed, from, to)?;
-    if from > to {
-        return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
-    }
+    address::in_order(from, to)?;
     let mut shown = Vec::new();
     // Whose write it is that nobody can say any more.
     let mut nameless: Vec<u64> = Vec::new();

@@ -13,7 +13,7 @@ use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
 use super::predicate::{Meant, expression, has_hint, of_file, registration_line, resolve};
-use crate::address::Rev;
+use crate::address::{self, Rev};
 use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result};
 use crate::open;
@@ -37,9 +37,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let trace = Trace::open(&counted, &run)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-    if from > to {
-        return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
-    }
+    address::in_order(from, to)?;
     let range = Range { scan: args.scan, ..Range::new(from, to) };
     if let Some(questions) = several(args, &trace)? {
         return each(&questions, &trace, &range, progress, out);

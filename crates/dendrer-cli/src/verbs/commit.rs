@@ -157,7 +157,7 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
             other => {
                 return Err(Failure::new(
                     "E0209",
-                    format!("a policy is a list of rules, not a {}", other.type_name()),
+                    format!("a policy is a list of rules, not {}", other.described()),
                 )
                 .at("file", path.as_str()));
             }

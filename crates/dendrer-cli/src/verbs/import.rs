@@ -129,7 +129,7 @@ fn read_policy(path: &str) -> Result<Vec<Value>> {
     match read_json(path)? {
         Value::Array(rules) => Ok(rules.iter().cloned().collect()),
         other => {
-            let text = format!("a policy is a list of rules, not a {}", other.type_name());
+            let text = format!("a policy is a list of rules, not {}", other.described());
             Err(Failure::new("E0209", text).at("file", path))
         }
     }

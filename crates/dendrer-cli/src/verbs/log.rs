@@ -14,7 +14,7 @@ use dendrer_view::log::{Row, row};
 use dendrer_view::{RECORDED, count, document, provenance, quote, thousands};
 use regex::Regex;
 
-use crate::address::{Rev, state_path};
+use crate::address::{self, Rev, state_path};
 use crate::args::{Global, Log};
 use crate::failure::{Failure, Result};
 use crate::open::{self, Source};
@@ -162,6 +162,9 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
 fn range(trace: &Trace<'_>, args: &Log, rev: &Rev) -> Result<(u64, u64)> {
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(trace))?;
+    if args.from.is_some() {
+        address::in_order(from, to)?;
+    }
     Ok((from, to))
 }
 

@@ -147,3 +147,25 @@ fn names_that_no_address_reaches_and_keys_in_the_store_are_refused() {
     let ran = other.run(&["init", "sub", "--key", "sub/.dendrer/key"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
 }
+
+#[test]
+fn a_range_that_ends_before_it_begins_is_no_empty_answer() {
+    for verb in [
+        &["log", "trip-planner-a"][..],
+        &["bisect", "trip-planner-a", "--holds", "true"],
+        &["backtrack", "trip-planner-a", "phase"],
+    ] {
+        let ran = demo().run(&[verb, &["--from", "5", "--to", "3"]].concat());
+        assert_eq!(ran.code, 2, "{verb:?}");
+        assert!(ran.stderr.contains("--from tick 5 lies behind --to tick 3"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_dash_is_no_file() {
+    let bundle = demo().run(&["export", "trip-planner-a", "-o", "-"]);
+    assert_eq!(bundle.code, 0);
+    assert!(bundle.stdout.starts_with('{') && bundle.stdout.len() > 10_000);
+    assert_eq!(demo().run(&["runs", "-o", "-"]).stdout, demo().run(&["runs"]).stdout);
+    assert!(!demo().dir().join("-").exists());
+}

@@ -230,6 +230,15 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
     let counters = r#"[{"id":"x","holds":"state.counters.tool_errors == 0"}]"#;
     assert!(begin("{}", counters).to_string().contains("reads the state alone"));
     assert!(begin("{}", r#"[{"id":"x","holds":"state.a >"}]"#).to_string().starts_with("policy rule 0: "));
+    assert_eq!(
+        begin("{}", r#"[{"id":"x","holds":"true","when":"never"}]"#).to_string(),
+        "policy rule 0: a rule has `id` and `holds`, and no \"when\""
+    );
+    assert_eq!(
+        begin("{}", r#"[{"id":"x","holds":"true"},{"id":"y","holds":"true"},{"id":"x","holds":"false"}]"#)
+            .to_string(),
+        "policy rule 2: rule 0 has the id \"x\" already"
+    );
 }
 
 /// Whoever acts first is not to blame for what the run began with.

@@ -46,11 +46,8 @@ pub(super) fn is_preamble(item: &Value) -> bool {
 /// Reads one message. `at` is its place, as a JSON pointer.
 pub(super) fn read(item: &Value, at: &str, open: &mut Calls) -> Step {
     let Some(message) = plain_object(item) else {
-        let note = Note::new(
-            NoteKind::MessageUnreadable,
-            at,
-            format!("a message is an object, not a {}", kind(item)),
-        );
+        let note =
+            Note::new(NoteKind::MessageUnreadable, at, format!("a message is an object, not {}", kind(item)));
         return Step { notes: vec![note], ..lost(item.clone()) };
     };
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
@@ -90,8 +87,8 @@ pub(super) fn name_of(text: &str) -> TypeName {
 
 fn kind(value: &Value) -> &'static str {
     match value {
-        Value::Object(_) => "tagged value",
-        other => other.type_name(),
+        Value::Object(_) => "a tagged value",
+        other => other.described(),
     }
 }
 
@@ -143,10 +140,10 @@ fn note_unread_calls(message: &Object, is_result: bool, at: &str, notes: &mut Ve
         let Some(value) = message.get(name).filter(|value| !says_none(value)) else { continue };
         let why = match name {
             _ if is_result => "calls in a result are kept and not read".to_owned(),
-            "tool_calls" if !listed => format!("tool_calls is a list, not a {}", kind(value)),
+            "tool_calls" if !listed => format!("tool_calls is a list, not {}", kind(value)),
             "function_call" if listed => "a call beside tool_calls is kept and not read".to_owned(),
             "function_call" if value.as_object().is_none() => {
-                format!("function_call is an object, not a {}", kind(value))
+                format!("function_call is an object, not {}", kind(value))
             }
             _ => continue,
         };
@@ -246,7 +243,7 @@ fn read_call(asked: &Value, at: &str, agent: &str, index: usize, notes: &mut Vec
         notes.push(Note::new(
             NoteKind::CallUnreadable,
             at,
-            format!("a call is an object, not a {}", kind(asked)),
+            format!("a call is an object, not {}", kind(asked)),
         ));
         return (Value::record([("extra", asked.clone())]), call);
     };

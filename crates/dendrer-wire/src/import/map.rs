@@ -54,7 +54,7 @@ impl Map {
     pub fn from_value(value: &Value) -> Result<Map, ImportError> {
         let fail = |at: &str, message: String| Err(ImportError::Map { at: at.to_owned(), message });
         let Some(object) = plain_object(value) else {
-            return fail("", format!("a mapping is an object, not a {}", value.type_name()));
+            return fail("", format!("a mapping is an object, not {}", value.described()));
         };
         if !object.contains_key("type") {
             return fail("/type", "a mapping says where the transition type comes from".to_owned());
@@ -81,7 +81,7 @@ impl Map {
     /// Reads one line. `at` is its place, as a JSON pointer.
     pub(super) fn read(&self, item: &Value, at: &str, open: &mut Calls) -> Result<Step, ImportError> {
         let Some(line) = plain_object(item) else {
-            let text = format!("a line is an object, not a {}", item.type_name());
+            let text = format!("a line is an object, not {}", item.described());
             return Ok(Step {
                 notes: vec![Note::new(NoteKind::MessageUnreadable, at, text)],
                 ..lost(item.clone())

@@ -56,7 +56,7 @@ fn the_examples_of_mappings_hold() {
 #[test]
 fn a_mapping_that_is_none_says_where() {
     for (map, expected) in [
-        ("[]", ": a mapping is an object, not a array"),
+        ("[]", ": a mapping is an object, not an array"),
         ("{}", "/type: a mapping says where the transition type comes from"),
         (r#"{"type":"/t","agnt":"/a"}"#, "/agnt: an intent has no member \"agnt\"; did you mean \"agent\"?"),
         (r#"{"type":"t"}"#, "/type: \"t\" is not a JSON pointer"),
