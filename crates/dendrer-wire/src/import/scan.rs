@@ -39,6 +39,9 @@ impl From<ImportError> for Stop {
     }
 }
 
+/// Beyond this a text is large, and its room is not kept for the next.
+const LARGE: usize = 1 << 20;
+
 /// Text that was cut out, up to a limit.
 #[derive(Debug)]
 pub(super) struct Capture {
@@ -64,7 +67,7 @@ impl Capture {
     /// Forgets the text, and the room of one that was large.
     pub(super) fn clear(&mut self) {
         self.text.clear();
-        self.text.shrink_to(1 << 20);
+        self.text.shrink_to(LARGE);
         self.is_over = false;
     }
 
@@ -72,7 +75,12 @@ impl Capture {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.keeps && !self.is_over {
             // Values stop at the limit; a little more is for the names and the nulls in their places.
-            self.is_over = self.text.len() + bytes.len() > VALUE_SIZE_MAX + SLACK;
+            let needed = self.text.len() + bytes.len();
+            self.is_over = needed > VALUE_SIZE_MAX + SLACK;
+            if needed > self.text.capacity() && needed > LARGE {
+                // Growing step by step would hold the old room beside the new. What is not written to takes no memory.
+                self.text.reserve_exact(VALUE_SIZE_MAX + SLACK + bytes.len() - self.text.len());
+            }
             self.text.extend_from_slice(bytes);
         }
     }
