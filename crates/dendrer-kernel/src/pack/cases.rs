@@ -40,7 +40,7 @@ struct Step {
 }
 
 /// What became of a case.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ran {
     /// What came out otherwise; nothing where all is well.
     pub failed: Vec<Failed>,
