@@ -62,12 +62,7 @@ impl Seed {
     /// Derives the salts of the first `count` fields, in the order of the header (`docs/format.md`, "Fields").
     /// Each digest gives two salts.
     pub fn salts(&self, count: usize) -> Vec<Salt> {
-        let halves = self.preimages(count).flat_map(|preimage| {
-            let digest = Digest::of(&preimage).0;
-            let half = |range: Range<usize>| Salt(digest[range].try_into().expect("half of 32 bytes"));
-            [half(0..16), half(16..32)]
-        });
-        halves.take(count).collect()
+        self.preimages(count).flat_map(|preimage| Salt::pair(Digest::of(&preimage))).take(count).collect()
     }
 
     /// What is hashed for the salts of `count` fields, one for two of them.
@@ -364,16 +359,11 @@ impl Body {
         let salts = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
         let count = items.iter().map(|(texts, ..)| texts.len()).sum();
         let mut salt_texts = Base64Batch::with_capacity(count * 16, count);
-        let mut pairs = salts.iter();
+        let mut pairs = salts.into_iter();
         for (texts, ..) in &items {
-            for index in 0..texts.len().div_ceil(2) {
-                let pair = pairs.next().expect("a digest for two fields");
-                let halves = [&pair.0[..16], &pair.0[16..]];
-                halves
-                    .iter()
-                    .take(texts.len() - 2 * index)
-                    .for_each(|half| salt_texts.push(|out| out.extend_from_slice(half)));
-            }
+            // One digest for two fields; an odd field leaves half of one over.
+            let salts = pairs.by_ref().take(texts.len().div_ceil(2)).flat_map(Salt::pair);
+            salts.take(texts.len()).for_each(|salt| salt_texts.push(|out| out.extend_from_slice(&salt.0)));
         }
         let salt_texts = salt_texts.encode();
         let mut salts = salt_texts.iter();
@@ -704,6 +694,12 @@ impl Entry {
 }
 
 impl Salt {
+    /// The two salts in one digest.
+    fn pair(digest: Digest) -> [Salt; 2] {
+        let half = |range: Range<usize>| Salt(digest.0[range].try_into().expect("half of 32 bytes"));
+        [half(0..16), half(16..32)]
+    }
+
     /// Returns the base64url text of the salt.
     pub fn base64url(&self) -> String {
         encode_base64url(&self.0)
