@@ -9,10 +9,12 @@ use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Store, StoreError};
 use dendrer::verify;
 use dendrer_object::RunName;
+use dendrer_object::note::SigningKey;
 
 use crate::address::Rev;
 use crate::args::Global;
 use crate::failure::{Failure, Result};
+use crate::keys;
 use crate::out::Out;
 
 /// The name of the directory that is a store.
@@ -40,6 +42,14 @@ impl Source {
         match self {
             Source::Store(_) => &[],
             Source::Bundle(opened) => &opened.bundle.runs,
+        }
+    }
+
+    /// The key of the store, if it is at hand: what was worked out before counts under no other.
+    pub(crate) fn key(&self, global: &Global) -> Option<SigningKey> {
+        match self {
+            Source::Store(store) => keys::find(global.key.as_deref(), store.info()).ok().flatten(),
+            Source::Bundle(_) => None,
         }
     }
 

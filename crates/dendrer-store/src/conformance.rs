@@ -325,6 +325,7 @@ pub fn run(subject: &dyn Subject) {
         ids_are_found_by_prefix,
         erased_values_are_gone_and_records_verify,
         snapshots_may_be_kept,
+        verdicts_may_be_kept,
         checkpoints_are_signed_and_kept,
         syncs_can_run_in_the_background,
         another_handle_sees_what_was_committed,
@@ -697,6 +698,22 @@ fn snapshots_may_be_kept(subject: &dyn Subject) {
     for (tick, expected) in [(3, None), (4, Some((4, b"four".to_vec()))), (7, Some((4, b"four".to_vec())))] {
         let found = store.snapshot(&run, tick).expect("snapshot works");
         assert!(found.is_none() || found == expected, "{tick}: {found:?}");
+    }
+}
+
+fn verdicts_may_be_kept(subject: &dyn Subject) {
+    let mut store = subject.create(info());
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r"), scribe.step("r")]).expect("they fit");
+    let (run, question, other) = (name("r"), Digest([1; 32]), Digest([2; 32]));
+    assert_eq!(store.verdicts(&run, &question).expect("verdicts works"), None);
+    for text in [&b"first"[..], b"second"] {
+        store.put_verdicts(&run, &question, text).expect("put works");
+        // A store may forget, but never give another one, or one of something else.
+        let found = store.verdicts(&run, &question).expect("verdicts works");
+        assert!(found.is_none() || found.as_deref() == Some(text), "{found:?}");
+        assert_eq!(store.verdicts(&run, &other).expect("verdicts works"), None);
+        assert_eq!(store.verdicts(&name("s"), &question).expect("verdicts works"), None);
     }
 }
 

@@ -243,6 +243,13 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the newest bytes kept for a run at or before a tick, and their tick.
     fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError>;
 
+    /// Keeps a statement of what a question gives along a run, by the digest of the question. May be forgotten at any
+    /// time. Whoever reads it must be able to tell that it is genuine: stores keep it as anyone could have left it.
+    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError>;
+
+    /// Returns the statement kept for a run and a question.
+    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
     /// Appends one group, whole or not at all, and returns its positions. Visible from now on, durable after a
     /// sync.
     ///

@@ -724,6 +724,19 @@ impl Store for Embedded {
         self.index.as_ref().map_or(Ok(None), |index| index.snapshot(run, tick))
     }
 
+    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
+        self.check_owner()?;
+        match &self.index {
+            Some(index) if self.trouble.is_none() => index.put_verdicts(run, question, statement),
+            _ => Ok(()),
+        }
+    }
+
+    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.check_owner()?;
+        self.index.as_ref().map_or(Ok(None), |index| index.verdicts(run, question))
+    }
+
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         if records.is_empty() {
             self.check_owner()?;

@@ -29,7 +29,7 @@ pub use compare::IndexDifference;
 pub(crate) use compare::compare;
 
 /// The version of the tables (`user_version`).
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 
 /// `dndr` in ASCII: what `file` shows of the database.
 const APPLICATION_ID: i64 = 0x646e_6472;
@@ -41,6 +41,9 @@ const SCHEMA: &str = include_str!("index/schema.sql");
 
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);
+
+/// How long whoever only reads a store waits to keep verdicts there: working them out again is no loss.
+const BUSY_READER: Duration = Duration::from_millis(500);
 
 /// Up to where the index is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,6 +165,29 @@ impl Index {
             db.prepare_cached("INSERT OR REPLACE INTO snapshot (run, tick, state) VALUES (?1, ?2, ?3)")?;
         statement.execute(params![run.as_str(), clamp(tick), bytes])?;
         Ok(())
+    }
+
+    /// Keeps a statement of verdicts. By a connection of its own, because readers of a store keep them as well.
+    pub(crate) fn put_verdicts(
+        &self,
+        run: &RunName,
+        question: &Digest,
+        statement: &[u8],
+    ) -> Result<(), StoreError> {
+        let db = open_writer(&self.path, false)?;
+        db.busy_timeout(BUSY_READER)?;
+        db.execute(
+            "INSERT OR REPLACE INTO verdict (run, question, statement) VALUES (?1, ?2, ?3)",
+            params![run.as_str(), &question.0[..], statement],
+        )?;
+        Ok(())
+    }
+
+    pub(crate) fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let db = self.reader();
+        let mut statement =
+            db.prepare_cached("SELECT statement FROM verdict WHERE run = ?1 AND question = ?2")?;
+        Ok(statement.query_row(params![run.as_str(), &question.0[..]], |row| row.get(0)).optional()?)
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {

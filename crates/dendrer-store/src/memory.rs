@@ -32,6 +32,8 @@ pub struct Memory {
     peaks: Option<Peaks>,
     checkpoint: Option<SignedNote>,
     snapshots: Mutex<Snapshots>,
+    /// By run and digest of the question.
+    verdicts: Mutex<BTreeMap<(RunName, Digest), Vec<u8>>>,
 }
 
 #[derive(Debug)]
@@ -56,6 +58,7 @@ impl Memory {
             peaks: Some(peaks),
             checkpoint: None,
             snapshots: Mutex::default(),
+            verdicts: Mutex::default(),
         }
     }
 
@@ -221,6 +224,17 @@ impl Store for Memory {
         Ok(newest.map(|(tick, bytes)| (*tick, bytes.clone())))
     }
 
+    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
+        let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        verdicts.insert((run.clone(), *question), statement.to_vec());
+        Ok(())
+    }
+
+    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(verdicts.get(&(run.clone(), *question)).cloned())
+    }
+
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         let mut peaks = self.writable()?.clone();
         let begin = self.tree.size;
@@ -255,6 +269,7 @@ impl Store for Memory {
         }
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         snapshots.clear();
+        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(at)
     }
 

@@ -152,6 +152,8 @@ pub struct Report {
     pub recoveries: Option<Vec<Interval>>,
     /// For a policy flip: the last allow before it, or in the range if there is none.
     pub allowed: Option<u64>,
+    /// The last tick whose verdict was worked out before, and only read here.
+    pub known_to: Option<u64>,
     /// With a scan: the first violated tick that judging every tick finds.
     pub scan: Option<Option<u64>>,
 }
@@ -215,6 +217,7 @@ fn report(line: &Timeline, lift: bool) -> Report {
         outcome: Outcome::Never,
         recoveries: None,
         allowed: None,
+        known_to: line.known_to,
         scan: None,
     };
     let uncertain = searched.turns.iter().find_map(|(tick, verdict)| match verdict {
@@ -330,11 +333,15 @@ pub fn probes_max(n: u64) -> u32 {
 }
 
 /// Judges each onset and the tick before it once more: from the records, without the index and without anything that
-/// was remembered. Decisions were read from the records in the first place.
+/// was remembered. Decisions were read from the records in the first place. Counters come from the beginning of a run
+/// alone: where the verdicts were worked out before, they were judged then.
 fn confirm(trace: &Trace<'_>, questions: &[Question], reports: &[Report]) -> Result<(), Error> {
     let mut onsets: BTreeMap<u64, Vec<&Predicate>> = BTreeMap::new();
     for (question, report) in questions.iter().zip(reports) {
         if let (Some(predicate), Outcome::Onset(tick)) = (question.predicate(), &report.outcome) {
+            if predicate.expr().reads_counters() && report.known_to.is_some_and(|known| known >= *tick) {
+                continue;
+            }
             onsets.entry(*tick).or_default().push(predicate);
         }
     }

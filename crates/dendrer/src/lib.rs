@@ -13,6 +13,7 @@ pub mod registry;
 pub mod timeline;
 pub mod tools;
 pub mod trace;
+mod verdicts;
 pub mod verify;
 pub mod why;
 

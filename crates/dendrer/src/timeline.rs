@@ -19,6 +19,7 @@ use dendrer_object::{Pointer, Value};
 
 use crate::error::Error;
 use crate::trace::{Moment, Trace};
+use crate::verdicts;
 
 /// The verdicts of a range of ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct Timeline {
     pub turns: Vec<(u64, Verdict)>,
     /// How many candidate ticks after the first were judged.
     pub judged: u64,
+    /// The last tick whose verdict was worked out before, and only read here.
+    pub known_to: Option<u64>,
 }
 
 /// A stretch of ticks with one verdict, as long as it can be.
@@ -46,7 +49,7 @@ pub struct Interval {
 
 impl Timeline {
     fn new(from: u64, to: u64) -> Timeline {
-        Timeline { from, to, turns: Vec::new(), judged: 0 }
+        Timeline { from, to, turns: Vec::new(), judged: 0, known_to: None }
     }
 
     /// Makes the timeline of something that happens once and stays.
@@ -57,7 +60,7 @@ impl Timeline {
             Some(at) => vec![begin, (at, Verdict::Violation)],
             None => vec![begin],
         };
-        Timeline { from, to, turns, judged }
+        Timeline { turns, judged, ..Timeline::new(from, to) }
     }
 
     fn push(&mut self, tick: u64, verdict: Verdict) {
@@ -123,14 +126,28 @@ pub fn judge(trace: &Trace<'_>, predicate: &Predicate, from: u64, to: u64) -> Re
     Ok(judge_each(trace, &[predicate], from, to)?.pop().expect("one for one"))
 }
 
-/// As [`judge`] for several predicates: what must be read is read once for all of them.
+/// As [`judge`] for several predicates: what must be read is read once for all of them, and what is known of the
+/// beginning of the run from before ([`verdicts`]) is not read again.
 pub fn judge_each(
     trace: &Trace<'_>,
     predicates: &[&Predicate],
     from: u64,
     to: u64,
 ) -> Result<Vec<Timeline>, Error> {
-    read_through(trace, predicates, from, to, Look::AtCandidates)
+    let known = |predicate: &&Predicate| (from == 0).then(|| verdicts::find(trace, predicate, to)).flatten();
+    let mut lines: Vec<Timeline> = predicates
+        .iter()
+        .map(|predicate| known(predicate).unwrap_or_else(|| Timeline::new(from, to)))
+        .collect();
+    let is_open = |line: &Timeline| line.known_to != Some(to);
+    let watchers = predicates.iter().zip(&lines).filter(|(_, line)| is_open(line));
+    let watchers = watchers.map(|(predicate, line)| Watcher::new(predicate, line.clone(), to)).collect();
+    let mut read = read_through(trace, watchers, Look::AtCandidates)?.into_iter();
+    for (predicate, line) in predicates.iter().zip(&mut lines).filter(|(_, line)| is_open(line)) {
+        *line = read.next().expect("one for each that was open");
+        verdicts::keep(trace, predicate, line);
+    }
+    Ok(lines)
 }
 
 /// Judges a predicate at one tick, by the state that a trace reads there.
@@ -148,7 +165,9 @@ pub fn scan(
     to: u64,
 ) -> Result<Vec<Timeline>, Error> {
     let bare = Trace::open(trace.store(), trace.name())?.without_snapshots();
-    read_through(&bare, predicates, from, to, Look::Everywhere)
+    let watchers =
+        predicates.iter().map(|predicate| Watcher::new(predicate, Timeline::new(from, to), to)).collect();
+    read_through(&bare, watchers, Look::Everywhere)
 }
 
 /// The ticks of the states that a predicate looks at for a range of ticks, and by how much they lag behind.
@@ -173,21 +192,18 @@ enum Look {
     Everywhere,
 }
 
-/// Reads all records of the range once.
+/// Reads all records that the watchers have to see, once.
 fn read_through(
     trace: &Trace<'_>,
-    predicates: &[&Predicate],
-    from: u64,
-    to: u64,
+    mut watchers: Vec<Watcher<'_>>,
     look: Look,
 ) -> Result<Vec<Timeline>, Error> {
-    let mut watchers: Vec<Watcher<'_>> =
-        predicates.iter().map(|predicate| Watcher::new(predicate, from, to)).collect();
     let first = watchers.iter().map(|watcher| watcher.first).min();
     let last = watchers.iter().map(|watcher| watcher.last).max();
     let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
     let fresh = Trace::open(trace.store(), trace.name())?;
     // A snapshot binds the state, and not the counters beside it.
+    let predicates: Vec<&Predicate> = watchers.iter().map(|watcher| watcher.predicate).collect();
     let counted = predicates.iter().any(|predicate| predicate.expr().reads_counters());
     let fresh = if counted || !trace.uses_snapshots() { fresh.without_snapshots() } else { fresh };
     let mut failed = None;
@@ -274,6 +290,8 @@ fn written(record: &Record) -> Vec<Pointer> {
 struct Watcher<'p> {
     predicate: &'p Predicate,
     line: Timeline,
+    /// The tick at which the line begins, or from which on it is not known yet.
+    begin: u64,
     first: u64,
     last: u64,
     lag: u64,
@@ -282,9 +300,11 @@ struct Watcher<'p> {
 }
 
 impl<'p> Watcher<'p> {
-    fn new(predicate: &'p Predicate, from: u64, to: u64) -> Watcher<'p> {
-        let (first, last, lag) = looked_at(predicate, from, to);
-        Watcher { predicate, line: Timeline::new(from, to), first, last, lag, standing: Vec::new() }
+    /// Goes on with a line, from its beginning or from where it is known, up to a tick.
+    fn new(predicate: &'p Predicate, line: Timeline, to: u64) -> Watcher<'p> {
+        let begin = line.known_to.unwrap_or(line.from);
+        let (first, last, lag) = looked_at(predicate, begin, to);
+        Watcher { predicate, line: Timeline { to, ..line }, begin, first, last, lag, standing: Vec::new() }
     }
 
     fn pass(&mut self, moment: &Moment, written: &[Pointer], look: Look) -> Result<(), Error> {
@@ -294,7 +314,7 @@ impl<'p> Watcher<'p> {
             && self.line.turns.last().is_some_and(|(_, verdict)| *verdict == Verdict::Violation);
         if moment.tick == self.first {
             self.standing = standing(self.predicate.expr().read_set(), &moment.state);
-            self.line.push(self.line.from, verdict(self.predicate, moment)?);
+            self.line.push(self.begin, verdict(self.predicate, moment)?);
         } else if moment.tick > self.first && moment.tick <= self.last && !settled {
             let moved = self.may_differ(&moment.state, written);
             if moved || counters || look == Look::Everywhere {

@@ -12,6 +12,7 @@ use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::step::{AgentHead, Head};
 use dendrer_object::json;
+use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value};
@@ -34,6 +35,7 @@ pub struct Trace<'s> {
     start: Record,
     states: RefCell<BTreeMap<u64, Moment>>,
     use_snapshots: bool,
+    key: Option<&'s SigningKey>,
 }
 
 /// A run right after some tick.
@@ -73,7 +75,15 @@ impl<'s> Trace<'s> {
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
                 let states = RefCell::default();
-                return Ok(Trace { store, summary, lineage, start: begin, states, use_snapshots: true });
+                return Ok(Trace {
+                    store,
+                    summary,
+                    lineage,
+                    start: begin,
+                    states,
+                    use_snapshots: true,
+                    key: None,
+                });
             };
             let position = store.find(&parent)?.ok_or_else(|| missing(parent))?;
             let at = read(store, position)?;
@@ -91,6 +101,17 @@ impl<'s> Trace<'s> {
     #[must_use]
     pub fn without_snapshots(self) -> Trace<'s> {
         Trace { use_snapshots: false, states: RefCell::default(), ..self }
+    }
+
+    /// Goes on with the key of the store at hand: verdicts that were kept under it count, and new ones are kept.
+    #[must_use]
+    pub fn with_key(self, key: Option<&'s SigningKey>) -> Trace<'s> {
+        Trace { key, ..self }
+    }
+
+    /// The key of the store, if it is at hand.
+    pub(crate) fn key(&self) -> Option<&'s SigningKey> {
+        self.key
     }
 
     /// Whether states are read on from snapshots.
@@ -391,11 +412,11 @@ impl Moment {
     /// Takes the next transition in, by its recorded delta.
     pub fn advance(&mut self, record: &Record) -> Result<(), Error> {
         let state = replay::recorded_state(&self.state, record)?;
-        let content = record.content();
         let header = record.header();
         self.counters.take(record);
-        let agent = content.get("agent_id").and_then(Value::as_str);
-        if let (Some(agent), Some(seq)) = (agent, content.get("seq").and_then(Value::as_u64)) {
+        let (agent, seq) = (record.body().value("/agent_id"), record.body().value("/seq"));
+        let (agent, seq) = (agent.as_ref().and_then(Value::as_str), seq.as_ref().and_then(Value::as_u64));
+        if let (Some(agent), Some(seq)) = (agent, seq) {
             self.agents.insert(agent.into(), AgentHead { seq, id: record.id() });
         }
         self.tick = header.tick.unwrap_or(self.tick);

@@ -16,9 +16,12 @@ use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::{Memory, Store, StoreInfo};
 use proptest::prelude::*;
 
+fn key() -> SigningKey {
+    SigningKey::from_seed(&StoreId([3; 16]).origin(), [3; 32]).unwrap()
+}
+
 fn info() -> StoreInfo {
-    let id = StoreId([3; 16]);
-    StoreInfo::new(id, SigningKey::from_seed(&id.origin(), [3; 32]).unwrap().verifier_key().clone())
+    StoreInfo::new(StoreId([3; 16]), key().verifier_key().clone())
 }
 
 fn run() -> RunName {
@@ -282,6 +285,35 @@ proptest! {
             for place in ["/x", "/a", "/a/b", "/a/b/c", "/list", "/list/0", "/nothing"] {
                 check_writes(&memory, place, from.max(1), to);
                 check_writes(&embedded, place, from.max(1), to);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Verdicts that were kept, whole or for a beginning of the run, change no answer.
+    #[test]
+    fn what_was_kept_is_what_would_be_read(steps in steps(), cut in 0u64..30) {
+        let mut store = Memory::new(info());
+        record(&mut store, "{}", &steps);
+        let key = key();
+        let known = Trace::open(&store, &run()).unwrap().with_key(Some(&key));
+        let bare = Trace::open(&store, &run()).unwrap();
+        let (cut, tip) = (cut.min(bare.tip()), bare.tip());
+        for text in CONDITIONS {
+            for window in [Window::After, Window::Before] {
+                let predicate = Predicate::condition("p", text).unwrap().at_window(window);
+                for (to, known_to) in [(cut, None), (tip, Some(cut)), (tip, Some(tip)), (tip, Some(tip))] {
+                    let line = timeline::judge(&known, &predicate, 0, to).unwrap();
+                    let read = timeline::judge(&bare, &predicate, 0, to).unwrap();
+                    prop_assert_eq!((&line.turns, line.judged), (&read.turns, read.judged), "{} to {}", text, to);
+                    prop_assert_eq!(line.known_to, known_to.filter(|_| to == tip), "{} to {}", text, to);
+                }
+                // Only what begins with the run, and ends no earlier than what is known, asks what was kept.
+                let part = timeline::judge(&known, &predicate, tip.min(1), tip).unwrap();
+                prop_assert_eq!(part.known_to, None);
             }
         }
     }

@@ -128,6 +128,14 @@ impl Store for Counted<'_> {
         self.inner.put_snapshot(run, tick, bytes)
     }
 
+    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
+        self.inner.put_verdicts(run, question, statement)
+    }
+
+    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.verdicts(run, question)
+    }
+
     fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
         self.inner.snapshot(run, tick)
     }

@@ -1,5 +1,7 @@
 //! `dendrer bisect`
 
+use std::io::Write as _;
+
 use dendrer::Trace;
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
@@ -34,7 +36,8 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     // How many records the probes take depends on where snapshots lie, so no remaining time is told.
     let progress = Progress::start(global, "bisect", "records", None);
     let counted = Counted::new(source.store(), progress.counter());
-    let trace = Trace::open(&counted, &run)?;
+    let key = source.key(global);
+    let trace = Trace::open(&counted, &run)?.with_key(key.as_ref());
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     address::in_order(from, to)?;
@@ -45,6 +48,11 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let asked = question(args, &trace)?;
     let report = ask(&trace, std::slice::from_ref(&asked.question), &range)?.remove(0);
     drop(progress);
+    if let (true, Some(tick)) = (global.verbose, report.known_to) {
+        let known = format!("verdicts up to tick {} were worked out before", thousands(tick));
+        // Nobody can be told that stderr is closed.
+        let _ = writeln!(std::io::stderr(), "{known}, and signed by the key of the store");
+    }
     one(args, &trace, &asked, &report, out)
 }
 

@@ -237,7 +237,8 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev)?;
     let rev = rev.settle(source.store())?;
-    let trace = source.trace(&rev)?;
+    let key = source.key(global);
+    let trace = source.trace(&rev)?.with_key(key.as_ref());
     let meant = match args.holds {
         true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
         false => resolve(&trace, &args.predicate)?,

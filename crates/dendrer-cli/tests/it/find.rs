@@ -681,3 +681,43 @@ fn why_names_the_transition_that_wrote_the_item() {
         assert_eq!(at(&why, "root/tick"), &Value::from(tick as u64), "{rev} {path}");
     }
 }
+
+/// The second time, and for all but the new ticks, the verdicts are read back; without the key, or without what was
+/// kept, they come from the records, and the answer is the same.
+#[test]
+fn verdicts_are_worked_out_once() {
+    let place = Place::with_store();
+    let commit = |from: u64, to: u64| {
+        let intents = (from..to)
+            .map(|n| format!("{{\"type\":\"memory.write\",\"delta\":[{{\"set\":\"/x\",\"value\":{n}}}]}}\n"));
+        let input: String = intents.collect();
+        assert_eq!(place.run_with(&["commit", "--run", "r", "--quiet"], input.as_bytes()).code, 0);
+    };
+    commit(1, 4001);
+    let ask = |flags: &[&str]| {
+        let ran = place
+            .run(&[&["bisect", "r", "--holds", "!has(state.x) || state.x < 3000", "-v"], flags].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stdout.contains("ORIGIN (exact)  tick 3000"), "{}", ran.stdout);
+        (ran.stdout, ran.stderr.lines().find(|line| line.starts_with("verdicts")).map(str::to_owned))
+    };
+    let before = |tick: &str| {
+        Some(format!("verdicts up to tick {tick} were worked out before, and signed by the key of the store"))
+    };
+    let (first, known) = ask(&[]);
+    assert_eq!(known, None);
+    assert_eq!(ask(&[]), (first.clone(), before("4,000")));
+    let other = Place::new();
+    let stranger = other.path().join("keys");
+    std::fs::create_dir(&stranger).unwrap();
+    let mut command = place.command(&["bisect", "r", "--holds", "!has(state.x) || state.x < 3000", "-v"]);
+    let ran = crate::support::ran(command.env("HOME", &stranger).output().unwrap());
+    assert!(ran.stdout == first && !ran.stderr.contains("verdicts"), "{}{}", ran.stdout, ran.stderr);
+    commit(4001, 4011);
+    let (longer, known) = ask(&[]);
+    assert_eq!(known, before("4,000"));
+    assert!(longer.contains("tick 4010"), "{longer}");
+    assert_eq!(ask(&[]), (longer.clone(), before("4,010")));
+    std::fs::remove_file(place.path().join(".dendrer/index.sqlite")).unwrap();
+    assert_eq!(ask(&[]), (longer, None));
+}

@@ -355,6 +355,7 @@ impl Writer<'_> {
         }
         self.db.execute("DELETE FROM chunk", [])?;
         self.db.execute("DELETE FROM snapshot", [])?;
+        self.db.execute("DELETE FROM verdict", [])?;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
--- The derived index of a dendrer store, schema version 1 (docs/index.md).
+-- The derived index of a dendrer store, schema version 2 (docs/index.md).
 -- Everything here follows from the segment files and may be deleted.
 
 CREATE TABLE meta (
@@ -54,6 +54,14 @@ CREATE TABLE snapshot (
     state BLOB NOT NULL,
     PRIMARY KEY (run, tick)
 );
+
+-- Signed statements of what predicates say along a run, by the digest of the question.
+CREATE TABLE verdict (
+    run       TEXT NOT NULL,
+    question  BLOB NOT NULL,
+    statement BLOB NOT NULL,
+    PRIMARY KEY (run, question)
+) WITHOUT ROWID;
 
 -- For people: the record table with names and hex.
 CREATE VIEW log AS

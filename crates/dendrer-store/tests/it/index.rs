@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dendrer_object::record::Kind;
-use dendrer_object::{Pointer, Record, Value};
+use dendrer_object::{Digest, Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, check_holds, info, key, name, noise};
 use dendrer_store::{Embedded, Options, Store, VerifyOptions};
 
@@ -258,6 +258,8 @@ fn erased_values_leave_the_index_and_every_file() {
     store.commit(&records).unwrap();
     store.update_index().unwrap();
     store.put_snapshot(&name("r"), 3, secret.as_bytes()).unwrap();
+    let question = Digest([1; 32]);
+    store.put_verdicts(&name("r"), &question, secret.as_bytes()).unwrap();
     let places = vec![pointer("/agent_id"), pointer("/delta"), pointer("/intent/text")];
     let holds = |text: &str| {
         let mut holding = Vec::new();
@@ -293,6 +295,7 @@ fn erased_values_leave_the_index_and_every_file() {
     assert_eq!(holds(&secret[..40]), Vec::<PathBuf>::new());
     assert_eq!(holds(middle), Vec::<PathBuf>::new());
     assert_eq!(store.snapshot(&name("r"), 9).unwrap(), None);
+    assert_eq!(store.verdicts(&name("r"), &question).unwrap(), None);
     check_verifies(&store);
     // What is rebuilt says the same.
     store.rebuild_index(false).unwrap();
@@ -351,6 +354,24 @@ fn snapshots_come_back_from_the_index() {
     }
 }
 
+#[test]
+fn verdicts_are_kept_by_readers_too() {
+    let dir = Dir::new();
+    let (mut store, ..) = filled(&dir, 30);
+    store.update_index().unwrap();
+    let (reader, question) = (dir.read(), Digest([1; 32]));
+    reader.put_verdicts(&name("a"), &question, b"statement").unwrap();
+    for store in [&store, &reader, &dir.read()] {
+        assert_eq!(store.verdicts(&name("a"), &question).unwrap().as_deref(), Some(&b"statement"[..]));
+    }
+    check_verifies(&reader);
+    // Derived, and gone with the rest.
+    drop(reader);
+    store.rebuild_index(false).unwrap();
+    assert_eq!(store.verdicts(&name("a"), &question).unwrap(), None);
+}
+
+/// Nothing but verdicts, which only whoever holds the key of the store keeps.
 #[test]
 fn a_reader_never_writes() {
     let dir = Dir::new();

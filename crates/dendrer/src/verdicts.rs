@@ -1,0 +1,212 @@
+//! Verdicts that were worked out before: kept in the store as statements under its key, so that the same question
+//! need not read the whole run again.
+//!
+//! A statement says what one question gives from tick 0 of a run up to a record, named by its id, which binds
+//! everything before it. It stays true whatever is recorded later. A newcomer would break one rule: where a statement
+//! lies proves nothing. It counts only under the key of the store, which must be at hand; without the key nothing is
+//! believed and nothing kept, and every verdict comes from the records.
+
+use dendrer_kernel::predicate::{Monotone, Predicate, Verdict};
+use dendrer_kernel::step::KERNEL_VERSION;
+use dendrer_object::{Digest, Value, json};
+
+use crate::timeline::Timeline;
+use crate::trace::Trace;
+
+/// The longest statement that is kept, in bytes. A predicate that turns so often is refused in any case.
+const STATEMENT_MAX: usize = 64 << 10;
+
+/// How many bytes of signature stand before a statement.
+const SIGNATURE: usize = 64;
+
+/// Returns what is known of a question from tick 0 up to some tick that is at most `to`. Whatever is not exactly what
+/// this program keeps is as good as nothing.
+pub(crate) fn find(trace: &Trace<'_>, predicate: &Predicate, to: u64) -> Option<Timeline> {
+    let key = trace.key()?;
+    let bytes = trace.store().verdicts(trace.name(), &question(predicate)).ok()??;
+    let (signature, statement) = bytes.split_at_checked(SIGNATURE)?;
+    if !key.verifier_key().verifies(&message(trace, predicate, statement).0, signature) {
+        return None;
+    }
+    let statement = json::parse_canonical(statement).ok()?;
+    let tick = statement.get("tick")?.as_u64().filter(|tick| *tick <= to)?;
+    // The id says that this is the history the statement was made for.
+    if statement.get("id")?.as_str()? != trace.record(tick).ok()?.id().to_string() {
+        return None;
+    }
+    let turns: Option<Vec<(u64, Verdict)>> = statement.get("turns")?.as_array()?.iter().map(turn).collect();
+    let turns = turns.filter(|turns| turns.first().is_some_and(|(first, _)| *first == 0))?;
+    let judged = statement.get("judged")?.as_u64()?;
+    Some(Timeline { from: 0, to: tick, turns, judged, known_to: Some(tick) })
+}
+
+/// Keeps what was worked out from the records. Failing to costs only time.
+pub(crate) fn keep(trace: &Trace<'_>, predicate: &Predicate, line: &Timeline) {
+    let (Some(key), 0) = (trace.key(), line.from) else { return };
+    let Ok(record) = trace.record(line.to) else { return };
+    let statement = Value::record([
+        ("id", Value::from(record.id())),
+        ("judged", Value::from(line.judged)),
+        ("tick", Value::from(line.to)),
+        ("turns", Value::array(line.turns.iter().map(turn_value))),
+    ]);
+    let statement = json::to_vec(&statement);
+    if statement.len() <= STATEMENT_MAX {
+        let signature = key.sign(&message(trace, predicate, &statement).0);
+        let kept = [&signature[..], &statement].concat();
+        let _ = trace.store().put_verdicts(trace.name(), &question(predicate), &kept);
+    }
+}
+
+/// What is signed: the statement, and what it is an answer to. A digest, which is no text that a note could hold.
+fn message(trace: &Trace<'_>, predicate: &Predicate, statement: &[u8]) -> Digest {
+    let store = trace.store().info().id.0;
+    let run = Digest::of(trace.name().as_str().as_bytes());
+    Digest::of_parts(&[b"dendrer/verdicts/v1\n", &store, &run.0, &question(predicate).0, statement])
+}
+
+/// The digest of what is asked. The same expression is judged at fewer ticks where it is known not to recover, and
+/// another version of the kernel's rules may judge otherwise.
+fn question(predicate: &Predicate) -> Digest {
+    let monotone: &[u8] = match predicate.monotone() {
+        Monotone::ByConstruction => b"by construction\n",
+        Monotone::Lifted => b"lifted\n",
+        Monotone::Unknown => b"unknown\n",
+    };
+    let kernel = KERNEL_VERSION.to_be_bytes();
+    Digest::of_parts(&[b"dendrer/question/v1\n", &kernel, monotone, &predicate.digest().0])
+}
+
+fn turn_value((tick, verdict): &(u64, Verdict)) -> Value {
+    let why = match verdict {
+        Verdict::Uncertain(why) => Some(Value::from(why.as_str())),
+        _ => None,
+    };
+    let word = match verdict {
+        Verdict::Ok => "ok",
+        Verdict::Violation => "violation",
+        Verdict::Uncertain(_) => "uncertain",
+    };
+    Value::array([Value::from(*tick), Value::from(word)].into_iter().chain(why))
+}
+
+fn turn(value: &Value) -> Option<(u64, Verdict)> {
+    let parts = value.as_array()?;
+    let verdict = match parts.get(1)?.as_str()? {
+        "ok" => Verdict::Ok,
+        "violation" => Verdict::Violation,
+        "uncertain" => Verdict::Uncertain(parts.get(2)?.as_str()?.to_owned()),
+        _ => return None,
+    };
+    Some((parts.get(0)?.as_u64()?, verdict))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+mod tests {
+    use dendrer_kernel::step::Start;
+    use dendrer_object::delta::{Delta, Op};
+    use dendrer_object::note::SigningKey;
+    use dendrer_object::{Intent, RunName};
+    use dendrer_store::{Memory, Store as _};
+    use dendrer_testkit::{key, memory, run_name};
+
+    use super::*;
+    use crate::timeline;
+
+    fn run() -> RunName {
+        run_name("r")
+    }
+
+    /// A run in which `x` counts to 40 from a number.
+    fn recorded(from: i64) -> Memory {
+        let mut store = memory(3);
+        let intents = (1..=40).map(|n| {
+            let delta = Delta(vec![Op::set("/x".parse().unwrap(), Value::from(from + n))]);
+            Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta)
+        });
+        dendrer_testkit::record(&mut store, &Start::new(run()), intents);
+        store
+    }
+
+    fn predicate(text: &str) -> Predicate {
+        Predicate::condition("p", text).unwrap()
+    }
+
+    fn judge(store: &Memory, key: &SigningKey, text: &str) -> Timeline {
+        let trace = Trace::open(store, &run()).unwrap().with_key(Some(key));
+        timeline::judge(&trace, &predicate(text), 0, trace.tip()).unwrap()
+    }
+
+    fn kept(store: &Memory, text: &str) -> Vec<u8> {
+        store.verdicts(&run(), &question(&predicate(text))).unwrap().unwrap()
+    }
+
+    fn put(store: &Memory, text: &str, bytes: &[u8]) {
+        store.put_verdicts(&run(), &question(&predicate(text)), bytes).unwrap();
+    }
+
+    const ONE: &str = "has(state.x) && state.x > 20";
+    const TWO: &str = "has(state.x) && state.x > 30";
+
+    #[test]
+    fn an_answer_is_read_back_under_the_key_it_was_kept_under() {
+        let (store, ours) = (recorded(0), key(3));
+        let first = judge(&store, &ours, ONE);
+        assert_eq!((first.known_to, first.onset()), (None, Some(21)));
+        let again = judge(&store, &ours, ONE);
+        assert_eq!(again, Timeline { known_to: Some(40), ..first });
+        assert_eq!(judge(&store, &key(4), ONE).known_to, None, "signed by another key");
+    }
+
+    #[test]
+    fn a_statement_that_was_touched_is_not_believed() {
+        let (store, ours) = (recorded(0), key(3));
+        let honest = judge(&store, &ours, ONE);
+        let statement = kept(&store, ONE);
+        let cut = [0, 1, SIGNATURE - 1, SIGNATURE, statement.len() - 1];
+        let forged = (0..statement.len()).map(|at| {
+            let mut forged = statement.clone();
+            forged[at] ^= 1;
+            forged
+        });
+        for forged in forged.chain(cut.map(|at| statement[..at].to_vec())) {
+            put(&store, ONE, &forged);
+            assert_eq!(judge(&store, &ours, ONE), honest);
+        }
+    }
+
+    #[test]
+    fn a_statement_about_something_else_is_not_believed() {
+        let (store, ours) = (recorded(0), key(3));
+        judge(&store, &ours, ONE);
+        let other = judge(&store, &ours, TWO);
+        put(&store, TWO, &kept(&store, ONE));
+        assert_eq!(judge(&store, &ours, TWO), other);
+        // Another history of the same name in a store of the same id.
+        let elsewhere = recorded(7);
+        put(&elsewhere, ONE, &kept(&store, ONE));
+        let line = judge(&elsewhere, &ours, ONE);
+        assert_eq!((line.known_to, line.onset()), (None, Some(14)));
+        // What is known of a longer run says nothing of a shorter one.
+        let trace = Trace::open(&store, &run()).unwrap().with_key(Some(&ours));
+        assert_eq!(timeline::judge(&trace, &predicate(ONE), 0, 39).unwrap().known_to, None);
+        // The same text, known not to recover, is judged at fewer ticks.
+        assert_ne!(question(&predicate(ONE)), question(&predicate(ONE).lifted()));
+    }
+
+    #[test]
+    fn what_turns_too_often_is_not_kept() {
+        let mut store = memory(3);
+        let intents = (0..8000i64).map(|n| {
+            let delta = Delta(vec![Op::set("/x".parse().unwrap(), Value::from(n % 2))]);
+            Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta)
+        });
+        dendrer_testkit::record(&mut store, &Start::new(run()), intents);
+        let text = "has(state.x) && state.x == 1";
+        let line = judge(&store, &key(3), text);
+        assert!(line.turns.len() > 7000);
+        assert_eq!(store.verdicts(&run(), &question(&predicate(text))).unwrap(), None);
+        assert_eq!(judge(&store, &key(3), text), line);
+    }
+}
