@@ -28,11 +28,12 @@ tidy:
 vectors:
     cargo run --quiet -p xtask -- vectors
 
-# The figures of the recorder and the verifier; `just bench fold` is a part of them. Then predicates and imports.
+# The figures of the recorder and the verifier; `just bench fold` is a part of them. Then predicates, imports and questions about a long run.
 bench *ARGS:
     cargo bench -p dendrer --bench figures -- {{ARGS}}
     cargo bench -p dendrer-kernel --bench expr
     cargo bench -p dendrer-wire --bench import
+    cargo bench -p dendrer-cli --bench questions
 
 # Fuzzes one target with coverage, for some seconds: just fuzz json 60
 fuzz TARGET SECONDS="60":
