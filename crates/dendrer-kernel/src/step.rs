@@ -766,7 +766,7 @@ fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealErro
     if header.links.len() >= LINKS_MAX {
         return Err(SealError::Shape { kind: header.kind, rule: "has at most 255 links of its own" });
     }
-    Draft::new(header, record::cut(content), seed)
+    Draft::new(header, content, seed)
 }
 
 /// Latches the first policy rule that does not hold in the state after (design, section 7). A rule that cannot be

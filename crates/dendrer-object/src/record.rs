@@ -7,6 +7,7 @@
 //! values, so whoever reads one back seals it again and compares the id. A newcomer would break that by adding a
 //! way to set an id.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -17,7 +18,7 @@ use crate::json::{self, JsonError, VALUE_SIZE_MAX};
 use crate::name::{RunName, StoreId, TypeName};
 use crate::pointer::Pointer;
 use crate::time::Timestamp;
-use crate::value::{Value, compare_names};
+use crate::value::{Object, Value, compare_names};
 
 mod content;
 mod text;
@@ -231,10 +232,15 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Writes content out, a sorted list of places and values as [`cut`] gives it, and checks it.
-    pub fn new(header: Header, content: Vec<(Pointer, Value)>, seed: Seed) -> Result<Draft, SealError> {
-        let (texts, values) = write_texts(content)?;
-        check_order(texts.iter().map(|(pointer, _)| pointer))?;
+    /// Writes content out, cut into fields as [`cut`] does.
+    pub fn new(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealError> {
+        let (texts, values) = write_texts(content::places(content))?;
+        // What is cut is in order. How many fields it has is all that can be wrong.
+        debug_assert_eq!(
+            check_order(texts.iter().map(|(pointer, _)| pointer)).err(),
+            too_many(texts.len()).err()
+        );
+        too_many(texts.len())?;
         Ok(Draft { header, texts: (texts, values, seed) })
     }
 
@@ -470,12 +476,13 @@ impl Body {
 type Texts = (Vec<(Pointer, Range<usize>)>, Vec<u8>);
 
 /// Writes the canonical texts of content one after the other.
-fn write_texts(content: Vec<(Pointer, Value)>) -> Result<Texts, SealError> {
-    let mut values = Vec::with_capacity(content.iter().map(|(_, value)| size_at_least(value)).sum());
+fn write_texts<V: Borrow<Value>>(content: Vec<(Pointer, V)>) -> Result<Texts, SealError> {
+    let room = content.iter().map(|(_, value)| size_at_least(value.borrow())).sum();
+    let mut values = Vec::with_capacity(room);
     let mut texts = Vec::with_capacity(content.len());
     for (pointer, value) in content {
         let start = values.len();
-        json::write(&value, &mut values);
+        json::write(value.borrow(), &mut values);
         if values.len() - start > VALUE_SIZE_MAX {
             return Err(SealError::ValueTooLarge { pointer, size: values.len() - start });
         }
@@ -495,11 +502,13 @@ fn size_at_least(value: &Value) -> usize {
     }
 }
 
+fn too_many(fields: usize) -> Result<(), SealError> {
+    if fields > FIELDS_MAX { Err(SealError::TooManyFields(fields)) } else { Ok(()) }
+}
+
 /// Fields are sorted, none repeats, none lies inside another, and none is the whole content.
 fn check_order<'p>(pointers: impl ExactSizeIterator<Item = &'p Pointer>) -> Result<(), SealError> {
-    if pointers.len() > FIELDS_MAX {
-        return Err(SealError::TooManyFields(pointers.len()));
-    }
+    too_many(pointers.len())?;
     let mut seen: Vec<&str> = Vec::with_capacity(pointers.len());
     for pointer in pointers {
         let text = pointer.as_str();

@@ -18,15 +18,20 @@ const CUT_MEMBERS_MAX: usize = 64;
 /// An object is cut only if all its names can stand in a header as they are: 1 to 64 members, names of 1 to 64
 /// printable ASCII characters without `"` and `\`. Otherwise it is one field.
 pub fn cut(content: &Object) -> Vec<(Pointer, Value)> {
+    places(content).into_iter().map(|(pointer, value)| (pointer, value.clone())).collect()
+}
+
+/// As [`cut`], with the values where they are.
+pub(super) fn places(content: &Object) -> Vec<(Pointer, &Value)> {
     let mut fields = Vec::with_capacity(16);
     for (name, value) in content.iter() {
         match value {
             Value::Object(members) if CUT_DEEPER.contains(&&**name) && can_be_cut(members) => {
                 for (member, value) in members.iter() {
-                    fields.push((pointer(&[name, member]), value.clone()));
+                    fields.push((pointer(&[name, member]), value));
                 }
             }
-            _ => fields.push((pointer(&[name]), value.clone())),
+            _ => fields.push((pointer(&[name]), value)),
         }
     }
     // Escaping and the slash between two names can change the order that the names alone had.
@@ -78,32 +83,36 @@ fn can_be_cut(members: &Object) -> bool {
         && !members.entries().any(|entry| crate::tag::is_tag_name(&entry.key))
 }
 
+/// Members of an object under way.
+type Members = Vec<(Arc<str>, Value)>;
+
 /// Puts the content together from its fields. What was erased or withheld is missing.
 pub fn content_from_fields(body: &Body) -> Value {
-    let mut content: Vec<(Arc<str>, Value)> = Vec::new();
+    let mut top = Members::with_capacity(16);
+    // Fields are sorted, so those below one place stand side by side: the objects that lead to the last one.
+    let mut open: Vec<(Arc<str>, Members)> = Vec::new();
     for field in body.fields() {
         let Some(text) = body.text(field) else { continue };
         let value = crate::json::parse_canonical(text).expect("texts of a body are canonical");
-        let names: Vec<String> = field.pointer.tokens().map(|token| token.into_owned()).collect();
-        put(&mut content, &names, value);
+        let tokens: Vec<_> = field.pointer.tokens().collect();
+        let Some((last, above)) = tokens.split_last() else { continue };
+        let shared = open.iter().zip(above).take_while(|((name, _), token)| **name == ***token).count();
+        close(&mut open, shared, &mut top);
+        open.extend(above[shared..].iter().map(|token| (Arc::from(&**token), Members::new())));
+        innermost(&mut open, &mut top).push((Arc::from(&**last), value));
     }
-    Value::record(content)
+    close(&mut open, 0, &mut top);
+    Value::record(top)
 }
 
-fn put(members: &mut Vec<(Arc<str>, Value)>, names: &[String], value: Value) {
-    let [name, rest @ ..] = names else { return };
-    if rest.is_empty() {
-        members.push((name.as_str().into(), value));
-        return;
+/// Puts objects into those around them until no more than `depth` are under way.
+fn close(open: &mut Vec<(Arc<str>, Members)>, depth: usize, top: &mut Members) {
+    while open.len() > depth {
+        let Some((name, members)) = open.pop() else { break };
+        innermost(open, top).push((name, Value::record(members)));
     }
-    let at = members.iter().position(|(known, _)| **known == **name).unwrap_or_else(|| {
-        members.push((name.as_str().into(), Value::object()));
-        members.len() - 1
-    });
-    let mut below: Vec<(Arc<str>, Value)> = match &members[at].1 {
-        Value::Object(object) => object.iter().map(|(k, v)| (Arc::clone(k), v.clone())).collect(),
-        _ => Vec::new(),
-    };
-    put(&mut below, rest, value);
-    members[at].1 = Value::record(below);
+}
+
+fn innermost<'a>(open: &'a mut [(Arc<str>, Members)], top: &'a mut Members) -> &'a mut Members {
+    open.last_mut().map_or(top, |(_, members)| members)
 }
