@@ -397,6 +397,18 @@ impl Budget {
         self.left
     }
 
+    /// Tells whether somebody wants to know what is looked at.
+    fn is_watched(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// Pays for several steps that only together make sense, or for none, and tells which.
+    fn spend_at_once(&mut self, steps: u64) -> bool {
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+
     /// Pays before a step is taken. What cannot be paid uses the budget up, so that nothing cheaper slips in after.
     fn spend(&mut self, steps: u64) -> Result<(), EvalError> {
         match self.left.checked_sub(steps) {

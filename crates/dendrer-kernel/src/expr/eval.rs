@@ -296,6 +296,9 @@ impl<'a, 'b> Machine<'a, 'b> {
 
     /// Evaluates a whole text as a condition.
     pub(super) fn condition(&mut self, node: &'a Node) -> Result<bool, EvalError> {
+        if let Some(found) = self.decide(node) {
+            return found;
+        }
         let value = self.eval(node)?;
         value.as_bool().ok_or_else(|| {
             let path = path_of(node);
@@ -306,6 +309,16 @@ impl<'a, 'b> Machine<'a, 'b> {
 
     /// Evaluates an operand that is true or false.
     pub(super) fn truth(&mut self, node: &'a Node, symbol: &str) -> Result<bool, EvalError> {
+        // Asked first and by itself, since nearly all operands compare.
+        if let Kind::Compare(comparison, pair) = &node.kind {
+            self.budget.spend(1)?;
+            return self.compare(*comparison, pair);
+        }
+        self.truth_of_any(node, symbol)
+    }
+
+    #[inline(never)]
+    fn truth_of_any(&mut self, node: &'a Node, symbol: &str) -> Result<bool, EvalError> {
         if let Some(found) = self.decide(node) {
             return found;
         }
@@ -422,6 +435,51 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     fn compare(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
+        match self.compare_field(comparison, pair) {
+            Some(found) => Ok(found),
+            None => self.compare_any(comparison, pair),
+        }
+    }
+
+    /// Compares a field with a number or a text that stands in the expression, as nearly all comparisons do, without a
+    /// detour over values. The price is that of [`Machine::compare_any`], paid at once. `None`, with nothing paid
+    /// and nothing noted, for whatever has more to it: every error, and a budget that runs out, included.
+    ///
+    /// Each step asks about one or two forms and no more: a jump by table costs more than all the rest.
+    fn compare_field(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Option<bool> {
+        let Kind::Path(path) = &pair[0].kind else { return None };
+        if self.budget.is_watched() {
+            return None;
+        }
+        let field = named(self.base_of(path)?, path)?;
+        let nodes = 2 + path.steps.len() as u64;
+        if let Value::Number(number) = field {
+            let order = number.as_f64()?.partial_cmp(&number_of(&pair[1])?)?;
+            return self.budget.spend_at_once(nodes).then(|| comparison.accepts(order));
+        }
+        let (text, other) = (field.as_str()?, text_of(&pair[1])?);
+        if comparison.is_equality() && text.len() != other.len() {
+            return self.budget.spend_at_once(nodes).then_some(comparison == Comparison::NotEqual);
+        }
+        let bytes = price(text.len().min(other.len()));
+        self.budget.spend_at_once(nodes + bytes).then(|| comparison.accepts(text.cmp(other)))
+    }
+
+    /// Returns what a path begins at, where that stands somewhere and is no matter of its own.
+    fn base_of(&self, path: &Path) -> Option<&'a Value> {
+        match &path.base {
+            Base::State => Some(self.env.state),
+            Base::Counters => self.env.counters,
+            Base::Local(slot, _) => match &self.locals[self.frame + slot] {
+                Val::Ref(value) => Some(value),
+                _ => None,
+            },
+            Base::Root(_) | Base::Node(_) => None,
+        }
+    }
+
+    #[inline(never)]
+    fn compare_any(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
         let (left, right) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
         if let (Some(a), Some(b)) = (left.as_double(), right.as_double())
             && let Some(order) = a.partial_cmp(&b)
@@ -433,7 +491,7 @@ impl<'a, 'b> Machine<'a, 'b> {
             self.pay_number(a)?;
             self.pay_number(b)?;
         }
-        if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
+        if comparison.is_equality() {
             let span = pair[0].span.to(pair[1].span);
             return Ok(self.equal(&left, &right, span)? == (comparison == Comparison::Equal));
         }
@@ -818,6 +876,24 @@ fn named<'v>(base: &'v Value, path: &Path) -> Option<&'v Value> {
         (StepKind::Key(key), Value::Object(object)) => object.get_hashed(&key.stored, &key.digest),
         _ => None,
     })
+}
+
+/// Returns the double that a literal number is exactly.
+fn number_of(node: &Node) -> Option<f64> {
+    match &node.kind {
+        Kind::Double(value) => Some(*value),
+        Kind::Int(value) if value.unsigned_abs() <= SAFE_INTEGER_MAX => Some(*value as f64),
+        Kind::Constant(_, value) => value.as_f64(),
+        _ => None,
+    }
+}
+
+/// Returns the text that a literal is.
+fn text_of(node: &Node) -> Option<&str> {
+    match &node.kind {
+        Kind::Literal(value) | Kind::Constant(_, value) => value.as_str(),
+        _ => None,
+    }
 }
 
 fn member<'v>(

@@ -609,6 +609,85 @@ fn literals_have_the_precision_of_the_field_they_are_compared_with() {
     }
 }
 
+/// A budget that is watched takes the long way, so that both ways stand side by side.
+#[test]
+fn the_short_way_of_a_comparison_gives_and_costs_what_the_long_way_does() {
+    let mut state = state();
+    let long = "x".repeat(40);
+    if let Value::Object(object) = &mut state {
+        // A change makes it a trie; below, the slices that the parser made.
+        object.set("long", Value::from(&*long));
+        object.set("other", Value::from(format!("{}y", &long[1..])));
+    }
+    let scope = scope().constant("LONG", Value::from(&*long)).constant("BIG", read("9007199254740993"));
+    let fields = [
+        "a",
+        "f",
+        "big",
+        "huge",
+        "max",
+        "ok",
+        "nul",
+        "s",
+        "long",
+        "other",
+        "b",
+        "b.c",
+        "b.d",
+        "b.c.d",
+        "b.list[0]",
+        "b.list[state.a]",
+        "empty",
+        "secret",
+        "secret.kind",
+        "gap.x",
+        "nan",
+        "missing",
+        "counters.tool_errors",
+        "counters.x",
+    ];
+    let texts = ["\"text\"", "\"hello\"", "\"\"", "LONG", "KINDS", "null", "true"].map(str::to_owned);
+    let numbers =
+        ["1", "-1", "0.5", "1e300", "9007199254740991", "9007199254740993", "LIMIT", "BIG", "1 + 1"];
+    let others: Vec<String> = texts
+        .into_iter()
+        .chain(numbers.map(str::to_owned))
+        .chain(["state.a".to_owned(), "state.s".to_owned()])
+        .collect();
+    let counters = counters();
+    let mut short = 0;
+    for field in fields {
+        for (other, operator) in
+            others.iter().flat_map(|other| ["==", "!=", "<", "<=", ">", ">="].map(|o| (other, o)))
+        {
+            for text in [
+                format!("state.{field} {operator} {other}"),
+                format!("state.ok && state.{field} {operator} {other}"),
+                format!("[state.{field}].all(x, x {operator} {other})"),
+            ] {
+                let Ok(expr) = Expr::parse(&text, &scope) else { continue };
+                let asked = |counters, budget: Budget| {
+                    let mut budget = budget;
+                    let env = Env { state: &state, counters, others: &[] };
+                    (expr.holds(&env, &mut budget), budget.left())
+                };
+                for (counters, steps) in
+                    [None, Some(&counters)].into_iter().flat_map(|c| (0..40).map(move |n| (c, n)))
+                {
+                    let ours = asked(counters, Budget::new(steps));
+                    assert_eq!(
+                        ours,
+                        asked(counters, Budget::new(steps).watching()),
+                        "{text} in {steps} steps"
+                    );
+                    short += u64::from(matches!(ours.0, Truth::True | Truth::False));
+                }
+            }
+        }
+    }
+    assert!(short > 10_000, "too few comparisons were decided: {short}");
+}
+
 #[test]
 fn all_errors_of_a_text_are_told_where_reading_can_go_on() {
     let problems = |text: &str| {
