@@ -213,6 +213,8 @@ pub struct Scope {
     fields: Option<BTreeSet<Arc<str>>>,
     /// The members of roots that are objects of a known form.
     members: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    /// The roots that are the state at another time.
+    states: BTreeSet<Arc<str>>,
     definitions: BTreeMap<Arc<str>, Arc<ast::Definition>>,
     precisions: Vec<check::Precision>,
 }
@@ -232,6 +234,7 @@ impl Scope {
             constants: BTreeMap::new(),
             fields: None,
             members: BTreeMap::new(),
+            states: BTreeSet::new(),
             definitions: BTreeMap::new(),
             precisions: Vec::new(),
         }
@@ -253,6 +256,13 @@ impl Scope {
     #[must_use]
     pub fn root_of<'n>(mut self, name: &str, members: impl IntoIterator<Item = &'n str>) -> Scope {
         self.members.insert(name.into(), members.into_iter().map(Arc::from).collect());
+        self.root(name)
+    }
+
+    /// As [`Scope::root`], for the state at another time: what is declared of the state holds for it too.
+    #[must_use]
+    pub fn root_of_state(mut self, name: &str) -> Scope {
+        self.states.insert(name.into());
         self.root(name)
     }
 

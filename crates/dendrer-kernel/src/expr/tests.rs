@@ -571,6 +571,7 @@ fn literals_have_the_precision_of_the_field_they_are_compared_with() {
         .precision(&"/price".parse().unwrap(), 2)
         .precision(&"/orders/*/price".parse().unwrap(), 2)
         .precision(&"/count".parse().unwrap(), 0)
+        .root_of_state("before")
         .constant("EIGHTH", Value::from(0.125))
         .constant("EIGHTHS", Value::array([Value::from(1u64), Value::from(0.125)]))
         .define("price", &[], "state.price")
@@ -601,6 +602,23 @@ fn literals_have_the_precision_of_the_field_they_are_compared_with() {
         ("0.125 in [state.price]", "write 0.12 0..5"),
         ("max(state.price, 0.125) == 1", "write 0.12 17..22"),
         ("max(state.other, 0.125) == 1", ""),
+        ("max(state.price, 1.5) == 0.125", "write 0.12 25..30"),
+        ("0.125 < min(1, state.count, state.price)", "write 0.12 0..5"),
+        ("max(state.price, EIGHTHS[0]) == 0.125", ""),
+        ("max(state.price, LIMIT) == 0.125", "write 0.12 27..32"),
+        ("max(state.price, state.other) == 0.125", ""),
+        ("max(state.price, state.n + 1) == 0.125", ""),
+        ("max(1, 2) < 0.125", ""),
+        ("abs(max(-price, 1)) in [0.125]", "write 0.12 24..29"),
+        ("abs(state.orders[0].price) == 0.125", "write 0.12 30..35"),
+        ("abs(state.price - 1) == 0.125", ""),
+        ("double(state.price) >= 0.125", "write 0.12 23..28"),
+        ("double(state.price) / 3.0 >= 0.125", ""),
+        ("-state.price == 0.125", "write 0.12 16..21"),
+        ("before.price > 1.255", "write 1.25 15..20"),
+        ("[before.price, state.price].all(v, v <= 0.125)", "write 0.12 40..45"),
+        ("max(before.orders.o1.price, 0) > 0.125", "write 0.12 33..38"),
+        ("t.price > 1.255", ""),
         ("state.price * 2 > 0.125", ""),
         ("state.orders.price > 0.125", ""),
         ("state.other > 0.125", ""),
