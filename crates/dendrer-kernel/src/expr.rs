@@ -34,6 +34,7 @@ use dendrer_object::{Pointer, Value};
 
 mod ast;
 mod check;
+mod compare;
 mod comprehend;
 mod error;
 mod eval;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use dendrer_object::number::SAFE_INTEGER_MAX;
 use dendrer_object::{Array, Digest, Object, Pointer, Value, tag};
 
-use super::ast::{Base, Comparison, Definition, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{Base, Definition, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{EvalError, Span, Uncertain, shown};
 use super::number::{self, Num, Trouble};
 use super::pattern::Pattern;
@@ -98,7 +98,7 @@ impl<'a> Val<'a> {
     }
 
     /// Returns the double that stands for a number exactly, if one does. Comparing these is comparing the numbers.
-    fn as_double(&self) -> Option<f64> {
+    pub(super) fn as_double(&self) -> Option<f64> {
         match self {
             Val::Ref(Value::Number(number)) | Val::Num(Num::Data(number)) => number.as_f64(),
             Val::Num(Num::Double(value)) => Some(*value),
@@ -175,7 +175,7 @@ pub(super) struct Machine<'a, 'b> {
     /// The variables of the text, and before them those of whoever called it.
     pub(super) locals: Vec<Val<'a>>,
     /// Where the variables of the text begin.
-    frame: usize,
+    pub(super) frame: usize,
 }
 
 /// Counts the level that is made around values.
@@ -432,79 +432,6 @@ impl<'a, 'b> Machine<'a, 'b> {
             View::Num(num) => number::negate(&num).map(Val::Num).map_err(|why| trouble(why, &[inner])),
             other => Err(wrong(inner, &other, "-", "a number")),
         }
-    }
-
-    fn compare(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
-        match self.compare_field(comparison, pair) {
-            Some(found) => Ok(found),
-            None => self.compare_any(comparison, pair),
-        }
-    }
-
-    /// Compares a field with a number or a text that stands in the expression, as nearly all comparisons do, without a
-    /// detour over values. The price is that of [`Machine::compare_any`], paid at once. `None`, with nothing paid
-    /// and nothing noted, for whatever has more to it: every error, and a budget that runs out, included.
-    ///
-    /// Each step asks about one or two forms and no more: a jump by table costs more than all the rest.
-    fn compare_field(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Option<bool> {
-        let Kind::Path(path) = &pair[0].kind else { return None };
-        if self.budget.is_watched() {
-            return None;
-        }
-        let field = named(self.base_of(path)?, path)?;
-        let nodes = 2 + path.steps.len() as u64;
-        if let Value::Number(number) = field {
-            let order = number.as_f64()?.partial_cmp(&number_of(&pair[1])?)?;
-            return self.budget.spend_at_once(nodes).then(|| comparison.accepts(order));
-        }
-        let (text, other) = (field.as_str()?, text_of(&pair[1])?);
-        if comparison.is_equality() && text.len() != other.len() {
-            return self.budget.spend_at_once(nodes).then_some(comparison == Comparison::NotEqual);
-        }
-        let bytes = price(text.len().min(other.len()));
-        self.budget.spend_at_once(nodes + bytes).then(|| comparison.accepts(text.cmp(other)))
-    }
-
-    /// Returns what a path begins at, where that stands somewhere and is no matter of its own.
-    fn base_of(&self, path: &Path) -> Option<&'a Value> {
-        match &path.base {
-            Base::State => Some(self.env.state),
-            Base::Counters => self.env.counters,
-            Base::Local(slot, _) => match &self.locals[self.frame + slot] {
-                Val::Ref(value) => Some(value),
-                _ => None,
-            },
-            Base::Root(_) | Base::Node(_) => None,
-        }
-    }
-
-    #[inline(never)]
-    fn compare_any(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
-        let (left, right) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
-        if let (Some(a), Some(b)) = (left.as_double(), right.as_double())
-            && let Some(order) = a.partial_cmp(&b)
-        {
-            return Ok(comparison.accepts(order));
-        }
-        let (left, right) = (left.view(), right.view());
-        if let (View::Num(a), View::Num(b)) = (&left, &right) {
-            self.pay_number(a)?;
-            self.pay_number(b)?;
-        }
-        if comparison.is_equality() {
-            let span = pair[0].span.to(pair[1].span);
-            return Ok(self.equal(&left, &right, span)? == (comparison == Comparison::Equal));
-        }
-        let order = match (&left, &right) {
-            (View::Num(a), View::Num(b)) => number::compare(a, b),
-            (View::Bool(a), View::Bool(b)) => a.cmp(b),
-            (View::Text(a), View::Text(b)) => {
-                self.budget.spend(price(a.len().min(b.len())))?;
-                a.cmp(b)
-            }
-            _ => return Err(wrong_order(comparison, pair, &left, &right)),
-        };
-        Ok(comparison.accepts(order))
     }
 
     /// Compares whole values. Different types are different; what was withheld is neither.
@@ -871,29 +798,11 @@ fn is_of_state(path: &Path) -> bool {
 }
 
 /// Follows a path that has names alone and misses nothing, which nearly all do.
-fn named<'v>(base: &'v Value, path: &Path) -> Option<&'v Value> {
+pub(super) fn named<'v>(base: &'v Value, path: &Path) -> Option<&'v Value> {
     path.steps.iter().try_fold(base, |value, step| match (&step.kind, value) {
         (StepKind::Key(key), Value::Object(object)) => object.get_hashed(&key.stored, &key.digest),
         _ => None,
     })
-}
-
-/// Returns the double that a literal number is exactly.
-fn number_of(node: &Node) -> Option<f64> {
-    match &node.kind {
-        Kind::Double(value) => Some(*value),
-        Kind::Int(value) if value.unsigned_abs() <= SAFE_INTEGER_MAX => Some(*value as f64),
-        Kind::Constant(_, value) => value.as_f64(),
-        _ => None,
-    }
-}
-
-/// Returns the text that a literal is.
-fn text_of(node: &Node) -> Option<&str> {
-    match &node.kind {
-        Kind::Literal(value) | Kind::Constant(_, value) => value.as_str(),
-        _ => None,
-    }
 }
 
 fn member<'v>(
@@ -992,26 +901,9 @@ fn operands<'n>(first: &'n Node, rest: &'n [(Operator, Node)]) -> impl Iterator<
 }
 
 /// Of two operands that do not fit each other, picks the one to name: nobody needs to be told what a literal is.
-fn blamed(nodes: [&Node; 2]) -> usize {
+pub(super) fn blamed(nodes: [&Node; 2]) -> usize {
     let is_path = |node: &Node| matches!(node.kind, Kind::Path(_));
     usize::from(is_path(nodes[1]) || !is_path(nodes[0]))
-}
-
-fn wrong_order(comparison: Comparison, pair: &[Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {
-    let symbol = comparison.symbol();
-    let views = [left, right];
-    let unordered =
-        views.iter().position(|view| !matches!(view, View::Num(_) | View::Text(_) | View::Bool(_)));
-    if let Some(at) = unordered {
-        return wrong(&pair[at], views[at], symbol, "numbers, strings or booleans");
-    }
-    let at = blamed([&pair[0], &pair[1]]);
-    let wanted = match views[1 - at] {
-        View::Num(_) => "a number beside a number",
-        View::Text(_) => "a string beside a string",
-        _ => "a boolean beside a boolean",
-    };
-    wrong(&pair[at], views[at], symbol, wanted)
 }
 
 fn wrong_operand(operator: Operator, nodes: [&Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {
