@@ -34,6 +34,7 @@ use dendrer_object::{Pointer, Value};
 
 mod ast;
 mod check;
+mod compare;
 mod comprehend;
 mod error;
 mod eval;
@@ -213,6 +214,8 @@ pub struct Scope {
     fields: Option<BTreeSet<Arc<str>>>,
     /// The members of roots that are objects of a known form.
     members: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    /// The roots that are the state at another time.
+    states: BTreeSet<Arc<str>>,
     definitions: BTreeMap<Arc<str>, Arc<ast::Definition>>,
     precisions: Vec<check::Precision>,
 }
@@ -232,6 +235,7 @@ impl Scope {
             constants: BTreeMap::new(),
             fields: None,
             members: BTreeMap::new(),
+            states: BTreeSet::new(),
             definitions: BTreeMap::new(),
             precisions: Vec::new(),
         }
@@ -253,6 +257,13 @@ impl Scope {
     #[must_use]
     pub fn root_of<'n>(mut self, name: &str, members: impl IntoIterator<Item = &'n str>) -> Scope {
         self.members.insert(name.into(), members.into_iter().map(Arc::from).collect());
+        self.root(name)
+    }
+
+    /// As [`Scope::root`], for the state at another time: what is declared of the state holds for it too.
+    #[must_use]
+    pub fn root_of_state(mut self, name: &str) -> Scope {
+        self.states.insert(name.into());
         self.root(name)
     }
 
@@ -395,6 +406,18 @@ impl Budget {
     /// Returns how many steps are left.
     pub fn left(&self) -> u64 {
         self.left
+    }
+
+    /// Tells whether somebody wants to know what is looked at.
+    fn is_watched(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// Pays for several steps that only together make sense, or for none, and tells which.
+    fn spend_at_once(&mut self, steps: u64) -> bool {
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
     }
 
     /// Pays before a step is taken. What cannot be paid uses the budget up, so that nothing cheaper slips in after.

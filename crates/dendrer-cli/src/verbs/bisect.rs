@@ -275,7 +275,7 @@ fn refusal(args: &Bisect, trace: &Trace<'_>, question: &Question, report: &Repor
             .at("why", why.clone())
             .note("uncertain is never taken for ok");
             Some(match question.predicate() {
-                Some(predicate) => has_hint(failure, predicate),
+                Some(predicate) => has_hint(failure, trace, predicate),
                 None => failure,
             })
         }

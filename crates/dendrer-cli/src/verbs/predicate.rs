@@ -293,6 +293,12 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
                 count(to - from + 1, "tick", "ticks")
             ))?;
         }
+        let judged = |(_, verdict): &(u64, Verdict)| !matches!(verdict, Verdict::Uncertain(_));
+        if !line.turns.iter().any(judged)
+            && let Some(meant) = question.predicate().and_then(|predicate| meant_field(&trace, predicate))
+        {
+            out.say(format!("note: did you mean {}?", quote::escape(&meant)));
+        }
     }
     Ok(match at.map(|at| line.at(at)) {
         None if line.may_hide_onset() => 6,
@@ -513,7 +519,7 @@ fn prove(
                 Failure::new("E0509", format!("{} cannot be judged at tick {tick} of {run}", args.name))
                     .at("why", why)
                     .note("uncertain is never taken for ok; nothing was registered");
-            return Ok((Known::Untested, Some(has_hint(failure, predicate))));
+            return Ok((Known::Untested, Some(has_hint(failure, &trace, predicate))));
         }
         samples.push(sample);
     }
@@ -525,19 +531,32 @@ fn prove(
     Ok((known, None))
 }
 
-/// Offers to say what a missing field means.
-pub(super) fn has_hint(failure: Failure, predicate: &Predicate) -> Failure {
-    let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
-    let counted = predicate.expr().read_set().iter().filter_map(first);
-    if let Some(name) = counted.into_iter().find(|name| counters::NAMES.contains(&name.as_str())) {
-        return failure.note(format!("did you mean state.counters.{name}?"));
-    }
-    match predicate.expr().read_set().first() {
-        Some(path) => {
+/// Says what a missing field was probably meant to be, or else offers to say what its absence means.
+pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicate) -> Failure {
+    match (meant_field(trace, predicate), predicate.expr().read_set().first()) {
+        (Some(meant), _) => failure.note(format!("did you mean {meant}?")),
+        (None, Some(path)) => {
             failure.note(format!("say what a missing field means, like: has(state.{}) && ...", path.dotted()))
         }
-        None => failure,
+        (None, None) => failure,
     }
+}
+
+/// Finds what a name was probably meant to be that the state of a run does not have: a counter, or a field that it has
+/// at the tip.
+fn meant_field(trace: &Trace<'_>, predicate: &Predicate) -> Option<String> {
+    let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
+    let names: Vec<String> = predicate.expr().read_set().iter().filter_map(first).collect();
+    if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {
+        return Some(format!("state.counters.{name}"));
+    }
+    // No verdict rests on this: a state that cannot be read any more gives no hint.
+    let moment = trace.at(trace.tip()).ok()?;
+    let fields = moment.state.as_object()?;
+    let known = || fields.entries().map(|entry| &*entry.key);
+    let mut missing = names.iter().filter(|name| !fields.contains_key(name));
+    let near = missing.find_map(|name| nearest(name, known()))?;
+    Some(Pointer::of(["state", near]).dotted())
 }
 
 fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline, out: &mut Out) -> Result<()> {

@@ -101,6 +101,19 @@ fn a_predicate_that_recovers_is_refused_with_the_turning_ticks() {
 }
 
 #[test]
+fn a_field_that_no_state_has_may_be_another_misspelt() {
+    let test = |text: &str| demo().run(&["predicate", "test", text, "logistics-run-47", "--holds"]);
+    let misspelt = test("has(state.risk_score) && state.qualty_score > 0.5");
+    assert_eq!(misspelt.code, 6);
+    assert!(misspelt.stdout.contains("state.qualty_score is missing"), "{}", misspelt.stdout);
+    assert_eq!(misspelt.stderr, "note: did you mean state.quality_score?\n");
+    assert_eq!(test("state.tool_errors == 0").stderr, "note: did you mean state.counters.tool_errors?\n");
+    // Nothing is near, or the field is there at some tick.
+    assert_eq!(test("state.nope == 1").stderr, "");
+    assert_eq!(test("state.quality_score > 0.5").stderr, "");
+}
+
+#[test]
 fn other_outcomes_have_their_own_words_and_codes() {
     let demo = demo();
     let never = demo.run(&["bisect", "logistics-run-47", "--predicate", "state.risk_score > 5"]);
@@ -115,6 +128,17 @@ fn other_outcomes_have_their_own_words_and_codes() {
         uncertain.stderr.contains("error[E0509]") && uncertain.stderr.contains("has(state.nope)"),
         "{}",
         uncertain.stderr
+    );
+    let misspelt = demo.run(&["bisect", "logistics-run-47", "--holds", "state.risk_scor < 0.75"]);
+    assert_eq!(misspelt.code, 6);
+    assert_eq!(
+        misspelt.stderr,
+        "error[E0509]: the predicate cannot be judged at tick 0 of logistics-run-47
+  | why      state.risk_scor is missing
+note: uncertain is never taken for ok
+note: did you mean state.risk_score?
+      see: dendrer explain E0509
+"
     );
     let expected = demo.run(&[
         "bisect",

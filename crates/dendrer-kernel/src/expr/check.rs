@@ -79,7 +79,7 @@ pub(super) struct Known {
     found: Type,
     /// Whether it depends on anything but the text.
     data: bool,
-    /// Where in the state it stands, if it is a part of it.
+    /// Where in the state it stands, if it is a part of it, or where a number with as many decimals does.
     place: Option<Vec<Token>>,
 }
 
@@ -118,7 +118,7 @@ const ERRORS_MAX: usize = 20;
 
 /// Checks one tree. What is wrong is collected, and the node it was found at may then be anything.
 pub(super) struct Checker<'s> {
-    precisions: &'s [Precision],
+    scope: &'s Scope,
     locals: Vec<Known>,
     errors: Vec<ExprError>,
 }
@@ -126,7 +126,7 @@ pub(super) struct Checker<'s> {
 impl<'s> Checker<'s> {
     /// Knows the variables that stand outside the tree.
     pub(super) fn new(scope: &'s Scope, locals: Vec<Known>) -> Checker<'s> {
-        Checker { precisions: &scope.precisions, locals, errors: Vec::new() }
+        Checker { scope, locals, errors: Vec::new() }
     }
 
     /// Returns what is wrong, in the order of the text.
@@ -166,8 +166,8 @@ impl<'s> Checker<'s> {
             Kind::Negate(inner) => {
                 let known = self.check(inner);
                 match known.found {
-                    Type::Any => Known { found: Type::Number, place: None, ..known },
-                    number if number.is_number() => Known { place: None, ..known },
+                    Type::Any => Known { found: Type::Number, ..known },
+                    number if number.is_number() => known,
                     other => self.fail(mismatch(inner.span, "-", &[other])),
                 }
             }
@@ -232,7 +232,7 @@ impl<'s> Checker<'s> {
             Base::State => Known { found: Type::Map, data: true, place: Some(Vec::new()) },
             Base::Counters if path.steps.is_empty() => Known::data(Type::Any),
             Base::Counters => Known::data(Type::Map),
-            Base::Root(_) => Known::data(Type::Any),
+            Base::Root(name) => Known { place: self.beginning(name), ..Known::data(Type::Any) },
             Base::Local(slot, _) => self.locals[*slot].clone(),
         };
         for step in &path.steps {
@@ -346,7 +346,7 @@ impl<'s> Checker<'s> {
 
     /// How many decimals the number at a place has, where that is declared.
     fn decimals(&self, place: &[Token]) -> Option<u32> {
-        let declared = self.precisions.iter().rfind(|precision| precision.covers(place));
+        let declared = self.scope.precisions.iter().rfind(|precision| precision.covers(place));
         declared.map(|precision| precision.decimals)
     }
 
@@ -364,11 +364,17 @@ impl<'s> Checker<'s> {
         found.map(|(_, place)| place)
     }
 
+    /// The place of a root, where that is the state at another time.
+    fn beginning(&self, root: &Arc<str>) -> Option<Vec<Token>> {
+        self.scope.states.contains(root).then(Vec::new)
+    }
+
     /// Where in the state the value of a plain path stands.
     fn place_of(&self, node: &Node) -> Option<Vec<Token>> {
         let Kind::Path(path) = &node.kind else { return None };
         let mut place = match &path.base {
             Base::State => Vec::new(),
+            Base::Root(name) => self.beginning(name)?,
             Base::Local(slot, _) => self.locals.get(*slot)?.place.clone()?,
             _ => return None,
         };
@@ -454,6 +460,12 @@ impl<'s> Checker<'s> {
                 known[0].place.clone()
             }
             Function::Min | Function::Max if known.len() == 1 => known[0].member(Token::Any).place,
+            // Each literal was just held against each field, and has no more decimals than it.
+            Function::Min | Function::Max => {
+                let fields = known.into_iter().zip(arguments).filter(|(_, node)| !is_number(node));
+                self.finest(fields.map(|(field, _)| field.place))
+            }
+            Function::Abs | Function::Double => known[0].place.clone(),
             _ => None,
         };
         Known { found: result, data, place }
@@ -507,6 +519,15 @@ impl<'s> Checker<'s> {
             }
             Macro::TransformMap | Macro::TransformMapEntry => Known { found: Type::Map, data, place: None },
         }
+    }
+}
+
+/// Tells whether a node is a number that stands in the text, or a constant that is one.
+fn is_number(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Int(_) | Kind::Double(_) => true,
+        Kind::Constant(_, value) => value.as_number().is_some(),
+        _ => false,
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use dendrer_object::number::SAFE_INTEGER_MAX;
 use dendrer_object::{Array, Digest, Object, Pointer, Value, tag};
 
-use super::ast::{Base, Comparison, Definition, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{Base, Definition, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{EvalError, Span, Uncertain, shown};
 use super::number::{self, Num, Trouble};
 use super::pattern::Pattern;
@@ -98,7 +98,7 @@ impl<'a> Val<'a> {
     }
 
     /// Returns the double that stands for a number exactly, if one does. Comparing these is comparing the numbers.
-    fn as_double(&self) -> Option<f64> {
+    pub(super) fn as_double(&self) -> Option<f64> {
         match self {
             Val::Ref(Value::Number(number)) | Val::Num(Num::Data(number)) => number.as_f64(),
             Val::Num(Num::Double(value)) => Some(*value),
@@ -175,7 +175,7 @@ pub(super) struct Machine<'a, 'b> {
     /// The variables of the text, and before them those of whoever called it.
     pub(super) locals: Vec<Val<'a>>,
     /// Where the variables of the text begin.
-    frame: usize,
+    pub(super) frame: usize,
 }
 
 /// Counts the level that is made around values.
@@ -296,6 +296,9 @@ impl<'a, 'b> Machine<'a, 'b> {
 
     /// Evaluates a whole text as a condition.
     pub(super) fn condition(&mut self, node: &'a Node) -> Result<bool, EvalError> {
+        if let Some(found) = self.decide(node) {
+            return found;
+        }
         let value = self.eval(node)?;
         value.as_bool().ok_or_else(|| {
             let path = path_of(node);
@@ -306,6 +309,16 @@ impl<'a, 'b> Machine<'a, 'b> {
 
     /// Evaluates an operand that is true or false.
     pub(super) fn truth(&mut self, node: &'a Node, symbol: &str) -> Result<bool, EvalError> {
+        // Asked first and by itself, since nearly all operands compare.
+        if let Kind::Compare(comparison, pair) = &node.kind {
+            self.budget.spend(1)?;
+            return self.compare(*comparison, pair);
+        }
+        self.truth_of_any(node, symbol)
+    }
+
+    #[inline(never)]
+    fn truth_of_any(&mut self, node: &'a Node, symbol: &str) -> Result<bool, EvalError> {
         if let Some(found) = self.decide(node) {
             return found;
         }
@@ -419,34 +432,6 @@ impl<'a, 'b> Machine<'a, 'b> {
             View::Num(num) => number::negate(&num).map(Val::Num).map_err(|why| trouble(why, &[inner])),
             other => Err(wrong(inner, &other, "-", "a number")),
         }
-    }
-
-    fn compare(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
-        let (left, right) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
-        if let (Some(a), Some(b)) = (left.as_double(), right.as_double())
-            && let Some(order) = a.partial_cmp(&b)
-        {
-            return Ok(comparison.accepts(order));
-        }
-        let (left, right) = (left.view(), right.view());
-        if let (View::Num(a), View::Num(b)) = (&left, &right) {
-            self.pay_number(a)?;
-            self.pay_number(b)?;
-        }
-        if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
-            let span = pair[0].span.to(pair[1].span);
-            return Ok(self.equal(&left, &right, span)? == (comparison == Comparison::Equal));
-        }
-        let order = match (&left, &right) {
-            (View::Num(a), View::Num(b)) => number::compare(a, b),
-            (View::Bool(a), View::Bool(b)) => a.cmp(b),
-            (View::Text(a), View::Text(b)) => {
-                self.budget.spend(price(a.len().min(b.len())))?;
-                a.cmp(b)
-            }
-            _ => return Err(wrong_order(comparison, pair, &left, &right)),
-        };
-        Ok(comparison.accepts(order))
     }
 
     /// Compares whole values. Different types are different; what was withheld is neither.
@@ -813,7 +798,7 @@ fn is_of_state(path: &Path) -> bool {
 }
 
 /// Follows a path that has names alone and misses nothing, which nearly all do.
-fn named<'v>(base: &'v Value, path: &Path) -> Option<&'v Value> {
+pub(super) fn named<'v>(base: &'v Value, path: &Path) -> Option<&'v Value> {
     path.steps.iter().try_fold(base, |value, step| match (&step.kind, value) {
         (StepKind::Key(key), Value::Object(object)) => object.get_hashed(&key.stored, &key.digest),
         _ => None,
@@ -916,26 +901,9 @@ fn operands<'n>(first: &'n Node, rest: &'n [(Operator, Node)]) -> impl Iterator<
 }
 
 /// Of two operands that do not fit each other, picks the one to name: nobody needs to be told what a literal is.
-fn blamed(nodes: [&Node; 2]) -> usize {
+pub(super) fn blamed(nodes: [&Node; 2]) -> usize {
     let is_path = |node: &Node| matches!(node.kind, Kind::Path(_));
     usize::from(is_path(nodes[1]) || !is_path(nodes[0]))
-}
-
-fn wrong_order(comparison: Comparison, pair: &[Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {
-    let symbol = comparison.symbol();
-    let views = [left, right];
-    let unordered =
-        views.iter().position(|view| !matches!(view, View::Num(_) | View::Text(_) | View::Bool(_)));
-    if let Some(at) = unordered {
-        return wrong(&pair[at], views[at], symbol, "numbers, strings or booleans");
-    }
-    let at = blamed([&pair[0], &pair[1]]);
-    let wanted = match views[1 - at] {
-        View::Num(_) => "a number beside a number",
-        View::Text(_) => "a string beside a string",
-        _ => "a boolean beside a boolean",
-    };
-    wrong(&pair[at], views[at], symbol, wanted)
 }
 
 fn wrong_operand(operator: Operator, nodes: [&Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {

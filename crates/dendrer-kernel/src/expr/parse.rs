@@ -411,27 +411,32 @@ impl<'t> Parser<'t, '_> {
             self.note(error);
             return path;
         }
-        if !matches!(path.base, Base::State) {
-            return path;
-        }
+        let now = matches!(path.base, Base::State);
+        let base = match &path.base {
+            Base::State => "state",
+            Base::Root(root) if self.scope.states.contains(root) => root,
+            _ => return path,
+        };
         let Some(Step { kind: StepKind::Key(key), span }) = path.steps.first() else { return path };
-        if &*key.name == "counters" {
+        if now && &*key.name == "counters" {
             path.base = Base::Counters;
             path.steps.remove(0);
             return path;
         }
         let Some(declared) = &self.scope.fields else { return path };
-        if declared.contains(&key.name) || names::BUILT_IN_FIELDS.contains(&&*key.name) {
+        // Counters are told of the state as it is, and of no other.
+        let built_in = || names::BUILT_IN_FIELDS.into_iter().filter(|name| now || *name != "counters");
+        if declared.contains(&key.name) || built_in().any(|name| *name == *key.name) {
             return path;
         }
         let error =
             ExprError::new(NAME, *span, format!("no field `{}` is declared in state", shown(&key.name)));
-        let known = declared.iter().map(|name| &**name).chain(names::BUILT_IN_FIELDS);
-        let error = if counters::NAMES.contains(&&*key.name) {
+        let known = declared.iter().map(|name| &**name).chain(built_in());
+        let error = if now && counters::NAMES.contains(&&*key.name) {
             error.hint(format!("did you mean state.counters.{}", key.name))
         } else {
             match names::nearest(&key.name, known) {
-                Some(near) => error.hint(format!("did you mean state.{near}")),
+                Some(near) => error.hint(format!("did you mean {base}.{near}")),
                 None => error,
             }
         };

@@ -571,6 +571,7 @@ fn literals_have_the_precision_of_the_field_they_are_compared_with() {
         .precision(&"/price".parse().unwrap(), 2)
         .precision(&"/orders/*/price".parse().unwrap(), 2)
         .precision(&"/count".parse().unwrap(), 0)
+        .root_of_state("before")
         .constant("EIGHTH", Value::from(0.125))
         .constant("EIGHTHS", Value::array([Value::from(1u64), Value::from(0.125)]))
         .define("price", &[], "state.price")
@@ -601,12 +602,108 @@ fn literals_have_the_precision_of_the_field_they_are_compared_with() {
         ("0.125 in [state.price]", "write 0.12 0..5"),
         ("max(state.price, 0.125) == 1", "write 0.12 17..22"),
         ("max(state.other, 0.125) == 1", ""),
+        ("max(state.price, 1.5) == 0.125", "write 0.12 25..30"),
+        ("0.125 < min(1, state.count, state.price)", "write 0.12 0..5"),
+        ("max(state.price, EIGHTHS[0]) == 0.125", ""),
+        ("max(state.price, LIMIT) == 0.125", "write 0.12 27..32"),
+        ("max(state.price, state.other) == 0.125", ""),
+        ("max(state.price, state.n + 1) == 0.125", ""),
+        ("max(1, 2) < 0.125", ""),
+        ("abs(max(-price, 1)) in [0.125]", "write 0.12 24..29"),
+        ("abs(state.orders[0].price) == 0.125", "write 0.12 30..35"),
+        ("abs(state.price - 1) == 0.125", ""),
+        ("double(state.price) >= 0.125", "write 0.12 23..28"),
+        ("double(state.price) / 3.0 >= 0.125", ""),
+        ("-state.price == 0.125", "write 0.12 16..21"),
+        ("before.price > 1.255", "write 1.25 15..20"),
+        ("[before.price, state.price].all(v, v <= 0.125)", "write 0.12 40..45"),
+        ("max(before.orders.o1.price, 0) > 0.125", "write 0.12 33..38"),
+        ("t.price > 1.255", ""),
         ("state.price * 2 > 0.125", ""),
         ("state.orders.price > 0.125", ""),
         ("state.other > 0.125", ""),
     ] {
         assert_eq!(check(text), expected, "{text}");
     }
+}
+
+/// A budget that is watched takes the long way, so that both ways stand side by side.
+#[test]
+fn the_short_way_of_a_comparison_gives_and_costs_what_the_long_way_does() {
+    let mut state = state();
+    let long = "x".repeat(40);
+    if let Value::Object(object) = &mut state {
+        // A change makes it a trie; below, the slices that the parser made.
+        object.set("long", Value::from(&*long));
+        object.set("other", Value::from(format!("{}y", &long[1..])));
+    }
+    let scope = scope().constant("LONG", Value::from(&*long)).constant("BIG", read("9007199254740993"));
+    let fields = [
+        "a",
+        "f",
+        "big",
+        "huge",
+        "max",
+        "ok",
+        "nul",
+        "s",
+        "long",
+        "other",
+        "b",
+        "b.c",
+        "b.d",
+        "b.c.d",
+        "b.list[0]",
+        "b.list[state.a]",
+        "empty",
+        "secret",
+        "secret.kind",
+        "gap.x",
+        "nan",
+        "missing",
+        "counters.tool_errors",
+        "counters.x",
+    ];
+    let texts = ["\"text\"", "\"hello\"", "\"\"", "LONG", "KINDS", "null", "true"].map(str::to_owned);
+    let numbers =
+        ["1", "-1", "0.5", "1e300", "9007199254740991", "9007199254740993", "LIMIT", "BIG", "1 + 1"];
+    let others: Vec<String> = texts
+        .into_iter()
+        .chain(numbers.map(str::to_owned))
+        .chain(["state.a".to_owned(), "state.s".to_owned()])
+        .collect();
+    let counters = counters();
+    let mut short = 0;
+    for field in fields {
+        for (other, operator) in
+            others.iter().flat_map(|other| ["==", "!=", "<", "<=", ">", ">="].map(|o| (other, o)))
+        {
+            for text in [
+                format!("state.{field} {operator} {other}"),
+                format!("state.ok && state.{field} {operator} {other}"),
+                format!("[state.{field}].all(x, x {operator} {other})"),
+            ] {
+                let Ok(expr) = Expr::parse(&text, &scope) else { continue };
+                let asked = |counters, budget: Budget| {
+                    let mut budget = budget;
+                    let env = Env { state: &state, counters, others: &[] };
+                    (expr.holds(&env, &mut budget), budget.left())
+                };
+                for (counters, steps) in
+                    [None, Some(&counters)].into_iter().flat_map(|c| (0..40).map(move |n| (c, n)))
+                {
+                    let ours = asked(counters, Budget::new(steps));
+                    assert_eq!(
+                        ours,
+                        asked(counters, Budget::new(steps).watching()),
+                        "{text} in {steps} steps"
+                    );
+                    short += u64::from(matches!(ours.0, Truth::True | Truth::False));
+                }
+            }
+        }
+    }
+    assert!(short > 10_000, "too few comparisons were decided: {short}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ impl Scopes {
             state = state.constant(&constant.name, constant.value.clone());
             init = init.constant(&constant.name, constant.value);
         }
-        let rules = state.clone().root_of("t", TRANSITION_MEMBERS).root("before");
+        let rules = state.clone().root_of("t", TRANSITION_MEMBERS).root_of_state("before");
         let mut scopes = Scopes {
             rules: Place::new(
                 rules,

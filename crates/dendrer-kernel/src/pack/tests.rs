@@ -270,6 +270,32 @@ fn a_rule_knows_what_a_transition_has() {
     }
 }
 
+/// What is declared of the state holds for the state before, which has the same fields.
+#[test]
+fn a_rule_knows_the_fields_of_the_state_before() {
+    let cases = [
+        ("before.spent < state.spent && has(before.policy) && size(before.orders) > 0", ""),
+        ("before['spent'] < 1 && before[t.action.params.field] == 1 && before != null", ""),
+        (
+            "before.spnt < 1",
+            "E0505 rules[0].when: no field `spnt` is declared in state @6 (did you mean before.spent)",
+        ),
+        (
+            "has(before.order)",
+            "E0505 rules[0].when: no field `order` is declared in state @10 (did you mean before.orders)",
+        ),
+        ("before.counters.errors > 0", "E0505 rules[0].when: no field `counters` is declared in state @6"),
+        ("before.tool_errors > 0", "E0505 rules[0].when: no field `tool_errors` is declared in state @6"),
+        (
+            "before.spent < 1.255",
+            "E0502 rules[0].when: the field has 2 decimals, and the literal has more @15 (write 1.25)",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(faults("/rules/0/when", &Value::from(text).to_string()).join("\n"), expected, "{text}");
+    }
+}
+
 #[test]
 fn a_pack_of_delta_1_has_no_rules() {
     check(

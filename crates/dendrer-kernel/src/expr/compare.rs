@@ -1,0 +1,123 @@
+//! Compares two values: equal, not equal, or in an order.
+//!
+//! Nearly all conditions are a field beside a number or a text, and that has a way of its own, past the values that stand
+//! for everything else. The invariant a newcomer would break: both ways give the same answer for the same price, and what
+//! the short way cannot answer it leaves to the other, unpaid.
+
+use dendrer_object::Value;
+use dendrer_object::number::SAFE_INTEGER_MAX;
+
+use super::ast::{Base, Comparison, Kind, Node, Path};
+use super::error::EvalError;
+use super::eval::{Machine, Val, View, blamed, named, price, wrong};
+use super::number;
+
+impl<'a> Machine<'a, '_> {
+    pub(super) fn compare(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
+        match self.compare_field(comparison, pair) {
+            Some(found) => Ok(found),
+            None => self.compare_any(comparison, pair),
+        }
+    }
+
+    /// Compares a field with a number or a text that stands in the expression, as nearly all comparisons do, without a
+    /// detour over values. The price is that of [`Machine::compare_any`], paid at once. `None`, with nothing paid
+    /// and nothing noted, for whatever has more to it: every error, and a budget that runs out, included.
+    ///
+    /// Each step asks about one or two forms and no more: a jump by table costs more than all the rest.
+    fn compare_field(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Option<bool> {
+        let Kind::Path(path) = &pair[0].kind else { return None };
+        if self.budget.is_watched() {
+            return None;
+        }
+        let field = named(self.base_of(path)?, path)?;
+        let nodes = 2 + path.steps.len() as u64;
+        if let Value::Number(number) = field {
+            let order = number.as_f64()?.partial_cmp(&number_of(&pair[1])?)?;
+            return self.budget.spend_at_once(nodes).then(|| comparison.accepts(order));
+        }
+        let (text, other) = (field.as_str()?, text_of(&pair[1])?);
+        if comparison.is_equality() && text.len() != other.len() {
+            return self.budget.spend_at_once(nodes).then_some(comparison == Comparison::NotEqual);
+        }
+        let bytes = price(text.len().min(other.len()));
+        self.budget.spend_at_once(nodes + bytes).then(|| comparison.accepts(text.cmp(other)))
+    }
+
+    /// Returns what a path begins at, where that stands somewhere and is no matter of its own.
+    fn base_of(&self, path: &Path) -> Option<&'a Value> {
+        match &path.base {
+            Base::State => Some(self.env.state),
+            Base::Counters => self.env.counters,
+            Base::Local(slot, _) => match &self.locals[self.frame + slot] {
+                Val::Ref(value) => Some(value),
+                _ => None,
+            },
+            Base::Root(_) | Base::Node(_) => None,
+        }
+    }
+
+    #[inline(never)]
+    fn compare_any(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
+        let (left, right) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
+        if let (Some(a), Some(b)) = (left.as_double(), right.as_double())
+            && let Some(order) = a.partial_cmp(&b)
+        {
+            return Ok(comparison.accepts(order));
+        }
+        let (left, right) = (left.view(), right.view());
+        if let (View::Num(a), View::Num(b)) = (&left, &right) {
+            self.pay_number(a)?;
+            self.pay_number(b)?;
+        }
+        if comparison.is_equality() {
+            let span = pair[0].span.to(pair[1].span);
+            return Ok(self.equal(&left, &right, span)? == (comparison == Comparison::Equal));
+        }
+        let order = match (&left, &right) {
+            (View::Num(a), View::Num(b)) => number::compare(a, b),
+            (View::Bool(a), View::Bool(b)) => a.cmp(b),
+            (View::Text(a), View::Text(b)) => {
+                self.budget.spend(price(a.len().min(b.len())))?;
+                a.cmp(b)
+            }
+            _ => return Err(wrong_order(comparison, pair, &left, &right)),
+        };
+        Ok(comparison.accepts(order))
+    }
+}
+
+/// Returns the double that a literal number is exactly.
+fn number_of(node: &Node) -> Option<f64> {
+    match &node.kind {
+        Kind::Double(value) => Some(*value),
+        Kind::Int(value) if value.unsigned_abs() <= SAFE_INTEGER_MAX => Some(*value as f64),
+        Kind::Constant(_, value) => value.as_f64(),
+        _ => None,
+    }
+}
+
+/// Returns the text that a literal is.
+fn text_of(node: &Node) -> Option<&str> {
+    match &node.kind {
+        Kind::Literal(value) | Kind::Constant(_, value) => value.as_str(),
+        _ => None,
+    }
+}
+
+fn wrong_order(comparison: Comparison, pair: &[Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {
+    let symbol = comparison.symbol();
+    let views = [left, right];
+    let unordered =
+        views.iter().position(|view| !matches!(view, View::Num(_) | View::Text(_) | View::Bool(_)));
+    if let Some(at) = unordered {
+        return wrong(&pair[at], views[at], symbol, "numbers, strings or booleans");
+    }
+    let at = blamed([&pair[0], &pair[1]]);
+    let wanted = match views[1 - at] {
+        View::Num(_) => "a number beside a number",
+        View::Text(_) => "a string beside a string",
+        _ => "a boolean beside a boolean",
+    };
+    wrong(&pair[at], views[at], symbol, wanted)
+}
