@@ -59,7 +59,7 @@ impl RunRows {
 pub(crate) struct Tail {
     pub(crate) base: u64,
     rows: Vec<Row>,
-    ids: HashMap<Digest, u64>,
+    ids: HashMap<Digest, u64, foldhash::fast::RandomState>,
     runs: HashMap<RunName, RunRows>,
     /// Runs that begin in the tail, in order.
     begins: Vec<(u64, RunName)>,

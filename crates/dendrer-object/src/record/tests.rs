@@ -168,3 +168,14 @@ proptest! {
         prop_assert_eq!(record.content(), value);
     }
 }
+
+#[test]
+fn content_is_put_together_at_every_depth() {
+    let texts = ["/a/b/c", "/a/b/d", "/a/e", "/a!", "/f", "/g/~1~0/h/i", "/g/~1~0/h/j", "/g/~1~0/k"];
+    let mut fields: Vec<(Pointer, Value)> =
+        texts.iter().zip(0i64..).map(|(text, n)| (text.parse().unwrap(), Value::from(n))).collect();
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    let record = Record::seal(header(), Body::commit(fields, Seed([3; 16])).unwrap()).unwrap();
+    let expected = r#"{"a":{"b":{"c":0,"d":1},"e":2},"a!":3,"f":4,"g":{"/~":{"h":{"i":5,"j":6},"k":7}}}"#;
+    assert_eq!(record.content().to_string(), expected);
+}
