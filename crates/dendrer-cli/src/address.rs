@@ -217,6 +217,11 @@ pub(crate) fn tick_arg(text: &str) -> std::result::Result<Pos, String> {
         .ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
 }
 
+/// Reads which of several runs in a file is meant.
+pub(crate) fn index_arg(text: &str) -> std::result::Result<u64, String> {
+    text.parse().map_err(|_| "an index is the number of a run in the file, counted from 0".to_owned())
+}
+
 /// Reads a path of the state: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer.
 pub(crate) fn state_path(text: &str) -> Result<Pointer> {
     if text.is_empty() || text == "state" {

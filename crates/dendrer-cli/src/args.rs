@@ -4,7 +4,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use clap_complete::engine::ArgValueCompleter;
 
-use crate::address::{Pos, tick_arg};
+use crate::address::{Pos, index_arg, tick_arg};
 use crate::codes::EXITS;
 use crate::complete;
 use crate::out::ColorChoice;
@@ -281,7 +281,7 @@ pub(crate) struct Import {
     #[arg(long, value_name = "POINTER")]
     pub(crate) messages: Option<String>,
     /// Which of several runs in the file, from 0
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_parser = index_arg, value_name = "N", allow_hyphen_values = true)]
     pub(crate) index: Option<u64>,
     /// What to do where something is missing: mark it and go on, or import nothing
     #[arg(long, value_enum, default_value = "mark")]

@@ -188,29 +188,38 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Returns how many bytes in front need no escape and end no string.
-fn plain_prefix(bytes: &[u8]) -> usize {
+/// Returns how many bytes in front may stand in a string as they are: up to the first quote, backslash or byte below
+/// 0x20.
+#[inline]
+pub fn plain_prefix(bytes: &[u8]) -> usize {
     let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    let by_hand = |from: usize| from + bytes[from..].iter().position(special).unwrap_or(bytes.len() - from);
-    let Some(last) = bytes.last_chunk::<8>() else { return by_hand(0) };
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return bytes.iter().position(special).unwrap_or(bytes.len());
+    };
+    // Long texts by blocks without a branch in them, which compilers make vector instructions of.
+    let is_plain = |block: &&[u8; 64]| !block.iter().fold(false, |found, byte| found | special(byte));
+    let plain = bytes.as_chunks::<64>().0.iter().take_while(is_plain).count() * 64;
     // Eight at a time, the last eight overlapping those before.
-    for (index, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
-        if has_special(*chunk) {
-            return by_hand(index * 8);
+    for (index, chunk) in bytes[plain..].as_chunks::<8>().0.iter().enumerate() {
+        if let Some(at) = first_special(*chunk) {
+            return plain + index * 8 + at;
         }
     }
-    if has_special(*last) { by_hand(bytes.len() - 8) } else { bytes.len() }
+    first_special(*last).map_or(bytes.len(), |at| bytes.len() - 8 + at)
 }
 
-/// Tells whether one of eight bytes needs an escape or ends a string: the high bit of each byte of a sum says whether it is
-/// below a limit, and a byte is equal to another where their difference in bits is below 1.
-fn has_special(bytes: [u8; 8]) -> bool {
+/// Returns which of eight bytes is the first that needs an escape or ends a string. The high bit of each byte of a
+/// difference says whether it is below a limit. A byte that is borrowed from may be marked wrongly; it stands behind one
+/// that is marked rightly.
+#[inline]
+fn first_special(bytes: [u8; 8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     let word = u64::from_le_bytes(bytes);
-    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
-    let equals = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-    below(word, 0x20) | equals(b'"') | equals(b'\\') != 0
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
+    // With their bit of two turned over, a quote is 0x20, a blank lies above, and what is below 0x20 stays there.
+    let marks = (below(word ^ (ONES * 2), 0x21) | below(word ^ (ONES * u64::from(b'\\')), 1)) & HIGH;
+    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
 }
 
 /// Reads canonical text: exactly what [`write`] gives, tagged values included.

@@ -8,7 +8,7 @@ use std::io::Cursor;
 use std::time::Instant;
 
 use dendrer::kernel::step::Start;
-use dendrer_object::json;
+use dendrer_object::{Digest, json};
 use dendrer_wire::import::{self, Choice, Kind, OnGap, Options};
 
 /// The allocator of the program.
@@ -17,31 +17,44 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const MESSAGES: usize = 40_000;
 
+/// Messages in a chat whose texts are long.
+const LONG: usize = 400;
+
 fn main() {
     let chat = chat();
+    println!("reading a chat of {MESSAGES} messages against the JSON parser alone (limit: 2.0)");
+    compare("one list", &chat, MESSAGES);
+    compare("in an object", &[b"{\"id\":1,\"messages\":", &chat[..], b"}"].concat(), MESSAGES);
+    let long = long();
+    compare("long texts", &long, LONG);
+}
+
+/// Prints how long reading a chat takes beside parsing it.
+fn compare(name: &str, chat: &[u8], messages: usize) {
     let megabytes = chat.len() as f64 / 1e6;
-    println!(
-        "reading a chat of {MESSAGES} messages, {megabytes:.0} MB, against the JSON parser alone (limit: 2.0)"
-    );
     let mut ratios: Vec<(f64, f64, f64)> = (0..5)
         .map(|_| {
             let start = Instant::now();
-            black_box(json::parse_door(&chat).expect("JSON"));
+            black_box(json::parse_door(chat).expect("JSON"));
             let alone = start.elapsed().as_secs_f64();
             let start = Instant::now();
             let begin = Start::new("chat".parse().expect("a name"));
-            let plan = import::plan(&mut Cursor::new(&chat), options(), begin).expect("a chat");
-            assert_eq!(plan.tally.ticks as usize, MESSAGES);
+            let plan = import::plan(&mut Cursor::new(chat), options(), begin).expect("a chat");
+            assert_eq!(plan.tally.ticks as usize, messages);
             let read = start.elapsed().as_secs_f64();
             (read / alone, read, alone)
         })
         .collect();
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (ratio, read, alone) = ratios[2];
+    let start = Instant::now();
+    black_box(Digest::of(chat));
+    let hash = start.elapsed().as_secs_f64();
     println!(
-        "  ratio {ratio:.2}   ({:.0} MB/s, the parser alone {:.0} MB/s)",
+        "  {name:<14}{megabytes:>3.0} MB   ratio {ratio:.2}   ({:.0} MB/s, the parser alone {:.0} MB/s, SHA-256 alone {:.0} MB/s)",
         megabytes / read,
-        megabytes / alone
+        megabytes / alone,
+        megabytes / hash
     );
 }
 
@@ -66,4 +79,14 @@ fn chat() -> Vec<u8> {
     }
     text.push(']');
     text.into_bytes()
+}
+
+/// A chat of documents of 40 KB with a line break every 60 bytes, so that many a message lies across two buffers.
+fn long() -> Vec<u8> {
+    let line = "a line of a document, of no more than sixty bytes, and so on\\n";
+    let message = |n: usize| {
+        let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
+        format!(r#"{{"role":"{role}","content":"{}"}}"#, line.repeat(650))
+    };
+    format!("[{}]", (0..LONG).map(message).collect::<Vec<_>>().join(",\n")).into_bytes()
 }

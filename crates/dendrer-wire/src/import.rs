@@ -2,8 +2,8 @@
 //!
 //! [`plan`] reads the whole source and says what would be recorded, without a store; [`record`] records it. Both
 //! go through the same steps and the same kernel, so a plan that holds is a recording that holds. The source is
-//! read front to back three times and never held: memory keeps the current item, the calls that are open and the
-//! run's metadata.
+//! read front to back three times and never held: memory keeps the current item, the calls that are open, the run's
+//! metadata, and from the first reading to the second the sizes of messages, 4 MB of them at most.
 //!
 //! The invariant a newcomer would break: the kernel adds no transition to an imported run. Whatever is missing or
 //! odd rides in the `anomalies` of the transition it concerns, so ticks stay numbers of messages.
@@ -16,7 +16,9 @@ mod layout;
 mod map;
 mod note;
 mod scan;
+mod skim;
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -35,7 +37,10 @@ pub use map::Map;
 pub use note::{Note, NoteKind};
 
 use calls::Calls;
+use chat::Step;
 use items::Item;
+use note::At;
+use scan::Sizes;
 
 /// How many transitions one group takes at most, and how many bytes of source.
 const GROUP: (usize, usize) = (100, 8 << 20);
@@ -166,7 +171,7 @@ impl Tally {
 /// its stage is always 0, because nothing was enforced when it was recorded.
 pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> Result<Plan, ImportError> {
     rewind(source)?;
-    let (layout, bytes, sha256) = layout::survey(&mut *source, &options.choice)?;
+    let (layout, fingerprint, sizes) = layout::survey(&mut *source, &options.choice)?;
     let none = BTreeSet::new();
     // Records are made here to find out what the kernel says, and thrown away.
     let store = StoreId([0; 16]);
@@ -174,12 +179,7 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
     let mut start = Start { stage: Stage::Observe, ..start };
     let (_, mut head) = step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
     let mut first = Vec::new();
-    // What a chat becomes brings no change of state and no type of its own, so the kernel can only refuse its size.
-    let is_chat = matches!(options.kind, Kind::Chat);
     let mut judge = |tick: u64, intent: &Intent, size: usize| -> Result<Outcome, ImportError> {
-        if is_chat && tick > FIRST && size < SAFE_SIZE {
-            return Ok(Ok(Digest([0; 32])));
-        }
         let outcome = step::step_with(&mut head, intent, inputs(), &DeltaReducer);
         Ok(match outcome.map_err(dendrer::Error::from)? {
             step::Outcome::Refused(refused) => Err(refused.reason),
@@ -192,15 +192,16 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
             }
         })
     };
-    let mut walk = Walk::new(&options, &none, &mut judge);
+    let mut walk = Walk { is_plan: true, ..Walk::new(&options, &none, &mut judge) };
     rewind(source)?;
-    let around = items::read(&mut *source, &layout, &mut |item| walk.take(item))?;
+    let around = items::read(&mut *source, &layout, sizes, &mut |item| walk.take(item))?;
     let Ended { mut tally, preamble, unanswered } = walk.end(&layout, &around.notes)?;
-    if (around.size, around.digest) != (bytes, sha256) {
+    // Where the items stand was found in what was there before; all else was read now, and has the digest.
+    if around.fingerprint != fingerprint {
         return Err(ImportError::Changed);
     }
     tally.first = first;
-    let sha256 = Digest(sha256);
+    let (bytes, sha256) = (fingerprint.size, around.sha256);
     start.meta = meta(around.meta, preamble);
     start.inputs = Some(Value::record([("source", inputs_of(&options, &layout, sha256, bytes))]));
     // The metadata must fit a record, too.
@@ -225,9 +226,9 @@ pub fn record<R: Read + Seek>(
     };
     let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
     let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
-    let around = items::read(&mut *source, &plan.layout, &mut |item| walk.take(item))?;
+    let around = items::read(&mut *source, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
     drop(walk);
-    let is_same = (around.size, around.digest) == (plan.bytes, plan.sha256.0);
+    let is_same = (around.fingerprint.size, around.sha256) == (plan.bytes, plan.sha256);
     let tip = groups.end()?;
     if is_same { Ok(tip) } else { Err(ImportError::Changed) }
 }
@@ -307,6 +308,8 @@ struct Walk<'a> {
     /// Calls that are known to stay open: tick of the request and place in it.
     unanswered: &'a BTreeSet<(u64, usize)>,
     judge: Judge<'a>,
+    /// Whether nothing is recorded, so that only what may be refused needs to be judged.
+    is_plan: bool,
     calls: Calls,
     tally: Tally,
     preamble: Vec<Value>,
@@ -320,6 +323,7 @@ impl<'a> Walk<'a> {
             options,
             unanswered,
             judge,
+            is_plan: false,
             calls: Calls::default(),
             tally: Tally::default(),
             preamble: Vec::new(),
@@ -328,63 +332,60 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn take(&mut self, item: Item) -> Result<(), ImportError> {
+    fn take(&mut self, item: Item<'_>) -> Result<(), ImportError> {
         let is_chat = matches!(self.options.kind, Kind::Chat);
         if is_chat && self.tally.ticks == 0 && item.notes.is_empty() && chat::is_preamble(&item.value) {
             return self.keep_preamble(item);
         }
+        let Item { value, at, size, mut notes, is_lost } = item;
         let mut step = match &self.options.kind {
-            _ if item.is_lost => chat::lost(Value::Null),
-            Kind::Chat => chat::read(&item.value, &item.at, &mut self.calls),
-            Kind::Mapped(map) => map.read(&item.value, &item.at, &mut self.calls)?,
+            _ if is_lost => chat::lost(Value::Null),
+            Kind::Chat => chat::read(&value, at, &mut self.calls),
+            Kind::Mapped(map) => map.read(&value, at, &mut self.calls)?,
         };
-        self.is_cut_marked |= item.notes.iter().any(|note| note.kind == NoteKind::SourceCut);
+        self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
         let tick = self.tally.ticks + 1;
-        let mut notes = item.notes;
         notes.append(&mut step.notes);
         let open = step.calls.iter().filter(|call| self.unanswered.contains(&(tick, call.index)));
-        notes.extend(open.map(|call| without_result(call, &item.at)));
-        let mut intent = step.intent;
-        if !notes.is_empty() {
-            intent = intent.with("anomalies", Value::array(notes.iter().map(Note::to_value)));
-        }
-        intent.links.extend(step.cause.map(|hash| Link { rel: Rel::CausedBy, hash }));
-        self.count(&intent, step.calls.len(), step.cause.is_some());
+        notes.extend(open.map(|call| without_result(call, at)));
+        self.count(&step);
         for note in &notes {
             self.note(tick, note)?;
         }
-        let id = match (self.judge)(tick, &intent, item.size)? {
-            Ok(id) => id,
-            Err(reason) => {
+        let calls = std::mem::take(&mut step.calls);
+        // What a chat becomes brings no change of state and no type of its own, so the kernel can only refuse its size.
+        let id = if self.is_plan && is_chat && tick > FIRST && size < SAFE_SIZE {
+            Digest([0; 32])
+        } else {
+            let outcome = (self.judge)(tick, &whole_intent(step, &notes), size)?;
+            outcome.map_err(|reason| {
                 let (code, message) = (reason.code(), reason.to_string());
-                return Err(ImportError::Refused { code, message, at: item.at });
-            }
+                ImportError::Refused { code, message, at: at.to_string() }
+            })?
         };
-        self.calls.ask(tick, id, step.calls);
+        self.calls.ask(tick, id, calls);
         Ok(())
     }
 
-    fn keep_preamble(&mut self, item: Item) -> Result<(), ImportError> {
+    fn keep_preamble(&mut self, item: Item<'_>) -> Result<(), ImportError> {
         self.preamble_size += item.size;
         if self.preamble_size > VALUE_SIZE_MAX {
             let error = items::too_large(self.preamble_size);
-            return Err(ImportError::Json { error, at: Some(item.at), offset: None });
+            return Err(ImportError::Json { error, at: Some(item.at.to_string()), offset: None });
         }
         self.tally.preamble += 1;
         self.preamble.push(item.value);
         Ok(())
     }
 
-    fn count(&mut self, intent: &Intent, calls: usize, is_paired: bool) {
+    fn count(&mut self, step: &Step<'_>) {
         let tally = &mut self.tally;
         tally.ticks += 1;
-        *tally.types.entry(intent.type_name.to_string()).or_default() += 1;
-        *tally.agents.entry(Arc::clone(&intent.agent)).or_default() += 1;
-        tally.calls += calls as u64;
-        tally.paired += u64::from(is_paired);
-        let status = intent.member("result").and_then(|result| result.get("status")).and_then(Value::as_str);
-        let is_result = intent.type_name.as_str() == "action.result";
-        tally.errors += u64::from(is_result && status.is_some_and(|status| status != "ok"));
+        count_one(&mut tally.types, step.type_name());
+        count_one(&mut tally.agents, step.agent());
+        tally.calls += step.calls.len() as u64;
+        tally.paired += u64::from(step.cause.is_some());
+        tally.errors += u64::from(step.is_error());
     }
 
     fn note(&mut self, tick: u64, note: &Note) -> Result<(), ImportError> {
@@ -408,16 +409,37 @@ impl<'a> Walk<'a> {
         let mut unanswered = BTreeSet::new();
         for (tick, call) in calls.unanswered() {
             unanswered.insert((*tick, call.index));
-            let at = layout::pointer(&layout.path);
+            let list = &layout::pointer(&layout.path);
             let number = self.tally.preamble + tick - 1;
-            self.note(*tick, &without_result(call, &format!("{at}/{number}")))?;
+            self.note(*tick, &without_result(call, At { list, number }))?;
         }
         self.tally.first_notes.sort_by_key(|(tick, _)| *tick);
         Ok(Ended { tally: self.tally, preamble: self.preamble, unanswered })
     }
 }
 
-fn without_result(call: &calls::Call, at: &str) -> Note {
+/// Counts a name. Names are few and come often, so one is copied only when it is new.
+fn count_one<K: Ord + Borrow<str> + for<'n> From<&'n str>>(counts: &mut BTreeMap<K, u64>, name: &str) {
+    match counts.get_mut(name) {
+        Some(count) => *count += 1,
+        None => {
+            counts.insert(name.into(), 1);
+        }
+    }
+}
+
+/// The intent of a step, with what was noted and the record that it answers.
+fn whole_intent(step: Step<'_>, notes: &[Note]) -> Intent {
+    let cause = step.cause;
+    let mut intent = step.into_intent();
+    if !notes.is_empty() {
+        intent = intent.with("anomalies", Value::array(notes.iter().map(Note::to_value)));
+    }
+    intent.links.extend(cause.map(|hash| Link { rel: Rel::CausedBy, hash }));
+    intent
+}
+
+fn without_result(call: &calls::Call, at: At<'_>) -> Note {
     Note::new(NoteKind::CallWithoutResult, at, format!("no result follows for the call {}", call.name()))
 }
 

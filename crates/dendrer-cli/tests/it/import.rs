@@ -164,6 +164,11 @@ fn what_cannot_be_imported_says_why_and_leaves_nothing() {
         assert_eq!((error.get("code"), found), (Some(&code.into()), exit), "{args:?}: {error}");
         assert_eq!(error.get("changed"), Some(&false.into()));
     }
+    for index in ["-1", "first", ""] {
+        let refused = place.run(&["import", "chat.json", "--index", index]);
+        let why = "an index is the number of a run in the file, counted from 0";
+        assert!(refused.code == 2 && refused.stderr.contains(why), "{}", refused.stderr);
+    }
     let text = place.run(&["import", "two.json"]).stderr;
     assert!(text.contains("  | list     /a  1 of 1 items are messages"), "{text}");
     assert!(text.contains("  | list     /b  1 of 1 items are messages"), "{text}");

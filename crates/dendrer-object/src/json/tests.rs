@@ -175,12 +175,16 @@ fn other_spellings_are_not_canonical() {
 #[test]
 fn a_special_byte_is_found_wherever_it_stands() {
     let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    for length in 0..40 {
+    for length in (0..40).chain([63, 64, 65, 71, 72, 130]) {
         for at in 0..length {
             for byte in 0..=255 {
                 for filling in [b' ', b'!', b'#', b'[', b']', 0x7f, 0x80, 0xff] {
                     let mut bytes = vec![filling; length];
                     bytes[at] = byte;
+                    let expected = bytes.iter().position(special).unwrap_or(length);
+                    assert_eq!(super::plain_prefix(&bytes), expected, "{byte:#x} at {at} of {length}");
+                    // What stands behind it changes nothing.
+                    bytes[at + 1..].iter_mut().zip([0, b'"', 0x80, b'\\', 0x1f]).for_each(|(b, n)| *b = n);
                     let expected = bytes.iter().position(special).unwrap_or(length);
                     assert_eq!(super::plain_prefix(&bytes), expected, "{byte:#x} at {at} of {length}");
                 }

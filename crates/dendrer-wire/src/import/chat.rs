@@ -1,31 +1,93 @@
 //! Messages with roles and tool calls, as chat interfaces write them.
 //!
 //! Every member of a message is kept: under the name it has here, or in `intent.extra`. The shapes are in
-//! `docs/import.md`. The invariant a newcomer would break: what the source says is never replaced by what it
-//! seems to mean; a status that was read off a text says so.
+//! `docs/import.md`. A message is first read, which says of whom and of what type it is, what it asks for and what is
+//! odd in it; its intent is made afterwards and only where somebody looks at it. The invariant a newcomer would break:
+//! what the source says is never replaced by what it seems to mean; a status that was read off a text says so.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
-use dendrer_object::value::Object;
+use dendrer_object::value::{Array, Object};
 use dendrer_object::{Intent, TypeName, Value, json, tag};
 
 use super::calls::{Answer, Call, Calls};
-use super::note::{Note, NoteKind};
+use super::note::{At, Note, NoteKind};
 
 /// What one item becomes.
 #[derive(Debug)]
-pub(super) struct Step {
-    pub(super) intent: Intent,
+pub(super) struct Step<'m> {
     pub(super) notes: Vec<Note>,
     /// The calls it asks for.
     pub(super) calls: Vec<Call>,
     /// The record it answers.
     pub(super) cause: Option<dendrer_object::Digest>,
+    says: Says<'m>,
 }
 
-impl Step {
-    pub(super) fn new(intent: Intent) -> Step {
-        Step { intent, notes: Vec::new(), calls: Vec::new(), cause: None }
+/// What an intent is made of.
+#[derive(Debug)]
+enum Says<'m> {
+    /// It is there already.
+    Intent(Intent),
+    Words(&'static str, Message<'m>),
+    Request(Request<'m>),
+    Result(Answered<'m>),
+}
+
+impl<'m> Step<'m> {
+    /// A step whose intent is known.
+    pub(super) fn new(intent: Intent) -> Step<'m> {
+        Step::of(Says::Intent(intent))
+    }
+
+    fn of(says: Says<'m>) -> Step<'m> {
+        Step { notes: Vec::new(), calls: Vec::new(), cause: None, says }
+    }
+
+    /// The type of its transition.
+    pub(super) fn type_name(&self) -> &str {
+        match &self.says {
+            Says::Intent(intent) => intent.type_name.as_str(),
+            Says::Words(type_name, _) => type_name,
+            Says::Request(_) => "action.request",
+            Says::Result(_) => "action.result",
+        }
+    }
+
+    /// The agent of its transition.
+    pub(super) fn agent(&self) -> &str {
+        match &self.says {
+            Says::Intent(intent) => &intent.agent,
+            Says::Words(_, message) => message.speaker(),
+            Says::Request(request) => &request.agent,
+            Says::Result(answered) => answered.agent(),
+        }
+    }
+
+    /// Whether it is a result that says that its call failed.
+    pub(super) fn is_error(&self) -> bool {
+        match &self.says {
+            Says::Intent(intent) => {
+                let status = intent.member("result").and_then(|result| result.get("status")?.as_str());
+                intent.type_name.as_str() == "action.result" && status.is_some_and(|status| status != "ok")
+            }
+            Says::Result(answered) => status(answered.message).0,
+            Says::Words(..) | Says::Request(_) => false,
+        }
+    }
+
+    /// Makes its intent.
+    pub(super) fn into_intent(self) -> Intent {
+        match self.says {
+            Says::Intent(intent) => intent,
+            Says::Words(type_name, message) => {
+                Intent::new(name_of(type_name), message.speaker()).with("intent", words(message, &[]))
+            }
+            Says::Request(request) => request.intent(),
+            Says::Result(answered) => answered.intent(),
+        }
     }
 }
 
@@ -43,25 +105,23 @@ pub(super) fn is_preamble(item: &Value) -> bool {
     matches!(item.get("role").and_then(Value::as_str), Some("system" | "developer"))
 }
 
-/// Reads one message. `at` is its place, as a JSON pointer.
-pub(super) fn read(item: &Value, at: &str, open: &mut Calls) -> Step {
-    let Some(message) = plain_object(item) else {
+/// Reads one message.
+pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
+    let Some(message) = Message::of(item) else {
         let note =
             Note::new(NoteKind::MessageUnreadable, at, format!("a message is an object, not {}", kind(item)));
         return Step { notes: vec![note], ..lost(item.clone()) };
     };
-    let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+    let role = message.role();
     let is_one_of = |roles: &[&str]| roles.iter().any(|known| known.eq_ignore_ascii_case(role));
-    let calls = asked(message);
     let is_result = is_one_of(RESULT);
     let mut step = if is_result {
-        read_result(message, role, at, open)
-    } else if !calls.is_empty() {
-        read_request(message, role, at, &calls, open)
+        read_result(message, at, open)
+    } else if message.asks() {
+        read_request(message, at, open)
     } else {
         let type_name = if role.is_empty() || is_one_of(OUTSIDE) { "observation.add" } else { "plan.update" };
-        let intent = Intent::new(name_of(type_name), &speaker(message, role));
-        Step::new(intent.with("intent", words(message, &[])))
+        Step::of(Says::Words(type_name, message))
     };
     note_unread_calls(message, is_result, at, &mut step.notes);
     if role.is_empty() {
@@ -76,7 +136,7 @@ pub(super) fn read(item: &Value, at: &str, open: &mut Calls) -> Step {
 }
 
 /// The step of an item that is not there to be read.
-pub(super) fn lost(content: Value) -> Step {
+pub(super) fn lost<'m>(content: Value) -> Step<'m> {
     let words = Value::record([("content", content), ("role", Value::Null)]);
     Step::new(Intent::new(name_of("observation.add"), "unknown").with("intent", words))
 }
@@ -97,32 +157,94 @@ pub(super) fn plain_object(value: &Value) -> Option<&Object> {
     value.as_object().filter(|object| !object.iter().any(|(name, _)| tag::is_tag_name(name)))
 }
 
-/// Who speaks: the name, else the role up to its first blank.
-fn speaker(message: &Object, role: &str) -> String {
-    let name = message.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
-    let word = role.split_whitespace().next().unwrap_or("unknown");
-    let mut text = name.unwrap_or(word).to_owned();
-    while text.len() > AGENT_SIZE_MAX {
-        text.pop();
-    }
-    text
+/// A message with the members that every kind of message may have, looked up once.
+#[derive(Debug, Clone, Copy)]
+struct Message<'m> {
+    object: &'m Object,
+    role: Option<&'m Value>,
+    content: Option<&'m Value>,
+    name: Option<&'m Value>,
+    tool_calls: Option<&'m Value>,
+    function_call: Option<&'m Value>,
 }
 
-/// What a message says: role, content, name, and under `extra` whatever else stands in it. `taken` are the other
-/// members that have their place elsewhere.
-fn words(message: &Object, taken: &[&str]) -> Value {
+impl<'m> Message<'m> {
+    /// Takes a plain object.
+    fn of(value: &'m Value) -> Option<Message<'m>> {
+        let object = value.as_object()?;
+        let mut message =
+            Message { object, role: None, content: None, name: None, tool_calls: None, function_call: None };
+        for (name, value) in object.iter() {
+            let member = match &**name {
+                "role" => &mut message.role,
+                "content" => &mut message.content,
+                "name" => &mut message.name,
+                "tool_calls" => &mut message.tool_calls,
+                "function_call" => &mut message.function_call,
+                other if tag::is_tag_name(other) => return None,
+                _ => continue,
+            };
+            *member = Some(value);
+        }
+        Some(message)
+    }
+
+    fn role(&self) -> &'m str {
+        self.role.and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Its name, where it says something.
+    fn name(&self) -> Option<&'m str> {
+        self.name.and_then(Value::as_str).filter(|name| !name.is_empty())
+    }
+
+    /// Who speaks: the name, else the role up to its first blank.
+    fn speaker(&self) -> &'m str {
+        let name = self.name().filter(|name| !name.trim().is_empty());
+        let text = name.unwrap_or_else(|| self.role().split_whitespace().next().unwrap_or("unknown"));
+        let mut end = text.len().min(AGENT_SIZE_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        &text[..end]
+    }
+
+    /// The members that hold calls, and what they hold.
+    fn calls(&self) -> [(&'static str, Option<&'m Value>); 2] {
+        [("tool_calls", self.tool_calls), ("function_call", self.function_call)]
+    }
+
+    /// The list of calls, where there is one that holds some.
+    fn listed(&self) -> Option<&'m Array> {
+        self.tool_calls.and_then(Value::as_array).filter(|calls| !calls.is_empty())
+    }
+
+    /// A call that stands by itself.
+    fn single(&self) -> Option<&'m Value> {
+        self.function_call.filter(|call| call.as_object().is_some())
+    }
+
+    /// Whether it asks for calls.
+    fn asks(&self) -> bool {
+        self.listed().is_some() || self.single().is_some()
+    }
+}
+
+/// What a message says: role, content, name, and under `extra` whatever else stands in it. `taken` are the members
+/// that have their place elsewhere.
+fn words(message: Message<'_>, taken: &[&str]) -> Value {
     let mut known = [taken, &["role", "content", "name"]].concat();
-    known.extend(CALLS.into_iter().filter(|name| message.get(name).is_some_and(says_none)));
-    let extra = rest(message, &known);
-    let mut members = vec![("role", message.get("role").cloned().unwrap_or(Value::Null))];
-    members.extend(message.get("content").map(|content| ("content", content.clone())));
-    members.extend(message.get("name").map(|name| ("name", name.clone())));
+    let empty = message.calls().into_iter().filter(|(_, calls)| calls.is_some_and(says_none));
+    known.extend(empty.map(|(name, _)| name));
+    let extra = rest(message.object, &known);
+    let mut members = vec![("role", message.role.cloned().unwrap_or(Value::Null))];
+    for (name, value) in [("content", message.content), ("name", message.name)] {
+        let value = value.filter(|_| !taken.contains(&name));
+        members.extend(value.map(|value| (name, value.clone())));
+    }
     members.extend((!extra.is_empty()).then(|| ("extra", Value::record(extra))));
     Value::record(members)
 }
-
-/// The members of a message that hold calls.
-const CALLS: [&str; 2] = ["tool_calls", "function_call"];
 
 /// Whether a member that holds calls holds none.
 fn says_none(value: &Value) -> bool {
@@ -134,10 +256,10 @@ fn says_none(value: &Value) -> bool {
 }
 
 /// Notes what may be calls and stands where none is read: it is kept, and nobody asks for it.
-fn note_unread_calls(message: &Object, is_result: bool, at: &str, notes: &mut Vec<Note>) {
-    let listed = message.get("tool_calls").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    for name in CALLS {
-        let Some(value) = message.get(name).filter(|value| !says_none(value)) else { continue };
+fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &mut Vec<Note>) {
+    let listed = message.listed().is_some();
+    for (name, value) in message.calls() {
+        let Some(value) = value.filter(|value| !says_none(value)) else { continue };
         let why = match name {
             _ if is_result => "calls in a result are kept and not read".to_owned(),
             "tool_calls" if !listed => format!("tool_calls is a list, not {}", kind(value)),
@@ -152,22 +274,23 @@ fn note_unread_calls(message: &Object, is_result: bool, at: &str, notes: &mut Ve
 }
 
 /// What stands where the id of a call is to stand.
+#[derive(Debug)]
 enum Id<'m> {
     None,
     /// The id as it stands, and the word under which it is paired. An empty text is none.
-    Read(&'m Value, String),
+    Read(&'m Value, Cow<'m, str>),
     /// Neither text nor number: it cannot be the id of anything.
     Unreadable,
 }
 
 impl<'m> Id<'m> {
     /// Reads an id, and notes one that is not text.
-    fn of(value: Option<&'m Value>, path: String, notes: &mut Vec<Note>) -> Id<'m> {
+    fn of(value: Option<&'m Value>, path: fmt::Arguments<'_>, notes: &mut Vec<Note>) -> Id<'m> {
         let id = match value {
             None | Some(Value::Null) => Id::None,
             Some(Value::String(text)) if text.is_empty() => Id::None,
-            Some(value @ Value::String(text)) => return Id::Read(value, text.to_string()),
-            Some(number @ Value::Number(_)) => Id::Read(number, json::to_string(number)),
+            Some(value @ Value::String(text)) => return Id::Read(value, Cow::Borrowed(text)),
+            Some(number @ Value::Number(_)) => Id::Read(number, json::to_string(number).into()),
             Some(_) => Id::Unreadable,
         };
         let what = value.map_or("", Value::type_name);
@@ -200,102 +323,177 @@ impl<'m> Id<'m> {
     }
 }
 
-/// The calls that a message asks for, as they stand in it.
-fn asked(message: &Object) -> Vec<Value> {
-    if let Some(calls) = message.get("tool_calls").and_then(Value::as_array).filter(|calls| !calls.is_empty())
-    {
-        return calls.iter().cloned().collect();
-    }
-    message.get("function_call").filter(|call| call.as_object().is_some()).cloned().into_iter().collect()
+/// A message that asks for calls.
+#[derive(Debug)]
+struct Request<'m> {
+    message: Message<'m>,
+    agent: Arc<str>,
+    /// The member in which the calls stand.
+    taken: &'static str,
+    asked: Vec<Asked<'m>>,
 }
 
-fn read_request(message: &Object, role: &str, at: &str, asked: &[Value], open: &Calls) -> Step {
-    let agent = speaker(message, role);
-    let from_list = message.get("tool_calls").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    let taken = if from_list { "tool_calls" } else { "function_call" };
-    let mut step = Step::new(Intent::new(name_of("action.request"), &agent));
-    let mut actions = Vec::with_capacity(asked.len());
-    for (index, asked) in asked.iter().enumerate() {
-        let path = if from_list { format!("{at}/tool_calls/{index}") } else { format!("{at}/function_call") };
-        let (action, call) = read_call(asked, &path, &agent, index, &mut step.notes);
+impl Request<'_> {
+    fn intent(self) -> Intent {
+        let mut actions: Vec<Value> = self.asked.into_iter().map(Asked::action).collect();
+        let action = match actions.len() {
+            1 => actions.remove(0),
+            _ => Value::record([("calls", Value::array(actions))]),
+        };
+        let words = words(self.message, &[self.taken]);
+        Intent::new(name_of("action.request"), &self.agent).with("intent", words).with("action", action)
+    }
+}
+
+fn read_request<'m>(message: Message<'m>, at: At<'_>, open: &Calls) -> Step<'m> {
+    let agent: Arc<str> = message.speaker().into();
+    let listed = message.listed();
+    let single = message.single().filter(|_| listed.is_none());
+    let taken = if listed.is_some() { "tool_calls" } else { "function_call" };
+    let mut asked = Vec::new();
+    let mut known: Vec<Call> = Vec::new();
+    let mut notes = Vec::new();
+    for (index, call) in listed.into_iter().flat_map(Array::iter).chain(single).enumerate() {
+        let place = CallAt { message: at, member: taken, index: listed.map(|_| index) };
+        let one = read_call(call, &place, &mut notes);
+        let call = one.call(&agent, index);
         if let Some(id) = &call.id
-            && (open.is_open(id) || step.calls.iter().any(|other| other.id.as_ref() == Some(id)))
+            && (open.is_open(id) || known.iter().any(|other| other.id.as_ref() == Some(id)))
         {
             let text =
                 format!("a call with the id {id:?} is open already; a result answers the older one first");
-            step.notes.push(Note::new(NoteKind::CallIdRepeated, path, text));
+            notes.push(Note::new(NoteKind::CallIdRepeated, &place, text));
         }
-        actions.push(action);
-        step.calls.push(call);
+        asked.push(one);
+        known.push(call);
     }
-    let action = match actions.len() {
-        1 => actions.remove(0),
-        _ => Value::record([("calls", Value::array(actions))]),
-    };
-    step.intent = step.intent.with("intent", words(message, &[taken])).with("action", action);
-    step
+    Step { notes, calls: known, ..Step::of(Says::Request(Request { message, agent, taken, asked })) }
 }
 
-/// Reads one call: what it becomes in the action, and what is remembered until it is answered.
-fn read_call(asked: &Value, at: &str, agent: &str, index: usize, notes: &mut Vec<Note>) -> (Value, Call) {
-    let mut call = Call { id: None, tool: None, params: None, agent: agent.into(), index };
+/// The place of a call in a message.
+struct CallAt<'a> {
+    message: At<'a>,
+    member: &'static str,
+    /// Which of a list.
+    index: Option<usize>,
+}
+
+impl fmt::Display for CallAt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.message, self.member)?;
+        self.index.map_or(Ok(()), |index| write!(f, "/{index}"))
+    }
+}
+
+/// One call, as it was read.
+#[derive(Debug)]
+enum Asked<'m> {
+    /// It is not an object.
+    Unreadable(&'m Value),
+    Read(Parts<'m>),
+}
+
+/// What stands in a call.
+#[derive(Debug)]
+struct Parts<'m> {
+    object: &'m Object,
+    /// The object `function` in it, which holds name and arguments where there is one.
+    inner: Option<&'m Object>,
+    /// The tool, and the member that names it.
+    tool: Option<(&'static str, &'m str)>,
+    /// The member that holds the arguments.
+    arguments: Option<&'static str>,
+    params: Option<Value>,
+    params_are_text: bool,
+    id: Id<'m>,
+}
+
+/// Reads one call.
+fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Note>) -> Asked<'m> {
     let Some(object) = plain_object(asked) else {
-        notes.push(Note::new(
-            NoteKind::CallUnreadable,
-            at,
-            format!("a call is an object, not {}", kind(asked)),
-        ));
-        return (Value::record([("extra", asked.clone())]), call);
+        let text = format!("a call is an object, not {}", kind(asked));
+        notes.push(Note::new(NoteKind::CallUnreadable, at, text));
+        return Asked::Unreadable(asked);
     };
     // The name and the arguments stand in `function`, or beside it, or there is no such object.
     let inner = object.get("function").and_then(plain_object);
-    let (holder, names): (&Object, &[&str]) = match inner {
+    let (holder, names): (&'m Object, &[&'static str]) = match inner {
         Some(inner) => (inner, &["name"]),
         None => (object, &["function", "name"]),
     };
     let tool = names.iter().find_map(|name| Some((*name, holder.get(name)?.as_str()?)));
     let arguments = ["arguments", "args"].into_iter().find_map(|name| Some((name, holder.get(name)?)));
-    let mut is_text = false;
+    let mut params_are_text = false;
     let params = arguments.map(|(name, value)| match value.as_str() {
         None => value.clone(),
         Some(text) => json::parse_door(text.as_bytes()).unwrap_or_else(|error| {
-            is_text = true;
+            params_are_text = true;
             let path = if inner.is_some() { format!("{at}/function/{name}") } else { format!("{at}/{name}") };
-            notes.push(Note::new(
-                NoteKind::ArgumentsNotJson,
-                path,
-                format!("these arguments stay text: {error}"),
-            ));
+            let text = format!("these arguments stay text: {error}");
+            notes.push(Note::new(NoteKind::ArgumentsNotJson, path, text));
             value.clone()
         }),
     });
     if tool.is_none() {
         notes.push(Note::new(NoteKind::CallUnreadable, at, "this call names no tool"));
     }
-    let id = Id::of(object.get("id"), format!("{at}/id"), notes);
-    call.id = id.word().map(Arc::from);
-    call.tool = tool.map(|(_, tool)| Arc::from(tool));
-    call.params = params.clone();
-    let mut taken: Vec<&str> =
-        tool.iter().map(|(name, _)| *name).chain(arguments.map(|(name, _)| name)).collect();
-    let mut extra = Vec::new();
-    if let Some(inner) = inner {
-        let rest = rest(inner, &taken);
-        extra.extend((!rest.is_empty()).then(|| ("function".into(), Value::record(rest))));
-        taken = vec!["function"];
+    let id = Id::of(object.get("id"), format_args!("{at}/id"), notes);
+    let arguments = arguments.map(|(name, _)| name);
+    Asked::Read(Parts { object, inner, tool, arguments, params, params_are_text, id })
+}
+
+impl Asked<'_> {
+    fn tool(&self) -> Option<&str> {
+        match self {
+            Asked::Read(parts) => parts.tool.map(|(_, tool)| tool),
+            Asked::Unreadable(_) => None,
+        }
     }
-    taken.extend(call.id.is_some().then_some("id"));
-    // That a call is one of a function is said by where it stands.
-    taken.extend((object.get("type").and_then(Value::as_str) == Some("function")).then_some("type"));
-    extra.extend(rest(object, &taken));
-    let members = [
-        ("call_id", id.value()),
-        ("extra", (!extra.is_empty()).then(|| Value::record(extra))),
-        ("params", params),
-        ("params_are_text", is_text.then(|| Value::from(true))),
-        ("tool", call.tool.as_deref().map(Value::from)),
-    ];
-    (Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?)))), call)
+
+    /// What is remembered of it until it is answered.
+    fn call(&self, agent: &Arc<str>, index: usize) -> Call {
+        let agent = Arc::clone(agent);
+        match self {
+            Asked::Read(parts) => {
+                let (id, tool) = (parts.id.word().map(Arc::from), self.tool().map(Arc::from));
+                Call { id, tool, params: parts.params.clone(), agent, index }
+            }
+            Asked::Unreadable(_) => Call { id: None, tool: None, params: None, agent, index },
+        }
+    }
+
+    /// What it becomes in the action.
+    fn action(self) -> Value {
+        match self {
+            Asked::Unreadable(value) => Value::record([("extra", value.clone())]),
+            Asked::Read(parts) => parts.action(),
+        }
+    }
+}
+
+impl Parts<'_> {
+    fn action(self) -> Value {
+        let Parts { object, inner, tool, arguments, params, params_are_text, id } = self;
+        let mut taken: Vec<&str> = tool.iter().map(|(name, _)| *name).chain(arguments).collect();
+        let mut extra = Vec::new();
+        if let Some(inner) = inner {
+            let rest = rest(inner, &taken);
+            extra.extend((!rest.is_empty()).then(|| ("function".into(), Value::record(rest))));
+            taken = vec!["function"];
+        }
+        taken.extend(id.word().is_some().then_some("id"));
+        // That a call is one of a function is said by where it stands.
+        taken.extend((object.get("type").and_then(Value::as_str) == Some("function")).then_some("type"));
+        extra.extend(rest(object, &taken));
+        let members = [
+            ("call_id", id.value()),
+            ("extra", (!extra.is_empty()).then(|| Value::record(extra))),
+            ("params", params),
+            ("params_are_text", params_are_text.then(|| Value::from(true))),
+            ("tool", tool.map(|(_, tool)| Value::from(tool))),
+        ];
+        Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
+    }
 }
 
 /// The members of an object but these.
@@ -304,21 +502,30 @@ fn rest(object: &Object, taken: &[&str]) -> Vec<(Arc<str>, Value)> {
     kept.map(|(name, value)| (Arc::clone(name), value.clone())).collect()
 }
 
-fn read_result(message: &Object, role: &str, at: &str, open: &mut Calls) -> Step {
-    let text = |name: &str| message.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+/// A message that brings the result of a call.
+#[derive(Debug)]
+struct Answered<'m> {
+    message: Message<'m>,
+    id: Id<'m>,
+    /// Whether the id is the message's own, and not that of a call repeated in it.
+    own_id: bool,
+    /// The call that it answers.
+    call: Option<Call>,
+    /// The call as some repeat it.
+    repeated: Option<Asked<'m>>,
+}
+
+fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'m> {
     let mut notes = Vec::new();
     // Some repeat the call that they answer.
-    let mut unused = Vec::new();
-    let repeated = message
-        .get("tool_call")
-        .filter(|value| plain_object(value).is_some())
-        .map(|call| read_call(call, at, role, 0, &mut unused).1);
-    let mut id = Id::of(message.get("tool_call_id"), format!("{at}/tool_call_id"), &mut notes);
+    let call = message.object.get("tool_call").filter(|value| plain_object(value).is_some());
+    let repeated = call.map(|call| read_call(call, &at, &mut Vec::new()));
+    let mut id = Id::of(message.object.get("tool_call_id"), format_args!("{at}/tool_call_id"), &mut notes);
     let own_id = matches!(id, Id::Read(..));
-    if let (Id::None, Some(call)) = (&id, message.get("tool_call").and_then(plain_object)) {
-        id = Id::of(call.get("id"), format!("{at}/tool_call/id"), &mut notes);
+    if let (Id::None, Some(call)) = (&id, call) {
+        id = Id::of(call.get("id"), format_args!("{at}/tool_call/id"), &mut notes);
     }
-    let tool = text("name").or(repeated.as_ref().and_then(|call| call.tool.as_deref()));
+    let tool = message.name().or(repeated.as_ref().and_then(Asked::tool));
     let (call, cause) = match id {
         // By name and order it might answer another call than the one that it names.
         Id::Unreadable => {
@@ -328,41 +535,47 @@ fn read_result(message: &Object, role: &str, at: &str, open: &mut Calls) -> Step
         }
         _ => pair(open, id.word(), tool, at, &mut notes),
     };
-    let agent = call.as_ref().map_or_else(|| role.into(), |call| Arc::clone(&call.agent));
-    let mut step = Step::new(Intent::new(name_of("action.result"), &agent).by_runtime());
-    step.cause = cause;
-    step.notes = notes;
-    let same =
-        |a: &Call, b: &Call| a.tool == b.tool && a.params == b.params && (a.id == b.id || b.id.is_none());
-    let says_more = match (&call, &repeated) {
-        (Some(call), Some(repeated)) => !same(call, repeated) || has_extra(message.get("tool_call")),
-        (None, Some(_)) => has_extra(message.get("tool_call")),
-        (_, None) => true,
-    };
-    let source = call.as_ref().or(repeated.as_ref());
-    let action = [
-        ("call_id", id.value()),
-        ("params", source.and_then(|call| call.params.clone())),
-        ("tool", source.and_then(|call| call.tool.as_deref()).or(tool).map(Value::from)),
-    ];
-    let action: Vec<_> = action.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    let mut taken = vec!["error"];
-    taken.extend(own_id.then_some("tool_call_id"));
-    taken.extend((!says_more).then_some("tool_call"));
-    let mut words = words(message, &taken);
-    if let Value::Object(object) = &mut words {
+    Step { notes, cause, ..Step::of(Says::Result(Answered { message, id, own_id, call, repeated })) }
+}
+
+impl Answered<'_> {
+    /// Who asked for it, as far as that is known.
+    fn agent(&self) -> &str {
+        self.call.as_ref().map_or_else(|| self.message.role(), |call| &call.agent)
+    }
+
+    fn intent(self) -> Intent {
+        let intent = Intent::new(name_of("action.result"), self.agent()).by_runtime();
+        let Answered { message, id, own_id, call, repeated } = self;
+        let name = message.name();
+        let tool = name.or(repeated.as_ref().and_then(Asked::tool)).map(str::to_owned);
+        let same =
+            |a: &Call, b: &Call| a.tool == b.tool && a.params == b.params && (a.id == b.id || b.id.is_none());
+        let repeated = repeated.map(|repeated| {
+            let call = repeated.call(&intent.agent, 0);
+            (call, repeated.action().get("extra").is_some())
+        });
+        let says_more = match (&call, &repeated) {
+            (Some(call), Some((repeated, has_extra))) => !same(call, repeated) || *has_extra,
+            (None, Some((_, has_extra))) => *has_extra,
+            (_, None) => true,
+        };
+        let source = call.as_ref().or(repeated.as_ref().map(|(repeated, _)| repeated));
+        let tool = source.and_then(|call| call.tool.as_deref()).or(tool.as_deref());
+        let action = [
+            ("call_id", id.value()),
+            ("params", source.and_then(|call| call.params.clone())),
+            ("tool", tool.map(Value::from)),
+        ];
+        let action: Vec<_> = action.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         // What a result says stands in `result`, once; so does the name of its tool in `action`.
-        object.remove("content");
-        let tool_in_action = source.and_then(|call| call.tool.as_deref()).or(tool);
-        if text("name").is_some() && text("name") == tool_in_action {
-            object.remove("name");
-        }
+        let mut taken = vec!["error", "content"];
+        taken.extend(own_id.then_some("tool_call_id"));
+        taken.extend((!says_more).then_some("tool_call"));
+        taken.extend((name.is_some() && name == tool).then_some("name"));
+        let intent = intent.with("intent", words(message, &taken)).with("result", result_of(message));
+        if action.is_empty() { intent } else { intent.with("action", Value::record(action)) }
     }
-    step.intent = step.intent.with("intent", words).with("result", result_of(message));
-    if !action.is_empty() {
-        step.intent = step.intent.with("action", Value::record(action));
-    }
-    step
 }
 
 /// Finds the call that a result answers, and notes what does not fit.
@@ -370,7 +583,7 @@ pub(super) fn pair(
     open: &mut Calls,
     id: Option<&str>,
     tool: Option<&str>,
-    at: &str,
+    at: At<'_>,
     notes: &mut Vec<Note>,
 ) -> (Option<Call>, Option<dendrer_object::Digest>) {
     match open.answer(id, tool) {
@@ -400,38 +613,36 @@ pub(super) fn pair(
     }
 }
 
-/// Whether a repeated call says something that its action does not.
-fn has_extra(call: Option<&Value>) -> bool {
-    let mut unused = Vec::new();
-    call.is_some_and(|call| read_call(call, "", "", 0, &mut unused).0.get("extra").is_some())
+/// Whether a result is an error, and what says so.
+fn status(message: Message<'_>) -> (bool, &'static str) {
+    let is_set =
+        |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");
+    let error = message.object.get("error");
+    let flag = message.object.get("is_error").and_then(Value::as_bool);
+    // Without any flag, a text that begins with the word Error is what there is to go by.
+    let by_text = message.content.and_then(Value::as_str).is_some_and(|text| {
+        text.strip_prefix("Error").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    });
+    match (error, flag) {
+        (None, None) => (by_text, "text"),
+        (error, flag) => (error.is_some_and(is_set) || flag == Some(true), "flag"),
+    }
 }
 
 /// What came back: the output as it stands, and whether it is an error.
-fn result_of(message: &Object) -> Value {
-    let output = message.get("content").cloned();
-    let error = message.get("error");
-    let is_set =
-        |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");
-    let flag = message.get("is_error").and_then(Value::as_bool);
-    // Without any flag, a text that begins with the word Error is what there is to go by.
-    let by_text = output.as_ref().and_then(Value::as_str).is_some_and(|text| {
-        text.strip_prefix("Error").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
-    });
-    let (is_error, from) = match (error, flag) {
-        (None, None) => (by_text, "text"),
-        (error, flag) => (error.is_some_and(is_set) || flag == Some(true), "flag"),
-    };
+fn result_of(message: Message<'_>) -> Value {
+    let (is_error, from) = status(message);
     let members = [
-        ("error", error.cloned()),
-        ("output", output),
+        ("error", message.object.get("error").cloned()),
+        ("output", message.content.cloned()),
         ("status", Some(Value::from(if is_error { "error" } else { "ok" }))),
         ("status_from", Some(Value::from(from))),
     ];
     Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }
 
-fn has_unread_parts(message: &Object) -> bool {
-    let parts = message.get("content").and_then(Value::as_array);
+fn has_unread_parts(message: Message<'_>) -> bool {
+    let parts = message.content.and_then(Value::as_array);
     parts.into_iter().flat_map(|parts| parts.iter()).any(|part| {
         matches!(part.get("type").and_then(Value::as_str), Some("tool_use" | "tool_result" | "tool_call"))
     })

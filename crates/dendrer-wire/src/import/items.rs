@@ -3,32 +3,39 @@
 //! Memory holds one item and the metadata. What is too large or too deep for a record is left out here, marked in
 //! its place; everything else is for the door to judge.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use dendrer_object::json::{DEPTH_MAX, JsonError, JsonErrorKind, VALUE_SIZE_MAX, parse_door};
-use dendrer_object::{Value, tag};
+use dendrer_object::{Digest, Value, tag};
+use ring::digest::{Context, SHA256};
 
 use super::error::ImportError;
 use super::layout::{Layout, Top, decode, pointer};
-use super::note::{Note, NoteKind};
-use super::scan::{Capture, LeftOut, Scanner, Stop};
+use super::note::{At, Note, NoteKind};
+use super::scan::{Capture, Fingerprint, LeftOut, Scanner, Sizes, Stop};
 
 /// How many members of one object are left out one by one; with more, the whole is left out.
 const LEFT_OUT_MAX: usize = 64;
 
 /// One item of a run.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct Item<'a> {
     /// What it is; null where nothing could be read.
     pub(super) value: Value,
-    /// Its place, as a JSON pointer from the top of the run.
-    pub(super) at: String,
-    /// How many bytes of text were kept.
+    /// Its place, from the top of the run.
+    pub(super) at: At<'a>,
+    /// How many bytes of text it was read from.
     pub(super) size: usize,
     /// What was left out.
     pub(super) notes: Vec<Note>,
     /// Whether the whole item was.
     pub(super) is_lost: bool,
+}
+
+impl<'a> Item<'a> {
+    fn lost(at: At<'a>, note: Note) -> Item<'a> {
+        Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true }
+    }
 }
 
 /// What stands around the items.
@@ -37,17 +44,34 @@ pub(super) struct Around {
     /// The run's object without the list; `None` where the list is all there is.
     pub(super) meta: Option<Value>,
     pub(super) notes: Vec<Note>,
-    pub(super) size: u64,
-    pub(super) digest: [u8; 32],
+    pub(super) fingerprint: Fingerprint,
+    pub(super) sha256: Digest,
 }
 
-/// Hands over the items in order.
+/// Hashes what is read through it.
+struct Hashed<R> {
+    input: R,
+    hash: Context,
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.hash.update(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+/// Hands over the items in order. `hints` are sizes that a survey found.
 pub(super) fn read<R: Read>(
     input: R,
     layout: &Layout,
-    visit: &mut dyn FnMut(Item) -> Result<(), ImportError>,
+    hints: Sizes,
+    visit: &mut dyn FnMut(Item<'_>) -> Result<(), ImportError>,
 ) -> Result<Around, ImportError> {
+    let input = Hashed { input, hash: Context::new(&SHA256) };
     let mut scanner = Scanner::new(input).map_err(ImportError::stopped)?;
+    scanner.hints = hints;
     let mut reader = Reader {
         layout,
         visit,
@@ -66,13 +90,14 @@ pub(super) fn read<R: Read>(
         Err(stop) => return Err(ImportError::stopped(stop)),
     }
     let (meta, notes) = reader.meta()?;
-    let (size, digest) = scanner.finish().map_err(ImportError::stopped)?;
-    Ok(Around { meta, notes, size, digest })
+    let (fingerprint, input) = scanner.finish().map_err(ImportError::stopped)?;
+    let sha256 = input.hash.finish().as_ref().try_into().expect("SHA-256 gives 32 bytes");
+    Ok(Around { meta, notes, fingerprint, sha256: Digest(sha256) })
 }
 
 struct Reader<'a> {
     layout: &'a Layout,
-    visit: &'a mut dyn FnMut(Item) -> Result<(), ImportError>,
+    visit: &'a mut dyn FnMut(Item<'_>) -> Result<(), ImportError>,
     list: String,
     count: u64,
     is_found: bool,
@@ -185,10 +210,30 @@ impl Reader<'_> {
 
     /// Reads one item and hands it over.
     fn item<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<(), Stop> {
-        let at = format!("{}/{}", self.list, self.count);
+        let number = self.count;
         self.count += 1;
         self.text.clear();
         let first = scanner.next()?;
+        // Most items are read where they lie. What the door does not take is looked at member by member.
+        if let Some(text) = scanner.whole()
+            && let Ok(value) = parse_door(text)
+        {
+            let size = text.len();
+            scanner.skip(size);
+            let at = At { list: &self.list, number };
+            return Ok((self.visit)(Item { value, at, size, notes: Vec::new(), is_lost: false })?);
+        }
+        self.item_in_parts(scanner, first, number)
+    }
+
+    /// Reads an item that is not in the buffer as a whole, or that is not accepted as it stands.
+    fn item_in_parts<R: Read>(
+        &mut self,
+        scanner: &mut Scanner<R>,
+        first: Option<u8>,
+        number: u64,
+    ) -> Result<(), Stop> {
+        let at = At { list: &self.list, number };
         let offset = scanner.offset();
         let mut left_out: Vec<(String, LeftOut)> = Vec::new();
         let mut whole = None;
@@ -205,8 +250,8 @@ impl Reader<'_> {
         match result {
             Ok(()) => {}
             Err(Stop::Cut) if self.layout.is_cut => {
-                let note = Note::new(NoteKind::SourceCut, &at, "the source ends inside this item");
-                self.lose(at, note)?;
+                let note = Note::new(NoteKind::SourceCut, at, "the source ends inside this item");
+                (self.visit)(Item::lost(at, note))?;
                 return Err(Stop::Cut);
             }
             Err(stop) => return Err(stop),
@@ -215,14 +260,13 @@ impl Reader<'_> {
             whole = Some(LeftOut::TooLarge(scanner.offset() - offset));
         }
         if let Some(why) = whole {
-            let note = note_of(why, at.clone());
-            return Ok(self.lose(at, note)?);
+            return Ok((self.visit)(Item::lost(at, note_of(why, at.to_string())))?);
         }
         let mut value = match parse_door(&self.text.text) {
             Ok(value) => value,
             Err(error) => {
                 let offset = left_out.is_empty().then_some(offset);
-                return Err(ImportError::Json { error, at: Some(at), offset }.into());
+                return Err(ImportError::Json { error, at: Some(at.to_string()), offset }.into());
             }
         };
         let mut notes = Vec::new();
@@ -233,10 +277,6 @@ impl Reader<'_> {
         }
         let size = self.text.text.len();
         Ok((self.visit)(Item { value, at, size, notes, is_lost: false })?)
-    }
-
-    fn lose(&mut self, at: String, note: Note) -> Result<(), ImportError> {
-        (self.visit)(Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true })
     }
 }
 

@@ -9,7 +9,7 @@ use dendrer_object::Pointer;
 use dendrer_object::json::parse_door;
 
 use super::error::ImportError;
-use super::scan::{Capture, Scanner, Stop};
+use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
 
 /// How many lists or runs are remembered to be named in an error.
 pub(super) const NAMED_MAX: usize = 10;
@@ -129,8 +129,11 @@ impl Items {
     }
 }
 
-/// Reads the whole source and returns where its items stand, its size and its SHA-256.
-pub(super) fn survey<R: Read>(input: R, choice: &Choice) -> Result<(Layout, u64, [u8; 32]), ImportError> {
+/// Reads the whole source and returns where its items stand, what the source was, and sizes that were found.
+pub(super) fn survey<R: Read>(
+    input: R,
+    choice: &Choice,
+) -> Result<(Layout, Fingerprint, Sizes), ImportError> {
     let mut scanner = Scanner::new(input).map_err(ImportError::stopped)?;
     // One array at the top may be a list of messages, a list of runs, or one of several lines.
     let mut lines = Items::default();
@@ -176,10 +179,11 @@ pub(super) fn survey<R: Read>(input: R, choice: &Choice) -> Result<(Layout, u64,
         }
         Err(stop) => return Err(ImportError::stopped(stop)),
     };
-    let (size, digest) = scanner.finish().map_err(ImportError::stopped)?;
+    let sizes = std::mem::take(&mut scanner.found);
+    let (fingerprint, _) = scanner.finish().map_err(ImportError::stopped)?;
     let inner = inner.filter(|_| lines.count == 1);
     let layout = decide(lines, inner, choice)?;
-    Ok((Layout { is_cut, ..layout }, size, digest))
+    Ok((Layout { is_cut, ..layout }, fingerprint, sizes))
 }
 
 fn decide(lines: Items, inner: Option<Items>, choice: &Choice) -> Result<Layout, ImportError> {
@@ -265,6 +269,11 @@ fn look<R: Read>(scanner: &mut Scanner<R>, seen: &mut Seen, choice: &Choice) -> 
     match scanner.next()? {
         Some(b'[') => look_list(scanner, &path, seen, choice),
         Some(b'{') => {
+            // Of a message nothing else counts, wherever lists are in it.
+            if scanner.skim_message() {
+                seen.is_message = true;
+                return Ok(());
+            }
             let (is_message, result) = look_object(scanner, &mut path, seen, choice);
             seen.is_message = is_message;
             if is_message {
@@ -282,22 +291,22 @@ fn look_list<R: Read>(
     seen: &mut Seen,
     choice: &Choice,
 ) -> Result<(), Stop> {
-    let mut list = List { path: path.to_vec(), items: 0, messages: 0 };
+    let (mut items, mut messages) = (0, 0);
     let result = scanner.array(&mut |scanner| {
-        list.items += 1;
+        items += 1;
         let is_object = scanner.next()? == Some(b'{');
         if !is_object {
             return scanner.value(&mut Capture::nothing(), 0).map(|_| ());
         }
         let (is_message, result) = look_message(scanner);
-        list.messages += u64::from(is_message);
+        messages += u64::from(is_message);
         result
     });
     // What was cut off is no reason to think less of what is there.
-    list.items -= u64::from(matches!(result, Err(Stop::Cut)) && list.items > list.messages);
-    let is_candidate = list.is_of_messages() && seen.lists.len() < LISTS_MAX;
+    items -= u64::from(matches!(result, Err(Stop::Cut)) && items > messages);
+    let is_candidate = is_mostly(messages, items) && seen.lists.len() < LISTS_MAX;
     if is_candidate || choice.list.as_deref() == Some(path) {
-        seen.lists.push(list);
+        seen.lists.push(List { path: path.to_vec(), items, messages });
     }
     result
 }
@@ -328,6 +337,9 @@ fn look_object<R: Read>(
 }
 
 fn look_message<R: Read>(scanner: &mut Scanner<R>) -> (bool, Result<(), Stop>) {
+    if scanner.skim_message() {
+        return (true, Ok(()));
+    }
     let mut marks = Marks::default();
     let result = scanner.object(&mut Capture::nothing(), &mut |scanner, _, name| {
         let first = scanner.next()?;
@@ -347,13 +359,13 @@ pub(super) fn decode(name: &[u8]) -> String {
 
 /// What makes an object a message.
 #[derive(Default)]
-struct Marks {
+pub(super) struct Marks {
     has_role: bool,
     has_body: bool,
 }
 
 impl Marks {
-    fn see(&mut self, name: &[u8], first: Option<u8>) {
+    pub(super) fn see(&mut self, name: &[u8], first: Option<u8>) {
         match name {
             b"\"role\"" => self.has_role = first == Some(b'"'),
             b"\"content\"" | b"\"tool_calls\"" | b"\"function_call\"" => self.has_body = true,
@@ -361,7 +373,7 @@ impl Marks {
         }
     }
 
-    fn is_message(&self) -> bool {
+    pub(super) fn is_message(&self) -> bool {
         self.has_role && self.has_body
     }
 }

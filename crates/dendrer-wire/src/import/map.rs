@@ -13,7 +13,7 @@ use dendrer_object::{Delta, Intent, Pointer, Value, json, tag};
 use super::calls::{Call, Calls};
 use super::chat::{Step, lost, pair, plain_object};
 use super::error::ImportError;
-use super::note::{Note, NoteKind};
+use super::note::{At, Note, NoteKind};
 
 /// The members that a mapping may give.
 const MEMBERS: &[&str] = &[
@@ -78,33 +78,39 @@ impl Map {
         &self.text
     }
 
-    /// Reads one line. `at` is its place, as a JSON pointer.
-    pub(super) fn read(&self, item: &Value, at: &str, open: &mut Calls) -> Result<Step, ImportError> {
+    /// Reads one line.
+    pub(super) fn read(
+        &self,
+        item: &Value,
+        at: At<'_>,
+        open: &mut Calls,
+    ) -> Result<Step<'static>, ImportError> {
         let Some(line) = plain_object(item) else {
             let text = format!("a line is an object, not {}", item.described());
-            return Ok(Step {
-                notes: vec![Note::new(NoteKind::MessageUnreadable, at, text)],
-                ..lost(item.clone())
-            });
+            let mut step = lost(item.clone());
+            step.notes.push(Note::new(NoteKind::MessageUnreadable, at, text));
+            return Ok(step);
         };
         // A line that says null for a member of the intent itself says that it has none.
         let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(item)?));
         let members = self.fields.iter().filter_map(member).filter(|(_, value)| *value != Value::Null);
         let mapped = Value::record(members.collect::<Vec<_>>());
-        let fail = |error| ImportError::Intent { error, at: at.to_owned() };
+        let fail = |error| ImportError::Intent { error, at: at.to_string() };
         let mut intent = Intent::from_value(&mapped, None).map_err(fail)?;
         intent.delta = intent.delta.map(Delta::through_the_door);
         if ontology::class(&intent.type_name, &BTreeSet::new()) == Some(Class::Runtime) {
             intent = intent.by_runtime();
         }
         ontology::check_authorship(&intent.type_name, intent.author, &BTreeSet::new())
-            .map_err(|error| ImportError::authorship(&error, at.to_owned()))?;
-        let mut step = Step::new(self.keep_rest(intent, line));
-        match step.intent.type_name.as_str() {
-            "action.request" => step.calls = calls_of(&step.intent),
-            "action.result" => answer(&mut step, at, open),
-            _ => {}
+            .map_err(|error| ImportError::authorship(&error, at.to_string()))?;
+        let intent = self.keep_rest(intent, line);
+        if intent.type_name.as_str() == "action.result" {
+            return Ok(answer(intent, at, open));
         }
+        let calls =
+            if intent.type_name.as_str() == "action.request" { calls_of(&intent) } else { Vec::new() };
+        let mut step = Step::new(intent);
+        step.calls = calls;
         Ok(step)
     }
 
@@ -225,12 +231,12 @@ fn id_of(action: &Value) -> Option<String> {
 }
 
 /// Pairs a result with its call and repeats what the line itself does not say of it.
-fn answer(step: &mut Step, at: &str, open: &mut Calls) {
-    let mut action = step.intent.member("action").and_then(Value::as_object).cloned().unwrap_or_default();
-    let id = step.intent.member("action").and_then(id_of);
+fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
+    let mut notes = Vec::new();
+    let mut action = intent.member("action").and_then(Value::as_object).cloned().unwrap_or_default();
+    let id = intent.member("action").and_then(id_of);
     let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned);
-    let (call, request) = pair(open, id.as_deref(), tool.as_deref(), at, &mut step.notes);
-    step.cause = request;
+    let (call, cause) = pair(open, id.as_deref(), tool.as_deref(), at, &mut notes);
     if let Some(call) = call {
         let told = [
             ("call_id", call.id.as_deref().map(Value::from)),
@@ -244,8 +250,9 @@ fn answer(step: &mut Step, at: &str, open: &mut Calls) {
         }
     }
     if !action.is_empty() {
-        step.intent =
-            std::mem::replace(&mut step.intent, Intent::new(super::chat::name_of("action.result"), ""))
-                .with("action", Value::Object(action));
+        intent = intent.with("action", Value::Object(action));
     }
+    let mut step = Step::new(intent);
+    (step.notes, step.cause) = (notes, cause);
+    step
 }

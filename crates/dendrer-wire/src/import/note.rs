@@ -1,5 +1,7 @@
 //! What an import could not take as it stands. Rides in the `anomalies` of the transition it concerns.
 
+use std::fmt;
+
 use dendrer_object::Value;
 
 /// What kind of thing it is.
@@ -79,6 +81,21 @@ impl NoteKind {
     }
 }
 
+/// The place of an item. Its JSON pointer is written only where something is said of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At<'a> {
+    /// The pointer to the list.
+    pub(super) list: &'a str,
+    /// Which of its items, from 0.
+    pub(super) number: u64,
+}
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.list, self.number)
+    }
+}
+
 /// One such thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
@@ -91,8 +108,8 @@ pub struct Note {
 }
 
 impl Note {
-    pub(super) fn new(kind: NoteKind, path: impl Into<String>, message: impl Into<String>) -> Note {
-        Note { kind, path: path.into(), message: message.into() }
+    pub(super) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> Note {
+        Note { kind, path: path.to_string(), message: message.into() }
     }
 
     /// Returns the note as an entry of `anomalies`.

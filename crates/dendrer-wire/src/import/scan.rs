@@ -2,20 +2,20 @@
 //!
 //! Finds where values begin and end, and nothing else: what was cut out is read by
 //! [`parse_door`](dendrer_object::json::parse_door), which decides what is accepted. The invariant a newcomer would break: whatever the bytes
-//! are, memory holds one buffer and what a [`Capture`] may keep.
+//! are, memory holds one buffer, what a [`Capture`] may keep and [`SIZES_MAX`] sizes.
 
 use std::io::{self, Read};
 
-use dendrer_object::json::{DEPTH_MAX, VALUE_SIZE_MAX, parse_door};
-use ring::digest::{Context, SHA256};
+use dendrer_object::json::{DEPTH_MAX, VALUE_SIZE_MAX, parse_door, plain_prefix};
 
 use super::error::ImportError;
+use super::skim;
 
 /// How many bytes are read at once.
 const BUFFER: usize = 1 << 16;
 
 /// The longest scalar that is not text. No number is longer by much, and none needs to be.
-const SCALAR_SIZE_MAX: usize = 1 << 16;
+pub(super) const SCALAR_SIZE_MAX: usize = 1 << 16;
 
 /// How much a capture may be larger than a value, for what stands between values.
 const SLACK: usize = 1 << 20;
@@ -98,6 +98,44 @@ pub(super) enum LeftOut {
 /// Steps over the value of a member, given its name as it is spelled.
 pub(super) type Member<'a, R> = dyn FnMut(&mut Scanner<R>, &mut Capture, &[u8]) -> Result<(), Stop> + 'a;
 
+/// What tells a source from what it was when it was read before. It finds a change that happened, not one that somebody
+/// made fit; what was read is bound by its SHA-256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fingerprint {
+    /// How many bytes there were.
+    pub(super) size: u64,
+    crc: u32,
+}
+
+/// How many sizes are remembered: 4 MB of them.
+const SIZES_MAX: usize = 1 << 18;
+
+/// Where messages were found and how long they are, for whoever reads the source once more. Only a hint: what is read by
+/// it must prove to be a value.
+#[derive(Debug, Default)]
+pub(super) struct Sizes {
+    /// Offsets and sizes, in order.
+    known: Vec<(u64, u32)>,
+    next: usize,
+}
+
+impl Sizes {
+    fn keep(&mut self, offset: u64, size: usize) {
+        if let (true, Ok(size)) = (self.known.len() < SIZES_MAX, u32::try_from(size)) {
+            self.known.push((offset, size));
+        }
+    }
+
+    /// The size of what was found here. Asked in the order of the source.
+    fn at(&mut self, offset: u64) -> Option<usize> {
+        while self.known.get(self.next)?.0 < offset {
+            self.next += 1;
+        }
+        let (known, size) = self.known[self.next];
+        (known == offset).then_some(size as usize)
+    }
+}
+
 /// A reader of JSON from front to back.
 pub(super) struct Scanner<R> {
     input: R,
@@ -106,13 +144,18 @@ pub(super) struct Scanner<R> {
     end: usize,
     /// The offset of the buffer in the source.
     base: u64,
-    hash: Context,
+    crc: u32,
+    /// Sizes that are known from before.
+    pub(super) hints: Sizes,
+    /// Sizes that were found.
+    pub(super) found: Sizes,
 }
 
 impl<R: Read> Scanner<R> {
     pub(super) fn new(input: R) -> Result<Scanner<R>, Stop> {
         let buffer = vec![0; BUFFER].into_boxed_slice();
-        let mut scanner = Scanner { input, buffer, at: 0, end: 0, base: 0, hash: Context::new(&SHA256) };
+        let (hints, found) = (Sizes::default(), Sizes::default());
+        let mut scanner = Scanner { input, buffer, at: 0, end: 0, base: 0, crc: 0, hints, found };
         scanner.fill()?;
         // What is no text at its very beginning is told as that: another encoding, or something compressed.
         let first = &scanner.buffer[..scanner.end.min(8)];
@@ -134,22 +177,21 @@ impl<R: Read> Scanner<R> {
         self.base + self.at as u64
     }
 
-    /// Reads to the end and returns how many bytes there were, and their SHA-256.
-    pub(super) fn finish(mut self) -> Result<(u64, [u8; 32]), Stop> {
+    /// Reads to the end and returns what the source was, and the input.
+    pub(super) fn finish(mut self) -> Result<(Fingerprint, R), Stop> {
         while self.fill()? {
             self.at = self.end;
         }
-        let digest = self.hash.finish();
-        let mut bytes = [0; 32];
-        bytes.copy_from_slice(digest.as_ref());
-        Ok((self.base + self.end as u64, bytes))
+        Ok((Fingerprint { size: self.base + self.end as u64, crc: self.crc }, self.input))
     }
 
     /// Makes sure that a byte is in the buffer; false at the end of the source.
+    #[inline]
     fn fill(&mut self) -> Result<bool, Stop> {
-        if self.at < self.end {
-            return Ok(true);
-        }
+        if self.at < self.end { Ok(true) } else { self.refill() }
+    }
+
+    fn refill(&mut self) -> Result<bool, Stop> {
         self.base += self.end as u64;
         (self.at, self.end) = (0, 0);
         // The first bytes are taken together, so that a mark in front is seen whole.
@@ -157,7 +199,7 @@ impl<R: Read> Scanner<R> {
             match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(0) => break,
                 Ok(count) => {
-                    self.hash.update(&self.buffer[self.end..self.end + count]);
+                    self.crc = crc32c::crc32c_append(self.crc, &self.buffer[self.end..self.end + count]);
                     self.end += count;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -167,6 +209,7 @@ impl<R: Read> Scanner<R> {
         Ok(self.end > 0)
     }
 
+    #[inline]
     fn peek(&mut self) -> Result<Option<u8>, Stop> {
         Ok(if self.fill()? { Some(self.buffer[self.at]) } else { None })
     }
@@ -188,6 +231,34 @@ impl<R: Read> Scanner<R> {
 
     fn syntax<T>(&self, expected: &'static str) -> Result<T, Stop> {
         Err(Stop::Syntax(expected, self.offset()))
+    }
+
+    /// What is in the buffer from here on.
+    fn ahead(&self) -> &[u8] {
+        &self.buffer[self.at..self.end]
+    }
+
+    /// Steps over a message where the buffer holds all of it; else does nothing and returns false.
+    pub(super) fn skim_message(&mut self) -> bool {
+        let Some(size) = skim::message(self.ahead()) else { return false };
+        self.found.keep(self.offset(), size);
+        self.at += size;
+        true
+    }
+
+    /// Returns what is probably the whole text, array or object that comes next, where the buffer holds it. Steps over
+    /// nothing.
+    pub(super) fn whole(&mut self) -> Option<&[u8]> {
+        let hint = self.hints.at(self.offset());
+        let size = hint.or_else(|| skim::value(self.ahead()))?;
+        // Whatever stood there before: what ends in its own bracket or quote ends there, and nothing else does.
+        self.ahead().get(..size).filter(|text| matches!(text.first(), Some(b'"' | b'{' | b'[')))
+    }
+
+    /// Steps over bytes of the buffer.
+    pub(super) fn skip(&mut self, size: usize) {
+        assert!(size <= self.end - self.at, "only what is in the buffer is stepped over");
+        self.at += size;
     }
 
     /// Steps over a value and captures its text. `depth` is how deep it stands already. Tells what did not fit;
@@ -239,24 +310,27 @@ impl<R: Read> Scanner<R> {
     /// A number or a word. Read here, because nothing else marks what is not JSON at all.
     fn scalar(&mut self, capture: &mut Capture) -> Result<(), Stop> {
         let at = self.offset();
+        let here = &self.buffer[self.at..self.end.min(self.at + SCALAR_SIZE_MAX)];
+        if let Some(size) = here.iter().position(|byte| ends_a_scalar(*byte)) {
+            if !is_scalar(&here[..size]) {
+                return Err(Stop::Syntax("a value", at));
+            }
+            capture.push(&here[..size]);
+            self.at += size;
+            return Ok(());
+        }
         let mut text = Vec::new();
         while let Some(byte) = self.peek()? {
-            if matches!(byte, b',' | b':' | b'"' | b'[' | b']' | b'{' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
-                || text.len() > SCALAR_SIZE_MAX
-            {
+            if ends_a_scalar(byte) || text.len() > SCALAR_SIZE_MAX {
                 break;
             }
             text.push(byte);
             self.at += 1;
         }
         let is_whole = self.peek()?.is_some();
-        match parse_door(&text) {
-            // What is JSON and not accepted is for the door to refuse, which knows the place.
-            Err(error) if error.code() == "E0201" => {}
-            _ => {
-                capture.push(&text);
-                return Ok(());
-            }
+        if is_scalar(&text) {
+            capture.push(&text);
+            return Ok(());
         }
         match is_whole || !begins_a_scalar(&text) {
             true => Err(Stop::Syntax("a value", at)),
@@ -271,11 +345,12 @@ impl<R: Read> Scanner<R> {
         if self.must()? == b'}' {
             return self.enter(b'}', "`}`", capture);
         }
+        let mut name = Capture::new();
         loop {
             if self.must()? != b'"' {
                 return self.syntax("a name in quotes");
             }
-            let mut name = Capture::new();
+            name.clear();
             let start = self.offset();
             if self.value(&mut name, 0)?.is_some() {
                 return Err(Stop::Syntax("a name of a size that can be kept", start));
@@ -322,6 +397,16 @@ impl<R: Read> Scanner<R> {
     }
 }
 
+fn ends_a_scalar(byte: u8) -> bool {
+    matches!(byte, b',' | b':' | b'"' | b'[' | b']' | b'{' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Tells whether this is a number or a word. What is JSON and not accepted is for the door to refuse, which knows the
+/// place.
+pub(super) fn is_scalar(text: &[u8]) -> bool {
+    !parse_door(text).is_err_and(|error| error.code() == "E0201")
+}
+
 /// Tells whether more text could make this a number or a word.
 fn begins_a_scalar(text: &[u8]) -> bool {
     let words = [&b"true"[..], b"false", b"null", b"NaN", b"Infinity", b"-Infinity"];
@@ -330,7 +415,7 @@ fn begins_a_scalar(text: &[u8]) -> bool {
 }
 
 /// Where in a text, array or object the scanner stands.
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Walk {
     depth: usize,
     deepest: usize,
@@ -343,29 +428,36 @@ impl Walk {
     /// Takes bytes up to the end of the value or of the chunk and returns how many. Fails at a byte that cannot
     /// stand in a string: there the quotes are out of step, and all that follows would be misread.
     fn step(&mut self, chunk: &[u8], outside: usize) -> Result<usize, usize> {
-        for (at, &byte) in chunk.iter().enumerate() {
-            if self.in_string {
-                match byte {
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'"' => self.in_string = false,
-                    0..0x20 => return Err(at),
-                    _ => continue,
+        let mut at = 0;
+        while at < chunk.len() {
+            if self.escaped {
+                self.escaped = false;
+            } else if self.in_string {
+                at += plain_prefix(&chunk[at..]);
+                match chunk.get(at) {
+                    None => break,
+                    Some(b'\\') => self.escaped = true,
+                    Some(b'"') => self.in_string = false,
+                    Some(_) => return Err(at),
                 }
             } else {
-                match byte {
+                match chunk[at] {
                     b'"' => self.in_string = true,
                     b'{' | b'[' => {
                         self.depth += 1;
                         self.deepest = self.deepest.max(self.depth);
                     }
                     b'}' | b']' => self.depth -= 1,
-                    _ => continue,
+                    _ => {
+                        at += 1;
+                        continue;
+                    }
                 }
             }
+            at += 1;
             if self.depth == outside && !self.in_string {
                 self.done = true;
-                return Ok(at + 1);
+                return Ok(at);
             }
         }
         Ok(chunk.len())
@@ -438,7 +530,63 @@ mod tests {
         assert_eq!(next(), (None, 1));
     }
 
+    /// The same walk, byte by byte.
+    fn slow_step(walk: &mut Walk, chunk: &[u8], outside: usize) -> Result<usize, usize> {
+        for (at, &byte) in chunk.iter().enumerate() {
+            if walk.in_string {
+                match byte {
+                    _ if walk.escaped => walk.escaped = false,
+                    b'\\' => walk.escaped = true,
+                    b'"' => walk.in_string = false,
+                    0..0x20 => return Err(at),
+                    _ => {}
+                }
+            } else {
+                match byte {
+                    b'"' => walk.in_string = true,
+                    b'{' | b'[' => walk.depth += 1,
+                    b'}' | b']' => walk.depth -= 1,
+                    _ => {}
+                }
+                walk.deepest = walk.deepest.max(walk.depth);
+            }
+            if walk.depth == outside && !walk.in_string {
+                walk.done = true;
+                return Ok(at + 1);
+            }
+        }
+        Ok(chunk.len())
+    }
+
     proptest! {
+        #[test]
+        fn walking_in_blocks_is_walking_byte_by_byte(
+            first in prop_oneof![Just(b'{'), Just(b'['), Just(b'"')],
+            rest in proptest::collection::vec(
+                prop_oneof![
+                    4 => proptest::collection::vec(0x20..0x7fu8, 0..30),
+                    1 => any::<u8>().prop_map(|byte| vec![byte]),
+                    4 => prop_oneof![Just("{"), Just("}"), Just("[\""), Just("]"), Just("\""), Just("\\"), Just("\\\"")]
+                        .prop_map(|text| text.as_bytes().to_vec()),
+                ],
+                0..30,
+            ),
+            piece in 1..40usize,
+            outside in 0..3usize)
+        {
+            let bytes = [vec![first], rest.concat()].concat();
+            let start = || Walk { depth: outside, deepest: outside, ..Walk::default() };
+            let (mut fast, mut slow) = (start(), start());
+            for chunk in bytes.chunks(piece) {
+                let found = fast.step(chunk, outside);
+                prop_assert_eq!(found, slow_step(&mut slow, chunk, outside));
+                prop_assert_eq!(&fast, &slow);
+                if found.is_err() || fast.done {
+                    break;
+                }
+            }
+        }
+
         #[test]
         fn any_bytes_are_scanned_alike_in_any_pieces(data in proptest::collection::vec(
             prop_oneof![Just(b'{'), Just(b'}'), Just(b'['), Just(b']'), Just(b'"'), Just(b'\\'), Just(b','),

@@ -1,10 +1,11 @@
 //! Properties: nothing of a message is lost, and no bytes make the importer stop.
 
-use std::io::Cursor;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
 use dendrer::kernel::step::Start;
 use dendrer_object::Value;
 use dendrer_object::json::parse_door;
+use dendrer_wire::ImportError;
 use proptest::prelude::*;
 
 use crate::{chat, import, shown};
@@ -68,7 +69,116 @@ fn scalars(value: &Value, found: &mut Vec<String>) {
     }
 }
 
+/// Hands out one byte at a time, so that nothing lies in memory as a whole.
+struct Drip<'a>(Cursor<&'a [u8]>);
+
+impl Read for Drip<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let size = buffer.len().min(1);
+        self.0.read(&mut buffer[..size])
+    }
+}
+
+impl Seek for Drip<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+/// Any JSON, and with it what is none.
+fn odd() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("7".to_owned()),
+        Just("tru".to_owned()),
+        Just("NaN".to_owned()),
+        Just("\"\\\"]\\\\\"".to_owned()),
+        Just("\"\\ud800\"".to_owned()),
+        Just("\"a\nb\"".to_owned()),
+        Just(" ".to_owned()),
+        Just(r#"{"role":"user","content":"x"}"#.to_owned()),
+        message(),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let list = proptest::collection::vec(inner, 0..4);
+        (list, 0..4usize, prop_oneof![Just(","), Just(" ,\n"), Just(" ")]).prop_map(
+            |(items, kind, between)| {
+                let text = items.join(between);
+                match kind {
+                    0 => format!("[{text}]"),
+                    1 => format!("{{\"role\" : {text}, \"content\":1}}"),
+                    2 => format!("{{\"role\":\"user\",\"content\": [{text}]}}"),
+                    _ => format!("{{\"a\":{text}}}"),
+                }
+            },
+        )
+    })
+}
+
+/// A source that is another one the second time it is read.
+struct Turning {
+    sources: [Vec<u8>; 2],
+    read: Cursor<Vec<u8>>,
+    rewinds: usize,
+}
+
+impl Read for Turning {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read.read(buffer)
+    }
+}
+
+impl Seek for Turning {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.read = Cursor::new(self.sources[self.rewinds.min(1)].clone());
+        self.rewinds += 1;
+        self.read.seek(to)
+    }
+}
+
+#[test]
+fn a_source_that_changes_between_the_passes_is_not_planned() {
+    let before = r#"[{"role":"user","content":"x"},{"role":"user","content":"y"}]"#;
+    for after in [
+        // One letter.
+        r#"[{"role":"user","content":"x"},{"role":"user","content":"z"}]"#,
+        // Items of other sizes at the same places.
+        r#"[{"role":"user","content":1}  ,{"role":"user","content":"y"}]"#,
+        r#"[{"role":"user"},"content",1,77,{"role":"user","content":"y"}]"#,
+        // What ends elsewhere.
+        r#"[{"role":"user","content":"x"},{"role":"user","content":"y"}] "#,
+        "[]",
+        "",
+    ] {
+        let (read, rewinds) = (Cursor::default(), 0);
+        let sources = [before, after].map(|text| text.as_bytes().to_vec());
+        let start = Start::new("r".parse().unwrap());
+        let found = dendrer_wire::import::plan(&mut Turning { sources, read, rewinds }, chat(), start);
+        assert!(
+            matches!(found, Err(ImportError::Changed | ImportError::Syntax { .. })),
+            "{after}: {found:?}"
+        );
+    }
+}
+
 proptest! {
+    #[test]
+    fn what_lies_in_memory_is_read_as_what_comes_in_drops(
+        items in proptest::collection::vec(odd(), 1..5), fine in 0..5usize, kind in 0..4usize)
+    {
+        let padding = vec![r#"{"role":"user","content":"x"}"#.to_owned(); fine];
+        let all = [padding, items].concat();
+        let source = match kind {
+            0 => all.join("\n"),
+            1 => format!("{{\"m\":1,\"l\":[{}],\"z\":true}}", all.join(",")),
+            2 => format!("[{{\"l\":[{}]}}]", all.join(",")),
+            _ => format!("[{}]", all.join(", ")),
+        };
+        let start = || Start::new("r".parse().unwrap());
+        let whole = dendrer_wire::import::plan(&mut Cursor::new(source.as_bytes()), chat(), start());
+        let drops = dendrer_wire::import::plan(&mut Drip(Cursor::new(source.as_bytes())), chat(), start());
+        prop_assert_eq!(format!("{whole:?}"), format!("{drops:?}"), "{}", source);
+    }
+
     #[test]
     fn every_scalar_of_a_message_is_in_its_transition(messages in proptest::collection::vec(message(), 1..6)) {
         // A message in front and behind, so that the list is one.
