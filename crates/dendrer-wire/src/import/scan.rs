@@ -397,7 +397,7 @@ impl<R: Read> Scanner<R> {
     }
 }
 
-fn ends_a_scalar(byte: u8) -> bool {
+pub(super) fn ends_a_scalar(byte: u8) -> bool {
     matches!(byte, b',' | b':' | b'"' | b'[' | b']' | b'{' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
 }
 

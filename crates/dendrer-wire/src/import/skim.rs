@@ -7,7 +7,7 @@
 use dendrer_object::json::plain_prefix;
 
 use super::layout::Marks;
-use super::scan::{SCALAR_SIZE_MAX, is_scalar};
+use super::scan::{SCALAR_SIZE_MAX, ends_a_scalar, is_scalar};
 
 /// How deep values are nested that are skimmed.
 const DEPTH: usize = 16;
@@ -115,8 +115,7 @@ impl<'a> Skim<'a> {
 
     fn scalar(&mut self) -> Option<()> {
         let rest = &self.text[self.at..];
-        let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
-        let size = rest.iter().take(SCALAR_SIZE_MAX).position(ends)?;
+        let size = rest.iter().take(SCALAR_SIZE_MAX).position(|byte| ends_a_scalar(*byte))?;
         let word = &rest[..size];
         let is_known = matches!(word, b"null" | b"true" | b"false");
         (is_known || is_scalar(word)).then(|| self.at += size)

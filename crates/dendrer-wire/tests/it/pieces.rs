@@ -90,6 +90,10 @@ fn odd() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("7".to_owned()),
         Just("tru".to_owned()),
+        // A number beyond the doubles is for the door to refuse, if it ends where a number ends.
+        Just("1e999".to_owned()),
+        Just("1e999{}".to_owned()),
+        Just("7\"x\"".to_owned()),
         Just("NaN".to_owned()),
         Just("\"\\\"]\\\\\"".to_owned()),
         Just("\"\\ud800\"".to_owned()),
@@ -100,13 +104,14 @@ fn odd() -> impl Strategy<Value = String> {
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let list = proptest::collection::vec(inner, 0..4);
-        (list, 0..4usize, prop_oneof![Just(","), Just(" ,\n"), Just(" ")]).prop_map(
+        (list, 0..5usize, prop_oneof![Just(","), Just(" ,\n"), Just(" ")]).prop_map(
             |(items, kind, between)| {
                 let text = items.join(between);
                 match kind {
                     0 => format!("[{text}]"),
                     1 => format!("{{\"role\" : {text}, \"content\":1}}"),
                     2 => format!("{{\"role\":\"user\",\"content\": [{text}]}}"),
+                    3 => format!("{{\"role\":\"user\",\"content\":{text}}}"),
                     _ => format!("{{\"a\":{text}}}"),
                 }
             },
