@@ -8,6 +8,7 @@
 //! The invariant a newcomer would break: the kernel adds no transition to an imported run. Whatever is missing or
 //! odd rides in the `anomalies` of the transition it concerns, so ticks stay numbers of messages.
 
+mod beside;
 mod calls;
 mod chat;
 mod error;

@@ -7,8 +7,8 @@ use std::io::{self, Read};
 
 use dendrer_object::json::{DEPTH_MAX, JsonError, JsonErrorKind, VALUE_SIZE_MAX, parse_door};
 use dendrer_object::{Digest, Value, tag};
-use ring::digest::{Context, SHA256};
 
+use super::beside::Beside;
 use super::error::ImportError;
 use super::layout::{Layout, Top, decode, pointer};
 use super::note::{At, Note, NoteKind};
@@ -51,7 +51,7 @@ pub(super) struct Around {
 /// Hashes what is read through it.
 struct Hashed<R> {
     input: R,
-    hash: Context,
+    hash: Beside,
 }
 
 impl<R: Read> Read for Hashed<R> {
@@ -69,7 +69,7 @@ pub(super) fn read<R: Read>(
     hints: Sizes,
     visit: &mut dyn FnMut(Item<'_>) -> Result<(), ImportError>,
 ) -> Result<Around, ImportError> {
-    let input = Hashed { input, hash: Context::new(&SHA256) };
+    let input = Hashed { input, hash: Beside::new() };
     let mut scanner = Scanner::new(input).map_err(ImportError::stopped)?;
     scanner.hints = hints;
     let mut reader = Reader {
@@ -91,8 +91,7 @@ pub(super) fn read<R: Read>(
     }
     let (meta, notes) = reader.meta()?;
     let (fingerprint, input) = scanner.finish().map_err(ImportError::stopped)?;
-    let sha256 = input.hash.finish().as_ref().try_into().expect("SHA-256 gives 32 bytes");
-    Ok(Around { meta, notes, fingerprint, sha256: Digest(sha256) })
+    Ok(Around { meta, notes, fingerprint, sha256: input.hash.finish() })
 }
 
 struct Reader<'a> {
