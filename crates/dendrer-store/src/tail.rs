@@ -54,6 +54,12 @@ impl RunRows {
     }
 }
 
+/// How many rows a tail may have before room for many is worth while.
+const SMALL: usize = 512;
+
+/// For how many rows room is made at once.
+const ROOM: usize = 1 << 14;
+
 /// The records from `base` on.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
@@ -83,6 +89,12 @@ impl Tail {
 
     pub(crate) fn push(&mut self, row: Row) {
         let position = self.size();
+        // A tail that has grown is set aside room for as much as the index may lag behind, once: to double step by step
+        // would copy it and fetch fresh memory for each copy.
+        if self.rows.len() == self.rows.capacity() && self.rows.len() >= SMALL {
+            self.rows.reserve_exact(ROOM);
+            self.ids.reserve(ROOM);
+        }
         self.place(position, &row);
         self.rows.push(row);
     }

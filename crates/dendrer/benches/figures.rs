@@ -31,6 +31,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod desk;
 
+/// How often recording is measured beside the floor.
+const ROUNDS: usize = 9;
+
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|part| part == name);
@@ -150,7 +153,8 @@ fn record(dir: &Path) {
     for group in [100, 1] {
         let mut ratios = Vec::new();
         let mut line = String::new();
-        for round in 0..3 {
+        // Rivals for the processor slow one side of a round or the other.
+        for round in 0..ROUNDS {
             let floor = floor(dir, 20_000, 0);
             let mut store = new_store(dir, &format!("record-{group}-{round}"));
             let before = cpu();
@@ -175,7 +179,7 @@ fn synced(dir: &Path) {
     println!("steps a second, synced every 100 (limit: 0.90 of min(2x the floor, the disk's own ceiling))");
     let steps = intents(20_000);
     let mut ratios = Vec::new();
-    for round in 0..3 {
+    for round in 0..ROUNDS {
         let floor = floor(dir, 20_000, 0);
         let mut store = new_store(dir, &format!("sync-{round}"));
         let start = Start::new("bench".parse().expect("a name"));
