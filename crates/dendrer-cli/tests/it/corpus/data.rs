@@ -190,7 +190,7 @@ impl Domain {
             Domain::Banking | Domain::Slack => {
                 let suite = run.directory.join(format!("agentdojo/data/env-2024-06/{}", self.name()));
                 let mut made = Command::new(python());
-                made.arg(packs().join("s0.py")).arg("agentdojo").arg(run.path()).arg(suite);
+                made.arg(packs().join("prepare.py")).arg("agentdojo").arg(run.path()).arg(suite);
                 let made = made.output().unwrap();
                 assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
                 Some(made.stdout)

@@ -1,7 +1,7 @@
 """Makes the state that a run of a published data set begins with, for `dendrer reduce --state`.
 
-    python s0.py tau DIR > s0.json                    DIR holds one JSON file for each table of the database
-    python s0.py agentdojo RUN.json DIR > s0.json     DIR holds environment.yaml and injection_vectors.yaml of the suite
+    python prepare.py tau DIR > s0.json                    DIR holds one JSON file for each table of the database
+    python prepare.py agentdojo RUN.json DIR > s0.json     DIR holds environment.yaml and injection_vectors.yaml of the suite
 
 The second needs PyYAML.
 """
