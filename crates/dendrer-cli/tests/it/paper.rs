@@ -146,6 +146,33 @@ predicates:
     place.ok(&["reduce", "r", "--pack", "pack.yaml", "--as", "packed", "--state", "s0.json"]);
     let (code, found) = place.json(&["bisect", "packed", "--predicate", "quality_degradation"]);
     assert_eq!((code, found.get("onset")), (0, Some(&Value::from(2_u64))));
+    write(
+        "listed.yaml",
+        "name: acme.quality\nversion: v2\nreducer: delta/1\nstate: {quality_score: {init: s0.quality_score}}
+violations:
+  - id: quality_degradation
+    base_predicate: \"state.quality_score < 0.75\"
+    bisect_predicate: monotone_lift # kernel applies it
+    pure: true
+",
+    );
+    assert_eq!(place.run(&["pack", "check", "listed.yaml"]).code, 0);
+    place.ok(&["reduce", "r", "--pack", "listed.yaml", "--as", "listed", "--state", "s0.json"]);
+    let (code, found) = place.json(&["bisect", "listed", "--predicate", "quality_degradation"]);
+    assert_eq!((code, found.get("onset")), (0, Some(&Value::from(2_u64))));
+    let listed = std::fs::read_to_string(place.path().join("listed.yaml")).unwrap();
+    for (from, to, said) in [
+        (
+            "pure: true",
+            "pure: false",
+            "listed.yaml:9:11: error[E0902]: pure is true: no expression is anything else\n  | at     violations[0].pure\n",
+        ),
+        ("id: ", "name: ", "listed.yaml:6:5: error[E0902]: a violation has an id\n"),
+    ] {
+        write("wrong-listed.yaml", &listed.replace(from, to));
+        let ran = place.run(&["pack", "check", "wrong-listed.yaml"]);
+        assert!(ran.code == 1 && ran.stdout.contains(said), "{to}: {}", ran.stdout);
+    }
     for (from, to, part) in [
         ("monotone_lift", "median", "a bisect_predicate is monotone_lift"),
         ("pure\":true", "pure\":false", "pure is true"),
