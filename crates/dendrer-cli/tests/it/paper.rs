@@ -239,6 +239,44 @@ help: dendrer bisect logistics-run-47 --predicate kernel.anomaly_free
     assert!(lifted.code == 0 && lifted.stdout.contains("ORIGIN (exact)  tick 14  "), "{}", lifted.stdout);
 }
 
+/// The same without a word of what the name means: the demo has it on record, so every command works as it is printed.
+#[test]
+fn the_quality_oscillator_of_the_demo_is_asked_by_its_name() {
+    let place = Place::new();
+    place.ok(&["demo", "--no-tour"]);
+    let name = "acme.quality_oscillator";
+    let store = |args: &[&str]| place.run(&[args, &["--store", "dendrer-demo"]].concat());
+    let refused = store(&["bisect", "logistics-run-47", "--predicate", name]);
+    assert_eq!(refused.code, 6, "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("error[E0504]")
+            && refused.stderr.contains(
+                "help: dendrer bisect logistics-run-47 --predicate acme.quality_oscillator --lift\n"
+            ),
+        "{}",
+        refused.stderr
+    );
+    let lifted = store(&["bisect", "logistics-run-47", "--predicate", name, "--lift"]);
+    assert!(lifted.code == 0 && lifted.stdout.contains("ORIGIN (exact)  tick 14  "), "{}", lifted.stdout);
+    let sample = ["--verify-monotone", "--sample-trace", "logistics-run-47"];
+    let rejected = store(&[&["predicate", "register", name][..], &sample].concat());
+    assert_eq!(rejected.code, 1);
+    assert!(
+        rejected.stderr.starts_with("error[E0503]: acme.quality_oscillator is not prefix-monotone\n")
+            && rejected
+                .stdout
+                .contains("\n  tick 14  violation  FAIL\n  tick 17  ok         OK     <- recovered")
+            && rejected.stdout.contains("\n  tick 22  violation  FAIL\nREJECTED for bisect"),
+        "{}{}",
+        rejected.stdout,
+        rejected.stderr
+    );
+    let again = store(&["predicate", "register", name, "--lift", "monotone"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    let found = store(&["bisect", "logistics-run-47", "--predicate", name]);
+    assert!(found.code == 0 && found.stdout.contains("ORIGIN (exact)  tick 14  "), "{}", found.stdout);
+}
+
 /// D-69, D-70: the reference run, with the columns of its table.
 #[test]
 fn the_reference_run_is_a_table_of_ticks() {
@@ -457,8 +495,21 @@ fn names_of_the_paper_are_names() {
         ("ws.risk_threshold", "v1", "logistics-planner-1", "state.risk_score <= 0.75", 14),
         ("acme.budget_compliance_v1", "v1", "planning-run-12", "state.plan_total <= state.budget_limit", 1),
     ] {
-        let made = store(&["predicate", "register", name, "--holds", holds, "--version", version]);
+        // The demo has registered it, after it was tested on that run.
+        let made = store(&[
+            "predicate",
+            "register",
+            name,
+            "--holds",
+            holds,
+            "--version",
+            version,
+            "--verify-monotone",
+            "--sample-trace",
+            run,
+        ]);
         assert_eq!(made.code, 0, "{}", made.stderr);
+        assert!(made.stdout.contains("was registered already: "), "{}", made.stdout);
         let found = store(&["bisect", run, "--predicate", name]);
         assert_eq!(found.code, 0, "{name}: {}{}", found.stdout, found.stderr);
         let (head, origin) =
