@@ -58,6 +58,15 @@ impl Rev {
         Ok(Rev { bundle, run: (!run.is_empty()).then(|| run.to_owned()), pos })
     }
 
+    /// Writes the address of another tick of the same run, in the same file if it is in one.
+    pub(crate) fn beside(&self, trace: &Trace<'_>, tick: u64) -> String {
+        match (&self.bundle, &self.run) {
+            (Some(file), Some(run)) => format!("{file}#{run}@{tick}"),
+            (Some(file), None) => format!("{file}@{tick}"),
+            (None, _) => format!("{}@{tick}", trace.name()),
+        }
+    }
+
     /// Finds the record that is named by the first digits of its id.
     pub(crate) fn named_record(&self, store: &dyn Store) -> Result<Option<Record>> {
         let Some(text) = self.run.as_deref().filter(|text| !matches!(*text, "@" | "@-")) else {

@@ -803,6 +803,7 @@ pub(crate) enum LiftChoice {
 #[derive(Debug, Args)]
 pub(crate) struct PredicateList {
     /// A bundle to read instead of a store
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<String>,
     /// Retired names and older versions, too
     #[arg(long)]
@@ -814,6 +815,9 @@ pub(crate) struct PredicateList {
 pub(crate) struct PredicateShow {
     /// The name
     pub(crate) name: String,
+    /// A bundle to read instead of a store
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<String>,
 }
 
 /// `predicate test`

@@ -147,6 +147,9 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
         global.store.clone().or_else(|| std::env::var("DENDRER_STORE").ok().filter(|text| !text.is_empty()));
     if let Some(named) = named {
         let path = Path::new(&named);
+        if path.is_file() {
+            return Err(not_a_store(&named));
+        }
         let inner = path.join(STORE_DIR);
         return Ok(if inner.is_dir() { inner } else { path.to_owned() });
     }
@@ -158,6 +161,17 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
         None => Err(Failure::new("E0103", format!("no store in {} or above", here.display()))
             .help(&["dendrer", "init"])
             .help(&["dendrer", "demo"])),
+    }
+}
+
+/// Says that a store is a directory, and how a bundle is read, to whoever named a file as one.
+fn not_a_store(file: &str) -> Failure {
+    let failure = Failure::new("E0103", format!("{file} is a file, and a store is a directory"));
+    match file.ends_with(".dnd") {
+        true => failure
+            .note("a bundle stands in place of a run and needs no store: FILE.dnd, FILE.dnd@TICK or FILE.dnd#RUN@TICK")
+            .help(&["dendrer", "log", file]),
+        false => failure.note("name the directory that holds .dendrer, or leave --store out to look for it from here on up"),
     }
 }
 

@@ -7,7 +7,7 @@
 //! The invariant a newcomer would break: a member that is not known is a fault. A rule that is spelled wrong must not
 //! become a rule that is not there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Span};
 use crate::fold::{self, Fold, FoldReducer, Template};
+use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
 use crate::reduce::{DeltaReducer, Reducer};
 
@@ -146,6 +147,15 @@ pub struct Tool {
     pub words: Option<Arc<str>>,
 }
 
+/// What a pack says about a transition type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Governed {
+    /// Whether the pack registers it; otherwise it is a type of the ontology.
+    pub registered: bool,
+    /// The rules that are for it, by number from 1. A rule that names no type is for every type.
+    pub rules: Vec<usize>,
+}
+
 /// A declared predicate.
 #[derive(Debug)]
 pub struct Declared {
@@ -251,6 +261,41 @@ impl Pack {
     /// What expressions over the state may use: the constants, definitions and fields of the pack.
     pub fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    /// Tells whether the pack governs a transition type: it registers it, or has a rule for it (dendrer paper 4.4).
+    pub fn governs(&self, type_name: &TypeName) -> bool {
+        let is_known = ontology::TYPES.iter().any(|(known, _)| *known == type_name.as_str());
+        self.types.contains_key(type_name) || is_known && !self.rules_for(type_name).is_empty()
+    }
+
+    /// Lists every transition type that the pack governs, with what it says about it.
+    pub fn governed(&self) -> BTreeMap<TypeName, Governed> {
+        let known = ontology::TYPES.iter().filter_map(|(name, _)| name.parse().ok());
+        let types = known.chain(self.types.keys().cloned()).filter(|type_name| self.governs(type_name));
+        let says = |type_name: TypeName| {
+            let registered = self.types.contains_key(&type_name);
+            let rules = self.rules_for(&type_name);
+            (type_name, Governed { registered, rules })
+        };
+        types.map(says).collect()
+    }
+
+    /// The rules that name no transition type and so are for every one, by number from 1.
+    pub fn rules_for_all(&self) -> Vec<usize> {
+        self.rules_that(|types| types.is_none())
+    }
+
+    fn rules_for(&self, type_name: &TypeName) -> Vec<usize> {
+        self.rules_that(|types| types.is_none_or(|types| types.contains(type_name)))
+    }
+
+    fn rules_that(&self, fits: impl Fn(Option<&BTreeSet<TypeName>>) -> bool) -> Vec<usize> {
+        (1..)
+            .zip(&self.fold.rules)
+            .filter(|(_, rule)| fits(rule.types.as_ref()))
+            .map(|(number, _)| number)
+            .collect()
     }
 
     /// How many rules there are.

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
-use dendrer_kernel::replay::ReplayError;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, TypeName};
 
@@ -261,8 +260,8 @@ fn policy_flip(trace: &Trace<'_>, about: &TypeName, range: &Range) -> Result<Rep
         if flip.or(erased).is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     if let Some(tick) = erased {
-        let pointer = Some(Pointer::of(["policy"]));
-        return Err(ReplayError::Erased { tick, pointer }.into());
+        let (what, pointer) = (format!("what was decided about {about}"), Pointer::of(["policy"]));
+        return Err(Error::Hidden { what, tick, pointer });
     }
     let line = Timeline::latched(range.from, range.to, flip.map(|flip| flip.max(range.from)), 0);
     let mut report = report(&line, false);

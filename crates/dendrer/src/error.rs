@@ -8,7 +8,7 @@ use dendrer_kernel::step::StartError;
 use dendrer_object::bundle::BundleError;
 use dendrer_object::note::NoteError;
 use dendrer_object::record::SealError;
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Digest, Pointer, RunName};
 use dendrer_store::StoreError;
 
 /// Why the repository did not do what it was asked.
@@ -27,6 +27,16 @@ pub enum Error {
     /// The record cannot be replayed, or came out differently.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// What is counted or looked for cannot be known, because a value that decides it is not there any more.
+    #[error("{what} cannot be known from tick {tick} on: its {} was erased or withheld", .pointer.dotted())]
+    Hidden {
+        /// What was asked for, like a counter.
+        what: String,
+        /// The tick whose value is not there.
+        tick: u64,
+        /// The value.
+        pointer: Pointer,
+    },
     /// An expression does not check.
     #[error(transparent)]
     Expr(#[from] ExprError),
@@ -131,6 +141,7 @@ impl Error {
             Error::Start(error) => error.code(),
             Error::Seal(error) => error.code(),
             Error::Replay(error) => error.code(),
+            Error::Hidden { .. } => "E0311",
             Error::Expr(error) => error.code,
             Error::Bundle(error) => error.code(),
             Error::Note(_) => "E0308",

@@ -179,8 +179,8 @@ fn looked_at(predicate: &Predicate, from: u64, to: u64) -> (u64, u64, u64) {
 /// Judges a moment. A counter that would have counted what was erased or withheld is not known, whatever it says.
 fn verdict(predicate: &Predicate, moment: &Moment) -> Result<Verdict, Error> {
     if let Some(hidden) = predicate.expr().hidden_counter(&moment.counters) {
-        let pointer = Some(hidden.pointer.clone());
-        return Err(ReplayError::Erased { tick: hidden.tick, pointer }.into());
+        let (what, pointer) = ("a counter that the predicate reads".to_owned(), hidden.pointer.clone());
+        return Err(Error::Hidden { what, tick: hidden.tick, pointer });
     }
     let counters = predicate.expr().reads_counters().then(|| moment.counters.to_value());
     Ok(predicate.verdict(&moment.state, counters.as_ref()))

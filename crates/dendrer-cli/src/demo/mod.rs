@@ -5,7 +5,11 @@
 //! in their `meta`. A newcomer would break one rule: a step here is never changed without looking at the transcripts
 //! and tests that name its tick.
 
+use dendrer::recorder::Fixed;
+use dendrer::registry::{self, Known, Sample};
 use dendrer::{Error, Trace};
+use dendrer_kernel::expr::ExprError;
+use dendrer_kernel::predicate::Predicate;
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Digest, RunName, StoreId};
 use dendrer_store::{Store, StoreInfo};
@@ -63,9 +67,53 @@ pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
         (planning::record, "a goal that no plan can meet, broken from tick 1"),
         (hostile::record, "markup, terminal escapes, fake verdicts, huge and deep values, all kept as data"),
     ];
-    runs.into_iter()
+    let runs = runs
+        .into_iter()
         .map(|(record, shows)| record(store).and_then(|name| describe(store, &name, shows)))
-        .collect()
+        .collect::<Result<_, Error>>()?;
+    register(store)?;
+    Ok(runs)
+}
+
+/// Puts the predicates that the paper asks for by name on record: name, version, what it says, and the run on which it was
+/// tested. The oscillator recovers there: it is kept for monitoring, and bisect refuses it.
+fn register(store: &mut dyn Store) -> Result<(), Error> {
+    type Make = fn(&str, &str) -> Result<Predicate, ExprError>;
+    const NAMED: [(&str, &str, Make, &str, &str); 4] = [
+        (
+            "acme.tax_compliance_v2",
+            "v2.1.3",
+            Predicate::holds,
+            "state.quality_score >= 0.65",
+            "logistics-run-47",
+        ),
+        ("ws.risk_threshold", "v1", Predicate::holds, "state.risk_score <= 0.75", "logistics-planner-1"),
+        (
+            "acme.budget_compliance_v1",
+            "v1",
+            Predicate::holds,
+            "state.plan_total <= state.budget_limit",
+            "planning-run-12",
+        ),
+        (
+            "acme.quality_oscillator",
+            "v1",
+            Predicate::condition,
+            "state.quality_score < 0.75",
+            "logistics-run-47",
+        ),
+    ];
+    let mut surroundings = Fixed::new("dendrer demo predicates", script::MORNING_MS + 30 * 86_400_000, 1_000);
+    for (name, version, make, text, run) in NAMED {
+        let predicate = make(name, text).expect("the demo's own expressions are expressions");
+        let predicate = predicate.named(name, version);
+        let sample = {
+            let trace = Trace::open(store, &run.parse().expect("a run id"))?;
+            Sample::take(&trace, &predicate)?.0
+        };
+        registry::register(store, &predicate, &Known::of_samples(vec![sample]), &mut surroundings)?;
+    }
+    Ok(())
 }
 
 /// Says of a recorded run what a list of runs shows.

@@ -163,20 +163,28 @@ fn show_text(shown: &Shown, out: &mut Out) -> Result {
     }
     for field in &pack.fields {
         let decimals = field.decimals.map(|decimals| format!("  {decimals} decimals")).unwrap_or_default();
-        let by: Vec<String> = field.written_by.iter().map(usize::to_string).collect();
-        let by = match &by[..] {
-            [] => "no rule writes it".to_owned(),
-            [one] => format!("rule {one}"),
-            many => format!("rules {}", many.join(", ")),
-        };
+        let by = by_rules(&field.written_by, "no rule writes it");
         out.line(format!("field       state.{}  {by}{decimals}{}", field.name, words(&field.words)))?;
     }
     let read = pack.rules_read();
     if !read.is_empty() {
         out.line(format!("rules read  {}", dotted(&read)))?;
     }
-    for (name, meaning) in &pack.types {
-        out.line(format!("type        {name}{}", words(meaning)))?;
+    let for_all = pack.rules_for_all();
+    for (name, governed) in &pack.governed() {
+        // What only a rule for every type governs is summed up below.
+        if !governed.registered && governed.rules == for_all {
+            continue;
+        }
+        let registered = if governed.registered { "registered, " } else { "" };
+        let meaning = words(pack.types.get(name).unwrap_or(&None));
+        out.line(format!(
+            "type        {name}  {registered}{}{meaning}",
+            by_rules(&governed.rules, "no rule")
+        ))?;
+    }
+    if !for_all.is_empty() {
+        out.line(format!("type        (every other)  {}", by_rules(&for_all, "no rule")))?;
     }
     for tool in &pack.tools {
         out.line(format!(
@@ -200,6 +208,16 @@ fn show_text(shown: &Shown, out: &mut Out) -> Result {
     Ok(0)
 }
 
+/// Names rules by their numbers.
+fn by_rules(numbers: &[usize], none: &str) -> String {
+    let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    match &numbers[..] {
+        [] => none.to_owned(),
+        [one] => format!("rule {one}"),
+        many => format!("rules {}", many.join(", ")),
+    }
+}
+
 fn dotted(places: &[Pointer]) -> String {
     let place = |place: &Pointer| match place.as_str() {
         "" => "state".to_owned(),
@@ -214,12 +232,21 @@ fn dotted(places: &[Pointer]) -> String {
 fn show_json(shown: &Shown) -> Value {
     let pack = &shown.pack;
     let places = |places: &[Pointer]| Value::array(places.iter().map(|place| Value::from(place.as_str())));
+    let numbers = |rules: &[usize]| Value::array(rules.iter().map(|rule| Value::from(*rule as u64)));
     let fields = pack.fields.iter().map(|field| {
         Value::record([
             ("name", Value::from(&*field.name)),
             ("words", Value::from(field.words.as_deref())),
             ("decimals", Value::from(field.decimals.map(u64::from))),
-            ("written_by", Value::array(field.written_by.iter().map(|rule| Value::from(*rule as u64)))),
+            ("written_by", numbers(&field.written_by)),
+        ])
+    });
+    let governs = pack.governed().into_iter().map(|(name, governed)| {
+        Value::record([
+            ("type", Value::from(name.as_str())),
+            ("registered", Value::from(governed.registered)),
+            ("words", Value::from(pack.types.get(&name).and_then(Option::as_deref))),
+            ("rules", numbers(&governed.rules)),
         ])
     });
     let predicates = pack.predicates.iter().map(|declared| {
@@ -241,6 +268,7 @@ fn show_json(shown: &Shown) -> Value {
             ("reducer", Value::from(pack.engine.as_str())),
             ("text_agrees", Value::from(shown.text_agrees)),
             ("fields", Value::array(fields)),
+            ("governs", Value::array(governs)),
             ("rules_read", places(&pack.rules_read())),
             ("predicates", Value::array(predicates)),
             ("pack", pack.value().clone()),

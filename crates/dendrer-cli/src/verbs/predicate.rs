@@ -595,11 +595,16 @@ fn entry_document(entry: &Registered, changed: bool) -> Value {
     Value::Object(members)
 }
 
-fn list(global: &Global, args: &PredicateList, out: &mut Out) -> Result {
-    let registry = match &args.file {
+/// Reads the names of a bundle, or else of the store.
+fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
+    Ok(match bundle {
         Some(path) => Registry::read(&open::open_bundle(path)?.store)?,
         None => Registry::read(&*open::read_store(global)?)?,
-    };
+    })
+}
+
+fn list(global: &Global, args: &PredicateList, out: &mut Out) -> Result {
+    let registry = registry_of(global, args.file.as_deref())?;
     let is_newest = |entry: &Registered| {
         registry.newest(entry.predicate.name()).is_some_and(|newest| newest.id == entry.id)
     };
@@ -657,8 +662,7 @@ fn listing(registry: &Registry, shown: &[&Registered], all: bool, out: &mut Out)
 }
 
 fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
-    let store = open::read_store(global)?;
-    let registry = Registry::read(&*store)?;
+    let registry = registry_of(global, args.file.as_deref())?;
     let versions: Vec<&Registered> = registry.versions(&args.name).collect();
     if versions.is_empty() {
         return match Predicate::built_in(&args.name) {

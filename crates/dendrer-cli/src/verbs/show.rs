@@ -1,13 +1,17 @@
 //! `dendrer show`
 
 use dendrer::Trace;
+use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
+use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Kind, Record};
-use dendrer_object::{RunName, Value, json};
+use dendrer_object::{Pointer, RunName, Value, json};
 use dendrer_view::closed::closed;
 use dendrer_view::show::{Changed, changes};
+use dendrer_view::why::op_words;
 use dendrer_view::{RECORDED, count, document, provenance, quote};
 
+use super::state::moment_at;
 use crate::address::{Pos, Rev, state_path};
 use crate::args::{Global, Show, StateChoice};
 use crate::failure::{Failure, Result};
@@ -32,17 +36,16 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         out.document(&raw(&record))?;
         return Ok(0);
     }
-    let after = trace.at(tick)?.state;
-    let before = if tick == 0 { after.clone() } else { trace.at(tick - 1)?.state };
     let path = args.path.as_deref().map(state_path).transpose()?;
     let shown = args.state.unwrap_or(if sections(args).all { StateChoice::Delta } else { StateChoice::None });
-    let mut changed = if tick == 0 { Vec::new() } else { changes(&record, &before, &after) };
+    let mut written = Written::of(&trace, tick, &record)?;
     if let Some(path) = &path {
-        changed.retain(|change| change.path.overlaps(path));
+        written.keep(path);
     }
+    // What was asked for is the state, so without it there is no answer.
     let state = match shown {
-        StateChoice::Before => Some(before),
-        StateChoice::After => Some(after),
+        StateChoice::Before => Some(moment_at(&trace, &rev, tick.saturating_sub(1))?.state),
+        StateChoice::After => Some(moment_at(&trace, &rev, tick)?.state),
         StateChoice::Delta | StateChoice::None => None,
     };
     let state = match (&path, state) {
@@ -58,7 +61,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         (_, state) => state,
     };
     if !out.is_text() {
-        let mut answer = to_json(Some(trace.name()), Some(tick), &record, &changed, state)
+        let mut answer = to_json(Some(trace.name()), Some(tick), &record, &written, state)
             .as_object()
             .cloned()
             .unwrap_or_default();
@@ -68,7 +71,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         out.document(&Value::Object(answer))?;
         return Ok(0);
     }
-    let listed = (shown != StateChoice::None).then_some(changed.as_slice());
+    let listed = (shown != StateChoice::None).then_some(&written);
     text(global, &sections(args), Some(&trace), &record, listed, out)?;
     if let Some(state) = state {
         let mut lines = Vec::new();
@@ -79,6 +82,69 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         }
     }
     Ok(0)
+}
+
+/// What a transition wrote.
+enum Written {
+    /// Each place, with what stood there before and after.
+    Known(Vec<Changed>),
+    /// A value was erased or withheld, so the states are not known; why, in words, and the operations of the transition
+    /// itself, if they are left.
+    Unknown(String, Option<Vec<Op>>),
+}
+
+impl Written {
+    fn of(trace: &Trace<'_>, tick: u64, record: &Record) -> Result<Written> {
+        if tick == 0 {
+            return Ok(Written::Known(Vec::new()));
+        }
+        let states = trace.at(tick - 1).and_then(|before| Ok((before.state, trace.at(tick)?.state)));
+        match states {
+            Ok((before, after)) => Ok(Written::Known(changes(record, &before, &after))),
+            Err(dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer })) => {
+                let what = pointer.map_or_else(|| "a value".to_owned(), |pointer| pointer.dotted());
+                let why = format!("the {what} of tick {first} was erased or withheld");
+                let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+                Ok(Written::Unknown(why, delta.map(|delta| delta.0)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Leaves out what does not touch a place.
+    fn keep(&mut self, place: &Pointer) {
+        match self {
+            Written::Known(changed) => changed.retain(|change| change.path.overlaps(place)),
+            Written::Unknown(_, ops) => {
+                ops.iter_mut().for_each(|ops| ops.retain(|op| op.path.overlaps(place)))
+            }
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        match self {
+            Written::Known(changed) => Value::array(changed.iter().map(Changed::to_json)),
+            Written::Unknown(..) => Value::Null,
+        }
+    }
+
+    fn print(&self, out: &mut Out) -> Result<()> {
+        let lines: Vec<String> = match self {
+            Written::Known(changed) => {
+                out.line(format!("state       {} written", count(changed.len() as u64, "path", "paths")))?;
+                changed.iter().map(|change| out.change(change)).collect()
+            }
+            Written::Unknown(why, ops) => {
+                out.line(format!("state       not known: {why}"))?;
+                ops.iter().flatten().map(|op| op_words(op, None)).collect()
+            }
+        };
+        for line in lines {
+            let line = out.paint(Style::Warn, &format!("  {line}"));
+            out.line(line)?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether a record is a transition, or what a run begins with that is no fork.
@@ -109,7 +175,10 @@ fn beside(global: &Global, args: &Show, record: &Record, store: &dyn Store, out:
         text(global, &sections, trace.as_ref(), record, None, out)?;
         return Ok(0);
     }
-    let mut answer = to_json(run.as_ref(), None, record, &[], None).as_object().cloned().unwrap_or_default();
+    let mut answer = to_json(run.as_ref(), None, record, &Written::Known(Vec::new()), None)
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     if let Some(trace) =
         trace.filter(|_| sections.provenance || global.fields.iter().any(|f| f == "provenance"))
     {
@@ -137,11 +206,11 @@ fn sections(args: &Show) -> Sections {
 pub(super) fn whole(global: &Global, trace: &Trace<'_>, record: &Record, out: &mut Out) -> Result<()> {
     let sections = Sections { all: true, intent: true, result: true, provenance: false };
     // A refusal has no tick and changed nothing.
-    let changed = match record.header().tick {
-        Some(tick) if tick > 0 => changes(record, &trace.at(tick - 1)?.state, &trace.at(tick)?.state),
+    let written = match record.header().tick {
+        Some(tick) if tick > 0 => Written::of(trace, tick, record)?,
         _ => return text(global, &sections, Some(trace), record, None, out),
     };
-    text(global, &sections, Some(trace), record, Some(&changed), out)
+    text(global, &sections, Some(trace), record, Some(&written), out)
 }
 
 fn raw(record: &Record) -> Value {
@@ -153,7 +222,7 @@ fn to_json(
     run: Option<&RunName>,
     tick: Option<u64>,
     record: &Record,
-    changed: &[Changed],
+    written: &Written,
     state: Option<Value>,
 ) -> Value {
     let header = record.header();
@@ -174,7 +243,7 @@ fn to_json(
         ),
         ("content", record.content()),
         ("closed", Value::array(closed(record).iter().map(|place| Value::from(place.as_str())))),
-        ("changes", Value::array(changed.iter().map(Changed::to_json))),
+        ("changes", written.to_json()),
         ("certainty", Value::from(RECORDED)),
     ];
     members.extend(state.map(|state| ("state", state)));
@@ -186,7 +255,7 @@ fn text(
     sections: &Sections,
     trace: Option<&Trace<'_>>,
     record: &Record,
-    changed: Option<&[Changed]>,
+    written: Option<&Written>,
     out: &mut Out,
 ) -> Result<()> {
     let header = record.header();
@@ -255,13 +324,8 @@ fn text(
         let list: Vec<String> = closed.iter().map(quote::path).collect();
         out.line(format!("not known   {} (erased or withheld)", list.join(", ")))?;
     }
-    if let Some(changed) = changed.filter(|_| header.tick.is_some_and(|tick| tick > 0)) {
-        out.line(format!("state       {} written", count(changed.len() as u64, "path", "paths")))?;
-        for change in changed {
-            let line = format!("  {}", out.change(change));
-            let line = out.paint(Style::Warn, &line);
-            out.line(line)?;
-        }
+    if let Some(written) = written.filter(|_| header.tick.is_some_and(|tick| tick > 0)) {
+        written.print(out)?;
     }
     if sections.provenance {
         out.line("provenance")?;

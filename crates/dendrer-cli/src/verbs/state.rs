@@ -2,6 +2,7 @@
 
 use dendrer::Trace;
 use dendrer::kernel::replay::ReplayError;
+use dendrer::trace::Moment;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::difference::differences;
 use dendrer_view::show::Changed;
@@ -31,7 +32,7 @@ fn difference(
     let rev = rev.settle(source.store())?;
     let other = source.trace(&rev)?;
     let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
-    let before = other.at(from)?.state;
+    let before = moment_at(&other, &rev, from)?.state;
     let mut found = differences(&before, state);
     found.retain(|change| change.path.overlaps(path));
     if !out.is_text() {
@@ -66,6 +67,21 @@ fn difference(
     Ok(0)
 }
 
+/// Reads the run of an address right after a tick, or says which missing value leaves its state unknown.
+pub(super) fn moment_at(trace: &Trace<'_>, rev: &Rev, tick: u64) -> Result<Moment> {
+    trace.at(tick).map_err(|error| match error {
+        dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
+            let name = trace.name();
+            let what = pointer.map_or_else(|| "a value".to_owned(), |pointer| pointer.dotted());
+            Failure::new("E0311", format!("the state of {name} after tick {tick} is not known"))
+                .at("why", format!("the {what} of tick {first} was erased or withheld"))
+                .note("show and log print what is left of each transition")
+                .help(&["dendrer", "show", &rev.beside(trace, first)])
+        }
+        error => error.into(),
+    })
+}
+
 fn window(args: &State) -> &'static str {
     if args.window == WindowChoice::After { "after" } else { "before" }
 }
@@ -81,7 +97,7 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
         WindowChoice::After => tick,
         WindowChoice::Before => tick.saturating_sub(1),
     };
-    let moment = trace.at(looked_at)?;
+    let moment = moment_at(&trace, &rev, looked_at)?;
     let root = moment.state.digest();
     let path = state_path(args.path.as_deref().unwrap_or_default())?;
     if let Some(base) = &args.base {
@@ -92,8 +108,8 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let in_counters = path.tokens().next().is_some_and(|first| first == "counters");
     let counter = path.tokens().nth(1);
     if in_counters && let Some(hidden) = moment.counters.hidden(counter.as_deref().map(|name| [name])) {
-        let (tick, pointer) = (hidden.tick, Some(hidden.pointer.clone()));
-        return Err(dendrer::Error::from(ReplayError::Erased { tick, pointer }).into());
+        let (what, pointer) = (format!("state.{}", path.dotted()), hidden.pointer.clone());
+        return Err(dendrer::Error::Hidden { what, tick: hidden.tick, pointer }.into());
     }
     let found = if in_counters {
         path.get(&Value::record([("counters", counters)])).cloned()

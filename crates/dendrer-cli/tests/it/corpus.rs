@@ -6,6 +6,7 @@
 //! that an answer cannot be right by accident.
 
 mod answers;
+mod chain;
 mod data;
 mod generic;
 
@@ -101,27 +102,33 @@ impl Tally {
     }
 }
 
-/// Imports a run, reduces it under the pack of its domain, and compares every state and every answer.
-fn check_run(domain: Domain, run: &Run) -> Tally {
-    let place = Place::with_store();
-    let mut tally = Tally { runs: 1, ..Tally::default() };
+/// Imports a run, and reduces it under the pack of its domain.
+fn import(place: &Place, domain: Domain, run: &Run, s0: Option<Vec<u8>>) -> Result<(), String> {
     let source = run.path();
     place.ok(&["import", source.to_str().unwrap(), "--run", "source", "-q"]);
     let pack = domain.pack();
     let mut args = vec!["reduce", "source", "--pack", pack.to_str().unwrap(), "--as", "run"];
-    if let Some(s0) = domain.s0(run) {
+    if let Some(s0) = s0 {
         std::fs::write(place.path().join("s0.json"), s0).unwrap();
         args.extend(["--state", "s0.json"]);
     }
     let (code, reduced) = place.json(&args);
     let errors = reduced.get("errors").map(ToString::to_string);
-    if code != 0
-        || errors.as_deref() != Some("[]")
-        || reduced.get("ticks").and_then(|n| n.as_u64()) != Some(run.n)
-    {
-        let _ = writeln!(tally.wrong, "{}: reduced with exit code {code}: {reduced}", run.file);
+    let whole = code == 0
+        && errors.as_deref() == Some("[]")
+        && reduced.get("ticks").and_then(|n| n.as_u64()) == Some(run.n);
+    if whole { Ok(()) } else { Err(format!("{}: reduced with exit code {code}: {reduced}", run.file)) }
+}
+
+/// Imports a run, reduces it under the pack of its domain, and compares every state and every answer.
+fn check_run(domain: Domain, run: &Run) -> Tally {
+    let place = Place::with_store();
+    let mut tally = Tally { runs: 1, ..Tally::default() };
+    if let Err(why) = import(&place, domain, run, domain.s0(run)) {
+        let _ = writeln!(tally.wrong, "{why}");
         return tally;
     }
+    let pack = domain.pack();
     check_states(&place, run, &mut tally);
     let mut named = answers::ask_all(&place, pack.to_str().unwrap(), run.n);
     let texts: Vec<String> = run.cases.iter().map(|case| domain.holds(&case.predicate)).collect();

@@ -267,7 +267,7 @@ fn a_predicate_is_registered_rejected_lifted_and_retired() {
 
     let listed = parse(&store(&["predicate", "list", "--json"]).stdout);
     check_schema(&listed, &["list"]);
-    assert_eq!(at(&listed, "items").as_array().unwrap().len(), 1);
+    assert_eq!(at(&listed, "items").as_array().unwrap().len(), 1 + 3, "three names of the demo never change");
     let shown = parse(&store(&["predicate", "show", name, "--json"]).stdout);
     check_schema(&shown, &["show"]);
     assert_eq!(at(&shown, "items").as_array().unwrap().len(), 3);
@@ -276,7 +276,15 @@ fn a_predicate_is_registered_rejected_lifted_and_retired() {
     // A bundle carries what names mean.
     store(&["export", "logistics-run-47", "-o", "run.dnd"]);
     let bundled = place.run(&["predicate", "list", "run.dnd", "--all", "--json"]);
-    assert_eq!(at(&parse(&bundled.stdout), "items").as_array().unwrap().len(), 3);
+    assert_eq!(at(&parse(&bundled.stdout), "items").as_array().unwrap().len(), 3 + 3);
+    let bundled = place.run(&["predicate", "show", name, "run.dnd"]);
+    assert_eq!(
+        (bundled.code, bundled.stdout.as_str()),
+        (0, store(&["predicate", "show", name]).stdout.as_str()),
+        "{}",
+        bundled.stderr
+    );
+    assert_eq!(place.run(&["predicate", "show", "acme.nothing", "run.dnd"]).code, 3);
 
     assert_eq!(store(&["predicate", "retire", name]).code, 0);
     let gone = store(&["bisect", "logistics-run-47", "--predicate", name]);
@@ -287,6 +295,33 @@ fn a_predicate_is_registered_rejected_lifted_and_retired() {
         verified.code == 0 && !verified.stdout.contains("not checked: a signature"),
         "{}",
         verified.stdout
+    );
+}
+
+/// A store is a directory; whoever names a bundle as one hears where a bundle stands.
+#[test]
+fn a_bundle_in_place_of_a_store_is_sent_to_its_place() {
+    let demo = crate::support::demo();
+    for verb in [&["predicate", "list"][..], &["log"], &["runs"], &["predicate", "retire", "acme.x"]] {
+        let ran = demo.run(&[verb, &["--store", "logistics-run-47.dnd"]].concat());
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (
+                3,
+                "error[E0103]: logistics-run-47.dnd is a file, and a store is a directory
+note: a bundle stands in place of a run and needs no store: FILE.dnd, FILE.dnd@TICK or FILE.dnd#RUN@TICK
+help: dendrer log logistics-run-47.dnd
+      see: dendrer explain E0103
+"
+            ),
+            "{verb:?}"
+        );
+    }
+    let other = demo.run(&["runs", "--store", "corrupt/suite.json"]);
+    assert!(
+        other.code == 3 && other.stderr.contains("note: name the directory that holds .dendrer"),
+        "{}",
+        other.stderr
     );
 }
 

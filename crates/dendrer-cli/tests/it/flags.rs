@@ -81,7 +81,7 @@ provenance
   agent        researcher, number 6 of its branch
   evidence     trip-planner-a@8  action.result  researcher  hash eb6e3d25f5bd
   run          trip-planner-a, recorded at stage 1, reducer delta/1
-  log          record 11 of 254, signed
+  log          record 11 of 258, signed
 ",
     );
     check(
@@ -273,7 +273,7 @@ fn answers_can_be_ascii_alone_and_go_to_a_file() {
 fn what_was_opened_is_said_when_asked_for() {
     let ran = demo().run(&["log", "trip-planner-a", "-v", "-n", "1"]);
     let lines: Vec<&str> = ran.stderr.lines().collect();
-    assert!(lines[0].starts_with("store ") && lines[0].contains(": 254 records, root "), "{}", ran.stderr);
+    assert!(lines[0].starts_with("store ") && lines[0].contains(": 258 records, root "), "{}", ran.stderr);
     assert!(lines[1].starts_with("took 0."), "{}", ran.stderr);
     assert_eq!(demo().run(&["log", "trip-planner-a", "-n", "1"]).stderr, "");
 }

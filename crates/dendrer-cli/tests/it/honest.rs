@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use dendrer_object::Value;
+
 use crate::support::{Place, Ran, demo};
 
 /// A place with a bundle of the demo from which something was withheld.
@@ -21,16 +23,20 @@ fn bisect(file: &str, question: &[&str]) -> Ran {
 #[test]
 fn counters_that_would_count_what_was_withheld_are_not_known() {
     for (field, question, place) in [
-        ("/anomalies", &["--anomaly", "hallucination"][..], "tick 5 cannot be replayed: its anomalies"),
+        (
+            "/anomalies",
+            &["--anomaly", "hallucination"][..],
+            "a counter that the predicate reads cannot be known from tick 5 on: its anomalies",
+        ),
         (
             "/result",
             &["--predicate", "state.counters.tool_errors > 0"],
-            "tick 4 cannot be replayed: its result.status",
+            "a counter that the predicate reads cannot be known from tick 4 on: its result.status",
         ),
         (
             "/metrics",
             &["--predicate", "state.counters.tokens_used > 3000"],
-            "tick 1 cannot be replayed: its metrics",
+            "cannot be known from tick 1 on: its metrics",
         ),
         ("/policy", &["--predicate", "state.counters.denied_count > 0"], "its policy was"),
         ("/action", &["--predicate", "state.counters.tool_calls > 3"], "its action"),
@@ -41,12 +47,69 @@ fn counters_that_would_count_what_was_withheld_are_not_known() {
         assert_eq!(ran.code, 6, "{field}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains("error[E0311]"), "{field}: {}", ran.stderr);
         assert!(ran.stderr.contains(place), "{field}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("replay"), "nothing is replayed here: {}", ran.stderr);
     }
     // What does not count it is as exact as before.
     let (_place, file) = without("/anomalies");
     let ran = bisect(&file, &["--predicate", "state.counters.tool_errors > 0"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("ORIGIN (exact)  tick 4"), "{}", ran.stdout);
+}
+
+/// Without its delta a transition changed something that nobody can say; all else about it is as it was.
+#[test]
+fn show_prints_what_is_left_where_the_deltas_are_withheld() {
+    let (_place, file) = without("/delta");
+    let at = |tick: u64| format!("{file}@{tick}");
+    let whole = demo().run(&["show", "trip-planner-a@5"]);
+    let (told, written) = whole.stdout.split_once("state       ").unwrap();
+    assert!(written.starts_with("1 path written") || written.contains(" paths written"), "{written}");
+    let less = demo().run(&["show", &at(5)]);
+    assert_eq!(less.code, 0, "{}", less.stderr);
+    for line in told.lines() {
+        assert!(less.stdout.contains(line), "{line} is in {}", less.stdout);
+    }
+    assert!(
+        less.stdout.contains("not known   delta (erased or withheld)\n")
+            && less.stdout.contains("state       not known: the delta of tick 1 was erased or withheld\n"),
+        "{}",
+        less.stdout
+    );
+    let (code, document) = demo().json(&["show", &at(5)]);
+    crate::output::check_schema(&document, &["show"]);
+    assert_eq!((code, document.get("changes")), (0, Some(&Value::Null)), "not known is not an empty list");
+    assert_eq!(demo().run(&["log", &file, "--full", "-n", "0"]).code, 0);
+
+    // Where the state itself is asked for there is no answer, and what is missing is named.
+    for asked in
+        [&["state", &at(5)][..], &["show", &at(5), "--state", "after"], &["state", &file, "--base", &at(2)]]
+    {
+        let ran = demo().run(asked);
+        assert_eq!((ran.code, ran.stdout.as_str()), (6, ""), "{asked:?}: {}", ran.stderr);
+        let said = ran.stderr.contains("error[E0311]: the state of trip-planner-a after tick ")
+            && ran.stderr.contains("is not known\n  | why      the delta of tick 1 was erased or withheld\n")
+            && ran.stderr.contains(&format!("help: dendrer show {}\n", at(1)));
+        assert!(said, "{asked:?}: {}", ran.stderr);
+    }
+    assert_eq!(
+        demo().run(&["state", &at(0)]).code,
+        0,
+        "the run begins with a state, and no delta is needed for it"
+    );
+}
+
+/// The changes are there and what they were made to is not: they are shown as they were written.
+#[test]
+fn show_prints_what_was_written_where_the_beginning_is_withheld() {
+    let (_place, file) = without("/state");
+    let shown = demo().run(&["show", &format!("{file}@8")]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let (_, state) = shown.stdout.split_once("\nstate       not known: the state.").unwrap();
+    let (why, written) = state.split_once('\n').unwrap();
+    assert!(why.ends_with(" of tick 0 was erased or withheld"), "{why}");
+    assert_eq!(written, "  set fares.outward 48\n  add budget_remaining -48\n");
+    let one = demo().run(&["show", &format!("{file}@8"), "--path", "fares"]).stdout;
+    assert!(one.ends_with("withheld\n  set fares.outward 48\n"), "{one}");
 }
 
 #[test]

@@ -268,3 +268,54 @@ fn documents_about_packs_fit_their_schemas() {
     let raw = shown.chars().find(|c| *c != '\n' && (c.is_control() || *c == '\u{202e}'));
     assert_eq!(raw, None, "{shown}");
 }
+
+/// D-86: every transition type that the pack governs, whoever registered it, with the rules that are for it.
+#[test]
+fn a_pack_says_which_types_it_governs() {
+    let place = Place::new();
+    let pack = "name: acme.desk\nversion: v1\nstate: {n: {init: 0}, done: {init: 0}}
+types:
+  desk.closed: a ticket is done
+  desk.idle:
+rules:
+  - when_type: [desk.closed, action.result]
+    steps: [{add: n, value: 1}]
+  - when_type: desk.closed
+    steps: [{add: done, value: 1}]
+";
+    std::fs::write(place.path().join("desk.yaml"), pack).unwrap();
+    let types = |shown: &str| {
+        let lines = shown.lines().filter(|line| line.starts_with("type "));
+        lines.map(|line| line.trim_start_matches("type").trim_start()).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(
+        types(&place.ok(&["pack", "show", "desk.yaml"])),
+        "action.result  rule 1
+desk.closed  registered, rules 1, 2   a ticket is done
+desk.idle  registered, no rule"
+    );
+    let args = ["pack", "show", "desk.yaml"];
+    let (_, shown) = place.json(&args);
+    check_schema(&shown, &args);
+    assert_eq!(
+        shown.get("governs").unwrap().to_string(),
+        r#"[{"registered":false,"rules":[1],"type":"action.result","words":null},{"registered":true,"rules":[1,2],"type":"desk.closed","words":"a ticket is done"},{"registered":true,"rules":[],"type":"desk.idle","words":null}]"#
+    );
+    // A rule that names no type is for every type, and the map has them all.
+    let open = pack.replace("  - when_type: desk.closed\n    steps", "  - steps");
+    std::fs::write(place.path().join("desk.yaml"), open).unwrap();
+    assert_eq!(
+        types(&place.ok(&args)),
+        "action.result  rules 1, 2
+desk.closed  registered, rules 1, 2   a ticket is done
+desk.idle  registered, rule 2
+(every other)  rule 2"
+    );
+    let (_, shown) = place.json(&args);
+    let governs = shown.get("governs").and_then(Value::as_array).unwrap();
+    assert!(
+        governs.iter().any(
+            |one| one.to_string() == r#"{"registered":false,"rules":[2],"type":"run.fork","words":null}"#
+        )
+    );
+}

@@ -146,6 +146,33 @@ predicates:
     place.ok(&["reduce", "r", "--pack", "pack.yaml", "--as", "packed", "--state", "s0.json"]);
     let (code, found) = place.json(&["bisect", "packed", "--predicate", "quality_degradation"]);
     assert_eq!((code, found.get("onset")), (0, Some(&Value::from(2_u64))));
+    write(
+        "listed.yaml",
+        "name: acme.quality\nversion: v2\nreducer: delta/1\nstate: {quality_score: {init: s0.quality_score}}
+violations:
+  - id: quality_degradation
+    base_predicate: \"state.quality_score < 0.75\"
+    bisect_predicate: monotone_lift # kernel applies it
+    pure: true
+",
+    );
+    assert_eq!(place.run(&["pack", "check", "listed.yaml"]).code, 0);
+    place.ok(&["reduce", "r", "--pack", "listed.yaml", "--as", "listed", "--state", "s0.json"]);
+    let (code, found) = place.json(&["bisect", "listed", "--predicate", "quality_degradation"]);
+    assert_eq!((code, found.get("onset")), (0, Some(&Value::from(2_u64))));
+    let listed = std::fs::read_to_string(place.path().join("listed.yaml")).unwrap();
+    for (from, to, said) in [
+        (
+            "pure: true",
+            "pure: false",
+            "listed.yaml:9:11: error[E0902]: pure is true: no expression is anything else\n  | at     violations[0].pure\n",
+        ),
+        ("id: ", "name: ", "listed.yaml:6:5: error[E0902]: a violation has an id\n"),
+    ] {
+        write("wrong-listed.yaml", &listed.replace(from, to));
+        let ran = place.run(&["pack", "check", "wrong-listed.yaml"]);
+        assert!(ran.code == 1 && ran.stdout.contains(said), "{to}: {}", ran.stdout);
+    }
     for (from, to, part) in [
         ("monotone_lift", "median", "a bisect_predicate is monotone_lift"),
         ("pure\":true", "pure\":false", "pure is true"),
@@ -210,6 +237,44 @@ help: dendrer bisect logistics-run-47 --predicate kernel.anomaly_free
     assert_eq!((refused.code, refused.stdout.matches("<- recovered").count()), (6, 1));
     let lifted = store(&["bisect", "logistics-run-47", "--predicate", name, "--lift"]);
     assert!(lifted.code == 0 && lifted.stdout.contains("ORIGIN (exact)  tick 14  "), "{}", lifted.stdout);
+}
+
+/// The same without a word of what the name means: the demo has it on record, so every command works as it is printed.
+#[test]
+fn the_quality_oscillator_of_the_demo_is_asked_by_its_name() {
+    let place = Place::new();
+    place.ok(&["demo", "--no-tour"]);
+    let name = "acme.quality_oscillator";
+    let store = |args: &[&str]| place.run(&[args, &["--store", "dendrer-demo"]].concat());
+    let refused = store(&["bisect", "logistics-run-47", "--predicate", name]);
+    assert_eq!(refused.code, 6, "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("error[E0504]")
+            && refused.stderr.contains(
+                "help: dendrer bisect logistics-run-47 --predicate acme.quality_oscillator --lift\n"
+            ),
+        "{}",
+        refused.stderr
+    );
+    let lifted = store(&["bisect", "logistics-run-47", "--predicate", name, "--lift"]);
+    assert!(lifted.code == 0 && lifted.stdout.contains("ORIGIN (exact)  tick 14  "), "{}", lifted.stdout);
+    let sample = ["--verify-monotone", "--sample-trace", "logistics-run-47"];
+    let rejected = store(&[&["predicate", "register", name][..], &sample].concat());
+    assert_eq!(rejected.code, 1);
+    assert!(
+        rejected.stderr.starts_with("error[E0503]: acme.quality_oscillator is not prefix-monotone\n")
+            && rejected
+                .stdout
+                .contains("\n  tick 14  violation  FAIL\n  tick 17  ok         OK     <- recovered")
+            && rejected.stdout.contains("\n  tick 22  violation  FAIL\nREJECTED for bisect"),
+        "{}{}",
+        rejected.stdout,
+        rejected.stderr
+    );
+    let again = store(&["predicate", "register", name, "--lift", "monotone"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    let found = store(&["bisect", "logistics-run-47", "--predicate", name]);
+    assert!(found.code == 0 && found.stdout.contains("ORIGIN (exact)  tick 14  "), "{}", found.stdout);
 }
 
 /// D-69, D-70: the reference run, with the columns of its table.
@@ -430,8 +495,21 @@ fn names_of_the_paper_are_names() {
         ("ws.risk_threshold", "v1", "logistics-planner-1", "state.risk_score <= 0.75", 14),
         ("acme.budget_compliance_v1", "v1", "planning-run-12", "state.plan_total <= state.budget_limit", 1),
     ] {
-        let made = store(&["predicate", "register", name, "--holds", holds, "--version", version]);
+        // The demo has registered it, after it was tested on that run.
+        let made = store(&[
+            "predicate",
+            "register",
+            name,
+            "--holds",
+            holds,
+            "--version",
+            version,
+            "--verify-monotone",
+            "--sample-trace",
+            run,
+        ]);
         assert_eq!(made.code, 0, "{}", made.stderr);
+        assert!(made.stdout.contains("was registered already: "), "{}", made.stdout);
         let found = store(&["bisect", run, "--predicate", name]);
         assert_eq!(found.code, 0, "{name}: {}{}", found.stdout, found.stderr);
         let (head, origin) =

@@ -20,7 +20,7 @@ use crate::predicate::{BUILT_IN, Polarity, Predicate, Window};
 use crate::step::{COUNTERS, KERNEL_PATHS};
 
 /// The members of a pack.
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 14] = [
     "name",
     "version",
     "words",
@@ -33,6 +33,7 @@ const MEMBERS: [&str; 13] = [
     "tools",
     "rules",
     "predicates",
+    "violations",
     "tests",
 ];
 
@@ -311,8 +312,10 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
     let digest = digest(value);
     let predicates = read_predicates(&mut reader, &root, &scopes.state, version.as_deref(), digest);
     // Those with a fault, too: a test of one has no fault of its own.
-    let names: Vec<&str> =
-        root.member("predicates").iter().flat_map(At::members).map(|(name, _)| name).collect();
+    let in_map = root.member("predicates").into_iter().flat_map(|at| at.members()).map(|(name, _)| name);
+    let listed = reader_list(&root, "violations");
+    let listed = listed.iter().filter_map(|at| at.value.get("id")?.as_str());
+    let names: Vec<&str> = in_map.chain(listed).collect();
     let cases = cases::read(&mut reader, &reader_list(&root, "tests"), &scopes.state, &names);
     if let Some(tests) = root.member("tests").filter(|tests| tests.value.as_array().is_none()) {
         reader.fault("E0902", &tests, "tests is a list", "each item begins with `- `");
@@ -582,6 +585,62 @@ fn note_writers(fields: &mut [Field], fold: &Fold) {
     }
 }
 
+/// The members of a predicate. In a list it has an `id` besides.
+const PREDICATE: [&str; 10] = [
+    "id",
+    "words",
+    "holds",
+    "condition",
+    "base_predicate",
+    "bisect_predicate",
+    "pure",
+    "window",
+    "engine",
+    "digest",
+];
+
+/// A predicate before it is understood, and where its name stands.
+struct Entry<'a> {
+    name: &'a str,
+    at: At<'a>,
+    /// The `id` of an entry in a list; in a map the name is that of the member.
+    id: Option<At<'a>>,
+}
+
+impl Entry<'_> {
+    fn name_fault(&self, reader: &mut Reader, message: String, hint: &str) {
+        let hint = (!hint.is_empty()).then_some(hint);
+        match &self.id {
+            Some(id) => reader.fault("E0903", id, message, hint.unwrap_or_default()),
+            None => reader.name_fault("E0903", &self.at, message, hint.map(str::to_owned)),
+        }
+    }
+}
+
+/// Lists what must hold: `predicates` by name, and then the `violations` of a contract in their order (dendrer paper 3.3.3).
+fn entries<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<Entry<'a>> {
+    let members = reader.named(root, "predicates", "what must hold");
+    let mut entries: Vec<Entry<'a>> =
+        members.into_iter().map(|(name, at)| Entry { name, at, id: None }).collect();
+    let listed = reader.list(root, "violations");
+    for at in listed {
+        let Some(id) = at.member("id") else {
+            reader.missing(&at, "a violation has an id".to_owned(), "add a line like `id: over_limit`");
+            continue;
+        };
+        let Some(name) = reader.text(&at, "id") else { continue };
+        let entry = Entry { name, at, id: Some(id) };
+        match entries.iter().any(|other| other.name == name) {
+            true => entry.name_fault(reader, format!("there is another predicate named {name}"), ""),
+            false => entries.push(entry),
+        }
+    }
+    if let Some(at) = root.member("violations") {
+        reader.count(&at, entries.len());
+    }
+    entries
+}
+
 fn read_predicates(
     reader: &mut Reader,
     root: &At<'_>,
@@ -589,55 +648,53 @@ fn read_predicates(
     version: Option<&str>,
     pack: Digest,
 ) -> Vec<Declared> {
-    let mut predicates = Vec::new();
-    let known = [
-        "words",
-        "holds",
-        "condition",
-        "base_predicate",
-        "bisect_predicate",
-        "pure",
-        "window",
-        "engine",
-        "digest",
-    ];
-    for (name, at) in reader.named(root, "predicates", "what must hold") {
-        let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
-        if name.is_empty() || name.len() > NAME_SIZE_MAX || !name.bytes().all(plain) {
-            let hint = "letters, digits, `.`, `_` and `-`, at most 128".to_owned();
-            reader.name_fault("E0903", &at, "this is not a name for a predicate", Some(hint));
-        } else if name.starts_with("kernel.") || BUILT_IN.contains(&name) {
-            reader.name_fault("E0903", &at, format!("{name} is the kernel's"), None);
-        }
-        if reader.object(&at, "a predicate", &known).is_none() {
-            continue;
-        }
-        let words = reader.shared(&at, "words");
-        if let Some(engine) = reader.text(&at, "engine") {
-            let named = at.member("engine").unwrap_or_else(|| at.clone());
-            other_engine(reader, &named, engine, "expressions in predicates");
-            continue;
-        }
-        let window = read_window(reader, &at);
-        let lifts = read_lift(reader, &at);
-        let forms = [
-            ("holds", Polarity::Holds),
-            ("condition", Polarity::Condition),
-            ("base_predicate", Polarity::Condition),
-        ];
-        let mut given = forms.into_iter().filter(|(form, _)| at.member(form).is_some());
-        let (Some((form, polarity)), None) = (given.next(), given.next()) else {
-            let hint = "`holds` is what must be true, `condition` is the violation";
-            reader.fault("E0902", &at, "a predicate has exactly one of holds and condition", hint);
-            continue;
-        };
-        let Some(expr) = reader.condition(&at, form, place) else { continue };
-        let predicate =
-            Predicate::registered(name, version.unwrap_or_default(), polarity, window, expr, pack);
-        let predicate = if lifts { predicate.lifted() } else { predicate };
-        predicates.push(Declared { predicate, words });
+    let entries = entries(reader, root);
+    entries.iter().filter_map(|entry| read_predicate(reader, entry, place, version, pack)).collect()
+}
+
+fn read_predicate(
+    reader: &mut Reader,
+    entry: &Entry<'_>,
+    place: &Place,
+    version: Option<&str>,
+    pack: Digest,
+) -> Option<Declared> {
+    let (name, at) = (entry.name, &entry.at);
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    if name.is_empty() || name.len() > NAME_SIZE_MAX || !name.bytes().all(plain) {
+        let message = "this is not a name for a predicate".to_owned();
+        entry.name_fault(reader, message, "letters, digits, `.`, `_` and `-`, at most 128");
+    } else if name.starts_with("kernel.") || BUILT_IN.contains(&name) {
+        entry.name_fault(reader, format!("{name} is the kernel's"), "");
     }
-    predicates
+    let (what, known) = match entry.id {
+        Some(_) => ("a violation", &PREDICATE[..]),
+        None => ("a predicate", &PREDICATE[1..]),
+    };
+    reader.object(at, what, known)?;
+    let words = reader.shared(at, "words");
+    if let Some(engine) = reader.text(at, "engine") {
+        let named = at.member("engine").unwrap_or_else(|| at.clone());
+        other_engine(reader, &named, engine, "expressions in predicates");
+        return None;
+    }
+    let window = read_window(reader, at);
+    let lifts = read_lift(reader, at);
+    let forms = [
+        ("holds", Polarity::Holds),
+        ("condition", Polarity::Condition),
+        ("base_predicate", Polarity::Condition),
+    ];
+    let mut given = forms.into_iter().filter(|(form, _)| at.member(form).is_some());
+    let (Some((form, polarity)), None) = (given.next(), given.next()) else {
+        let hint = "`holds` is what must be true, `condition` is the violation";
+        reader.fault("E0902", at, format!("{what} has exactly one of holds and condition"), hint);
+        return None;
+    };
+    let expr = reader.condition(at, form, place)?;
+    let predicate = Predicate::registered(name, version.unwrap_or_default(), polarity, window, expr, pack);
+    let predicate = if lifts { predicate.lifted() } else { predicate };
+    Some(Declared { predicate, words })
 }
 
 /// Whether bisect is to look for the first violation, whatever comes after it (dendrer paper 3.3.3).

@@ -328,3 +328,132 @@ fn an_expression_that_is_asked_of_a_run_uses_what_the_pack_defines() {
     let error = pack.expression(Polarity::Holds, "state.order == null").unwrap_err();
     assert_eq!((error.code, error.hint.as_deref()), ("E0505", Some("did you mean state.orders")));
 }
+
+/// What the pack says about each type that it governs, one a line.
+fn governed(pack: &Pack) -> String {
+    let said = pack.governed();
+    assert!(said.keys().all(|name| pack.governs(name)), "the map and the question agree");
+    let line = |(name, said): (&TypeName, &Governed)| {
+        let registered = if said.registered { " registered" } else { "" };
+        format!("{name}{registered} {:?}", said.rules)
+    };
+    said.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_pack_governs_the_types_it_registers_and_those_its_rules_are_for() {
+    let of = |rules: &str| {
+        let types = r#""types":{"desk.note":"a note","desk.idle":null}"#;
+        let pack = format!(
+            r#"{{"name":"t","version":"v1","state":{{"n":{{"init":0}}}},{types},"rules":[{rules}]}}"#
+        );
+        Pack::read(&json(&pack)).unwrap_or_else(|faults| panic!("{faults:#?}"))
+    };
+    let typed =
+        of(r#"{"when_type":["action.result","desk.note"],"steps":[]},{"when_type":"desk.note","steps":[]}"#);
+    assert_eq!(governed(&typed), "action.result [1]\ndesk.idle registered []\ndesk.note registered [1, 2]");
+    for (name, expected) in
+        [("desk.idle", true), ("action.result", true), ("action.request", false), ("desk.nota", false)]
+    {
+        assert_eq!(typed.governs(&name.parse().unwrap()), expected, "{name}");
+    }
+    assert!(typed.rules_for_all().is_empty());
+
+    let all = of(r#"{"steps":[]},{"when_type":"plan.update","steps":[]}"#);
+    assert_eq!(all.rules_for_all(), [1]);
+    let said = governed(&all);
+    assert_eq!(said.lines().count(), ontology::TYPES.len() + 2, "{said}");
+    for line in ["plan.update [1, 2]", "policy.decision [1]", "desk.idle registered [1]"] {
+        assert!(said.lines().any(|one| one == line), "{said}");
+    }
+    assert!(!all.governs(&"desk.nota".parse().unwrap()), "there is no such type, whatever the rules are for");
+}
+
+#[test]
+fn violations_are_predicates_with_an_id() {
+    let pack = {
+        let op = dendrer_object::delta::Op::set(
+            "/violations".parse().unwrap(),
+            json(
+                r#"[{"id":"overspent","base_predicate":"state.spent > limit","bisect_predicate":"monotone_lift","pure":true},
+                     {"id":"a_first","words":"first by name, last in the list","holds":"state.spent >= 0"}]"#,
+            ),
+        );
+        Pack::read(&dendrer_object::Delta(vec![op]).apply(&json(WHOLE)).unwrap()).unwrap()
+    };
+    let names: Vec<&str> = pack.predicates.iter().map(|declared| declared.predicate.name()).collect();
+    assert_eq!(names, ["orders.big", "within_limit", "overspent", "a_first"]);
+    let overspent = pack.predicate("overspent").unwrap();
+    assert_eq!(overspent.monotone(), crate::predicate::Monotone::Lifted);
+    assert_eq!(
+        overspent.verdict(&json(r#"{"orders":{},"spent":100.01,"region":"EU"}"#), None),
+        Verdict::Violation
+    );
+    // A test of the pack may name it, too.
+    check(
+        "/violations",
+        r#"[{"id":"x","condition":"state.spend > 1"}]"#,
+        "E0505 violations[0].condition: no field `spend` is declared in state @5 (did you mean state.spent)",
+    );
+    check(
+        "/violations",
+        r#"{"x":{"condition":"true"}}"#,
+        "E0902 violations: violations is a list, not a map (each item begins with `- `)",
+    );
+    check(
+        "/violations",
+        r#"[{"condition":"true"}]"#,
+        "E0902 violations[0]: a violation has an id (add a line like `id: over_limit`)",
+    );
+    check(
+        "/violations",
+        r#"[{"id":7,"condition":"true"}]"#,
+        r#"E0902 violations[0].id: id is text, not a number (put it in quotes as you wrote it: id: "...")"#,
+    );
+    check(
+        "/violations",
+        r#"[{"id":"kernel.x","condition":"true"}]"#,
+        "E0903 violations[0].id: kernel.x is the kernel's",
+    );
+    check(
+        "/violations",
+        r#"[{"id":"x y","condition":"true"}]"#,
+        "E0903 violations[0].id: this is not a name for a predicate (letters, digits, `.`, `_` and `-`, at most 128)",
+    );
+    check(
+        "/violations",
+        r#"[{"id":"x","condition":"true"},{"id":"x","condition":"false"}]"#,
+        "E0903 violations[1].id: there is another predicate named x",
+    );
+    check(
+        "/violations",
+        r#"[{"id":"within_limit","condition":"true"}]"#,
+        "E0903 violations[0].id: there is another predicate named within_limit",
+    );
+    check(
+        "/violations",
+        r#"[{"id":"x","condition":"true","pure":false}]"#,
+        "E0902 violations[0].pure: pure is true: no expression is anything else (leave it out, or write `true`)",
+    );
+    check(
+        "/violations",
+        r#"[{"id":"x","condition":"true","bisect_predicate":"median"}]"#,
+        r#"E0902 violations[0].bisect_predicate: a bisect_predicate is monotone_lift, not "median" (without it, bisect refuses a predicate that recovers)"#,
+    );
+    check(
+        "/violations",
+        r#"[{"id":"x"}]"#,
+        "E0902 violations[0]: a violation has exactly one of holds and condition (`holds` is what must be true, `condition` is the violation)",
+    );
+    check(
+        "/violations",
+        r#"[{"id":"x","condition":"true","sql":"select"}]"#,
+        "E0902 violations[0].sql: a violation has no member sql (a violation has id, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+    );
+    // In a map the name is that of the member.
+    check(
+        "/predicates/within_limit/id",
+        r#""y""#,
+        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+    );
+}

@@ -140,7 +140,7 @@ pub(super) fn at(value: &Value, index: usize) -> Value {
     value.as_array().and_then(|items| items.get(index)).cloned().unwrap()
 }
 
-fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+pub(super) fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flat_map(|items| items.iter())
 }
 
