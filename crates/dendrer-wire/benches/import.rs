@@ -5,11 +5,12 @@
 
 use std::hint::black_box;
 use std::io::Cursor;
+use std::path::Path;
 use std::time::Instant;
 
 use dendrer::kernel::step::Start;
 use dendrer_object::{Digest, json};
-use dendrer_wire::import::{self, Choice, Kind, OnGap, Options};
+use dendrer_wire::import::{self, Choice, Kind, OnGap, Options, Plan};
 
 /// The allocator of the program.
 #[global_allocator]
@@ -27,6 +28,50 @@ fn main() {
     compare("in an object", &[b"{\"id\":1,\"messages\":", &chat[..], b"}"].concat(), MESSAGES);
     let long = long();
     compare("long texts", &long, LONG);
+    published();
+}
+
+/// The published runs beside this repository, where they are: each file is read and planned by itself.
+fn published() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let mut files = Vec::new();
+    let mut open = vec![root];
+    while let Some(path) = open.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(entries) => open.extend(entries.filter_map(|entry| Some(entry.ok()?.path()))),
+            Err(_) if path.extension().is_some_and(|extension| extension == "json") => {
+                files.extend(std::fs::read(&path).ok().filter(|text| plan(text).is_some()));
+            }
+            Err(_) => {}
+        }
+    }
+    if files.is_empty() {
+        return println!("  SKIPPED: no published runs beside this repository");
+    }
+    let bytes: usize = files.iter().map(Vec::len).sum();
+    let timed = |each: &dyn Fn(&[u8])| {
+        let start = Instant::now();
+        (0..20).for_each(|_| files.iter().for_each(|file| each(file)));
+        start.elapsed().as_secs_f64()
+    };
+    let mut ratios: Vec<f64> = (0..5)
+        .map(|_| {
+            let alone = timed(&|file| drop(black_box(json::parse_door(file))));
+            timed(&|file| drop(black_box(plan(file)))) / alone
+        })
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    println!(
+        "  {} published runs, {:.1} MB   ratio {:.2}",
+        files.len(),
+        bytes as f64 / 1e6,
+        ratios[ratios.len() / 2]
+    );
+}
+
+fn plan(text: &[u8]) -> Option<Plan> {
+    let begin = Start::new("chat".parse().expect("a name"));
+    import::plan(&mut Cursor::new(text), options(), begin).ok()
 }
 
 /// Prints how long reading a chat takes beside parsing it.

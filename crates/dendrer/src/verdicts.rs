@@ -102,7 +102,6 @@ fn turn(value: &Value) -> Option<(u64, Verdict)> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 mod tests {
     use dendrer_kernel::step::Start;
     use dendrer_object::delta::{Delta, Op};
