@@ -83,8 +83,7 @@ fn compare(name: &str, chat: &[u8], messages: usize) {
             black_box(json::parse_door(chat).expect("JSON"));
             let alone = start.elapsed().as_secs_f64();
             let start = Instant::now();
-            let begin = Start::new("chat".parse().expect("a name"));
-            let plan = import::plan(&mut Cursor::new(chat), options(), begin).expect("a chat");
+            let plan = plan(chat).expect("a chat");
             assert_eq!(plan.tally.ticks as usize, messages);
             let read = start.elapsed().as_secs_f64();
             (read / alone, read, alone)

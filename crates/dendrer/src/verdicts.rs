@@ -78,14 +78,10 @@ fn question(predicate: &Predicate) -> Digest {
 }
 
 fn turn_value((tick, verdict): &(u64, Verdict)) -> Value {
-    let why = match verdict {
-        Verdict::Uncertain(why) => Some(Value::from(why.as_str())),
-        _ => None,
-    };
-    let word = match verdict {
-        Verdict::Ok => "ok",
-        Verdict::Violation => "violation",
-        Verdict::Uncertain(_) => "uncertain",
+    let (word, why) = match verdict {
+        Verdict::Ok => ("ok", None),
+        Verdict::Violation => ("violation", None),
+        Verdict::Uncertain(why) => ("uncertain", Some(Value::from(why.as_str()))),
     };
     Value::array([Value::from(*tick), Value::from(word)].into_iter().chain(why))
 }

@@ -21,7 +21,7 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
 
 use super::pack;
-use crate::address::Rev;
+use crate::address::{self, Rev};
 use crate::args::{
     Global, PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest, PredicateVerb,
     WindowChoice,
@@ -249,9 +249,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let (from, to) = at.map_or((from, tip), |at| (at, at));
-    if from > to {
-        return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
-    }
+    address::in_order(from, to)?;
     let line = timeline::judge(&trace, &predicate, from, to)?;
     let question = Question::Predicate(predicate);
     if !out.is_text() {
