@@ -77,3 +77,24 @@ pub fn store_of(info: StoreInfo, records: Vec<Record>) -> Memory {
     let tree = TreeHead { size: peaks.size(), root: peaks.root() };
     Memory::of_parts(info, tree, (0..).zip(records).collect())
 }
+
+/// A sequence of numbers from a seed that looks like chance and is the same everywhere (SplitMix64).
+#[derive(Debug)]
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// Returns the next number, any of 64 bits.
+    #[expect(clippy::should_implement_trait, reason = "it never ends")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Returns the next number below `n`, which is not 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}

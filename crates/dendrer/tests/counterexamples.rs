@@ -17,7 +17,7 @@ use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Body, Header, Kind, Record, cut};
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
 use dendrer_store::Memory;
-use dendrer_testkit::{info, memory, records_of, store_of};
+use dendrer_testkit::{Dice, info, memory, records_of, store_of};
 
 fn run() -> RunName {
     "r".parse().unwrap()
@@ -308,28 +308,15 @@ fn a_predicate_that_asks_the_world_has_no_stable_partition_and_cannot_be_written
     assert_eq!(ask(&store, &committed).1, Outcome::Onset(4));
 }
 
-/// A sequence that looks like chance and is the same everywhere (splitmix64).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
-
 #[test]
 fn bisect_finds_what_looking_at_every_tick_finds() {
-    let mut chance = Chance(20_260_223);
+    let mut dice = Dice(20_260_223);
     for case in 0..1_000 {
-        let n = 1 + chance.below(70);
-        let onset = chance.below(n + 2);
+        let n = 1 + dice.below(70);
+        let onset = dice.below(n + 2);
         // Beyond the last tick there is no onset; at 0 the first tick breaks it. Before and after, the value wanders.
         let values: Vec<f64> = (1..=n)
-            .map(|tick| (if tick < onset { 10 } else { 900 } + chance.below(90)) as f64 / 1000.0)
+            .map(|tick| (if tick < onset { 10 } else { 900 } + dice.below(90)) as f64 / 1000.0)
             .collect();
         let store = record("risk_score", &values);
         let first = values.iter().zip(1..).find(|(value, _)| **value > 0.75).map(|(_, tick)| tick);

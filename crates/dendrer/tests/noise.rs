@@ -17,6 +17,7 @@ use dendrer_object::json::parse_door;
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Intent, RunName, StoreId};
 use dendrer_store::{Memory, StoreInfo};
+use dendrer_testkit::Dice;
 
 /// How many runs are made, each in every form.
 const RUNS: u64 = 1000;
@@ -52,26 +53,9 @@ predicates:
   sure: {holds: state.confidence >= 0.5}
 ";
 
-/// Numbers from a seed (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    /// From -1 to 1.
-    fn around(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
+/// A number from -1 to 1.
+fn around(dice: &mut Dice) -> f64 {
+    (dice.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
 /// What one transition writes, in quanta of each field.
@@ -135,7 +119,7 @@ const CLUTTERED: Form = Form { clutter: true, ..BELOW_HALF };
 
 /// A number as its quanta, with noise.
 fn noisy(count: u64, decimals: i32, quanta: f64, dice: &mut Dice) -> f64 {
-    let noise = quanta * dice.around();
+    let noise = quanta * around(dice);
     (count as f64 + noise) / 10f64.powi(decimals)
 }
 
