@@ -11,6 +11,10 @@ check: test lint licences
 test *ARGS:
     scripts/test.sh {{ARGS}}
 
+# Every property on new random cases, many of them: just soak 20000
+soak CASES="5000":
+    PROPTEST_CASES={{CASES}} cargo nextest run --workspace --no-fail-fast -E 'binary(it) | kind(lib)'
+
 # Formatting and lints, with warnings as errors.
 lint:
     cargo fmt --all --check

@@ -557,7 +557,10 @@ impl Answered<'_> {
         });
         let says_more = match (&call, &repeated) {
             (Some(call), Some((repeated, has_extra))) => !same(call, repeated) || *has_extra,
-            (None, Some((_, has_extra))) => *has_extra,
+            // Its tool and params stand in the action; its id, where it is the one that this result names.
+            (None, Some((repeated, has_extra))) => {
+                *has_extra || (repeated.id.is_some() && repeated.id.as_deref() != id.word())
+            }
             (_, None) => true,
         };
         let source = call.as_ref().or(repeated.as_ref().map(|(repeated, _)| repeated));

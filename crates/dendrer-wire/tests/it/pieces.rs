@@ -165,6 +165,22 @@ fn a_source_that_changes_between_the_passes_is_not_planned() {
     }
 }
 
+#[test]
+fn a_call_that_a_result_repeats_is_kept_where_its_id_is_another() {
+    let call = r#""tool_call":{"id":"c1","function":{"name":"t","arguments":"{}"}}"#;
+    for (own, kept) in [(r#""tool_call_id":[],"#, true), (r#""tool_call_id":"c2","#, true), ("", false)] {
+        let source = format!(r#"[{{"role":"user","content":"x"}},{{"role":"tool",{own}{call}}}]"#);
+        let (_, records) = import(source.as_bytes(), chat()).unwrap();
+        let shown = shown(&records, 2);
+        assert_eq!(
+            shown.get("intent").is_some_and(|words| words.to_string().contains("tool_call\":")),
+            kept,
+            "{shown}"
+        );
+        assert!(shown.to_string().contains("c1"), "{shown}");
+    }
+}
+
 proptest! {
     #[test]
     fn what_lies_in_memory_is_read_as_what_comes_in_drops(
