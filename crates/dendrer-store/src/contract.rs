@@ -109,6 +109,11 @@ impl SyncTicket {
         SyncTicket { size, segment: 0, outcome: SyncOutcome::done(Ok(())) }
     }
 
+    /// Makes another ticket for the same sync.
+    pub(crate) fn share(&self) -> SyncTicket {
+        SyncTicket { outcome: Arc::clone(&self.outcome), ..*self }
+    }
+
     /// Returns the size that is durable once the ticket was given back.
     pub fn size(&self) -> u64 {
         self.size

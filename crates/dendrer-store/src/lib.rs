@@ -22,6 +22,7 @@ mod layout;
 pub mod memory;
 mod scan;
 mod segments;
+pub mod shared;
 mod tail;
 mod values;
 
@@ -31,4 +32,5 @@ pub use error::{Damage, DamageKind, Place, StoreError};
 pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
+pub use shared::Shared;
 pub use values::split;

@@ -2,7 +2,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use dendrer_store::conformance::{self, Subject};
-use dendrer_store::{Embedded, Memory, Options, Store, StoreInfo};
+use dendrer_store::{Embedded, Memory, Options, Shared, Store, StoreInfo};
 
 struct InMemory;
 
@@ -79,4 +79,23 @@ fn the_embedded_store_conforms_with_an_index_always_at_work() {
 #[test]
 fn the_embedded_store_conforms_with_many_small_segments() {
     conformance::run(&OnDisk::new(Options { segment_size: 1, uncovered_max: 7, ..Options::write() }));
+}
+
+/// Another store behind a handle that threads share.
+struct Together<S>(S);
+
+impl<S: Subject> Subject for Together<S> {
+    fn create(&self, info: StoreInfo) -> Box<dyn Store> {
+        Box::new(Shared::new(self.0.create(info)))
+    }
+
+    fn reopen(&self) -> Option<Box<dyn Store>> {
+        Some(Box::new(Shared::new(self.0.reopen()?)))
+    }
+}
+
+#[test]
+fn a_shared_store_conforms() {
+    conformance::run(&Together(InMemory));
+    conformance::run(&Together(OnDisk::new(Options::write())));
 }
