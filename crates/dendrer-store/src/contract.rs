@@ -6,7 +6,6 @@
 //! heads that its records name. A caller that gets [`StoreError::Stale`] has written nothing.
 
 use std::fmt;
-use std::io;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -109,11 +108,6 @@ impl SyncTicket {
         SyncTicket { size, segment: 0, outcome: SyncOutcome::done(Ok(())) }
     }
 
-    /// Makes another ticket for the same sync.
-    pub(crate) fn share(&self) -> SyncTicket {
-        SyncTicket { outcome: Arc::clone(&self.outcome), ..*self }
-    }
-
     /// Returns the size that is durable once the ticket was given back.
     pub fn size(&self) -> u64 {
         self.size
@@ -132,8 +126,7 @@ impl SyncOutcome {
         Arc::new(SyncOutcome { done: Mutex::new(Some(result)), changed: Condvar::new() })
     }
 
-    pub(crate) fn set(&self, result: io::Result<()>) {
-        let result = result.map_err(|error| error.to_string());
+    pub(crate) fn set(&self, result: Result<(), String>) {
         *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         self.changed.notify_all();
     }

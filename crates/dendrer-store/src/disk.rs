@@ -131,6 +131,11 @@ pub fn replace_file(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()
 
 /// Takes the lock, waiting at most as long as given. `false` if another handle kept it.
 pub fn lock_within(file: &dyn DiskFile, wait: Duration) -> io::Result<bool> {
+    lock_while(file, wait, &mut || {})
+}
+
+/// As [`lock_within`], and does something useful each time before it waits.
+pub fn lock_while(file: &dyn DiskFile, wait: Duration, useful: &mut dyn FnMut()) -> io::Result<bool> {
     let begin = Instant::now();
     let mut pause = Duration::from_micros(50);
     loop {
@@ -144,6 +149,7 @@ pub fn lock_within(file: &dyn DiskFile, wait: Duration) -> io::Result<bool> {
         if left.is_zero() {
             return Ok(false);
         }
+        useful();
         std::thread::sleep(pause.min(left));
         // Appends hold the lock for about as long as a write takes; longer pauses would only add delay.
         pause = (pause * 2).min(Duration::from_millis(2));

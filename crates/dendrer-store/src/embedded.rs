@@ -361,10 +361,17 @@ impl Embedded {
         let path = self.lock_path();
         let io = |error| StoreError::io("lock", &path, error);
         let lock = match &self.lock {
-            Some(lock) => lock,
-            None => self.lock.insert(self.options.disk.open(&path, Open::Create).map_err(io)?),
+            Some(lock) => Arc::clone(lock),
+            None => {
+                let lock = self.options.disk.open(&path, Open::Create).map_err(io)?;
+                Arc::clone(self.lock.insert(lock))
+            }
         };
-        match disk::lock_within(&**lock, self.options.lock_wait).map_err(io)? {
+        // What others commit meanwhile is taken in while we wait, and not while all others wait for us. A failure shows
+        // once more when we hold the lock.
+        let wait = self.options.lock_wait;
+        let mut catch_up = || drop(self.catch_up(false));
+        match disk::lock_while(&*lock, wait, &mut catch_up).map_err(io)? {
             true => Ok(()),
             false => Err(StoreError::Locked { path }),
         }

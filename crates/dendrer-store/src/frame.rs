@@ -314,7 +314,10 @@ impl Reader {
         self.base += self.at as u64;
         self.at = 0;
         let start = self.buffer.len();
-        self.buffer.resize(wanted.max(self.window), 0);
+        // Room that the file cannot fill would only be cleared.
+        let left = self.file.len()?.saturating_sub(self.base + start as u64);
+        let room = self.window.min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.buffer.resize(wanted.max(start + room), 0);
         let read = disk::read_up_to(&*self.file, &mut self.buffer[start..], self.base + start as u64)?;
         self.buffer.truncate(start + read);
         self.window = (self.window * 4).min(self.window_max);

@@ -78,6 +78,15 @@ pub(crate) struct Scanner {
     pub(crate) peaks: Option<Peaks>,
     /// Whether frames with a bad checksum are skipped where their length may be right.
     pub(crate) tolerant: bool,
+    /// Leaves of groups that are read together: the tree is worked out behind the last of them.
+    together: Option<Vec<Vec<u8>>>,
+}
+
+/// Where a scanner stands between two groups.
+pub(crate) struct Mark {
+    offset: u64,
+    position: u64,
+    peaks: Option<Peaks>,
 }
 
 impl Scanner {
@@ -90,9 +99,32 @@ impl Scanner {
         peaks: Option<Peaks>,
     ) -> Result<Option<Scanner>, StoreError> {
         let reader = segments.reader(at, WINDOW)?;
-        let scanner =
-            |reader| Scanner { store, segment: at.segment, reader, position, peaks, tolerant: false };
-        Ok(reader.map(scanner))
+        let (segment, tolerant, together) = (at.segment, false, None);
+        Ok(reader.map(|reader| Scanner { store, segment, reader, position, peaks, tolerant, together }))
+    }
+
+    /// Returns where the scanner stands, to come back to.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { offset: self.offset(), position: self.position, peaks: self.peaks.clone() }
+    }
+
+    /// Goes back to where it stood. What was read together since does not count.
+    pub(crate) fn return_to(&mut self, mark: Mark) {
+        self.reader.seek(mark.offset);
+        (self.position, self.peaks, self.together) = (mark.position, mark.peaks, None);
+    }
+
+    /// From here on reads groups without working out the tree behind each of them.
+    pub(crate) fn begin_together(&mut self) {
+        self.together = self.peaks.is_some().then(Vec::new);
+    }
+
+    /// Works out the tree behind the groups that were read together. The root of the last one answers for all of their
+    /// leaves.
+    pub(crate) fn end_together(&mut self) {
+        if let (Some(entries), Some(peaks)) = (self.together.take(), &mut self.peaks) {
+            peaks.extend(leaf_hashes(&entries));
+        }
     }
 
     /// Returns where the next group begins.
@@ -182,10 +214,13 @@ impl Scanner {
                 frame::COMMIT => {
                     let commit = Commit::parse(payload);
                     let end = self.reader.offset();
-                    if let Some(peaks) = &mut peaks {
+                    if self.together.is_none()
+                        && let Some(peaks) = &mut peaks
+                    {
                         peaks.extend(leaf_hashes(&entries));
+                        entries.clear();
                     }
-                    return self.commit(group, at, commit, end, position, peaks);
+                    return self.commit(group, at, commit, end, position, (peaks, entries));
                 }
                 other => {
                     let sides = ["a kind of format 1".into(), format!("kind {other:#04x}")];
@@ -218,7 +253,7 @@ impl Scanner {
         commit: Option<Commit>,
         end: u64,
         position: u64,
-        peaks: Option<Peaks>,
+        (peaks, entries): (Option<Peaks>, Vec<Vec<u8>>),
     ) -> Result<End, StoreError> {
         let offset = u64::from(at.offset);
         let damage = |this: &Scanner, kind, what, expected: String, found: String| {
@@ -246,7 +281,9 @@ impl Scanner {
             let (expected, found) = (commit.length.to_string(), (offset - group).to_string());
             return damage(self, DamageKind::Frame, "length of the group", expected, found);
         }
-        if let Some(peaks) = &peaks
+        if let Some(together) = &mut self.together {
+            together.extend(entries);
+        } else if let Some(peaks) = &peaks
             && peaks.root() != commit.root
         {
             let (expected, found) = (commit.root.to_string(), peaks.root().to_string());

@@ -1,8 +1,8 @@
 //! One handle of a store for several threads of a process, which share the waits for the disk.
 //!
-//! A sync costs what the disk takes, however much it covers. So whoever waits for one while another is under way waits
-//! for the next, together with everybody else who came meanwhile: sixty-four threads that each commit one record pay for
-//! two syncs, not for sixty-four.
+//! A sync costs what the disk takes, however much it covers, and handing a lock from thread to thread costs more than
+//! appending a record. So of the threads that commit, one at a time appends for all who wait, and all of them wait for one
+//! sync; meanwhile the next one appends for those who came since.
 //!
 //! Never decides anything that the store behind it decides: a group that came too late is told so here as there, and
 //! nothing is tried again. A thread that only reads opens a handle of its own, which waits for nobody.
@@ -11,7 +11,9 @@
 //! runs, which may come back for more.
 
 use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::Thread;
 
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Kind};
@@ -31,23 +33,53 @@ pub struct Shared(Arc<Inner>);
 struct Inner {
     info: StoreInfo,
     store: RwLock<Box<dyn Store>>,
-    syncs: Mutex<Syncs>,
+    queue: Mutex<Queue>,
 }
 
-/// Where the waits for the disk stand.
+/// The groups that wait for somebody to append them.
 #[derive(Debug, Default)]
-struct Syncs {
-    durable: u64,
-    /// The size that somebody waits for or will.
-    wanted: u64,
-    under_way: Option<SyncTicket>,
+struct Queue {
+    jobs: Vec<Arc<Job>>,
+    /// Whether some thread appends, or was told to.
+    is_led: bool,
+}
+
+/// A group to be committed.
+#[derive(Debug)]
+struct Job {
+    records: Vec<Record>,
+    outcome: Mutex<Option<Result<Range<u64>, StoreError>>>,
+    /// Who waits for it.
+    thread: Thread,
+    /// Whether that thread is the next one to append for all.
+    leads: AtomicBool,
+}
+
+impl Job {
+    fn new(records: &[Record]) -> Job {
+        Job {
+            records: records.to_vec(),
+            outcome: Mutex::default(),
+            thread: std::thread::current(),
+            leads: AtomicBool::new(false),
+        }
+    }
+
+    fn finish(&self, outcome: Result<Range<u64>, StoreError>) {
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.thread.unpark();
+    }
+
+    fn take(&self) -> Option<Result<Range<u64>, StoreError>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl Shared {
     /// Shares a handle.
     pub fn new(store: Box<dyn Store>) -> Shared {
         let info = store.info().clone();
-        Shared(Arc::new(Inner { info, store: RwLock::new(store), syncs: Mutex::default() }))
+        Shared(Arc::new(Inner { info, store: RwLock::new(store), queue: Mutex::default() }))
     }
 
     /// Gives the handle back to the last one who has it.
@@ -64,16 +96,48 @@ impl Shared {
         self.0.store.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn syncs(&self) -> MutexGuard<'_, Syncs> {
-        self.0.syncs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a sync of everything that was appended, unless one is under way; returns the one that is.
-    fn sync_under_way(&self, syncs: &mut Syncs) -> Result<SyncTicket, StoreError> {
-        if syncs.under_way.is_none() {
-            syncs.under_way = Some(self.store_mut().start_sync()?);
+    /// Appends every group that waits, lets the next thread go on with those that come meanwhile, and tells the threads
+    /// whose groups they are once these are durable.
+    fn lead(&self) {
+        let jobs = std::mem::take(&mut self.queue().jobs);
+        let (appended, ticket) = {
+            let mut store = self.store_mut();
+            let appended: Vec<_> = jobs.iter().map(|job| store.append(&job.records)).collect();
+            // Of the groups that the store turned down nothing was written, and nothing is waited for.
+            let ticket = appended.iter().any(Result::is_ok).then(|| store.start_sync());
+            (appended, ticket)
+        };
+        self.pass_on();
+        let synced = ticket.map_or(Ok(0), |ticket| self.settle(ticket?));
+        for (job, appended) in jobs.iter().zip(appended) {
+            let outcome = appended.and_then(|positions| match &synced {
+                Ok(_) => Ok(positions),
+                Err(StoreError::SyncFailed { why }) => Err(StoreError::SyncFailed { why: why.clone() }),
+                Err(other) => Err(StoreError::SyncFailed { why: other.to_string() }),
+            });
+            job.finish(outcome);
         }
-        Ok(syncs.under_way.as_ref().expect("begun above").share())
+    }
+
+    /// Makes the thread that waits longest the one that appends.
+    fn pass_on(&self) {
+        let mut queue = self.queue();
+        match queue.jobs.first() {
+            Some(next) => {
+                next.leads.store(true, Ordering::Release);
+                next.thread.unpark();
+            }
+            None => queue.is_led = false,
+        }
+    }
+
+    fn settle(&self, ticket: SyncTicket) -> Result<u64, StoreError> {
+        let _ = ticket.outcome.wait();
+        self.store_mut().finish_sync(ticket)
     }
 
     /// Hands over the items of a range that `read` collects batch by batch.
@@ -223,35 +287,29 @@ impl Store for Shared {
     }
 
     fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
-        let size = self.tree().size;
-        let mut syncs = self.syncs();
-        syncs.wanted = syncs.wanted.max(size);
-        let _ = self.sync_under_way(&mut syncs)?;
-        // The sync under way may have begun before the last group; whoever settles looks at the size.
-        Ok(SyncTicket::done(size))
+        self.store_mut().start_sync()
     }
 
     fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
+        self.settle(ticket)
+    }
+
+    fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        let job = Arc::new(Job::new(records));
+        let mut leads = {
+            let mut queue = self.queue();
+            queue.jobs.push(Arc::clone(&job));
+            !std::mem::replace(&mut queue.is_led, true)
+        };
         loop {
-            let under_way = {
-                let mut syncs = self.syncs();
-                if syncs.durable >= ticket.size {
-                    return Ok(syncs.durable);
-                }
-                self.sync_under_way(&mut syncs)?
-            };
-            let _ = under_way.outcome.wait();
-            let mut syncs = self.syncs();
-            // The first of those who waited tells the store, for all of them.
-            let mine = |now: &SyncTicket| Arc::ptr_eq(&now.outcome, &under_way.outcome);
-            if syncs.under_way.as_ref().is_some_and(mine) {
-                syncs.under_way = None;
-                syncs.durable = self.store_mut().finish_sync(under_way)?;
-                if syncs.wanted > syncs.durable {
-                    // What came meanwhile need not wait until somebody asks. If this fails, whoever asks is told.
-                    let _ = self.sync_under_way(&mut syncs);
-                }
+            if leads {
+                self.lead();
             }
+            if let Some(outcome) = job.take() {
+                return outcome;
+            }
+            std::thread::park();
+            leads = job.leads.swap(false, Ordering::Acquire);
         }
     }
 

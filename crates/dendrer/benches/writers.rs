@@ -37,31 +37,34 @@ fn main() {
     let place = std::env::var_os("BENCH_DIR").unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
     let dir = tempfile::tempdir_in(place).expect("a directory");
     println!("durable commits a second, one step of 1 KB each, each writer on a run of its own");
-    let mut ratios = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        let store = |what: &str| dir.path().join(format!("{what}-{round}"));
-        let (one, many) = (threads(&store("t1"), 1), threads(&store("t64"), WRITERS));
-        ratios.0.push(many.rate / one.rate);
+    // `-- threads` or `-- processes` runs a part.
+    let wanted = |part: &str| std::env::args().skip(1).all(|arg| arg.starts_with('-') || arg == part);
+    if wanted("threads") {
+        let ratio = compare(dir.path(), "threads", &threads);
+        println!("  {WRITERS} threads against 1: {ratio:.1} (limit: at least 5)");
+    }
+    if wanted("processes") {
+        let ratio = compare(dir.path(), "processes", &processes);
         println!(
-            "  threads:   1 writer {:>6.0}/s   {WRITERS} writers {:>6.0}/s, longest wait {:.0} ms",
-            one.rate,
-            many.rate,
-            ms(many.longest)
-        );
-        let (one, many) = (processes(&store("p1"), 1), processes(&store("p64"), WRITERS));
-        ratios.1.push(many.rate / one.rate);
-        println!(
-            "  processes: 1 writer {:>6.0}/s   {WRITERS} writers {:>6.0}/s, longest wait {:.0} ms",
-            one.rate,
-            many.rate,
-            ms(many.longest)
+            "  {WRITERS} processes against 1: {ratio:.2} (limit: at least 0.80, and none waits for a second)"
         );
     }
-    println!("  {WRITERS} threads against 1: {:.1} (limit: at least 5)", median(ratios.0));
-    println!(
-        "  {WRITERS} processes against 1: {:.2} (limit: at least 0.80, none waits for a second)",
-        median(ratios.1)
-    );
+}
+
+/// Runs one writer and many beside each other, some rounds long; returns the median of how much more the many do.
+fn compare(dir: &Path, what: &str, run: &dyn Fn(&Path, u64) -> Figures) -> f64 {
+    let round = |round: usize| {
+        let one = run(&dir.join(format!("{what}-1-{round}")), 1);
+        let many = run(&dir.join(format!("{what}-{WRITERS}-{round}")), WRITERS);
+        println!(
+            "  {what}: 1 writer {:.0}/s, {WRITERS} writers {:.0}/s, longest wait {:.0} ms",
+            one.rate,
+            many.rate,
+            ms(many.longest)
+        );
+        many.rate / one.rate
+    };
+    median((0..ROUNDS).map(round).collect())
 }
 
 fn ms(time: Duration) -> f64 {

@@ -4,6 +4,7 @@
 //! gathered durable. Nothing is acknowledged before that. If a group cannot be appended, the recorder stands
 //! again where the store stands, and nothing retries by itself.
 
+use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::reduce::Reducer;
@@ -258,8 +259,16 @@ impl<'s> Recorder<'s> {
 
     /// Appends the group without waiting for the disk. Survives the end of the process, not of the machine.
     pub fn append(&mut self) -> Result<Vec<Record>, Error> {
+        self.put(|store, records| store.append(records))
+    }
+
+    /// Hands the group to the store.
+    fn put(
+        &mut self,
+        put: impl FnOnce(&mut dyn Store, &[Record]) -> Result<Range<u64>, StoreError>,
+    ) -> Result<Vec<Record>, Error> {
         let records = std::mem::take(&mut self.pending);
-        if let Err(error) = self.store.append(&records) {
+        if let Err(error) = put(self.store, &records) {
             // Nothing of the group is on record, so nothing of it may be built upon.
             self.head = self.appended.clone();
             return Err(error.into());
@@ -292,8 +301,7 @@ impl<'s> Recorder<'s> {
 
     /// Makes the group durable and returns its records.
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
-        let submitted = self.submit()?;
-        self.settle(submitted)
+        self.put(|store, records| store.commit(records))
     }
 }
 

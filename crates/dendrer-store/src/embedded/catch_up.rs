@@ -6,7 +6,7 @@ use dendrer_object::Digest;
 
 use super::{Embedded, LogEnd};
 use crate::error::{Damage, DamageKind, Place, StoreError};
-use crate::frame::{self, At, Fault};
+use crate::frame::{self, At, Commit, Fault};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::scan::{End, Item, Scanner, is_unfinished};
 use crate::segments::{Read, place_name};
@@ -14,6 +14,9 @@ use crate::tail::Row;
 
 /// How often a reader looks again before it calls something damage that may be a write under way.
 const LOOKS: usize = 4;
+
+/// How many groups are taken in with one look at the tree behind them.
+const TOGETHER: usize = 256;
 
 /// What one group brings.
 #[derive(Default)]
@@ -52,6 +55,7 @@ impl Embedded {
         }
         let Some(mut scanner) = self.scanner()? else { return Ok(()) };
         loop {
+            self.take_together(&mut scanner)?;
             let next = match self.take_group(&mut scanner, holder, looks == 1)? {
                 Next::Segment => self.next_segment(holder, looks == 1)?,
                 next => next,
@@ -106,6 +110,42 @@ impl Embedded {
         Ok(None)
     }
 
+    /// Takes in the groups that are whole and fit, as far as there are some, with one look at the tree behind them. Leaves
+    /// whatever is not so to [`Embedded::take_group`], which finds out what it is.
+    fn take_together(&mut self, scanner: &mut Scanner) -> Result<(), StoreError> {
+        loop {
+            let begin = scanner.mark();
+            let mut groups = Vec::new();
+            scanner.begin_together();
+            while groups.len() < TOGETHER {
+                let before = scanner.offset();
+                let mut group = Group::default();
+                match read_group(scanner, &mut group)? {
+                    End::Commit { at, commit, end } => groups.push((group, at, commit, end)),
+                    _ => {
+                        scanner.rewind(before);
+                        break;
+                    }
+                }
+            }
+            scanner.end_together();
+            let Some(&(_, at, Commit { root, .. }, end)) = groups.last() else { return Ok(()) };
+            if scanner.peaks.as_ref().is_none_or(|peaks| peaks.root() != root) {
+                scanner.return_to(begin);
+                return Ok(());
+            }
+            let is_full = groups.len() == TOGETHER;
+            for (group, _, commit, _) in groups {
+                self.durable = self.durable.max(commit.synced);
+                self.accept(group);
+            }
+            self.stand_behind(scanner, at, end, root);
+            if !is_full {
+                return Ok(());
+            }
+        }
+    }
+
     /// Reads one group and takes it in if it is whole.
     fn take_group(
         &mut self,
@@ -118,7 +158,8 @@ impl Embedded {
         let damage = match end {
             End::Commit { at, commit, end } => {
                 self.durable = self.durable.max(commit.synced);
-                self.accept(group, scanner, at, end);
+                self.accept(group);
+                self.stand_behind(scanner, at, end, commit.root);
                 return Ok(Next::Group);
             }
             End::Clean => return Ok(Next::Segment),
@@ -147,7 +188,8 @@ impl Embedded {
             {
                 self.durable = self.durable.max(commit.synced);
                 self.suspects.append(&mut group.damage);
-                self.accept(group, &again, at, end);
+                self.accept(group);
+                self.stand_behind(&again, at, end, commit.root);
                 again.tolerant = false;
                 *scanner = again;
                 return Ok(Next::Group);
@@ -173,8 +215,7 @@ impl Embedded {
         Ok(())
     }
 
-    fn accept(&mut self, group: Group, scanner: &Scanner, at: At, end: u64) {
-        let peaks = scanner.peaks.clone().expect("only groups with a known tree are taken in");
+    fn accept(&mut self, group: Group) {
         let summaries = self.summaries.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         for row in group.rows {
             if let Some(run) = &row.run {
@@ -191,7 +232,12 @@ impl Embedded {
             self.erasures.push(at);
         }
         self.chunks.see(group.shared);
-        self.end = LogEnd { segment: at.segment, offset: end, root: peaks.root(), peaks };
+    }
+
+    /// Stands behind a group from now on; the scanner knows the tree there, and found this to be its root.
+    fn stand_behind(&mut self, scanner: &Scanner, at: At, end: u64, root: Digest) {
+        let peaks = scanner.peaks.clone().expect("only groups with a known tree are taken in");
+        self.end = LogEnd { segment: at.segment, offset: end, root, peaks };
     }
 
     fn is_last_segment(&self) -> Result<bool, StoreError> {

@@ -40,14 +40,18 @@ impl Syncer {
         let (jobs, queue) = channel::<(Job, Arc<SyncOutcome>)>();
         let work = move || {
             let mut failed: Option<String> = None;
-            for (job, outcome) in queue {
+            while let Ok(first) = queue.recv() {
+                // Whoever came while the disk was busy shares the next sync. What was asked for last covers the rest: all
+                // earlier segments were synced before a new one was begun.
+                let waiting: Vec<_> = std::iter::once(first).chain(queue.try_iter()).collect();
+                let (job, _) = waiting.last().expect("one at least");
                 // The system reports a failure once. A later sync that succeeds would say nothing about it.
                 let result = match &failed {
-                    Some(why) => Err(io::Error::other(why.clone())),
-                    None => job.run(),
+                    Some(why) => Err(why.clone()),
+                    None => job.run().map_err(|error| error.to_string()),
                 };
-                failed = result.as_ref().err().map(io::Error::to_string);
-                outcome.set(result);
+                failed = result.as_ref().err().cloned();
+                waiting.iter().for_each(|(_, outcome)| outcome.set(result.clone()));
             }
         };
         let thread = std::thread::Builder::new().name("dendrer-sync".into()).spawn(work)?;
@@ -95,7 +99,7 @@ impl Embedded {
                 jobs.send((job, Arc::clone(&outcome))).expect("the thread lives as long as its queue");
             }
             // Without a thread it is done here and now.
-            None => outcome.set(job.run()),
+            None => outcome.set(job.run().map_err(|error| error.to_string())),
         }
         Ok(SyncTicket { size, segment, outcome })
     }

@@ -101,12 +101,12 @@ impl Writer<'_> {
         while covered.size() < target {
             let (group, end) = self.read_group(&mut scanner)?;
             match end {
-                End::Commit { at, .. } => {
+                End::Commit { at, commit, .. } => {
                     if !self.put_group(&group)? {
                         return Ok(covered);
                     }
                     let peaks = scanner.peaks.clone().expect("an intact scan knows its peaks");
-                    covered = Covered { root: peaks.root(), peaks, commit: Some(at) };
+                    covered = Covered { root: commit.root, peaks, commit: Some(at) };
                 }
                 End::Clean => {
                     let next = segment + 1;
