@@ -3,6 +3,8 @@
 //! Never used by the product. A newcomer would break one rule: nothing here depends on the time, on chance or on the
 //! machine, so that a test that fails once fails always.
 
+pub mod history;
+
 use std::ops::ControlFlow;
 
 use dendrer::Recorder;
