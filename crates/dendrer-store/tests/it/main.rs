@@ -13,3 +13,4 @@ mod growth;
 mod index;
 mod model;
 mod together;
+mod writers;

@@ -1,0 +1,189 @@
+//! Many writers and readers at once, and a checker that holds what they were told against the log that they left.
+//!
+//! `DENDRER_DEEP=1` makes it sixty-four writers of two thousand commits each.
+
+use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dendrer_object::record::Entry;
+use dendrer_object::{Record, Value};
+use dendrer_store::conformance::{Scribe, info, name};
+use dendrer_store::{Embedded, Options, Shared, Store, StoreError, VerifyOptions};
+use dendrer_testkit::history::{Attempt, Look, Told, check};
+
+/// How many writers there are, and how many commits each of them gets through.
+fn scale() -> (u64, u64) {
+    if std::env::var_os("DENDRER_DEEP").is_some() { (64, 2000) } else { (16, 100) }
+}
+
+fn options() -> Options {
+    Options { segment_size: 200_000, uncovered_max: 500, ..Options::write() }
+}
+
+/// Nanoseconds on the one clock that all processes of the machine read.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
+}
+
+/// Commits until it got through often enough: every other writer on the run that they share, the others each on one of
+/// its own. Groups are of one to three records.
+fn write(store: &mut dyn Store, writer: u64, commits: u64) -> Vec<Attempt> {
+    let mut scribe = Scribe::default();
+    let own = format!("own-{writer}");
+    let mut attempts = Vec::new();
+    let shares = writer.is_multiple_of(2);
+    if !shares {
+        let begin = scribe.begin(&own);
+        attempts.push(attempt(store, &[begin]));
+    }
+    let mut done = 0;
+    while done < commits {
+        let run = if shares { "shared" } else { &own };
+        if shares {
+            let head = store.run(&name(run)).unwrap().unwrap().head;
+            scribe.set_head(run, head.tick.unwrap(), head.id);
+        }
+        let group: Vec<Record> = (0..1 + done % 3)
+            .map(|n| {
+                let content = Value::record([("writer", writer.into()), ("n", (done * 3 + n).into())]);
+                scribe.transition(run, content)
+            })
+            .collect();
+        let made = attempt(store, &group);
+        done += u64::from(matches!(made.told, Told::Committed(_)));
+        assert!(shares || made.told != Told::Nothing);
+        attempts.push(made);
+    }
+    attempts
+}
+
+fn attempt(store: &mut dyn Store, group: &[Record]) -> Attempt {
+    let begin = now();
+    let told = match store.commit(group) {
+        Ok(at) => Told::Committed(at),
+        Err(StoreError::Stale { found, .. }) => Told::Stale(found.id),
+        Err(error) => panic!("{error}"),
+    };
+    Attempt { time: begin..now(), group: group.iter().map(Record::id).collect(), told }
+}
+
+/// Follows the log until it is told to stop and has seen the end.
+fn follow(path: &Path, done: &AtomicBool) -> Vec<Look> {
+    let mut store = Embedded::open(path, Options::read()).unwrap();
+    let mut looks = Vec::new();
+    loop {
+        let stop = done.load(Ordering::Acquire);
+        let begin = now();
+        let size = store.refresh().unwrap();
+        looks.push(Look { time: begin..now(), size });
+        assert!(store.trouble().is_none(), "{:?}", store.trouble());
+        let newest = store.get(size - 1).unwrap().unwrap();
+        assert!(store.find(&newest.id()).unwrap() == Some(size - 1));
+        if stop {
+            return looks;
+        }
+    }
+}
+
+fn log(store: &dyn Store) -> Vec<Entry> {
+    let mut log = Vec::new();
+    store
+        .entries(0..store.tree().size, &mut |_, entry| {
+            log.push(entry);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    log
+}
+
+fn judge(path: &Path, attempts: &[Attempt], readers: &[Vec<Look>]) {
+    let store = Embedded::open(path, options()).unwrap();
+    let found = check(&log(&store), 1, attempts, readers);
+    assert!(found.is_empty(), "{} findings, such as {:#?}", found.len(), &found[..found.len().min(5)]);
+    let report = store.verify(&VerifyOptions { index: true, ..VerifyOptions::default() }).unwrap();
+    assert_eq!(report.findings, []);
+    let lost = attempts.iter().filter(|attempt| matches!(attempt.told, Told::Stale(_))).count();
+    let looks: usize = readers.iter().map(Vec::len).sum();
+    println!("{} attempts, {lost} of them told that they came too late; {looks} looks", attempts.len());
+    assert!(lost > 0, "nobody ever came too late, so nothing was tried");
+}
+
+/// Makes the store in which all writers find the run that they share.
+fn new_store(path: &Path) -> Embedded {
+    let mut store = Embedded::create(path, info(), options()).unwrap();
+    store.commit(&[Scribe::default().begin("shared")]).unwrap();
+    store
+}
+
+#[test]
+fn what_threads_of_one_process_are_told_is_what_happened() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Shared::new(Box::new(new_store(&path)));
+    let (writers, commits) = scale();
+    let done = AtomicBool::new(false);
+    let (attempts, looks) = std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2).map(|_| scope.spawn(|| follow(&path, &done))).collect();
+        let writers: Vec<_> = (0..writers)
+            .map(|writer| {
+                let mut store = store.clone();
+                scope.spawn(move || write(&mut store, writer, commits))
+            })
+            .collect();
+        let attempts: Vec<Attempt> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        done.store(true, Ordering::Release);
+        (attempts, readers.into_iter().map(|reader| reader.join().unwrap()).collect::<Vec<_>>())
+    });
+    Store::close(Box::new(store)).unwrap();
+    judge(&path, &attempts, &looks);
+}
+
+const CHILD: &str = "DENDRER_TEST_WRITER";
+
+/// Writes as the environment says, and prints what it was told; does nothing as a test of its own.
+#[test]
+fn child_that_writes() {
+    let Ok(what) = std::env::var(CHILD) else { return };
+    let (writer, path) = what.split_once(' ').unwrap();
+    let mut store = Embedded::open(Path::new(path), options()).unwrap();
+    for attempt in write(&mut store, writer.parse().unwrap(), scale().1) {
+        println!("attempt {attempt}");
+    }
+    store.close().unwrap();
+}
+
+#[test]
+fn what_processes_are_told_is_what_happened() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    drop(new_store(&path));
+    let children: Vec<_> = (0..scale().0)
+        .map(|writer| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "writers::child_that_writes", "--nocapture"])
+                .env(CHILD, format!("{writer} {}", path.display()))
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let done = AtomicBool::new(false);
+    let (attempts, looks) = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| follow(&path, &done));
+        let mut attempts = Vec::new();
+        for mut child in children {
+            let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+            let told =
+                lines.filter_map(|line| Some(line.strip_prefix("attempt ")?.parse::<Attempt>().unwrap()));
+            attempts.extend(told);
+            assert!(child.wait().unwrap().success());
+        }
+        done.store(true, Ordering::Release);
+        (attempts, vec![reader.join().unwrap()])
+    });
+    judge(&path, &attempts, &looks);
+}
