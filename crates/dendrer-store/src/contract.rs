@@ -14,6 +14,7 @@ use dendrer_object::record::{Entry, Kind};
 use dendrer_object::{Delta, Digest, Pointer, Record, RunName, StoreId, Timestamp};
 
 use crate::error::StoreError;
+use crate::shared::Job;
 
 /// The format that this code writes.
 pub const FORMAT: u64 = 1;
@@ -112,6 +113,19 @@ impl SyncTicket {
     pub fn size(&self) -> u64 {
         self.size
     }
+}
+
+/// A group on its way to the disk. Given back to [`Store::settle`].
+#[derive(Debug)]
+#[must_use = "nothing is durable before the submission was given back to settle"]
+pub struct Submission(pub(crate) OnItsWay);
+
+#[derive(Debug)]
+pub(crate) enum OnItsWay {
+    /// It was appended, and its sync is under way.
+    Appended(SyncTicket),
+    /// Another thread appends it and sees to its sync.
+    Queued(Arc<Job>),
 }
 
 /// Filled by whoever syncs, waited for by whoever holds the ticket.
@@ -273,6 +287,22 @@ pub trait Store: fmt::Debug + Send + Sync {
         let positions = self.append(records)?;
         self.sync()?;
         Ok(positions)
+    }
+
+    /// Starts to append one group and to make it durable, so that the caller can prepare the next one meanwhile. That
+    /// the group came too late shows here, or when it is settled.
+    fn submit(&mut self, records: &[Record]) -> Result<Submission, StoreError> {
+        self.append(records)?;
+        Ok(Submission(OnItsWay::Appended(self.start_sync()?)))
+    }
+
+    /// Waits until a group is durable. If this fails with anything but [`StoreError::SyncFailed`], nothing of the group was
+    /// written.
+    fn settle(&mut self, submission: Submission) -> Result<(), StoreError> {
+        match submission.0 {
+            OnItsWay::Appended(ticket) => self.finish_sync(ticket).map(drop),
+            OnItsWay::Queued(job) => job.wait(&|| {}).map(drop),
+        }
     }
 
     /// Commits an `erase` record, then destroys the values at or below the given places of earlier records.

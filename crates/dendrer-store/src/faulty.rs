@@ -60,6 +60,8 @@ struct State {
     history: Vec<Event>,
     calls: u64,
     fault: Option<(u64, Fault, bool)>,
+    /// Whether the next sync fails, and whether all after it do.
+    sync_fault: Option<bool>,
 }
 
 /// A disk in memory. Clones share it.
@@ -143,9 +145,15 @@ impl Faulty {
         state.fault = Some((state.calls + at, fault, lasting));
     }
 
+    /// Makes the next sync of a file fail, whoever asks for it, and all after it if `lasting`.
+    pub fn fail_syncs(&self, lasting: bool) {
+        self.state().sync_fault = Some(lasting);
+    }
+
     /// Lets all calls succeed again.
     pub fn heal(&self) {
-        self.state().fault = None;
+        let mut state = self.state();
+        (state.fault, state.sync_fault) = (None, None);
     }
 
     /// Tells whether the fault that was asked for is still to come.
@@ -430,6 +438,10 @@ impl DiskFile for Handle {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.state();
         state.call(false)?;
+        if let Some(lasting) = state.sync_fault {
+            state.sync_fault = lasting.then_some(true);
+            return Err(io::Error::other("the disk did not answer"));
+        }
         state.history.push(Event::Sync { file: self.file });
         Ok(())
     }

@@ -26,7 +26,7 @@ pub mod shared;
 mod tail;
 mod values;
 
-pub use contract::{Head, RunSummary, Store, StoreInfo, SyncTicket, TreeHead};
+pub use contract::{Head, RunSummary, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 pub use embedded::{Embedded, Options, Report, VerifyOptions, WalkItem};
 pub use error::{Damage, DamageKind, Place, StoreError};
 pub use index::IndexDifference;

@@ -11,15 +11,13 @@
 //! runs, which may come back for more.
 
 use std::ops::{ControlFlow, Range, RangeInclusive};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::thread::Thread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{RunSummary, Store, StoreInfo, SyncTicket, TreeHead};
+use crate::contract::{OnItsWay, RunSummary, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 use crate::error::StoreError;
 
 /// How many records or entries are taken from the store at once while somebody reads through it.
@@ -46,32 +44,52 @@ struct Queue {
 
 /// A group to be committed.
 #[derive(Debug)]
-struct Job {
+pub(crate) struct Job {
     records: Vec<Record>,
-    outcome: Mutex<Option<Result<Range<u64>, StoreError>>>,
-    /// Who waits for it.
-    thread: Thread,
-    /// Whether that thread is the next one to append for all.
-    leads: AtomicBool,
+    /// Whether a thread waits for it from the beginning, and may be told to append for all.
+    is_waited_for: bool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+enum State {
+    Queued,
+    /// The thread that waits for it is the next one to append for all.
+    Leads,
+    Done(Result<Range<u64>, StoreError>),
+    Taken,
 }
 
 impl Job {
-    fn new(records: &[Record]) -> Job {
-        Job {
-            records: records.to_vec(),
-            outcome: Mutex::default(),
-            thread: std::thread::current(),
-            leads: AtomicBool::new(false),
+    fn new(records: &[Record], is_waited_for: bool) -> Arc<Job> {
+        let (records, state, changed) = (records.to_vec(), Mutex::new(State::Queued), Condvar::new());
+        Arc::new(Job { records, is_waited_for, state, changed })
+    }
+
+    fn put(&self, state: State) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.changed.notify_one();
+    }
+
+    /// Waits until it is done; meanwhile runs `lead` if it is told to.
+    pub(crate) fn wait(&self, lead: &dyn Fn()) -> Result<Range<u64>, StoreError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match std::mem::replace(&mut *state, State::Taken) {
+                State::Done(outcome) => return outcome,
+                State::Leads => {
+                    *state = State::Queued;
+                    drop(state);
+                    lead();
+                    state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                }
+                other => {
+                    *state = other;
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
         }
-    }
-
-    fn finish(&self, outcome: Result<Range<u64>, StoreError>) {
-        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-        self.thread.unpark();
-    }
-
-    fn take(&self) -> Option<Result<Range<u64>, StoreError>> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -112,30 +130,46 @@ impl Shared {
             (appended, ticket)
         };
         self.pass_on();
-        let synced = ticket.map_or(Ok(0), |ticket| self.settle(ticket?));
+        let synced = ticket.map_or(Ok(0), |ticket| self.finish(ticket?));
         for (job, appended) in jobs.iter().zip(appended) {
             let outcome = appended.and_then(|positions| match &synced {
                 Ok(_) => Ok(positions),
                 Err(StoreError::SyncFailed { why }) => Err(StoreError::SyncFailed { why: why.clone() }),
                 Err(other) => Err(StoreError::SyncFailed { why: other.to_string() }),
             });
-            job.finish(outcome);
+            job.put(State::Done(outcome));
         }
     }
 
-    /// Makes the thread that waits longest the one that appends.
+    /// Makes the thread that waits longest the one that appends. If nobody waits for what is queued, a thread is made.
     fn pass_on(&self) {
         let mut queue = self.queue();
-        match queue.jobs.first() {
-            Some(next) => {
-                next.leads.store(true, Ordering::Release);
-                next.thread.unpark();
-            }
-            None => queue.is_led = false,
+        queue.is_led = !queue.jobs.is_empty();
+        if let Some(next) = queue.jobs.iter().find(|job| job.is_waited_for) {
+            next.put(State::Leads);
+        } else if queue.is_led {
+            drop(queue);
+            self.lead_in_background();
         }
     }
 
-    fn settle(&self, ticket: SyncTicket) -> Result<u64, StoreError> {
+    fn lead_in_background(&self) {
+        let shared = self.clone();
+        let thread = std::thread::Builder::new().name("dendrer-append".into()).spawn(move || shared.lead());
+        if thread.is_err() {
+            // Without a thread it is done here and now.
+            self.lead();
+        }
+    }
+
+    /// Queues a group; tells whether nobody appends yet, so that the caller must see to it.
+    fn enqueue(&self, job: &Arc<Job>) -> bool {
+        let mut queue = self.queue();
+        queue.jobs.push(Arc::clone(job));
+        !std::mem::replace(&mut queue.is_led, true)
+    }
+
+    fn finish(&self, ticket: SyncTicket) -> Result<u64, StoreError> {
         let _ = ticket.outcome.wait();
         self.store_mut().finish_sync(ticket)
     }
@@ -291,26 +325,23 @@ impl Store for Shared {
     }
 
     fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
-        self.settle(ticket)
+        self.finish(ticket)
     }
 
     fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        let job = Arc::new(Job::new(records));
-        let mut leads = {
-            let mut queue = self.queue();
-            queue.jobs.push(Arc::clone(&job));
-            !std::mem::replace(&mut queue.is_led, true)
-        };
-        loop {
-            if leads {
-                self.lead();
-            }
-            if let Some(outcome) = job.take() {
-                return outcome;
-            }
-            std::thread::park();
-            leads = job.leads.swap(false, Ordering::Acquire);
+        let job = Job::new(records, true);
+        if self.enqueue(&job) {
+            self.lead();
         }
+        job.wait(&|| self.lead())
+    }
+
+    fn submit(&mut self, records: &[Record]) -> Result<Submission, StoreError> {
+        let job = Job::new(records, false);
+        if self.enqueue(&job) {
+            self.lead_in_background();
+        }
+        Ok(Submission(OnItsWay::Queued(job)))
     }
 
     fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {

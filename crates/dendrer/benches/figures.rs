@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use dendrer::Recorder;
 use dendrer::recorder::{World, begin_log};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::{Shared, Store, StoreInfo};
 use dendrer::verify;
 use dendrer_kernel::step::{Inputs, Outcome, Start, begin, step};
 use dendrer_object::delta::{Delta, Op};
@@ -186,7 +186,8 @@ fn synced(dir: &Path) {
     let mut ratios = Vec::new();
     for round in 0..ROUNDS {
         let floor = floor(dir, 20_000, 0);
-        let mut store = new_store(dir, &format!("sync-{round}"));
+        // One group is appended and synced in the background while the next one is made.
+        let mut store = Shared::new(Box::new(new_store(dir, &format!("sync-{round}"))));
         let start = Start::new("bench".parse().expect("a name"));
         let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).expect("a run");
         let begin = Instant::now();

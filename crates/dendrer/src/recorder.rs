@@ -4,7 +4,7 @@
 //! gathered durable. Nothing is acknowledged before that. If a group cannot be appended, the recorder stands
 //! again where the store stands, and nothing retries by itself.
 
-use std::ops::Range;
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::reduce::Reducer;
@@ -12,7 +12,7 @@ use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Start};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
-use dendrer_store::{Store, StoreError, SyncTicket};
+use dendrer_store::{Store, StoreError, Submission};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::Error;
@@ -115,11 +115,18 @@ struct Snapshots {
 const SNAPSHOT_MIN: usize = 64 << 10;
 
 /// A group that was appended and is on its way to the disk.
-#[derive(Debug)]
 #[must_use = "nothing is acknowledged before the group was settled"]
 pub struct Submitted {
     records: Vec<Record>,
-    ticket: SyncTicket,
+    submission: Submission,
+    /// Where the run stood before it.
+    before: Head,
+}
+
+impl fmt::Debug for Submitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Submitted").field("records", &self.records.len()).finish_non_exhaustive()
+    }
 }
 
 impl<'s> Recorder<'s> {
@@ -253,29 +260,34 @@ impl<'s> Recorder<'s> {
 
     /// Appends the group and starts to make it durable; the next group can be gathered meanwhile.
     pub fn submit(&mut self) -> Result<Submitted, Error> {
-        let records = self.append()?;
-        Ok(Submitted { records, ticket: self.store.start_sync()? })
+        let before = self.appended.clone();
+        let (records, submission) = self.put(|store, records| store.submit(records))?;
+        Ok(Submitted { records, submission, before })
     }
 
     /// Appends the group without waiting for the disk. Survives the end of the process, not of the machine.
     pub fn append(&mut self) -> Result<Vec<Record>, Error> {
-        self.put(|store, records| store.append(records))
+        Ok(self.put(|store, records| store.append(records))?.0)
     }
 
     /// Hands the group to the store.
-    fn put(
+    fn put<T>(
         &mut self,
-        put: impl FnOnce(&mut dyn Store, &[Record]) -> Result<Range<u64>, StoreError>,
-    ) -> Result<Vec<Record>, Error> {
+        put: impl FnOnce(&mut dyn Store, &[Record]) -> Result<T, StoreError>,
+    ) -> Result<(Vec<Record>, T), Error> {
         let records = std::mem::take(&mut self.pending);
-        if let Err(error) = put(self.store, &records) {
-            // Nothing of the group is on record, so nothing of it may be built upon.
-            self.head = self.appended.clone();
-            return Err(error.into());
+        match put(self.store, &records) {
+            Ok(done) => {
+                self.appended = self.head.clone();
+                self.take_snapshot(&records);
+                Ok((records, done))
+            }
+            Err(error) => {
+                // Nothing of the group is on record, so nothing of it may be built upon.
+                self.head = self.appended.clone();
+                Err(error.into())
+            }
         }
-        self.appended = self.head.clone();
-        self.take_snapshot(&records);
-        Ok(records)
     }
 
     /// Keeps the state where folding to it has become dear. A snapshot that could not be kept costs only time.
@@ -293,15 +305,25 @@ impl<'s> Recorder<'s> {
         }
     }
 
-    /// Waits until a group is durable and returns its records: now they may be acknowledged.
+    /// Waits until a group is durable and returns its records: now they may be acknowledged. If it came too late after
+    /// all, what was gathered since is discarded with it, and the run stands where it stood before.
     pub fn settle(&mut self, submitted: Submitted) -> Result<Vec<Record>, Error> {
-        self.store.finish_sync(submitted.ticket)?;
-        Ok(submitted.records)
+        let Submitted { records, submission, before } = submitted;
+        match self.store.settle(submission) {
+            Ok(()) => Ok(records),
+            Err(error) => {
+                if !matches!(error, StoreError::SyncFailed { .. }) {
+                    self.appended = before;
+                    self.discard();
+                }
+                Err(error.into())
+            }
+        }
     }
 
     /// Makes the group durable and returns its records.
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
-        self.put(|store, records| store.commit(records))
+        Ok(self.put(|store, records| store.commit(records))?.0)
     }
 }
 

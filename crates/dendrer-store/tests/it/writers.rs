@@ -6,12 +6,14 @@ use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_object::record::Entry;
 use dendrer_object::{Record, Value};
 use dendrer_store::conformance::{Scribe, info, name};
+use dendrer_store::faulty::{Crash, Faulty};
 use dendrer_store::{Embedded, Options, Shared, Store, StoreError, VerifyOptions};
 use dendrer_testkit::history::{Attempt, Look, Told, check};
 
@@ -186,4 +188,82 @@ fn what_processes_are_told_is_what_happened() {
         (attempts, vec![reader.join().unwrap()])
     });
     judge(&path, &attempts, &looks);
+}
+
+#[test]
+fn groups_that_are_submitted_stand_in_their_order_and_one_that_came_too_late_says_so_when_it_is_settled() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let mut store = Shared::new(Box::new(new_store(&path)));
+    let mut scribe = Scribe::default();
+    let mut all = vec![scribe.begin("r")];
+    let mut under_way = vec![store.submit(&all).unwrap()];
+    for _ in 0..50 {
+        let group = [scribe.step("r"), scribe.step("r")];
+        under_way.push(store.submit(&group).unwrap());
+        all.extend(group);
+    }
+    // Behind a head that nothing was committed behind, and then behind that.
+    let (tick, id) = scribe.head("r");
+    scribe.set_head("r", tick - 1, all[all.len() - 2].id());
+    let late = [scribe.step("r")];
+    let later = [scribe.step("r")];
+    let turned_down = [store.submit(&late).unwrap(), store.submit(&later).unwrap()];
+    for submission in under_way {
+        store.settle(submission).unwrap();
+    }
+    for submission in turned_down {
+        let error = store.settle(submission).unwrap_err();
+        let StoreError::Stale { found, .. } = error else { panic!("{error}") };
+        assert_eq!(found.id, id);
+    }
+    assert_eq!(store.tree().size, 1 + all.len() as u64);
+    assert_eq!(
+        log(&store)[1..].iter().map(|entry| entry.hash).collect::<Vec<_>>(),
+        all.iter().map(Record::id).collect::<Vec<_>>()
+    );
+    Store::close(Box::new(store)).unwrap();
+}
+
+#[test]
+fn after_a_sync_that_failed_no_thread_is_told_that_its_group_is_durable() {
+    for lasting in [false, true] {
+        let disk = Faulty::new();
+        let path = Path::new("/work/.dendrer");
+        let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
+        let store = Shared::new(Box::new(Embedded::create(path, info(), options.clone()).unwrap()));
+        let told: Vec<(u64, u64)> = std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..8u64)
+                .map(|writer| {
+                    let (mut store, disk) = (store.clone(), disk.clone());
+                    scope.spawn(move || {
+                        let mut scribe = Scribe::default();
+                        let run = format!("run-{writer}");
+                        let mut done = 0;
+                        store.commit(&[scribe.begin(&run)]).unwrap();
+                        loop {
+                            if writer == 0 && done == 20 {
+                                disk.fail_syncs(lasting);
+                            }
+                            match store.commit(&[scribe.step(&run)]) {
+                                Ok(_) => done += 1,
+                                Err(StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. }) => break,
+                                Err(error) => panic!("{error}"),
+                            }
+                        }
+                        (writer, done)
+                    })
+                })
+                .collect();
+            writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
+        disk.heal();
+        // What was acknowledged survives a power cut that takes everything that was not synced.
+        let after = disk.image(disk.moments(), Crash::Everything);
+        let store = Embedded::open(path, Options { disk: Arc::new(after), ..options }).unwrap();
+        for (writer, done) in told {
+            let head = store.run(&name(&format!("run-{writer}"))).unwrap().unwrap().head;
+            assert!(head.tick.unwrap() >= done, "run-{writer}: {done} acknowledged, {head}");
+        }
+    }
 }
