@@ -1,5 +1,6 @@
 //! Reading what was committed since the handle last looked: at open, before an append, on refresh.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dendrer_object::Digest;
@@ -287,16 +288,20 @@ impl Embedded {
             return Ok(());
         }
         let mut unfinished = Vec::new();
+        let mut overwritten = BTreeSet::new();
         for at in &self.erasures {
-            if let Some(replaced) = self.replaced_by(*at)?
-                && !matches!(self.segments.read(replaced)?, Read::Frame(frame::VOID, _))
-            {
-                unfinished.push(*at);
+            let Some(replaced) = self.replaced_by(*at)? else { continue };
+            match self.segments.read(replaced)? {
+                Read::Frame(frame::VOID, _) => drop(overwritten.insert(replaced.segment)),
+                _ => unfinished.push(*at),
             }
         }
-        if !unfinished.is_empty()
-            && let Err(error) = self.destroy(&unfinished)
-        {
+        // Whoever overwrote them, or wrote what says that they are to go, may have been killed before the sync.
+        let done = self.sync_segments(overwritten).and_then(|()| match unfinished.is_empty() {
+            true => Ok(()),
+            false => self.sync_now().and_then(|_| self.destroy(&unfinished)),
+        });
+        if let Err(error) = done {
             if let StoreError::SyncFailed { why } = &error {
                 self.set_trouble(StoreError::SyncFailed { why: why.clone() });
             }
