@@ -125,7 +125,7 @@ impl Embedded {
             End::Clean => return Ok(Next::Segment),
             End::Fault { group, offset, fault } => {
                 if self.is_last_segment()? && self.is_unfinished(group, offset, &fault)? {
-                    if holder {
+                    if holder && self.may_cut()? {
                         self.cut(group)?;
                     }
                     return Ok(Next::Stop);
@@ -211,6 +211,15 @@ impl Embedded {
             .map_err(|error| self.segments.io("read", segment, error))
     }
 
+    /// Whether an end that looks unfinished may go. Where the index or the checkpoint knows more than the log, it is what
+    /// is left of something acknowledged, and evidence.
+    fn may_cut(&mut self) -> Result<bool, StoreError> {
+        if self.trouble.is_none() {
+            self.check_checkpoint()?;
+        }
+        Ok(self.trouble.is_none())
+    }
+
     /// Removes an unfinished group. What is not on disk afterwards must not come back under a later write, so the cut
     /// is made durable first.
     fn cut(&mut self, group: u64) -> Result<(), StoreError> {
@@ -274,7 +283,7 @@ impl Embedded {
             let (kind, what) = (DamageKind::File, "segment header");
             return Ok(Some(Damage { kind, place, what, expected, found }));
         }
-        if holder && len > 0 {
+        if holder && len > 0 && self.may_cut()? {
             file.set_len(0)
                 .and_then(|()| file.sync())
                 .map_err(|error| self.segments.io("cut", number, error))?;
