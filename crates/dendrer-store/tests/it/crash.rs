@@ -209,6 +209,24 @@ fn what_was_acknowledged_survives_a_crash_at_every_moment() {
 }
 
 #[test]
+fn a_store_whose_maker_was_killed_keeps_what_others_commit() {
+    let disk = Faulty::new();
+    Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
+    let mut opened = 0;
+    for moment in 0..=disk.moments() {
+        let disk = disk.killed(moment);
+        let Ok(mut store) = Embedded::open(Path::new(DIR), options(&disk)) else { continue };
+        opened += 1;
+        store.commit(&[Scribe::default().begin("r")]).unwrap();
+        let image = disk.image(disk.moments(), Crash::Everything);
+        let store = Embedded::open(Path::new(DIR), options(&image));
+        let store = store.unwrap_or_else(|error| panic!("killed at {moment}: {error}"));
+        assert_eq!(store.tree().size, 1, "killed at {moment}");
+    }
+    assert!(opened > 1, "{opened}");
+}
+
+#[test]
 fn erased_bytes_are_on_no_disk_once_the_erasure_is_acknowledged() {
     let (steps, _) = script();
     let disk = Faulty::new();

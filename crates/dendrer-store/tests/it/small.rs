@@ -5,7 +5,7 @@
 //! not at all; a store that was left by a crash opens, verifies, and takes another group.
 //!
 //! By default workloads of two steps get every fault, those of three steps every crash; a crash in the first steps of a
-//! longer workload is that of a shorter one. `DENDRER_DEEP=1` gives all of them everything.
+//! longer workload is that of a shorter one. `DENDRER_DEEP=1` gives those of three steps every fault too, and all of them more seeds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -390,8 +390,8 @@ fn every_short_workload_goes_on_after_any_call_failed() {
                 let was_reached = !world.disk.is_pending();
                 trying(&what, || world.check());
                 points.fetch_add(1, Ordering::Relaxed);
-                // By default only the end of what a fault led to is tried, and every moment of the shortest ones.
-                if deep() || acts.len() == 1 {
+                // The shortest ones get every moment, the others the end of what the fault led to.
+                if acts.len() == 1 {
                     crash_everywhere(&world, from, &what, &states);
                 } else {
                     let last = world.disk.moments();
