@@ -20,9 +20,10 @@ const SECTOR: usize = 512;
 pub enum Fault {
     /// The call fails, and does nothing.
     Error(io::ErrorKind),
-    /// A read or write does half of what was asked, any other call fails with an I/O error.
+    /// A read or write does about half of what was asked, any other call fails with an I/O error. A write ends where a
+    /// sector does, as systems take whole blocks; one within a sector is done.
     Short,
-    /// A write does half of what was asked, and the next one fails as the disk is full.
+    /// A write does about half of what was asked, and the next one fails as the disk is full.
     Torn,
 }
 
@@ -198,6 +199,28 @@ impl Faulty {
         image.state().dirs.extend(state.dirs.iter().cloned());
         image
     }
+
+    /// Makes the disk as it is when a process dies at a moment and the machine runs on: everything is there, but what was
+    /// not synced is still not on disk, and a power cut may take it later.
+    pub fn killed(&self, moment: usize) -> Faulty {
+        let state = self.state();
+        let history = state.history[..moment].to_vec();
+        let mut files = vec![Vec::new(); state.files.len()];
+        for event in &history {
+            if let Event::Write { file, .. } | Event::SetLen { file, .. } = event {
+                apply(&mut files[*file], event, *file);
+            }
+        }
+        let names = names_after(&history, Crash::Process, &mut Random::new(Crash::Process));
+        let dirs = state.dirs.clone();
+        Faulty(Arc::new(Mutex::new(State { names, files, dirs, history, ..State::default() })))
+    }
+}
+
+/// How much of a write is done if it is cut short.
+fn short_length(offset: usize, length: usize) -> usize {
+    let half = (offset + length.div_ceil(2)).next_multiple_of(SECTOR) - offset;
+    half.min(length)
 }
 
 /// A generator that always gives the same numbers for a seed.
@@ -428,7 +451,7 @@ impl DiskFile for Handle {
         self.check_writable()?;
         let mut state = self.disk.state();
         let short = state.call(true)?;
-        let bytes = if short { &bytes[..bytes.len().div_ceil(2)] } else { bytes };
+        let bytes = if short { &bytes[..short_length(offset as usize, bytes.len())] } else { bytes };
         let event = Event::Write { file: self.file, offset: offset as usize, bytes: bytes.into() };
         apply(&mut state.files[self.file], &event, self.file);
         state.history.push(event);

@@ -337,18 +337,31 @@ pub(crate) fn is_unfinished(
         Fault::Short { .. } => offset..len,
         Fault::Checksum { head, .. } => offset..offset + head.size(),
     };
-    has_lost_sector(file, group..len, frame)
+    let ends_in_magic = matches!(fault, Fault::Checksum { head, .. } if head.kind == frame::COMMIT);
+    has_lost_sector(file, group..len, frame, ends_in_magic)
 }
 
 /// Tells whether a sector that is part of a frame reads as zeros, as far as it belongs to the unsynced part of the
-/// file. Less than eight bytes of a sector say nothing: a frame may well have that many zeros.
-fn has_lost_sector(file: &dyn DiskFile, unsynced: Range<u64>, frame: Range<u64>) -> io::Result<bool> {
+/// file. Less than eight bytes of a sector say nothing: a frame may well have that many zeros. Two places cannot: the
+/// length with which a group begins, and the magic with which a commit ends.
+fn has_lost_sector(
+    file: &dyn DiskFile,
+    unsynced: Range<u64>,
+    frame: Range<u64>,
+    ends_in_magic: bool,
+) -> io::Result<bool> {
     const LEAST: u64 = 8;
+    const LENGTH: u64 = 4;
     let mut sector = frame.start / SECTOR * SECTOR;
     let mut bytes = [0; SECTOR as usize];
     while sector < frame.end {
         let (start, end) = (sector.max(unsynced.start), (sector + SECTOR).min(unsynced.end));
-        if end >= start + LEAST {
+        let least = match () {
+            () if start == unsynced.start => LENGTH,
+            () if ends_in_magic && start < frame.end && frame.end <= end => 1,
+            () => LEAST,
+        };
+        if end >= start + least {
             let part = &mut bytes[..(end - start) as usize];
             disk::read_exact(file, part, start)?;
             if part.iter().all(|byte| *byte == 0) {

@@ -1,5 +1,6 @@
 //! Reading what was committed since the handle last looked: at open, before an append, on refresh.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dendrer_object::Digest;
@@ -165,7 +166,7 @@ impl Embedded {
             End::Clean => return Ok(Next::Segment),
             End::Fault { group, offset, fault } => {
                 if self.is_last_segment()? && self.is_unfinished(group, offset, &fault)? {
-                    if holder {
+                    if holder && self.may_cut()? {
                         self.cut(group)?;
                     }
                     return Ok(Next::Stop);
@@ -256,6 +257,15 @@ impl Embedded {
             .map_err(|error| self.segments.io("read", segment, error))
     }
 
+    /// Whether an end that looks unfinished may go. Where the index or the checkpoint knows more than the log, it is what
+    /// is left of something acknowledged, and evidence.
+    fn may_cut(&mut self) -> Result<bool, StoreError> {
+        if self.trouble.is_none() {
+            self.check_checkpoint()?;
+        }
+        Ok(self.trouble.is_none())
+    }
+
     /// Removes an unfinished group. What is not on disk afterwards must not come back under a later write, so the cut
     /// is made durable first.
     fn cut(&mut self, group: u64) -> Result<(), StoreError> {
@@ -319,7 +329,7 @@ impl Embedded {
             let (kind, what) = (DamageKind::File, "segment header");
             return Ok(Some(Damage { kind, place, what, expected, found }));
         }
-        if holder && len > 0 {
+        if holder && len > 0 && self.may_cut()? {
             file.set_len(0)
                 .and_then(|()| file.sync())
                 .map_err(|error| self.segments.io("cut", number, error))?;
@@ -333,16 +343,20 @@ impl Embedded {
             return Ok(());
         }
         let mut unfinished = Vec::new();
+        let mut overwritten = BTreeSet::new();
         for at in &self.erasures {
-            if let Some(replaced) = self.replaced_by(*at)?
-                && !matches!(self.segments.read(replaced)?, Read::Frame(frame::VOID, _))
-            {
-                unfinished.push(*at);
+            let Some(replaced) = self.replaced_by(*at)? else { continue };
+            match self.segments.read(replaced)? {
+                Read::Frame(frame::VOID, _) => drop(overwritten.insert(replaced.segment)),
+                _ => unfinished.push(*at),
             }
         }
-        if !unfinished.is_empty()
-            && let Err(error) = self.destroy(&unfinished)
-        {
+        // Whoever overwrote them, or wrote what says that they are to go, may have been killed before the sync.
+        let done = self.sync_segments(overwritten).and_then(|()| match unfinished.is_empty() {
+            true => Ok(()),
+            false => self.sync_now().and_then(|_| self.destroy(&unfinished)),
+        });
+        if let Err(error) = done {
             if let StoreError::SyncFailed { why } = &error {
                 self.set_trouble(StoreError::SyncFailed { why: why.clone() });
             }

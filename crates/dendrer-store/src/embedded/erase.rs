@@ -163,6 +163,8 @@ impl Embedded {
         let mut touched = BTreeSet::new();
         for position in positions {
             let at = At::from_u64(position);
+            // A frame that is void already was overwritten by someone who may not have come to sync it.
+            touched.insert(at.segment);
             let len = match self.segments.read(at)? {
                 Read::Frame(frame::VOID, _) => continue,
                 Read::Frame(_, payload) => payload.len() as u32,
@@ -172,9 +174,13 @@ impl Embedded {
             let io = |error| self.segments.io("overwrite", at.segment, error);
             let Some(file) = self.segments.file(at.segment)? else { continue };
             disk::write_all(&*file, &frame::void(len), at.offset.into()).map_err(io)?;
-            touched.insert(at.segment);
         }
-        for segment in touched {
+        self.sync_segments(touched)
+    }
+
+    /// Makes durable what was overwritten in segments.
+    pub(super) fn sync_segments(&self, segments: BTreeSet<u32>) -> Result<(), StoreError> {
+        for segment in segments {
             let io = |error: std::io::Error| StoreError::SyncFailed { why: error.to_string() };
             if let Some(file) = self.segments.file(segment)? {
                 file.sync().map_err(io)?;

@@ -13,17 +13,17 @@ use crate::contract::{SyncOutcome, SyncTicket};
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 
-/// What is to be synced: a file, and for a new one its directory.
+/// What is to be synced: a file, and for a new one its directory and that of the store.
 pub(super) struct Job {
     file: Arc<dyn DiskFile>,
-    dir: Option<(Arc<dyn Disk>, PathBuf)>,
+    dirs: Option<(Arc<dyn Disk>, [PathBuf; 2])>,
 }
 
 impl Job {
     fn run(&self) -> io::Result<()> {
         self.file.sync()?;
-        match &self.dir {
-            Some((disk, dir)) => disk.sync_dir(dir),
+        match &self.dirs {
+            Some((disk, dirs)) => dirs.iter().try_for_each(|dir| disk.sync_dir(dir)),
             None => Ok(()),
         }
     }
@@ -79,8 +79,9 @@ impl Embedded {
             .file(segment)?
             .ok_or_else(|| self.segments.io("sync", segment, io::ErrorKind::NotFound.into()))?;
         let is_named = self.named.is_some_and(|named| named >= segment);
-        let dir = (!is_named).then(|| (Arc::clone(&self.options.disk), self.segments.dir().to_owned()));
-        Ok(Some(Job { file, dir }))
+        // Whoever made the segment, or the store, may have been killed before the name of it was on disk.
+        let dirs = || (Arc::clone(&self.options.disk), [self.segments.dir().to_owned(), self.dir.clone()]);
+        Ok(Some(Job { file, dirs: (!is_named).then(dirs) }))
     }
 
     pub(super) fn begin_sync(&mut self) -> Result<SyncTicket, StoreError> {

@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, noise};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
 use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
+
+use crate::threads;
 
 const DIR: &str = "/work/.dendrer";
 
@@ -181,16 +184,46 @@ fn what_was_acknowledged_survives_a_crash_at_every_moment() {
     let (steps, all) = script();
     let disk = Faulty::new();
     record_script(&disk, &steps);
-    let mut tried = 0;
-    for moment in 0..=disk.moments() {
-        let mut crashes = vec![Crash::Process, Crash::Everything];
-        crashes.extend((0..seeds()).map(|seed| Crash::Random(seed * 1_000_003 + moment as u64)));
-        for crash in crashes {
-            check_crash(&disk, moment, crash, &all);
-            tried += 1;
+    let next = AtomicUsize::new(0);
+    let tried = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads() {
+            scope.spawn(|| {
+                loop {
+                    let moment = next.fetch_add(1, Ordering::Relaxed);
+                    if moment > disk.moments() {
+                        return;
+                    }
+                    let mut crashes = vec![Crash::Process, Crash::Everything];
+                    crashes.extend((0..seeds()).map(|seed| Crash::Random(seed * 1_000_003 + moment as u64)));
+                    for crash in crashes {
+                        check_crash(&disk, moment, crash, &all);
+                        tried.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
         }
+    });
+    let tried = tried.into_inner();
+    println!("deep: power-loss {tried} crashes at {} moments, seeds 0 to {} each", disk.moments(), seeds());
+}
+
+#[test]
+fn a_store_whose_maker_was_killed_keeps_what_others_commit() {
+    let disk = Faulty::new();
+    Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
+    let mut opened = 0;
+    for moment in 0..=disk.moments() {
+        let disk = disk.killed(moment);
+        let Ok(mut store) = Embedded::open(Path::new(DIR), options(&disk)) else { continue };
+        opened += 1;
+        store.commit(&[Scribe::default().begin("r")]).unwrap();
+        let image = disk.image(disk.moments(), Crash::Everything);
+        let store = Embedded::open(Path::new(DIR), options(&image));
+        let store = store.unwrap_or_else(|error| panic!("killed at {moment}: {error}"));
+        assert_eq!(store.tree().size, 1, "killed at {moment}");
     }
-    println!("{tried} crashes at {} moments", disk.moments());
+    assert!(opened > 1, "{opened}");
 }
 
 #[test]

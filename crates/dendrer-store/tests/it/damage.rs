@@ -12,6 +12,8 @@ use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
 
 use proptest::prelude::*;
 
+use crate::{cases, deep, threads};
+
 const DIR: &str = "/store";
 
 fn options(disk: &Faulty, segment_size: u64) -> Options {
@@ -24,6 +26,11 @@ fn pointer(text: &str) -> Pointer {
 
 /// A small store with everything in it: two runs, a refusal, links, chunks, an erasure, a checkpoint, two segments.
 fn small_store(sign: bool) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<Record>) {
+    store_of(sign, 1)
+}
+
+/// The same with more steps at its end.
+fn store_of(sign: bool, steps: usize) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<Record>) {
     let disk = Faulty::new();
     let mut store = Embedded::create(Path::new(DIR), info(), options(&disk, 3000)).unwrap();
     let mut scribe = Scribe::default();
@@ -47,9 +54,11 @@ fn small_store(sign: bool) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<Record>) {
     store.erase(&erase, &[(2, vec![pointer("/intent/text")])]).unwrap();
     records[2] = records[2].without(&[pointer("/intent/text")]);
     records.push(erase);
-    let step = scribe.step("f");
-    store.commit(std::slice::from_ref(&step)).unwrap();
-    records.push(step);
+    for _ in 0..steps {
+        let step = scribe.step("f");
+        store.commit(std::slice::from_ref(&step)).unwrap();
+        records.push(step);
+    }
     if sign {
         store.sign_checkpoint(&key()).unwrap();
     }
@@ -95,22 +104,29 @@ fn diagnose(files: &BTreeMap<PathBuf, Vec<u8>>, records: &[Record], context: &st
 
 #[test]
 fn every_flipped_bit_is_reported_or_means_nothing() {
-    let (files, records) = small_store(true);
+    // As large as may be: every bit of nearly 16 KiB.
+    let (files, records) = store_of(true, if deep() { 19 } else { 1 });
+    let bytes: usize = files.values().map(Vec::len).sum();
+    assert!(bytes <= 16 << 10, "{bytes}");
     assert_eq!(diagnose(&files, &records, "untouched"), None);
-    let mut silent = Vec::new();
-    let mut flips = 0;
-    for (path, content) in &files {
-        for bit in 0..content.len() * 8 {
-            let mut files = files.clone();
-            files.get_mut(path).unwrap()[bit / 8] ^= 1 << (bit % 8);
-            let context = format!("bit {} of byte {} of {}", bit % 8, bit / 8, path.display());
-            flips += 1;
-            if diagnose(&files, &records, &context).is_none() {
-                silent.push((path.file_name().unwrap().to_string_lossy().into_owned(), bit / 8, bit % 8));
-            }
-        }
-    }
-    println!("{flips} flips");
+    let all: Vec<(&PathBuf, usize)> =
+        files.iter().flat_map(|(path, content)| (0..content.len() * 8).map(move |bit| (path, bit))).collect();
+    let flips = all.len();
+    let judge = |(path, bit): &(&PathBuf, usize)| {
+        let mut files = files.clone();
+        files.get_mut(*path).unwrap()[bit / 8] ^= 1 << (bit % 8);
+        let context = format!("bit {} of byte {} of {}", bit % 8, bit / 8, path.display());
+        let is_silent = diagnose(&files, &records, &context).is_none();
+        is_silent.then(|| (path.file_name().unwrap().to_string_lossy().into_owned(), bit / 8, bit % 8))
+    };
+    let mut silent: Vec<_> = std::thread::scope(|scope| {
+        let parts = all.chunks(flips.div_ceil(threads()));
+        let parts: Vec<_> =
+            parts.map(|part| scope.spawn(|| part.iter().filter_map(judge).collect::<Vec<_>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
+    silent.sort();
+    println!("deep: bit-flips {flips}");
     let described = &files[Path::new("/store/store.json")];
     let format = String::from_utf8_lossy(described).find("\"format\":1").unwrap() + "\"format\":".len();
     // Another number there only says that a newer version wrote the store; `reader` and `writer`, which decide, are
@@ -138,7 +154,8 @@ fn check_only_void(files: &BTreeMap<PathBuf, Vec<u8>>, bits: &[(String, usize, u
 
 #[test]
 fn every_cut_file_is_reported_when_a_checkpoint_knows_better() {
-    let (files, records) = small_store(true);
+    let (files, records) = store_of(true, if deep() { 19 } else { 1 });
+    println!("deep: truncations {}", files.values().map(Vec::len).sum::<usize>());
     for (path, content) in &files {
         for length in 0..content.len() {
             let mut files = files.clone();
@@ -177,6 +194,40 @@ fn a_cut_tail_without_a_checkpoint_is_a_shorter_log() {
         sizes.push(size);
     }
     assert!(sizes.is_sorted() && sizes.last() == Some(&(records.len() as u64)));
+}
+
+#[test]
+fn what_a_checkpoint_covers_is_not_cut_by_a_writer() {
+    let (files, _) = small_store(true);
+    let last = files.keys().rfind(|path| path.starts_with("/store/segments")).unwrap().clone();
+    for length in 0..files[&last].len() {
+        let mut files = files.clone();
+        files.get_mut(&last).unwrap().truncate(length);
+        let disk = Faulty::with_files(files.clone());
+        let mut store = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap();
+        assert_eq!(store.trouble().map(|trouble| trouble.code()), Some("E0307"), "cut to {length}");
+        let mut scribe = Scribe::default();
+        assert!(store.append(&[scribe.begin("more")]).is_err());
+        assert!(disk.files()[&last] == files[&last], "what is left of it is evidence: cut to {length}");
+    }
+}
+
+#[test]
+fn what_a_checkpoint_covers_is_not_cut_by_a_writer_that_was_there_before() {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk, 3000)).unwrap();
+    let mut other = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r")]).unwrap();
+    store.sign_checkpoint(&key()).unwrap();
+    let path = Path::new("/store/segments/00000000.seg");
+    let file = dendrer_store::disk::Disk::open(&disk, path, dendrer_store::disk::Open::Write).unwrap();
+    file.set_len(disk.files()[path].len() as u64 - 3).unwrap();
+    let before = disk.files();
+    let error = other.append(&[scribe.begin("s")]).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    assert_eq!(other.trouble().unwrap().code(), "E0307");
+    assert_eq!(disk.files(), before);
 }
 
 fn check_holds_begin(store: &Embedded, records: &[Record]) {
@@ -326,7 +377,7 @@ fn splice() -> impl Strategy<Value = Splice> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(1500), ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_the_files_hold_nothing_wrong_is_read(splices in proptest::collection::vec(splice(), 1..4)) {

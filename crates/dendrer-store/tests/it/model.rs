@@ -6,6 +6,8 @@ use dendrer_store::conformance::{Scribe, check_holds, info, key, noise};
 use dendrer_store::{Embedded, Memory, Options, Store, VerifyOptions};
 use proptest::prelude::*;
 
+use crate::cases;
+
 #[derive(Debug, Clone)]
 enum Act {
     Begin,
@@ -102,7 +104,7 @@ fn pointer(text: &str) -> Pointer {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60), ..ProptestConfig::default() })]
 
     #[test]
     fn a_store_is_a_list(acts in proptest::collection::vec(act(), 1..60), segment in 500u64..9000) {
@@ -164,5 +166,6 @@ proptest! {
         let reader = Embedded::open(&path, Options::read()).unwrap();
         prop_assert!(reader.trouble().is_none());
         check_holds(&reader, &model.records);
+        println!("deep: model 1");
     }
 }

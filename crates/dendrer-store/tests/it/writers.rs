@@ -19,7 +19,7 @@ use dendrer_testkit::history::{Attempt, Look, Told, check};
 
 /// How many writers there are, and how many commits each of them gets through.
 fn scale() -> (u64, u64) {
-    if std::env::var_os("DENDRER_DEEP").is_some() { (64, 2000) } else { (16, 100) }
+    if crate::deep() { (64, 2000) } else { (16, 100) }
 }
 
 fn options() -> Options {
