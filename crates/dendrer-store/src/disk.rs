@@ -246,3 +246,83 @@ impl DiskFile for RealFile {
         self.0.unlock()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(path: &Path) -> Arc<dyn DiskFile> {
+        Real.open(path, Open::Create).unwrap()
+    }
+
+    #[test]
+    fn a_lock_is_one_handles_and_goes_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let (first, second) = (open(&path), open(&path));
+        assert!(first.try_lock().unwrap());
+        assert!(!second.try_lock().unwrap());
+        let mut looks = 0;
+        let begin = Instant::now();
+        assert!(!lock_while(&*second, Duration::from_millis(20), &mut || looks += 1).unwrap());
+        assert!(looks > 0 && begin.elapsed() >= Duration::from_millis(20));
+        // Given back by hand, and by closing, as when a process ends.
+        first.unlock().unwrap();
+        assert!(lock_within(&*second, Duration::ZERO).unwrap());
+        drop(second);
+        assert!(first.try_lock().unwrap());
+    }
+
+    #[test]
+    fn a_lock_is_taken_as_soon_as_it_is_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let (first, second) = (open(&path), open(&path));
+        assert!(first.try_lock().unwrap());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| lock_within(&*second, Duration::from_secs(60)).unwrap());
+            std::thread::sleep(Duration::from_millis(30));
+            first.unlock().unwrap();
+            assert!(waits.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn a_file_takes_the_place_of_another_while_that_one_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        // Names that need care: spaces, letters beyond ASCII, a dot in front, another ending.
+        for name in ["store.json", "two words.txt", ".hidden", "größe-测试.d", "no-ending"] {
+            let path = dir.path().join(name);
+            replace_file(&Real, &path, b"old").unwrap();
+            let reader = Real.open(&path, Open::Read).unwrap();
+            replace_file(&Real, &path, b"new and longer").unwrap();
+            let mut seen = [0; 3];
+            read_exact(&*reader, &mut seen, 0).unwrap();
+            assert_eq!(&seen, b"old", "{name}: whoever has it open reads what it was");
+            assert_eq!(read_file(&Real, &path, 100).unwrap().as_deref(), Some(&b"new and longer"[..]));
+            assert!(read_file(&Real, &path, 5).is_err());
+        }
+        let mut names = Real.list(dir.path()).unwrap();
+        names.sort();
+        assert_eq!(names.len(), 5, "nothing is left beside them: {names:?}");
+    }
+
+    #[test]
+    fn bytes_are_read_and_written_where_it_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = open(&path);
+        write_all(&*file, b"world", 6).unwrap();
+        write_all(&*file, b"hello ", 0).unwrap();
+        let mut text = [0; 20];
+        assert_eq!(read_up_to(&*file, &mut text, 0).unwrap(), 11);
+        assert_eq!(&text[..11], b"hello world");
+        assert_eq!(read_up_to(&*file, &mut text, 11).unwrap(), 0);
+        assert_eq!(read_exact(&*file, &mut text, 3).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        file.set_len(5).unwrap();
+        assert_eq!(file.len().unwrap(), 5);
+        assert!(Real.open(&dir.path().join("none"), Open::Write).is_err(), "only what is to be made is made");
+        Real.remove(&path).unwrap();
+        assert_eq!(read_file(&Real, &path, 5).unwrap(), None);
+    }
+}
