@@ -42,3 +42,15 @@ bench *ARGS:
 # Fuzzes one target with coverage, for some seconds: just fuzz json 60
 fuzz TARGET SECONDS="60":
     cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run {{TARGET}} --features libfuzzer -- -max_total_time={{SECONDS}}
+
+# Fuzzes every target with coverage, for some seconds each: just fuzz-all 60
+fuzz-all SECONDS="60":
+    scripts/fuzz.sh {{SECONDS}}
+
+# Keeps the smallest inputs with the same coverage in fuzz/corpus.
+fuzz-min *TARGETS:
+    scripts/fuzz.sh min {{TARGETS}}
+
+# Every fault many times, about an hour, and one table; rows by name: just deep kill power-loss
+deep *ROWS:
+    cargo run --quiet -p xtask -- deep {{ROWS}}

@@ -1,11 +1,19 @@
 //! Fuzz targets: every decoder of the format and the expression parser, each as one function from bytes to nothing.
 //!
-//! A target panics where a promise is broken: whatever is accepted is written again byte for byte, and nothing that
-//! is read makes the program stop. With coverage: `just fuzz json 60`. Without: `cargo test` here.
+//! A target panics where a promise is broken: whatever is accepted is written again byte for byte, what has a slow and
+//! obvious definition agrees with it, and nothing that is read makes the program stop. With coverage: `just fuzz json 60`,
+//! or `just fuzz-all 60` for each. Without: `cargo test` here.
+
+mod derived;
+mod disk;
+mod parts;
 
 use std::io::Cursor;
 
+use dendrer::Trace;
 use dendrer::pack::yaml::Document;
+use dendrer::recorder::Fixed;
+use dendrer::verify::{self, Verdict};
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope};
 use dendrer_kernel::pack::{Origin, Pack, cases};
 use dendrer_kernel::step::Start;
@@ -15,7 +23,12 @@ use dendrer_object::merkle::tile::{Tile, TileKind, decode_entries, decode_hashes
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use dendrer_object::record::{Entry, Header};
 use dendrer_object::{Delta, Intent, Value};
-use dendrer_wire::import::{Choice, ImportError, Kind, Map, OnGap, Options, plan};
+use dendrer_testkit::memory;
+use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, plan};
+
+pub use derived::{snapshot, verdicts};
+pub use disk::{directory, segment, whole_segment};
+pub use parts::{body, proof};
 
 /// A target: its name and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -30,7 +43,14 @@ pub const TARGETS: &[Target] = &[
     ("delta", delta),
     ("expression", expression),
     ("import", import),
+    ("map", map),
     ("pack", pack),
+    ("body", body),
+    ("proof", proof),
+    ("segment", segment),
+    ("directory", directory),
+    ("snapshot", snapshot),
+    ("verdicts", verdicts),
 ];
 
 /// The canonical reader and both doors.
@@ -139,7 +159,8 @@ pub fn delta(data: &[u8]) {
     }
 }
 
-/// Foreign traces, read as chats and by a mapping: a plan is made or an error says why, the same each time.
+/// Foreign traces, read as chats and by a mapping: a plan is made or an error says why, the same each time; and what was
+/// planned is what is recorded.
 pub fn import(data: &[u8]) {
     let mapping = Value::record([
         ("type", Value::record([("const", Value::from("action.result"))])),
@@ -151,25 +172,56 @@ pub fn import(data: &[u8]) {
     ]);
     let map = Map::from_value(&mapping).expect("the mapping is one");
     for kind in [Kind::Chat, Kind::Mapped(map)] {
-        let any_items = matches!(kind, Kind::Mapped(_));
-        let look = |on_gap| {
-            let choice = Choice { any_items, ..Choice::default() };
-            let options = Options { kind: kind.clone(), choice, on_gap, name: None };
-            let start = Start::new("fuzzed".parse().expect("a run id"));
-            plan(&mut Cursor::new(data), options, start)
-        };
-        match (look(OnGap::Mark), look(OnGap::Stop)) {
-            (Ok(plan), stopped) => {
-                assert_eq!(plan.bytes, data.len() as u64);
-                assert_eq!(plan.tally.types.values().sum::<u64>(), plan.tally.ticks);
-                assert_eq!(stopped.is_ok(), plan.tally.gaps() == 0, "what stops is what is a gap");
-            }
-            (Err(error), stopped) => {
-                assert!(!matches!(error, ImportError::Changed), "nothing changed: {error}");
-                assert!(stopped.is_err());
-            }
+        import_as(&kind, data);
+    }
+}
+
+/// A mapping on the first line, and what it is to read behind it.
+pub fn map(data: &[u8]) {
+    let Some(end) = data.iter().position(|byte| *byte == b'\n') else { return };
+    let Ok(mapping) = parse_door(&data[..end]) else { return };
+    let Ok(map) = Map::from_value(&mapping) else { return };
+    assert_eq!(map.to_value(), &mapping);
+    import_as(&Kind::Mapped(map), &data[end + 1..]);
+}
+
+fn import_as(kind: &Kind, data: &[u8]) {
+    let any_items = matches!(kind, Kind::Mapped(_));
+    let look = |on_gap| {
+        let choice = Choice { any_items, ..Choice::default() };
+        let options = Options { kind: kind.clone(), choice, on_gap, name: None };
+        let start = Start::new("fuzzed".parse().expect("a run id"));
+        plan(&mut Cursor::new(data), options, start)
+    };
+    match (look(OnGap::Mark), look(OnGap::Stop)) {
+        (Ok(plan), stopped) => {
+            assert_eq!(plan.bytes, data.len() as u64);
+            assert_eq!(plan.tally.types.values().sum::<u64>(), plan.tally.ticks);
+            assert_eq!(stopped.is_ok(), plan.tally.gaps() == 0, "what stops is what is a gap");
+            record_planned(&plan, data);
+        }
+        (Err(error), stopped) => {
+            assert!(!matches!(error, ImportError::Changed), "nothing changed: {error}");
+            assert!(stopped.is_err());
         }
     }
+}
+
+/// Records what was planned, and reads it back.
+fn record_planned(plan: &import::Plan, data: &[u8]) {
+    let mut store = memory(1);
+    let surroundings = Box::new(Fixed::new("fuzzed", 0, 1));
+    let mut settled = 0;
+    let tip =
+        import::record(&mut store, &mut Cursor::new(data), plan, surroundings, &mut |more| settled += more);
+    let tip = tip.expect("a plan that holds is a recording that holds");
+    assert_eq!(settled, plan.tally.ticks, "one item is one tick");
+    let trace = Trace::open(&store, &plan.start.run).expect("what was recorded is there");
+    assert_eq!(trace.tip(), plan.tally.ticks);
+    assert_eq!(trace.record(trace.tip()).map(|record| record.id()).ok(), Some(tip));
+    let report = verify::store(&store, &verify::Options { replay: true, ..verify::Options::default() });
+    let report = report.expect("a store in memory can be verified");
+    assert_eq!((report.verdict, &report.findings[..]), (Verdict::Intact, &[][..]));
 }
 
 /// Expressions: what parses prints, and what was printed parses to the same; an answer is always the same one, costs
@@ -201,7 +253,9 @@ pub fn expression(data: &[u8]) {
         ("deep", Value::record([("a", Value::record([("b", Value::Null)]))])),
         (
             "calls",
-            Value::array([true, false].map(|ok| Value::record([("ok", ok.into()), ("n", Value::from(7u64))]))),
+            Value::array(
+                [true, false].map(|ok| Value::record([("ok", ok.into()), ("n", Value::from(7u64))])),
+            ),
         ),
     ]);
     let env = Env { others: &[("t", &state)], ..Env::of(&state) };

@@ -1,8 +1,8 @@
 //! A short run of each target on mutated seeds, without coverage, so that targets cannot rot. `DENDRER_FUZZ_RUNS` says
-//! how many mutations each gets.
+//! how many mutations each gets, `DENDRER_FUZZ_SEED` which, `DENDRER_FUZZ_TARGET` for one target alone.
 //!
-//! Seeds are the vectors, a few texts for what vectors do not hold, and `regressions/<target>/*`, where each input that ever
-//! broke a target is kept.
+//! Seeds are the vectors, a few texts for what vectors do not hold, `regressions/<target>/*`, where each input that ever
+//! broke a target is kept, and `corpus/<target>/*`, what fuzzing with coverage found worth keeping.
 
 use std::fs;
 use std::path::Path;
@@ -83,6 +83,36 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             "{\"role\":\"One (to Two)\",\"content\":\"x\"}\n{\"role\":\"user\",\"name\":\"Two\",\"content\":[{\"type\":\"tool_use\"}]}\n",
             r#"[{"list":[{"role":"user","content":1}]},{"list":[{"role":"user","content":NaN}]}]"#,
         ],
+        "map" => &[
+            "{\"type\":{\"const\":\"action.result\"},\"intent\":{\"content\":\"/content\"}}\n{\"content\":\"a\"}\n{\"content\":[1]}\n",
+            "{\"type\":{\"from\":\"/kind\",\"words\":{\"a\":\"plan.update\"}},\"agent\":\"/who\",\"action\":{\"tool\":\"/t\",\"call_id\":\"/i\"}}\n{\"kind\":\"a\",\"who\":\"x\",\"t\":\"u\"}\n",
+            "{\"type\":\"/type\",\"delta\":\"/delta\",\"metrics\":\"/m\",\"confidence\":\"/c\",\"result\":{\"status\":\"/s\"}}\n[{\"type\":\"memory.write\",\"c\":0.5,\"delta\":[{\"set\":\"/a\",\"value\":1}]}]",
+        ],
+        "body" => &[
+            r#"{"agent_id":"a","intent":{"description":"x","n":[1,2.5,{"y":null}]},"result":{"status":"ok"}}"#,
+            r#"[{"action":{"tool":"t","params":{"q":"long ago"}},"delta":[],"state":{}},"/action/params","/delta"]"#,
+            r#"[{"a/b":{"~":1},"state":{"$float":"NaN"},"action":{"$$x":1}},"/state"]"#,
+        ],
+        "proof" => &[
+            "\u{3}\u{9}\u{4}\0",
+            "\u{3}\u{9}\u{4}\u{1}",
+            "\u{7}\u{40}\u{21}\0\0\u{1}\u{1}",
+            "\u{8}\u{8}\u{3}\u{1}",
+        ],
+        "directory" => {
+            &["\0\0\0\0\0\0", "\u{1}\u{1}\u{9}\u{1}\0\0", "\u{2}\u{4}\0\u{2}\0\u{2}\u{3}\0\u{20}\0\u{1}\0"]
+        }
+        "snapshot" => &[
+            "\u{9}\u{1}",
+            "\u{9}\u{1}\u{40}\0\u{1}",
+            "\u{5}\0{\"agents\":[],\"check\":\"\",\"counters\":{},\"state\":{}}",
+        ],
+        "verdicts" => &[
+            "\0",
+            "\0\u{60}\0\u{1}",
+            "\u{1}x",
+            "\u{2}{\"id\":\"\",\"judged\":1,\"tick\":3,\"turns\":[[0,\"ok\"]]}",
+        ],
         _ => &[],
     };
     let mut found: Vec<Vec<u8>> = own.iter().map(|text| text.as_bytes().to_vec()).collect();
@@ -92,11 +122,17 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "bundle" => vectors("bundles.json", &["text"]),
         "note" => [vectors("bundles.json", &["key"]), notes(&vectors("bundles.json", &["text"]))].concat(),
         "delta" => vectors("deltas.json", &["state", "delta"]),
+        "segment" => vec![dendrer_fuzz::whole_segment()],
         "pack" => vec![fs::read(here.join("../examples/packs/order-desk.yaml")).expect("the pack is there")],
         _ => Vec::new(),
     });
-    let kept = fs::read_dir(here.join("regressions").join(target)).into_iter().flatten();
-    found.extend(kept.filter_map(|entry| fs::read(entry.ok()?.path()).ok()));
+    for kept in ["regressions", "corpus"] {
+        let kept = fs::read_dir(here.join(kept).join(target)).into_iter().flatten();
+        let mut paths: Vec<_> = kept.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        // The order of a directory differs from machine to machine, and mutations draw from this list.
+        paths.sort();
+        found.extend(paths.iter().filter_map(|path| fs::read(path).ok()));
+    }
     found
 }
 
@@ -112,11 +148,17 @@ fn notes(bundles: &[Vec<u8>]) -> Vec<Vec<u8>> {
 #[test]
 fn every_target_takes_mutated_seeds() {
     let runs = std::env::var("DENDRER_FUZZ_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(5_000u64);
+    let only = std::env::var("DENDRER_FUZZ_TARGET").ok();
+    let seed =
+        std::env::var("DENDRER_FUZZ_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0x00F0_22ED);
     for (name, target) in dendrer_fuzz::TARGETS {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
         let seeds = seeds(name);
         assert!(!seeds.is_empty(), "{name} has seeds");
         seeds.iter().for_each(|seed| target(seed));
-        let mut draw = Draw(0x00F0_22ED);
+        let mut draw = Draw(seed);
         for run in 0..runs {
             let data = draw.mutate(&seeds);
             let went_well = std::panic::catch_unwind(|| target(&data)).is_ok();
@@ -125,6 +167,19 @@ fn every_target_takes_mutated_seeds() {
                 "{name}, mutation {run}; keep it as fuzz/regressions/{name}/: {:?}",
                 String::from_utf8_lossy(&data)
             );
+        }
+    }
+}
+
+/// For fuzzing with coverage, which cannot ask this file: `scripts/fuzz.sh` names a directory.
+#[test]
+fn seeds_are_written_where_asked() {
+    let Some(dir) = std::env::var_os("DENDRER_WRITE_SEEDS") else { return };
+    for (name, _) in dendrer_fuzz::TARGETS {
+        let dir = Path::new(&dir).join(name);
+        fs::create_dir_all(&dir).expect("a directory is made");
+        for (number, seed) in seeds(name).iter().enumerate() {
+            fs::write(dir.join(format!("seed-{number:04}")), seed).expect("a seed is written");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What `cargo` cannot do by itself: `tidy` holds the rules that no compiler holds, `vectors` adds test vectors.
+//! What `cargo` cannot do by itself: `tidy` holds the rules that no compiler holds, `vectors` adds test vectors, `deep` tries
+//! every fault many times.
 //!
 //! Prints every rule that does not hold, not only the first; exit code 1 if there is any.
 
@@ -11,6 +12,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+mod deep;
 mod tidy;
 
 fn main() -> ExitCode {
@@ -18,8 +20,9 @@ fn main() -> ExitCode {
     match task.as_deref() {
         Some("tidy") => report(&tidy::check(&root())),
         Some("vectors") => vectors(),
+        Some("deep") => deep::run(&root(), &std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy | vectors");
+            eprintln!("usage: cargo run -p xtask -- tidy | vectors | deep [ROW ...]");
             ExitCode::from(2)
         }
     }

@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 #![expect(clippy::print_stderr, reason = "a skipped test must say so loudly")]
+#![expect(clippy::print_stdout, reason = "figures with --nocapture")]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -488,6 +489,7 @@ fn check_edits(text: &[u8], base: u8, count: u64) {
     for (at, (a, b)) in here.iter().zip(&there).enumerate() {
         assert_eq!(a, b, "this workspace and verify.py differ: {}", show(at));
     }
+    println!("deep: differential {count}");
 }
 
 #[test]

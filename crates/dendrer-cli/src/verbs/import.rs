@@ -204,7 +204,15 @@ fn made_name(args: &Import, source: &Source, plan: &Plan) -> Result<RunName> {
 fn check_new(args: &Import, store: &dyn Store, plan: &Plan) -> Result<()> {
     let name = &plan.start.run;
     if let Some(twin) = import::find_twin(store, plan)?.filter(|_| !args.again) {
-        return Err(Failure::new("E0214", format!("this trace was imported already, as {twin}"))
+        let there = store.run(&twin)?.map_or(0, |run| run.transitions);
+        let all = plan.tally.ticks;
+        let message = match there < all {
+            true => format!(
+                "this trace was imported as {twin}, and interrupted: {there} of {all} ticks are there"
+            ),
+            false => format!("this trace was imported already, as {twin}"),
+        };
+        return Err(Failure::new("E0214", message)
             .at("sha256", plan.sha256.to_string())
             .note("nothing was changed; --again imports it once more, under another name")
             .help(&["dendrer", "log", twin.as_str()]));
