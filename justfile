@@ -38,6 +38,11 @@ bench *ARGS:
     cargo bench -p dendrer-kernel --bench expr
     cargo bench -p dendrer-wire --bench import
     cargo bench -p dendrer-cli --bench questions
+    cargo bench -p dendrer-cli --bench sizes
+
+# Recording beside the tools that others use for it, in one run: installs them into target/peers.
+bench-peers:
+    scripts/bench-peers.sh
 
 # Fuzzes one target with coverage, for some seconds: just fuzz json 60
 fuzz TARGET SECONDS="60":

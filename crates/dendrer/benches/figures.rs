@@ -13,15 +13,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dendrer::Recorder;
-use dendrer::recorder::{World, begin_log};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store, StoreInfo};
+use dendrer::store::{Shared, Store};
 use dendrer::verify;
 use dendrer_kernel::step::{Inputs, Outcome, Start, begin, step};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::merkle::leaf_hash;
-use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Seed, disclosure};
 use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
 
@@ -29,6 +26,9 @@ use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+use common::{cpu, intents, key, median, new_store, record_steps, record_synced};
+
+mod common;
 mod desk;
 
 /// How often recording is measured beside the floor.
@@ -58,19 +58,6 @@ fn main() {
     }
 }
 
-/// CPU time of this process so far, all threads. Resolution is that of the system's clock tick.
-fn cpu() -> Duration {
-    let stat = fs::read_to_string("/proc/self/stat").expect("a Linux machine");
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks: u64 = [11, 12].iter().map(|at| fields[*at].parse::<u64>().unwrap_or(0)).sum();
-    Duration::from_millis(ticks * 10)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 struct Floor {
     cpu_us: f64,
     wall_us: f64,
@@ -89,62 +76,6 @@ fn floor(dir: &Path, steps: usize, sync_every: usize) -> Floor {
     let value = dendrer_object::json::parse_door(&output.stdout).expect("the floor prints JSON");
     let number = |name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
     Floor { cpu_us: number("cpu_us"), wall_us: number("wall_us") }
-}
-
-/// Steps of 1 KB: a call of a stub model with its answer, unique, made before the clock starts.
-fn intents(count: usize) -> Vec<Intent> {
-    const WORDS: [&str; 10] =
-        ["alpha", "route", "storm", "hotel", "price", "train", "plan", "check", "allow", "result"];
-    let mut state = 1u64;
-    let mut word = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        WORDS[(state >> 33) as usize % WORDS.len()]
-    };
-    (0..count)
-        .map(|n| {
-            let mut text = |size: usize| {
-                let mut text = String::new();
-                while text.len() < size {
-                    text.push_str(word());
-                    text.push(' ');
-                }
-                text.truncate(size);
-                text
-            };
-            let params = Value::record([
-                ("model", Value::from("stub")),
-                ("n", Value::from(n as u64)),
-                ("prompt", Value::from(text(420))),
-            ]);
-            let result = Value::record([("output", Value::from(text(450))), ("status", Value::from("ok"))]);
-            Intent::new("action.result".parse().expect("a type"), "agent")
-                .by_runtime()
-                .with("action", Value::record([("params", params), ("tool", Value::from("model.call"))]))
-                .with("result", result)
-        })
-        .collect()
-}
-
-fn key() -> SigningKey {
-    SigningKey::from_seed(&StoreId([7; 16]).origin(), [7; 32]).expect("a name")
-}
-
-fn new_store(dir: &Path, name: &str) -> Embedded {
-    let path = dir.join(name);
-    fs::create_dir_all(&path).expect("a directory");
-    let info = StoreInfo::new(StoreId([7; 16]), key().verifier_key().clone());
-    let mut store = Embedded::create(&path, info, Options::write()).expect("a store");
-    begin_log(&mut store, &mut World::default()).expect("a log");
-    store
-}
-
-fn record_steps(store: &mut Embedded, run: &str, intents: &[Intent], group: usize) {
-    let start = Start::new(run.parse().expect("a name"));
-    let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
-    for chunk in intents.chunks(group) {
-        recorder.propose_each(chunk).expect("steps");
-        recorder.append().expect("appended");
-    }
 }
 
 fn record(dir: &Path) {
@@ -188,20 +119,9 @@ fn synced(dir: &Path) {
         let floor = floor(dir, 20_000, 0);
         // One group is appended and synced in the background while the next one is made.
         let mut store = Shared::new(Box::new(new_store(dir, &format!("sync-{round}"))));
-        let start = Start::new("bench".parse().expect("a name"));
-        let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).expect("a run");
         let begin = Instant::now();
-        let mut under_way = None;
-        for chunk in steps.chunks(100) {
-            recorder.propose_each(chunk).expect("steps");
-            let submitted = recorder.submit().expect("appended");
-            if let Some(before) = under_way.replace(submitted) {
-                black_box(recorder.settle(before).expect("synced"));
-            }
-        }
-        black_box(recorder.settle(under_way.expect("there are groups")).expect("synced"));
+        record_synced(&mut store, "bench", &steps, 100);
         let ours = 20_000.0 / begin.elapsed().as_secs_f64();
-        drop(recorder);
         let bytes = segment_bytes(dir, &format!("sync-{round}"));
         Store::close(Box::new(store)).expect("closed");
         let ceiling = disk_ceiling(dir, bytes / 200);

@@ -1,0 +1,116 @@
+//! What the figures and the comparison with peers share: steps, a store, a clock. No figure is made here.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use dendrer::Recorder;
+use dendrer::recorder::{World, begin_log};
+use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Store, StoreInfo};
+use dendrer_kernel::step::Start;
+use dendrer_object::note::SigningKey;
+use dendrer_object::{Intent, StoreId, json};
+
+/// CPU time so far, of all threads. Resolution is that of the system's clock tick.
+pub(crate) fn cpu() -> Duration {
+    cpu_times([11, 12])
+}
+
+/// Sums two of the times of this process that the system counts (proc(5), behind the name of the program).
+pub(crate) fn cpu_times(fields: [usize; 2]) -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").expect("a Linux machine");
+    let all: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: u64 = fields.iter().map(|at| all[*at].parse::<u64>().unwrap_or(0)).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Text of so many bytes, never the same twice.
+pub(crate) struct Words(u64);
+
+impl Words {
+    pub(crate) fn new() -> Words {
+        Words(1)
+    }
+
+    pub(crate) fn text(&mut self, size: usize) -> String {
+        const WORDS: [&str; 10] =
+            ["alpha", "route", "storm", "hotel", "price", "train", "plan", "check", "allow", "result"];
+        let mut text = String::new();
+        while text.len() < size {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            text.push_str(WORDS[(self.0 >> 33) as usize % WORDS.len()]);
+            text.push(' ');
+        }
+        text.truncate(size);
+        text
+    }
+}
+
+/// Steps of 1 KB, as lines that `dendrer commit` takes: a call of a stub model with its answer.
+pub(crate) fn lines(count: usize) -> Vec<String> {
+    let mut words = Words::new();
+    (0..count)
+        .map(|n| {
+            let (prompt, output) = (words.text(420), words.text(450));
+            format!(
+                r#"{{"action":{{"params":{{"model":"stub","n":{n},"prompt":"{prompt}"}},"tool":"model.call"}},"agent":"agent","author":"runtime","result":{{"output":"{output}","status":"ok"}},"type":"action.result"}}"#
+            )
+        })
+        .collect()
+}
+
+/// The same steps, made before the clock starts.
+pub(crate) fn intents(count: usize) -> Vec<Intent> {
+    let intent = |line: &String| {
+        let value = json::parse_door(line.as_bytes()).expect("JSON");
+        Intent::from_value(&value, None).expect("an intent")
+    };
+    lines(count).iter().map(intent).collect()
+}
+
+pub(crate) fn key() -> SigningKey {
+    SigningKey::from_seed(&StoreId([7; 16]).origin(), [7; 32]).expect("a name")
+}
+
+pub(crate) fn new_store(dir: &Path, name: &str) -> Embedded {
+    let path = dir.join(name);
+    fs::create_dir_all(&path).expect("a directory");
+    let info = StoreInfo::new(StoreId([7; 16]), key().verifier_key().clone());
+    let mut store = Embedded::create(&path, info, Options::write()).expect("a store");
+    begin_log(&mut store, &mut World::default()).expect("a log");
+    store
+}
+
+/// Appends steps in groups, and waits for no disk.
+pub(crate) fn record_steps(store: &mut dyn Store, run: &str, intents: &[Intent], group: usize) {
+    let start = Start::new(run.parse().expect("a name"));
+    let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
+    for chunk in intents.chunks(group) {
+        recorder.propose_each(chunk).expect("steps");
+        recorder.append().expect("appended");
+    }
+}
+
+/// Makes groups durable. A group is made while the one before it is on its way to the disk; a step alone is waited for.
+pub(crate) fn record_synced(store: &mut dyn Store, run: &str, intents: &[Intent], group: usize) {
+    let start = Start::new(run.parse().expect("a name"));
+    let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
+    let mut under_way = None;
+    for chunk in intents.chunks(group) {
+        recorder.propose_each(chunk).expect("steps");
+        let submitted = recorder.submit().expect("appended");
+        let before = if group == 1 { Some(submitted) } else { under_way.replace(submitted) };
+        if let Some(before) = before {
+            recorder.settle(before).expect("synced");
+        }
+    }
+    if let Some(before) = under_way {
+        recorder.settle(before).expect("synced");
+    }
+}
