@@ -35,6 +35,7 @@ vectors:
 # The figures of the recorder and the verifier; `just bench fold` is a part of them. Then predicates, imports and questions about a long run.
 bench *ARGS:
     cargo bench -p dendrer --bench figures -- {{ARGS}}
+    cargo bench -p dendrer --bench writers
     cargo bench -p dendrer-kernel --bench expr
     cargo bench -p dendrer-wire --bench import
     cargo bench -p dendrer-cli --bench questions
