@@ -369,13 +369,16 @@ fn messages(turns: usize) -> Vec<(String, Value)> {
         .collect()
 }
 
+/// Makes the step of a turn out of the messages so far.
+type MakeTurn = fn(&[Value], usize) -> Intent;
+
 /// A run whose transcript grows by 1 KB a turn, the whole of it in each step.
 fn growing(bench: &Bench, turns: usize) {
     println!(
         "a transcript that grows by 1 KB a turn, {turns} turns, bytes a turn (limit: 2048 in the segments)"
     );
     let messages: Vec<Value> = messages(turns).into_iter().map(|(_, message)| message).collect();
-    let ours: [(&str, fn(&[Value], usize) -> Intent); 2] =
+    let ours: [(&str, MakeTurn); 2] =
         [("dendrer, in each request", asked), ("dendrer, in the state", remembered)];
     for (name, intent) in ours {
         bench.fresh("dendrer");
