@@ -224,7 +224,7 @@ impl Embedded {
         let is_empty = |name: &str| disk.list(&to.join(name)).is_ok_and(|names| names.is_empty());
         let foreign = |name: &&String| {
             let known = leftover.contains(&name.as_str()) || name.ends_with(".tmp");
-            !known && !(*name == "segments" && is_empty(name))
+            !(known || *name == "segments" && is_empty(name))
         };
         match names.iter().find(foreign) {
             None => Ok(None),
@@ -502,10 +502,13 @@ impl Copying<'_> {
         if let Some(damage) = report.findings.into_iter().next() {
             return Err(damage.into());
         }
-        assert!(
-            report.root_checked && report.tree == self.to.tree() && !report.unfinished,
-            "a log without findings is the one that was copied"
-        );
+        let tree = self.to.tree();
+        if !report.root_checked || report.tree != tree || report.unfinished {
+            let place = Place { file: "segments".into(), ..Place::default() };
+            let said = |tree: TreeHead| format!("{} records with root {}", tree.size, tree.root);
+            let (expected, found) = (said(tree), said(report.tree));
+            return Err(Damage { kind: DamageKind::Loss, place, what: "copy", expected, found }.into());
+        }
         Ok(())
     }
 
