@@ -179,6 +179,25 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"
     )]
     Reduce(Reduce),
+    /// Copy the store while others write to it; the next time, only what followed
+    #[command(
+        after_help = "Examples:\n  dendrer backup ../traces-backup\n  dendrer backup ../traces-backup --json"
+    )]
+    Backup(Backup),
+    /// Make a store from a backup
+    #[command(
+        after_help = "Examples:\n  dendrer restore ../traces-backup restored\n  dendrer restore ../traces-backup restored --replace"
+    )]
+    Restore(Restore),
+    /// Check every file of the store against its log, and say what damage would cost
+    #[command(after_help = "Examples:\n  dendrer fsck\n  dendrer fsck --store restored")]
+    Fsck,
+    /// Remove what follows from the log and is not needed; never the log
+    #[command(after_help = "Examples:\n  dendrer gc -n\n  dendrer gc --keep 30d --snapshots thin")]
+    Gc(Gc),
+    /// Check the installation, the store, the clock and the disk
+    #[command(after_help = "Examples:\n  dendrer doctor\n  dendrer doctor --fix --report support.json")]
+    Doctor(Doctor),
     /// Explain a code
     #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]
     Explain(Explain),
@@ -864,6 +883,75 @@ pub(crate) struct Export {
     /// Withhold the values at or below this place of every record, like /result/output
     #[arg(long, value_name = "POINTER")]
     pub(crate) withhold: Vec<String>,
+}
+
+/// `backup`
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// A directory that is new or empty, or an earlier backup of the same store
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: String,
+}
+
+/// `restore`
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The backup
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) backup: String,
+    /// Where; here if not given
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<String>,
+    /// Put it in the place of the store that is there, which is moved aside
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Do so although the store that is there has records that the backup does not have
+    #[arg(long, requires = "replace")]
+    pub(crate) discard_newer: bool,
+}
+
+/// `gc`
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Say what would go, and remove nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Keep what is derived only of runs that were written to within this time, like 30d, 12h or 2w
+    #[arg(long, value_name = "TIME", value_parser = age_arg)]
+    pub(crate) keep: Option<u64>,
+    /// Keep fewer snapshots of states: it takes up to eight times as long to read one
+    #[arg(long, value_enum)]
+    pub(crate) snapshots: Option<SnapshotsChoice>,
+}
+
+/// How many snapshots are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SnapshotsChoice {
+    /// Where changes outweigh the state.
+    All,
+    /// Where they outweigh it eight times.
+    Thin,
+}
+
+/// Reads a time like `30d` as milliseconds.
+fn age_arg(text: &str) -> Result<u64, String> {
+    let units = [('h', 3_600_000), ('d', 86_400_000), ('w', 604_800_000u64)];
+    let parsed = units.iter().find_map(|(unit, ms)| {
+        let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
+        number.checked_mul(*ms)
+    });
+    parsed.ok_or_else(|| "a number of hours, days or weeks, like 12h, 30d or 2w".to_owned())
+}
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Repair what follows from the log, and permissions of the key; never the log
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Write a report for others into a file: versions, sizes, counts and codes; no content, names, paths or keys
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<String>,
 }
 
 /// `explain`

@@ -7,7 +7,7 @@ use std::path::Path;
 use dendrer_object::{StoreId, Value, json};
 
 use crate::contract::{FORMAT, StoreInfo};
-use crate::disk::{self, Disk};
+use crate::disk::{self, Disk, Open};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 
 const NAME: &str = "store.json";
@@ -33,7 +33,12 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
     let bytes =
         disk::read_file(disk, &path, SIZE_MAX).map_err(|error| StoreError::io("read", &path, error))?;
     let Some(bytes) = bytes else {
-        return Err(StoreError::NotAStore { path: dir.to_owned(), why: format!("it has no {NAME}") });
+        // What a copy begins with is there until it is whole.
+        let why = match disk.open(&dir.join("backup.json"), Open::Read) {
+            Ok(_) => "a backup or restore into it was not finished".to_owned(),
+            Err(_) => format!("it has no {NAME}"),
+        };
+        return Err(StoreError::NotAStore { path: dir.to_owned(), why });
     };
     let damaged = |what: &'static str, expected: &str, found: String| {
         let place = Place { file: NAME.into(), ..Place::default() };

@@ -156,6 +156,49 @@ pub fn lock_while(file: &dyn DiskFile, wait: Duration, useful: &mut dyn FnMut())
     }
 }
 
+/// Lets a file that is only read end at a length.
+pub(crate) fn limited(file: Arc<dyn DiskFile>, len: u64) -> Arc<dyn DiskFile> {
+    Arc::new(Limited { file, len })
+}
+
+#[derive(Debug)]
+struct Limited {
+    file: Arc<dyn DiskFile>,
+    len: u64,
+}
+
+impl DiskFile for Limited {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let left = usize::try_from(self.len.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let size = buffer.len().min(left);
+        self.file.read_at(&mut buffer[..size], offset)
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<usize> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.len()?.min(self.len))
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        self.file.try_lock()
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.file.unlock()
+    }
+}
+
 /// The file system of the machine.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Real;

@@ -36,13 +36,18 @@ use crate::values::{Chunks, KeyOfChunks};
 mod append;
 mod catch_up;
 mod checkpoint;
+mod copy;
 mod erase;
+mod keep;
 mod read;
 mod sync;
 mod tiles;
 mod verify;
 mod walk;
 
+use copy::MARK;
+pub use copy::{Copied, CopyAs, Copying};
+pub use keep::{IndexState, KeptRow, KeptWhat, Leftover, TilesState};
 pub use verify::{Report, VerifyOptions};
 pub use walk::WalkItem;
 
@@ -180,11 +185,31 @@ impl Embedded {
     pub fn open(dir: &Path, options: Options) -> Result<Embedded, StoreError> {
         let disk = Arc::clone(&options.disk);
         let info = descriptor::read(&*disk, dir, options.write)?;
-        let segments = Segments::new(Arc::clone(&disk), dir.join("segments"), info.id, options.write);
+        let limit = copy::end_of_backup(&*disk, dir)?;
+        if options.write && limit.is_some() {
+            return Err(StoreError::IsBackup { path: dir.to_owned() });
+        }
+        let mut store = Embedded::unread(dir, info, options, limit);
+        if store.options.write {
+            let path = store.lock_path();
+            let lock =
+                disk.open(&path, Open::Create).map_err(|error| StoreError::io("open", &path, error))?;
+            store.lock = Some(lock);
+        }
+        store.check_files()?;
+        store.open_index()?;
+        store.begin()?;
+        Ok(store)
+    }
+
+    /// A handle that has not looked at any file yet. The log ends at `limit`, if there is one.
+    fn unread(dir: &Path, info: StoreInfo, options: Options, limit: Option<(u32, u64)>) -> Embedded {
+        let disk = Arc::clone(&options.disk);
+        let segments = Segments::new(disk, dir.join("segments"), info.id, options.write).limited(limit);
         let peaks = Peaks::new();
         let root = peaks.root();
         let end = LogEnd { segment: 0, offset: SEGMENT_HEADER as u64, peaks, root };
-        let mut store = Embedded {
+        Embedded {
             info,
             dir: dir.to_owned(),
             owner: std::process::id(),
@@ -207,17 +232,7 @@ impl Embedded {
             syncer: None,
             buffer: Vec::new(),
             options,
-        };
-        if store.options.write {
-            let path = store.lock_path();
-            let lock =
-                disk.open(&path, Open::Create).map_err(|error| StoreError::io("open", &path, error))?;
-            store.lock = Some(lock);
         }
-        store.check_files()?;
-        store.open_index()?;
-        store.begin()?;
-        Ok(store)
     }
 
     /// Takes in the log behind what the index covers, and finishes what a crash left undone if nobody else is writing.
@@ -501,7 +516,8 @@ impl Embedded {
         Ok(())
     }
 
-    /// Throws the index away and builds it again from the segments, stored snapshots included.
+    /// Throws the index away and builds it again from the segments, stored snapshots included. The new one is made
+    /// beside the old one and then put in its place, so that whoever reads meanwhile has one or the other.
     ///
     /// An index that knows more than the log is evidence of a loss, and is only discarded if `discard_evidence` says
     /// so.
@@ -514,13 +530,23 @@ impl Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
+        let path = self.index_path();
+        let beside = self.dir.join("index-new.sqlite");
+        Index::create(&beside, self.info.id, self.chunks.key)?;
+        if !lost {
+            self.sync_now()?;
+            let (stop, target) = (AtomicBool::new(false), self.durable);
+            index::advance(&beside, &self.segments, self.info.id, target, &stop, &|_| {})?;
+        }
         self.take_lock()?;
         self.index = None;
-        let made = Index::create(&self.index_path(), self.info.id, self.chunks.key);
+        let placed = index::put_in_place(&beside, &path);
         self.unlock();
-        made?;
+        placed?;
         *self = Embedded::open(&self.dir.clone(), self.options.clone())?;
-        self.update_index()
+        self.update_index()?;
+        // What was erased while it was made was taken in above, and must not stay in SQLite's own log.
+        index::truncate_log(&path)
     }
 
     /// Returns why this handle works without an index, if it does.

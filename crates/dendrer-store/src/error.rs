@@ -110,6 +110,28 @@ pub enum StoreError {
         /// Where it is.
         path: PathBuf,
     },
+    /// A backup was opened for writing.
+    #[error("{} is a backup", .path.display())]
+    IsBackup {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A copy goes on from an earlier one, and what is there is none of this store.
+    #[error("what is in {} is not the beginning of this store: {why}", .path.display())]
+    NotItsBackup {
+        /// Where it is.
+        path: PathBuf,
+        /// What does not fit.
+        why: String,
+    },
+    /// A store or a copy of one is made in a directory of its own.
+    #[error("{} is not empty: it has {found}", .path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+        /// What is in it.
+        found: String,
+    },
     /// The disk or the quota is full. The store is as it was before the call.
     #[error("no space left for {}", .path.display())]
     DiskFull {
@@ -157,6 +179,8 @@ impl StoreError {
             StoreError::NotAStore { .. } => "E0103",
             StoreError::AlreadyAStore { .. } => "E0110",
             StoreError::RunExists(_) => "E0111",
+            StoreError::NotItsBackup { .. } => "E0113",
+            StoreError::NotEmpty { .. } => "E0115",
             StoreError::TooLarge { .. } => "E0205",
             StoreError::Damaged(damage) | StoreError::Lost(damage) => damage.code(),
             StoreError::OtherStore { .. } => "E0306",
@@ -168,6 +192,7 @@ impl StoreError {
             StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => {
                 "E0805"
             }
+            StoreError::IsBackup { .. } => "E0806",
             StoreError::Note(_) => "E0308",
             StoreError::Unsupported(_) => "E0601",
         }

@@ -23,10 +23,12 @@ use crate::values::{ChunkKey, KeyOfChunks};
 
 mod advance;
 mod compare;
+mod kept;
 
 pub(crate) use advance::advance;
 pub use compare::IndexDifference;
 pub(crate) use compare::compare;
+pub(crate) use kept::{compact, put_in_place, remove_kept};
 
 /// The version of the tables (`user_version`).
 const SCHEMA_VERSION: i64 = 2;

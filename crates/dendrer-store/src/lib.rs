@@ -27,7 +27,10 @@ mod tail;
 mod values;
 
 pub use contract::{Head, RunSummary, Store, StoreInfo, Submission, SyncTicket, TreeHead};
-pub use embedded::{Embedded, Options, Report, VerifyOptions, WalkItem};
+pub use embedded::{
+    Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, Options, Report, TilesState,
+    VerifyOptions, WalkItem,
+};
 pub use error::{Damage, DamageKind, Place, StoreError};
 pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};

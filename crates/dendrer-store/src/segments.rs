@@ -29,6 +29,8 @@ pub(crate) struct Segments {
     dir: PathBuf,
     store: StoreId,
     writable: bool,
+    /// Where the log of a backup ends, whatever is behind it: what a later one that was interrupted left there.
+    limit: Option<(u32, u64)>,
     files: Mutex<BTreeMap<u32, Arc<dyn DiskFile>>>,
     cache: Mutex<Cache>,
 }
@@ -85,7 +87,16 @@ pub(crate) enum Read {
 
 impl Segments {
     pub(crate) fn new(disk: Arc<dyn Disk>, dir: PathBuf, store: StoreId, writable: bool) -> Segments {
-        Segments { disk, dir, store, writable, files: Mutex::default(), cache: Mutex::default() }
+        Segments { disk, dir, store, writable, limit: None, files: Mutex::default(), cache: Mutex::default() }
+    }
+
+    /// Lets the log end at a segment and an offset.
+    pub(crate) fn limited(self, limit: Option<(u32, u64)>) -> Segments {
+        Segments { limit, ..self }
+    }
+
+    fn is_beyond(&self, number: u32) -> bool {
+        self.limit.is_some_and(|(last, _)| number > last)
     }
 
     pub(crate) fn path(&self, number: u32) -> PathBuf {
@@ -101,6 +112,7 @@ impl Segments {
         let names = self.disk.list(&self.dir).map_err(|error| StoreError::io("list", &self.dir, error))?;
         let number = |name: &String| name.strip_suffix(".seg").filter(|name| name.len() >= 8)?.parse().ok();
         let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
+        numbers.retain(|number| !self.is_beyond(*number));
         numbers.sort_unstable();
         Ok(numbers)
     }
@@ -111,12 +123,19 @@ impl Segments {
         if let Some(file) = files.get(&number) {
             return Ok(Some(Arc::clone(file)));
         }
+        if self.is_beyond(number) {
+            return Ok(None);
+        }
         let path = self.path(number);
         let how = if self.writable { Open::Write } else { Open::Read };
         let file = match self.disk.open(&path, how) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io("open", &path, error)),
+        };
+        let file = match self.limit {
+            Some((last, len)) if last == number => disk::limited(file, len),
+            _ => file,
         };
         if files.len() >= OPEN_MAX {
             // Any but the last, which every append needs; which one hardly matters.

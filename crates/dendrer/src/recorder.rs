@@ -112,7 +112,7 @@ struct Snapshots {
 }
 
 /// Below this a snapshot costs more than folding does.
-const SNAPSHOT_MIN: usize = 64 << 10;
+pub(crate) const SNAPSHOT_MIN: usize = 64 << 10;
 
 /// A group that was appended and is on its way to the disk.
 #[must_use = "nothing is acknowledged before the group was settled"]
@@ -292,12 +292,7 @@ impl<'s> Recorder<'s> {
 
     /// Keeps the state where folding to it has become dear. A snapshot that could not be kept costs only time.
     fn take_snapshot(&mut self, records: &[Record]) {
-        let size = |record: &Record| {
-            let body = record.body();
-            let delta = body.fields().iter().find(|field| field.pointer.as_str() == "/delta");
-            delta.and_then(|field| body.text(field)).map_or(0, <[u8]>::len)
-        };
-        self.snapshots.deltas += records.iter().map(size).sum::<usize>();
+        self.snapshots.deltas += records.iter().map(delta_size).sum::<usize>();
         if self.snapshots.deltas > self.snapshots.last.max(SNAPSHOT_MIN) {
             let bytes = Moment::of(&self.appended).to_snapshot();
             self.snapshots = Snapshots { deltas: 0, last: bytes.len() };
@@ -325,6 +320,13 @@ impl<'s> Recorder<'s> {
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
         Ok(self.put(|store, records| store.commit(records))?.0)
     }
+}
+
+/// The bytes of a record's change.
+pub(crate) fn delta_size(record: &Record) -> usize {
+    let body = record.body();
+    let delta = body.fields().iter().find(|field| field.pointer.as_str() == "/delta");
+    delta.and_then(|field| body.text(field)).map_or(0, <[u8]>::len)
 }
 
 /// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not

@@ -348,7 +348,7 @@ impl<'s> Trace<'s> {
         }
     }
 
-    fn check_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<Option<Moment>, Error> {
+    pub(crate) fn check_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<Option<Moment>, Error> {
         let record = self.record(tick)?;
         let moment = Moment::from_snapshot(bytes, &record);
         Ok(moment.filter(|moment| Some(moment.state.digest()) == replay::state_root(&record)))

@@ -84,6 +84,12 @@ impl Embedded {
         Ok(Some(damage(DamageKind::Loss, "root of the log", expected, found)))
     }
 
+    /// Returns the root that the log has at a size, if a group ends there.
+    pub fn root_of(&self, size: u64) -> Result<Option<dendrer_object::Digest>, StoreError> {
+        self.check_owner()?;
+        if size > self.size() { Ok(None) } else { self.root_at(size) }
+    }
+
     /// Returns the root that the log has at a size, from the commit frame that ends there.
     pub(super) fn root_at(&self, size: u64) -> Result<Option<dendrer_object::Digest>, StoreError> {
         if size == self.size() {

@@ -159,7 +159,7 @@ impl Embedded {
     }
 
     /// Overwrites frames in place, and makes that durable.
-    fn void(&self, positions: impl IntoIterator<Item = u64>) -> Result<(), StoreError> {
+    pub(super) fn void(&self, positions: impl IntoIterator<Item = u64>) -> Result<(), StoreError> {
         let mut touched = BTreeSet::new();
         for position in positions {
             let at = At::from_u64(position);
@@ -191,8 +191,18 @@ impl Embedded {
 
     /// Hands over all frames that can be read, those behind damage too. A frame with a bad checksum has kind 0.
     pub(super) fn each_frame(&self, f: &mut dyn FnMut(At, u8, &[u8])) -> Result<(), StoreError> {
-        for segment in self.segments.numbers()? {
-            let begin = At::new(segment, SEGMENT_HEADER as u64);
+        self.each_frame_from((0, SEGMENT_HEADER as u64), f)
+    }
+
+    /// As [`Embedded::each_frame`], from a place between two groups on.
+    pub(super) fn each_frame_from(
+        &self,
+        from: (u32, u64),
+        f: &mut dyn FnMut(At, u8, &[u8]),
+    ) -> Result<(), StoreError> {
+        for segment in self.segments.numbers()?.into_iter().filter(|segment| *segment >= from.0) {
+            let begin = if segment == from.0 { from.1 } else { SEGMENT_HEADER as u64 };
+            let begin = At::new(segment, begin);
             let Some(mut reader) = self.segments.reader(begin, WINDOW)? else { continue };
             // What lies behind the end is not committed, unless damage keeps this handle from getting there.
             let is_end = |offset| !self.stuck && (segment, offset) >= (self.end.segment, self.end.offset);

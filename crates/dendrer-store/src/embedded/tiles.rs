@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dendrer_object::Digest;
 use dendrer_object::merkle::tile::{FULL_WIDTH, Tile, TileKind, TileReader, encode_entries, encode_hashes};
@@ -12,7 +12,7 @@ use dendrer_object::merkle::{Node, leaf_hash, node_hash};
 use dendrer_object::note::{Checkpoint, SignedNote};
 
 use super::Embedded;
-use crate::disk::{self, Open};
+use crate::disk::{self, Disk, Open};
 use crate::error::StoreError;
 
 const TILE_SIZE_MAX: u64 = 64 << 20;
@@ -21,13 +21,38 @@ const TILE_SIZE_MAX: u64 = 64 << 20;
 const STEP: u64 = 256 * 256;
 
 impl Embedded {
-    fn log_dir(&self) -> PathBuf {
-        self.dir.join("log")
-    }
-
     /// Brings the tiles up to a size, and puts the checkpoint beside them, last.
     pub(super) fn write_tiles(&self, note: &SignedNote, size: u64) -> Result<(), StoreError> {
-        let mut from = self.tiled_size()?;
+        self.write_tiles_to(&self.dir, note, size)
+    }
+
+    /// As [`Embedded::write_tiles`], for a copy of this store in another directory.
+    pub(super) fn write_tiles_to(&self, dir: &Path, note: &SignedNote, size: u64) -> Result<(), StoreError> {
+        let tiles = Tiles { store: self, dir: dir.join("log") };
+        tiles.write(note, size)
+    }
+
+    /// Returns the size that the tiles are complete for, if they lead to the root that was signed for it, and what
+    /// their checkpoint says.
+    pub(super) fn tiled(&self) -> Result<(u64, Option<Checkpoint>), StoreError> {
+        let tiles = Tiles { store: self, dir: self.dir.join("log") };
+        Ok((tiles.size()?, tiles.checkpoint()?))
+    }
+}
+
+/// The tiles in a directory, which follow from the log of a store.
+struct Tiles<'s> {
+    store: &'s Embedded,
+    dir: PathBuf,
+}
+
+impl Tiles<'_> {
+    fn disk(&self) -> &dyn Disk {
+        &*self.store.options.disk
+    }
+
+    fn write(&self, note: &SignedNote, size: u64) -> Result<(), StoreError> {
+        let mut from = self.size()?;
         if from > size {
             from = 0;
         }
@@ -37,40 +62,40 @@ impl Embedded {
             self.lay_out(from, next)?;
             from = next;
         }
-        let path = self.log_dir().join("checkpoint");
-        self.options
-            .disk
-            .create_dir(&self.log_dir())
-            .map_err(|error| StoreError::io("create", &path, error))?;
-        disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
+        let path = self.dir.join("checkpoint");
+        self.disk().create_dir(&self.dir).map_err(|error| StoreError::io("create", &path, error))?;
+        disk::replace_file(self.disk(), &path, note.to_string().as_bytes())
             .map_err(|error| StoreError::io("write", &path, error))?;
         self.remove_partial(begin, size);
         Ok(())
     }
 
-    /// Returns the size that the tiles are complete for, if they lead to the root that was signed for it.
-    fn tiled_size(&self) -> Result<u64, StoreError> {
-        let path = self.log_dir().join("checkpoint");
-        let bytes = disk::read_file(&*self.options.disk, &path, 1 << 20)
+    /// Returns what the checkpoint beside the tiles says.
+    fn checkpoint(&self) -> Result<Option<Checkpoint>, StoreError> {
+        let path = self.dir.join("checkpoint");
+        let bytes = disk::read_file(self.disk(), &path, 1 << 20)
             .map_err(|error| StoreError::io("read", &path, error))?;
         let note = bytes.and_then(|bytes| SignedNote::parse(&bytes).ok());
-        let Some(checkpoint) = note.and_then(|note| Checkpoint::parse(note.text()).ok()) else {
-            return Ok(0);
-        };
+        Ok(note.and_then(|note| Checkpoint::parse(note.text()).ok()))
+    }
+
+    /// Returns the size that the tiles are complete for, if they lead to the root that was signed for it.
+    fn size(&self) -> Result<u64, StoreError> {
+        let Some(checkpoint) = self.checkpoint()? else { return Ok(0) };
         let root = TileReader::new(checkpoint.size(), |tile| self.read_tile(tile)).root();
         Ok(if root.is_ok_and(|root| root == checkpoint.root()) { checkpoint.size() } else { 0 })
     }
 
     fn read_tile(&self, tile: Tile) -> Option<Vec<u8>> {
-        let path = self.log_dir().join(tile.to_string());
-        disk::read_file(&*self.options.disk, &path, TILE_SIZE_MAX).ok().flatten()
+        let path = self.dir.join(tile.to_string());
+        disk::read_file(self.disk(), &path, TILE_SIZE_MAX).ok().flatten()
     }
 
     /// Writes the tiles that change between two sizes.
     fn lay_out(&self, old: u64, new: u64) -> Result<(), StoreError> {
         let first = old / u64::from(FULL_WIDTH) * u64::from(FULL_WIDTH);
         let mut entries: Vec<Vec<u8>> = Vec::with_capacity((new - first) as usize);
-        self.scan_entries(first..new, &mut |_, entry| {
+        self.store.scan_entries(first..new, &mut |_, entry| {
             entries.push(entry.text());
             ControlFlow::Continue(())
         })?;
@@ -121,16 +146,16 @@ impl Embedded {
     }
 
     fn write_tile(&self, tile: Tile, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = self.log_dir().join(tile.to_string());
+        let path = self.dir.join(tile.to_string());
         let io = |error| StoreError::io("write", &path, error);
         if let Some(parent) = path.parent() {
-            self.options.disk.create_dir(parent).map_err(io)?;
+            self.disk().create_dir(parent).map_err(io)?;
         }
         let beside = path.with_extension("tmp");
-        let file = self.options.disk.open(&beside, Open::Create).map_err(io)?;
+        let file = self.disk().open(&beside, Open::Create).map_err(io)?;
         file.set_len(0).map_err(io)?;
         disk::write_all(&*file, bytes, 0).map_err(io)?;
-        self.options.disk.rename(&beside, &path).map_err(io)
+        self.disk().rename(&beside, &path).map_err(io)
     }
 
     /// Removes partial tiles that larger ones took the place of.
@@ -144,7 +169,7 @@ impl Embedded {
                 && before != now
                 && before.width() < FULL_WIDTH
             {
-                let _ = self.options.disk.remove(&self.log_dir().join(before.to_string()));
+                let _ = self.disk().remove(&self.dir.join(before.to_string()));
             }
         }
     }

@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dendrer_object::note::VerifierKey;
 use dendrer_object::record::{Header, Kind};
@@ -24,6 +26,8 @@ pub struct VerifyOptions {
     pub keys: Vec<VerifierKey>,
     /// Whether the index is built again beside the one that is there, and compared.
     pub index: bool,
+    /// Counts the records that were read, for whoever watches.
+    pub done: Option<Arc<AtomicU64>>,
 }
 
 /// What verifying found.
@@ -88,6 +92,9 @@ impl Embedded {
         let kept = self.verify_signature(options, &mut verifier)?;
         verifier.signed = kept.as_ref().map(|(size, _)| (*size, (*size == 0).then_some(empty.root)));
         self.walk(&mut |item| {
+            if let (Some(done), WalkItem::Record { .. }) = (&options.done, &item) {
+                done.fetch_add(1, Ordering::Relaxed);
+            }
             verifier.item(item);
             ControlFlow::Continue(())
         })?;

@@ -7,6 +7,7 @@
 )]
 
 mod conform;
+mod copy;
 mod crash;
 mod damage;
 mod full;

@@ -1,0 +1,103 @@
+//! Which of the states and verdicts that a store keeps are worth their room.
+//!
+//! Decides and removes nothing. Whatever is decided here changes no answer, only the time that it takes: what is kept
+//! follows from the log, and is compared with it whenever it is used.
+
+use std::ops::ControlFlow;
+
+use dendrer_object::{Record, RunName};
+use dendrer_store::{KeptRow, KeptWhat, Store, StoreError};
+
+use crate::error::Error;
+use crate::recorder::{SNAPSHOT_MIN, delta_size};
+use crate::trace::Trace;
+
+/// Why something that is kept is not worth its room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// The log has no such run or tick.
+    NoSuchTick,
+    /// It is not what the record says, so nobody uses it.
+    DoesNotFit,
+    /// The changes since the one before do not outweigh the state.
+    TooClose,
+    /// Nothing was written to the run for as long as was asked for.
+    Old,
+}
+
+/// What is to be kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// How many times the changes since the last snapshot must outweigh the state. At 1, snapshots take as much room as
+    /// the changes at most, and a state takes about twice its own size to read; at 8, an eighth and up to nine times.
+    pub outweigh: usize,
+    /// Nothing of runs of which the newest record is before this time, in milliseconds since 1970.
+    pub since_ms: u64,
+}
+
+/// Tells whether the state that is kept for a tick is the one on record.
+pub fn snapshot_fits(store: &dyn Store, run: &RunName, tick: u64) -> Result<bool, Error> {
+    let trace = Trace::open(store, run)?;
+    Ok(tick <= trace.tip() && fits(&trace, tick)?)
+}
+
+fn fits(trace: &Trace<'_>, tick: u64) -> Result<bool, Error> {
+    match trace.store().snapshot(trace.name(), tick) {
+        Ok(Some((at, bytes))) if at == tick => Ok(trace.check_snapshot(tick, &bytes)?.is_some()),
+        // A row that does not even hold bytes is of no use to anybody.
+        Ok(_) | Err(StoreError::Index(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Finds what is not worth its room among rows in the order in which a store lists them.
+pub fn spare(store: &dyn Store, rows: &[KeptRow], rule: Rule) -> Result<Vec<(KeptRow, Why)>, Error> {
+    let mut spare = Vec::new();
+    for rows in rows.chunk_by(|a, b| a.run == b.run && is_snapshot(a) == is_snapshot(b)) {
+        let Some(run) = rows.first().map(|row| &row.run) else { continue };
+        let whole = match store.run(run)? {
+            None => Some(Why::NoSuchTick),
+            Some(summary) if summary.last_ts.ms() < rule.since_ms => Some(Why::Old),
+            Some(_) => None,
+        };
+        match whole {
+            Some(why) => spare.extend(rows.iter().map(|row| (row.clone(), why))),
+            None if rows.iter().all(is_snapshot) => spare.extend(spare_snapshots(store, rows, rule)?),
+            // A statement is there once for each question, and a longer one takes its place.
+            None => {}
+        }
+    }
+    Ok(spare)
+}
+
+fn is_snapshot(row: &KeptRow) -> bool {
+    matches!(row.what, KeptWhat::Snapshot(_))
+}
+
+/// Walks a run from snapshot to snapshot, and weighs each against what was changed since the last one that stays.
+fn spare_snapshots(store: &dyn Store, rows: &[KeptRow], rule: Rule) -> Result<Vec<(KeptRow, Why)>, Error> {
+    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let trace = Trace::open(store, &first.run)?;
+    let mut spare = Vec::new();
+    let (mut changed, mut last, mut from) = (0, 0, 1);
+    for row in rows {
+        let KeptWhat::Snapshot(tick) = row.what else { continue };
+        if tick > trace.tip() {
+            spare.push((row.clone(), Why::NoSuchTick));
+            continue;
+        }
+        trace.for_each(from, tick, &mut |_, record: Record| {
+            changed += delta_size(&record);
+            ControlFlow::Continue(())
+        })?;
+        from = tick + 1;
+        if !fits(&trace, tick)? {
+            spare.push((row.clone(), Why::DoesNotFit));
+        } else if changed <= SNAPSHOT_MIN.max(last).saturating_mul(rule.outweigh) {
+            spare.push((row.clone(), Why::TooClose));
+        } else {
+            (changed, last) = (0, usize::try_from(row.bytes).unwrap_or(usize::MAX));
+        }
+    }
+    Ok(spare)
+}
