@@ -10,6 +10,10 @@ use crate::complete;
 use crate::out::ColorChoice;
 use crate::progress::ProgressChoice;
 
+mod keep;
+
+pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
+
 /// Version control for the runs of AI agents.
 #[derive(Debug, Parser)]
 #[command(name = "dendrer", version, about, long_about = None, disable_help_subcommand = true)]
@@ -179,6 +183,25 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"
     )]
     Reduce(Reduce),
+    /// Copy the store while others write to it; the next time, only what followed
+    #[command(
+        after_help = "Examples:\n  dendrer backup ../traces-backup\n  dendrer backup ../traces-backup --json"
+    )]
+    Backup(Backup),
+    /// Make a store from a backup
+    #[command(
+        after_help = "Examples:\n  dendrer restore ../traces-backup restored\n  dendrer restore ../traces-backup restored --replace"
+    )]
+    Restore(Restore),
+    /// Check every file of the store against its log, and say what damage would cost
+    #[command(after_help = "Examples:\n  dendrer fsck\n  dendrer fsck --store restored")]
+    Fsck,
+    /// Remove what follows from the log and is not needed; never the log
+    #[command(after_help = "Examples:\n  dendrer gc -n\n  dendrer gc --keep 30d --snapshots thin")]
+    Gc(Gc),
+    /// Check the installation, the store, the clock and the disk
+    #[command(after_help = "Examples:\n  dendrer doctor\n  dendrer doctor --fix --report support.json")]
+    Doctor(Doctor),
     /// Explain a code
     #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]
     Explain(Explain),

@@ -178,6 +178,9 @@ fn store_failure(failure: Failure, error: &StoreError) -> Failure {
             "-n",
             "5",
         ]),
+        StoreError::IsBackup { path } => {
+            failure.help(&["dendrer", "restore", &path.display().to_string(), "DIR"])
+        }
         StoreError::DiskFull { .. } => {
             failure.note("what was not acknowledged was not recorded; the store is as it was")
         }

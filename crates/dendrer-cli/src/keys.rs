@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::embedded::Embedded;
+use dendrer::store::{Store as _, StoreInfo};
 use dendrer_object::StoreId;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -107,16 +108,17 @@ fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {
 
 /// Refuses to write to a log that was seen longer, or with other records, than it is now: what follows would be a
 /// second history under one key, and a log never signs two roots for one size.
-pub(crate) fn refuse_rollback(store: &dyn Store) -> Result<()> {
+pub(crate) fn refuse_rollback(store: &mut Embedded) -> Result<()> {
+    let Some((size, root)) = pinned(store.info().id) else { return Ok(()) };
+    if size > store.tree().size {
+        // Others may have written and signed since this handle looked.
+        store.refresh()?;
+    }
     let tree = store.tree();
-    let why = match pinned(store.info().id) {
-        Some((size, _)) if size > tree.size => {
-            format!("it has {} records, and had {size} when it was last signed here", tree.size)
-        }
-        Some((size, root)) if size == tree.size && root != tree.root => {
-            format!("its {size} records are not the ones that were last signed here")
-        }
-        _ => return Ok(()),
+    let why = match size > tree.size {
+        true => format!("it has {} records, and had {size} when it was last signed here", tree.size),
+        false if store.root_of(size)? == Some(root) => return Ok(()),
+        false => format!("its first {size} records are not the ones that were last signed here"),
     };
     Err(Failure::new("E0307", "the log is not the one that was signed here")
         .at("why", why)
@@ -126,13 +128,31 @@ pub(crate) fn refuse_rollback(store: &dyn Store) -> Result<()> {
 
 /// Signs the log as it is, and remembers outside the store what was signed, so that a store that was rolled back
 /// shows. Without the key nothing is signed.
-pub(crate) fn sign(store: &mut dyn Store, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {
+pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {
     let Some(key) = key else { return Ok(None) };
+    refuse_rollback(store)?;
     let note = store.sign_checkpoint(key)?;
     if let Ok(checkpoint) = Checkpoint::parse(note.text()) {
         pin(store.info().id, &checkpoint);
     }
     Ok(Some(note))
+}
+
+/// Remembers what the checkpoint of a store says, if the key of the store signed it: that of one that is put away must
+/// not be forgotten.
+pub(crate) fn remember(store: &Embedded) -> Result<()> {
+    let Some(note) = store.checkpoint()? else { return Ok(()) };
+    if note.verify(std::slice::from_ref(&store.info().key)).is_ok_and(|signed| !signed.is_empty())
+        && let Ok(checkpoint) = Checkpoint::parse(note.text())
+    {
+        pin(store.info().id, &checkpoint);
+    }
+    Ok(())
+}
+
+/// Where the key of a store is, if it has a place.
+pub(crate) fn path_of(given: Option<&str>, store: StoreId) -> Option<PathBuf> {
+    key_path(given, store)
 }
 
 fn pin_path(store: StoreId) -> Option<PathBuf> {

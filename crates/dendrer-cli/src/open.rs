@@ -175,8 +175,15 @@ fn not_a_store(file: &str) -> Failure {
     }
 }
 
-/// Says that a store refuses to be written, in words for whoever wanted to.
-pub(crate) fn refuse_trouble(store: &dyn Store) -> Result<()> {
+/// Says that a store refuses to be written, in words for whoever wanted to: it is damaged, or not the log that was
+/// signed here.
+pub(crate) fn refuse_trouble(store: &mut Embedded) -> Result<()> {
+    refuse_damage(store)?;
+    keys::refuse_rollback(store)
+}
+
+/// As [`refuse_trouble`], for what only reads the log.
+pub(crate) fn refuse_damage(store: &dyn Store) -> Result<()> {
     match store.trouble().as_deref() {
         None => Ok(()),
         Some(StoreError::ReadOnly { why }) => {

@@ -1,12 +1,16 @@
 //! The verbs, one file each.
 
 mod backtrack;
+mod backup;
 mod bisect;
 mod commit;
 mod completions;
 mod demo;
+mod doctor;
 mod explain;
 mod export;
+mod fsck;
+mod gc;
 mod help;
 mod import;
 mod init;
@@ -16,6 +20,7 @@ mod pack;
 mod predicate;
 mod reduce;
 mod replay;
+mod restore;
 mod runs;
 mod schema;
 pub(crate) mod shape;
@@ -56,6 +61,11 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Export(args) => export::run(global, args, out),
         Verb::Pack(verb) => pack::run(global, verb, out),
         Verb::Reduce(args) => reduce::run(global, args, out),
+        Verb::Backup(args) => backup::run(global, args, out),
+        Verb::Restore(args) => restore::run(global, args, out),
+        Verb::Fsck => fsck::run(global, out),
+        Verb::Gc(args) => gc::run(global, args, out),
+        Verb::Doctor(args) => doctor::run(global, args, out),
         Verb::Explain(args) => explain::run(args, out),
         Verb::Schema(args) => schema::run(args, out),
         Verb::Version => version::run(out),

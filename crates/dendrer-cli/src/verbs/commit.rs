@@ -56,8 +56,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
     let lines = read_lines(&args.file)?;
     let mut store = open::write_store(global)?;
-    open::refuse_trouble(&store)?;
-    keys::refuse_rollback(&store)?;
+    open::refuse_trouble(&mut store)?;
     let exists = store.run(&name)?.is_some();
     if !exists {
         refuse_unreachable(&name)?;

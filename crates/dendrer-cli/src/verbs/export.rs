@@ -88,7 +88,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
 }
 
 /// Writes beside and renames, so that a reader sees the whole file or none.
-fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     let temporary = path.with_file_name(name);

@@ -74,7 +74,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         return Ok(0);
     }
     let mut store = open::write_store(global)?;
-    open::refuse_trouble(&store)?;
+    open::refuse_trouble(&mut store)?;
     check_new(args, &store, &plan)?;
     let key = keys::find(global.key.as_deref(), store.info())?;
     if key.is_none() {

@@ -350,7 +350,7 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
             .note("write words joined by dots, like acme.tax_compliance_v2"));
     }
     let mut store = open::write_store(global)?;
-    open::refuse_trouble(&store)?;
+    open::refuse_trouble(&mut store)?;
     let names = Registry::read(&store)?;
     let predicate = asked_for(args, &names)?;
     let predicate = version(args, &names, predicate)?;
@@ -684,7 +684,7 @@ fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
 
 fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
     let mut store = open::write_store(global)?;
-    open::refuse_trouble(&store)?;
+    open::refuse_trouble(&mut store)?;
     if Predicate::built_in(&args.name).is_some() {
         return Err(Failure::new("E0513", format!("{} is built in and cannot be retired", args.name))
             .note("it is in every store, and no record says so; nothing was changed"));

@@ -31,7 +31,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let source = open::sound(global, &rev)?;
     let trace = source.trace(&rev)?;
     let mut store = open::write_store(global)?;
-    open::refuse_trouble(&store)?;
+    open::refuse_trouble(&mut store)?;
     if store.run(&name)?.is_some() {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }

@@ -271,8 +271,10 @@ fn verify_store(
     let note = store.checkpoint().ok().flatten();
     judge_keys(&mut report, store.info(), note.as_ref(), given);
     // What records cannot show: frames, commit frames, files beside the log.
-    let watched = Progress::start(global, "verify", "files of the store", None);
-    let structure = store.verify(&VerifyOptions { index: true, ..VerifyOptions::default() })?;
+    let size = store.tree().size;
+    let watched = Progress::start(global, "verify", "records in the files of the store", Some(size));
+    let options = VerifyOptions { index: true, done: Some(watched.counter()), ..VerifyOptions::default() };
+    let structure = store.verify(&options)?;
     drop(watched);
     if structure.unfinished {
         report.not_checked.push("bytes behind the last group, which were never acknowledged".to_owned());

@@ -14,6 +14,7 @@ mod full;
 mod help;
 mod honest;
 mod import;
+mod keep;
 mod key;
 mod output;
 mod packs;

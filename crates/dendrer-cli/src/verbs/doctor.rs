@@ -1,0 +1,432 @@
+//! `dendrer doctor`: is this installation fit for work, and this store? One line for each thing that was looked at, with
+//! what to do next. `--fix` repairs what follows from the log, and permissions; never the log.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use dendrer::store::embedded::{Embedded, IndexState, Leftover, Options};
+use dendrer::store::{Store, StoreError};
+use dendrer_object::Value;
+use dendrer_view::{count, document, quote, thousands};
+
+use crate::args::{Doctor, Global};
+use crate::failure::{Failure, Result, shell};
+use crate::out::{Out, Style};
+use crate::{keys, open};
+
+mod disk;
+mod report;
+
+/// How it stands with one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Level {
+    fn word(self) -> &'static str {
+        match self {
+            Level::Ok => "ok",
+            Level::Warn => "warn",
+            Level::Fail => "fail",
+        }
+    }
+}
+
+/// One thing that was looked at.
+struct Check {
+    name: &'static str,
+    level: Level,
+    code: Option<&'static str>,
+    what: String,
+    /// Whether it was repaired just now.
+    fixed: bool,
+    next: Vec<String>,
+}
+
+impl Check {
+    fn new(name: &'static str, level: Level, what: impl Into<String>) -> Check {
+        Check { name, level, code: None, what: what.into(), fixed: false, next: Vec::new() }
+    }
+
+    fn ok(name: &'static str, what: impl Into<String>) -> Check {
+        Check::new(name, Level::Ok, what)
+    }
+
+    fn warn(name: &'static str, what: impl Into<String>) -> Check {
+        Check::new(name, Level::Warn, what)
+    }
+
+    fn fail(name: &'static str, code: &'static str, what: impl Into<String>) -> Check {
+        Check { code: Some(code), ..Check::new(name, Level::Fail, what) }
+    }
+
+    fn code(self, code: &'static str) -> Check {
+        Check { code: Some(code), ..self }
+    }
+
+    fn next(self, argv: &[&str]) -> Check {
+        Check { next: argv.iter().map(|word| (*word).to_owned()).collect(), ..self }
+    }
+
+    fn fixed(name: &'static str, what: impl Into<String>) -> Check {
+        Check { fixed: true, ..Check::ok(name, what) }
+    }
+}
+
+/// A store that could be opened, and where.
+struct Found {
+    path: PathBuf,
+    store: Embedded,
+}
+
+pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
+    let mut checks = vec![
+        Check::ok("version", format!("dendrer {} on {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS)),
+        config(),
+    ];
+    let found = find_store(global, &mut checks)?;
+    if let Some(found) = &found {
+        look_at_store(global, args.fix, found, &mut checks)?;
+    }
+    checks.push(clock(found.as_ref().map(|found| &found.store)));
+    let place = found.as_ref().map_or_else(|| PathBuf::from("."), |found| found.path.clone());
+    checks.extend(disk::checks(&place));
+    if let Some(file) = &args.report {
+        let text = quote::json(&report::make(&checks, found.as_ref())?) + "\n";
+        super::export::write_whole(Path::new(file), text.as_bytes()).map_err(|error| {
+            Failure::new("E0801", format!("cannot write {file}")).at("cause", error.to_string())
+        })?;
+    }
+    let worst = checks.iter().map(|check| check.level).max().unwrap_or(Level::Ok);
+    let damaged = checks
+        .iter()
+        .any(|check| check.level == Level::Fail && check.code.is_some_and(|code| code.starts_with("E03")));
+    let exit = match (worst, damaged) {
+        (_, true) => 4,
+        (Level::Fail, false) => 1,
+        _ => 0,
+    };
+    say(&checks, worst, args, out)?;
+    Ok(exit)
+}
+
+/// The folder where keys and what was seen of logs is kept.
+fn config() -> Check {
+    const NAME: &str = "config";
+    let Some(dir) = keys::config_dir() else {
+        return Check::warn(NAME, "no home directory, so keys and what was signed are kept nowhere")
+            .code("E0807")
+            .next(&["dendrer", "init", "--key", "FILE"]);
+    };
+    let shown = dir.display();
+    match std::fs::metadata(&dir) {
+        Ok(about) if about.is_dir() => Check::ok(NAME, format!("{shown}")),
+        Ok(_) => Check::fail(NAME, "E0801", format!("{shown} is no directory")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Check::ok(NAME, format!("{shown}, not there yet; the first store makes it"))
+        }
+        Err(error) => Check::fail(NAME, "E0801", format!("{shown}: {error}")),
+    }
+}
+
+fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>> {
+    const NAME: &str = "store";
+    let path = match open::find(global) {
+        Ok(path) => path,
+        Err(failure) => {
+            checks.push(
+                Check::warn(NAME, failure.message.to_string()).code(failure.code).next(&["dendrer", "init"]),
+            );
+            return Ok(None);
+        }
+    };
+    match Embedded::open(&path, Options::read()) {
+        Ok(store) => {
+            open::speak(global, &store, &path);
+            Ok(Some(Found { path, store }))
+        }
+        Err(error) => {
+            let code = error.code();
+            let failure = Failure::from(error);
+            let why = failure.place.first().map(|(_, why)| format!(": {why}")).unwrap_or_default();
+            checks.push(
+                Check::fail(NAME, code, format!("{}{why}", failure.message))
+                    .next(&["dendrer", "explain", code]),
+            );
+            Ok(None)
+        }
+    }
+}
+
+fn look_at_store(global: &Global, fix: bool, found: &Found, checks: &mut Vec<Check>) -> Result<()> {
+    let Found { path, store } = found;
+    let tree = store.tree();
+    let records = count(tree.size, "record", "records");
+    let head = store.backup_head()?;
+    let what = if head.is_some() { " (a backup)" } else { "" };
+    checks
+        .push(Check::ok("store", format!("{}: {records}, root {}{what}", path.display(), tree.root.short())));
+    let is_backup = head.is_some();
+    checks.push(match head {
+        Some(made) if made != tree => Check::fail(
+            "log",
+            "E0307",
+            format!("the backup has {records}, and had {} when it was made", made.size),
+        )
+        .next(&["dendrer", "fsck"]),
+        _ => trouble(store),
+    });
+    checks.push(pinned(store)?);
+    checks.push(key(global, fix, store)?);
+    let writes = fix && !is_backup && store.trouble().is_none();
+    checks.push(index(writes, path, store));
+    checks.push(match store.is_lock_free() {
+        Ok(true) => Check::ok("lock", "free"),
+        Ok(false) => Check::ok("lock", "held: somebody is writing at this moment"),
+        Err(error) => Check::warn("lock", error.to_string()).code(error.code()),
+    });
+    checks.push(leftovers(writes, path, &store.leftovers()?));
+    let foreign = store.foreign()?;
+    if let Some(first) = foreign.first() {
+        let others = foreign.len().saturating_sub(1);
+        let more =
+            if others == 0 { String::new() } else { format!(" and {} more", thousands(others as u64)) };
+        checks.push(
+            Check::warn(
+                "files",
+                format!("{}{more} {} no file of a store", first.file, if others == 0 { "is" } else { "are" }),
+            )
+            .next(&["dendrer", "fsck"]),
+        );
+    }
+    Ok(())
+}
+
+fn trouble(store: &Embedded) -> Check {
+    const NAME: &str = "log";
+    match store.trouble().as_deref() {
+        None => Check::ok(NAME, "reads to its end and extends what was signed; fsck reads all of it"),
+        Some(error @ StoreError::Lost(_)) => Check::fail(NAME, error.code(), error.to_string()).next(&[
+            "dendrer",
+            "restore",
+            "BACKUP",
+            "--replace",
+        ]),
+        Some(error) => Check::fail(NAME, error.code(), error.to_string()).next(&["dendrer", "fsck"]),
+    }
+}
+
+/// What was signed here before, against what the log is now.
+fn pinned(store: &Embedded) -> Result<Check> {
+    const NAME: &str = "signed";
+    let size = store.tree().size;
+    Ok(match keys::pinned(store.info().id) {
+        None => Check::ok(NAME, "nothing was signed here yet"),
+        Some((seen, _)) if seen > size => Check::fail(
+            NAME,
+            "E0307",
+            format!("{} were signed here, and the log has {size}", count(seen, "record", "records")),
+        )
+        .next(&["dendrer", "verify", "--all"]),
+        Some((seen, root)) if store.root_of(seen)? != Some(root) => Check::fail(
+            NAME,
+            "E0307",
+            format!("the first {seen} records are not those that were signed here"),
+        )
+        .next(&["dendrer", "verify", "--all"]),
+        Some((seen, _)) => Check::ok(NAME, format!("up to {}", count(seen, "record", "records"))),
+    })
+}
+
+fn key(global: &Global, fix: bool, store: &Embedded) -> Result<Check> {
+    const NAME: &str = "key";
+    let info = store.info();
+    let Some(file) = keys::path_of(global.key.as_deref(), info.id) else {
+        return Ok(Check::warn(NAME, "no place for it: there is no home directory").code("E0807"));
+    };
+    let shown = file.display().to_string();
+    Ok(match keys::find(global.key.as_deref(), info) {
+        Ok(Some(_)) if !file.exists() => Check::ok(NAME, "that of the demo, which is public"),
+        Ok(Some(_)) => private(fix, &file),
+        Ok(None) => {
+            Check::warn(NAME, "not here: records are written, and no checkpoint is signed").code("E0804")
+        }
+        Err(failure) => {
+            let why = failure.place.first().map(|(_, why)| why.as_str()).unwrap_or_default();
+            Check::fail(NAME, failure.code, format!("{shown}: {why}")).next(&[
+                "dendrer",
+                "explain",
+                failure.code,
+            ])
+        }
+    })
+}
+
+/// Whether nobody else reads the key.
+#[cfg(unix)]
+fn private(fix: bool, file: &Path) -> Check {
+    use std::os::unix::fs::PermissionsExt as _;
+    const NAME: &str = "key";
+    let shown = file.display().to_string();
+    let mode = match std::fs::metadata(file) {
+        Ok(about) => about.permissions().mode() & 0o777,
+        Err(error) => return Check::fail(NAME, "E0804", format!("{shown}: {error}")),
+    };
+    if mode & 0o077 == 0 {
+        return Check::ok(NAME, format!("{shown}, readable by you alone"));
+    }
+    if fix {
+        return match std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)) {
+            Ok(()) => {
+                Check::fixed(NAME, format!("{shown}: mode {mode:o} is now 600; others could read it before"))
+            }
+            Err(error) => Check::fail(NAME, "E0801", format!("{shown}: {error}")),
+        };
+    }
+    Check::fail(
+        NAME,
+        "E0804",
+        format!("{shown} has mode {mode:o}: others can read it, and sign in your name"),
+    )
+    .next(&["chmod", "600", &shown])
+}
+
+#[cfg(not(unix))]
+fn private(_: bool, file: &Path) -> Check {
+    Check::ok("key", file.display().to_string())
+}
+
+/// How much of the log may be outside the index before that is worth a word.
+const UNCOVERED_MANY: u64 = 100_000;
+
+fn index(fix: bool, path: &Path, store: &Embedded) -> Check {
+    const NAME: &str = "index";
+    let size = store.tree().size;
+    let (code, what) = match store.index_state() {
+        IndexState::Ready(covered) if size.saturating_sub(covered) < UNCOVERED_MANY => {
+            return Check::ok(NAME, format!("covers {} of {}", thousands(covered), thousands(size)));
+        }
+        IndexState::Absent if size < UNCOVERED_MANY => {
+            return Check::ok(NAME, "none yet; a small store needs none");
+        }
+        IndexState::Newer(version) => {
+            return Check::warn(NAME, format!("of a newer version ({version}), not used and not touched"))
+                .code("E0803");
+        }
+        IndexState::Unreadable(why) => {
+            return Check::warn(NAME, format!("cannot be opened here ({why})")).code("E0801");
+        }
+        // The log is damaged, or the index knows more than it: said there, and nothing is made over evidence.
+        IndexState::Unused => return Check::ok(NAME, "not used as long as the log is in trouble"),
+        IndexState::Ready(covered) => (
+            "E0309",
+            format!("covers {} of {}: the rest is read from the log", thousands(covered), thousands(size)),
+        ),
+        IndexState::Absent => {
+            ("E0309", format!("none, so {} are read from the log each time", thousands(size)))
+        }
+        IndexState::Corrupt(why) => ("E0309", format!("does not open ({why})")),
+    };
+    if !fix {
+        return Check::warn(NAME, what).code(code).next(&["dendrer", "doctor", "--fix"]);
+    }
+    let made = Embedded::open(path, Options::write()).and_then(|mut store| {
+        store.rebuild_index(false)?;
+        let covered = store.index_status().unwrap_or(0);
+        Store::close(Box::new(store))?;
+        Ok(covered)
+    });
+    match made {
+        Ok(covered) => Check::fixed(NAME, format!("made again from the log, covers {}", thousands(covered))),
+        Err(error) => Check::fail(NAME, "E0309", format!("{what}, and could not be made again: {error}")),
+    }
+}
+
+fn leftovers(fix: bool, path: &Path, files: &[Leftover]) -> Check {
+    const NAME: &str = "leftovers";
+    let bytes = files.iter().map(|file| file.bytes).sum::<u64>();
+    let what = format!(
+        "{} of interrupted work, {}",
+        count(files.len() as u64, "file", "files"),
+        count(bytes, "byte", "bytes")
+    );
+    match (files.is_empty(), fix) {
+        (true, _) => Check::ok(NAME, "none"),
+        (false, false) => Check::warn(NAME, what).next(&["dendrer", "doctor", "--fix"]),
+        (false, true) => {
+            match Embedded::open(path, Options::write()).and_then(|mut store| store.remove_leftovers()) {
+                Ok(_) => Check::fixed(NAME, format!("{what}: removed")),
+                Err(error) => {
+                    Check::fail(NAME, error.code(), format!("{what}, and could not be removed: {error}"))
+                }
+            }
+        }
+    }
+}
+
+/// A clock that is behind the log stamps what is committed with the time of the newest record.
+fn clock(store: Option<&Embedded>) -> Check {
+    const NAME: &str = "clock";
+    let now = jiff::Timestamp::now();
+    let newest = store.and_then(|store| {
+        let last = store.tree().size.checked_sub(1)?;
+        Some(store.get(last).ok()??.header().ts)
+    });
+    let ahead = newest
+        .map_or(0, |ts| i64::try_from(ts.ms()).unwrap_or(i64::MAX).saturating_sub(now.as_millisecond()));
+    if ahead <= 1000 {
+        return Check::ok(NAME, "not behind the newest record");
+    }
+    let seconds = count(ahead.unsigned_abs() / 1000, "second", "seconds");
+    Check::warn(
+        NAME,
+        format!("{seconds} behind the newest record; what is committed now gets the time of that one"),
+    )
+}
+
+fn say(checks: &[Check], worst: Level, args: &Doctor, out: &mut Out) -> Result<()> {
+    if !out.is_text() {
+        let item = |check: &Check| {
+            Value::record([
+                ("name", Value::from(check.name)),
+                ("level", Value::from(check.level.word())),
+                ("code", check.code.map_or(Value::Null, Value::from)),
+                ("what", Value::from(check.what.as_str())),
+                ("fixed", Value::from(check.fixed)),
+                ("next", Value::array(check.next.iter().map(|word| Value::from(word.as_str())))),
+            ])
+        };
+        return out.document(&document(
+            "doctor",
+            [
+                ("level", Value::from(worst.word())),
+                ("report", args.report.as_deref().map_or(Value::Null, Value::from)),
+                ("items", Value::array(checks.iter().map(item))),
+            ],
+        ));
+    }
+    for check in checks {
+        let (style, word) = match (check.level, check.fixed) {
+            (_, true) => (Style::Good, "fixed"),
+            (Level::Ok, _) => (Style::Good, "ok"),
+            (Level::Warn, _) => (Style::Warn, "warn"),
+            (Level::Fail, _) => (Style::Bad, "FAIL"),
+        };
+        let word = out.paint(style, &format!("{word:<5}"));
+        let code = check.code.map(|code| format!(" [{code}]")).unwrap_or_default();
+        out.line(format!("{word}  {:<9}  {}{code}", check.name, quote::escape(&check.what)))?;
+        if !check.next.is_empty() {
+            out.line(format!("                  next: {}", shell(&check.next)))?;
+        }
+    }
+    if let Some(file) = &args.report {
+        out.say(format!(
+            "note: the report in {} has no content, names, paths or keys; read it before you hand it over",
+            quote::escape(file)
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! `dendrer fsck`: every file of a store against its log. What `verify` answers for runs and proofs, this answers for
+//! files: which are damaged, what that costs, which follow from the log and which do not belong.
+
+use dendrer::keep;
+use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Options, Report, TilesState, VerifyOptions};
+use dendrer::store::{Damage, DamageKind, Store};
+use dendrer_object::Value;
+use dendrer_view::{count, document, quote};
+
+use super::backup::check_head;
+use crate::args::Global;
+use crate::failure::Result;
+use crate::open;
+use crate::out::{Out, Style};
+use crate::progress::Progress;
+
+/// What was found out about one kind of file.
+struct Line {
+    file: String,
+    /// `ok`, `damaged`, `derived` for what is wrong and follows from the log, `left over`, `foreign`, `note`.
+    state: &'static str,
+    code: Option<&'static str>,
+    what: String,
+}
+
+impl Line {
+    fn new(file: &str, state: &'static str, what: impl Into<String>) -> Line {
+        Line { file: file.to_owned(), state, code: None, what: what.into() }
+    }
+}
+
+pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
+    let path = open::find(global)?;
+    let store = Embedded::open(&path, Options::read())?;
+    open::speak(global, &store, &path);
+    let progress = Progress::start(global, "fsck", "records", Some(store.tree().size));
+    let options = VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
+    let report = store.verify(&options)?;
+    drop(progress);
+    let mut lines = log_lines(&store, &report);
+    if let Err(failure) = check_head(&store, &path) {
+        let place = failure.place.iter().map(|(what, value)| format!("{what} {value}")).collect::<Vec<_>>();
+        let what = format!("{}: {}", failure.message, place.join(", "));
+        lines.push(Line { code: Some(failure.code), ..Line::new("backup.json", "damaged", what) });
+    }
+    lines.push(index_line(&store, &report));
+    lines.extend(snapshot_lines(global, &store)?);
+    lines.push(match store.tiles_state()? {
+        TilesState::Absent => Line::new("log/", "ok", "no tiles; they are laid out when the log is signed"),
+        TilesState::Ready(size) => Line::new("log/", "ok", format!("tiles of {}", records(size))),
+        TilesState::Wrong => Line::new(
+            "log/",
+            "derived",
+            "tiles that are not those of the log; laid out again when it is signed",
+        ),
+    });
+    let held = if store.is_lock_free()? { "free" } else { "held: somebody is writing" };
+    lines.push(Line::new("lock", "ok", held));
+    lines.extend(store.leftovers()?.into_iter().map(|file| {
+        Line::new(
+            &file.file,
+            "left over",
+            format!("{}, of interrupted work", count(file.bytes, "byte", "bytes")),
+        )
+    }));
+    lines.extend(
+        store.foreign()?.into_iter().map(|file| Line::new(&file.file, "foreign", "no file of a store")),
+    );
+    let damaged = lines.iter().any(|line| line.code.is_some());
+    let lost = lost(&report);
+    if !out.is_text() {
+        out.document(&to_json(&path.display().to_string(), &report, &lines, lost, damaged))?;
+        return Ok(if damaged { 4 } else { 0 });
+    }
+    print(&path.display().to_string(), &lines, lost, damaged, out)?;
+    Ok(if damaged { 4 } else { 0 })
+}
+
+fn records(size: u64) -> String {
+    count(size, "record", "records")
+}
+
+/// How many records of the log do not open as they were committed.
+fn lost(report: &Report) -> u64 {
+    report.tree.size.max(report.checkpoint.unwrap_or(0)).saturating_sub(report.records)
+}
+
+fn is_of_index(damage: &Damage) -> bool {
+    damage.kind == DamageKind::Index
+}
+
+fn log_lines(store: &Embedded, report: &Report) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for damage in report.findings.iter().filter(|damage| !is_of_index(damage)) {
+        lines.push(Line {
+            code: Some(damage.code()),
+            ..Line::new(&damage.place.file, "damaged", damage.to_string())
+        });
+    }
+    if lines.iter().all(|line| !line.file.starts_with("segments")) {
+        let root =
+            if report.root_checked { format!(", root {}", report.tree.root.short()) } else { String::new() };
+        lines.push(Line::new("segments/", "ok", format!("{}{root}", records(report.tree.size))));
+    }
+    if report.unfinished {
+        lines.push(Line::new(
+            "segments/",
+            "note",
+            "bytes behind the last group, never acknowledged; the next writer cuts them",
+        ));
+    }
+    if lines.iter().all(|line| line.file != "checkpoint") {
+        lines.push(match report.checkpoint {
+            Some(size) => Line::new("checkpoint", "ok", format!("signed up to {}", records(size))),
+            None => Line::new("checkpoint", "ok", "nothing was signed yet"),
+        });
+    }
+    lines.push(Line::new("store.json", "ok", format!("store {}", store.info().id)));
+    lines
+}
+
+fn index_line(store: &Embedded, report: &Report) -> Line {
+    const FILE: &str = "index.sqlite";
+    if let Some(damage) = report.findings.iter().find(|damage| is_of_index(damage) && damage.what != "index")
+    {
+        return Line { code: Some(damage.code()), ..Line::new(FILE, "derived", damage.to_string()) };
+    }
+    match store.index_state() {
+        IndexState::Ready(size) => Line::new(FILE, "ok", format!("{} as the log says", records(size))),
+        IndexState::Absent => Line::new(FILE, "ok", "none yet; a small store needs none"),
+        IndexState::Corrupt(why) => {
+            Line::new(FILE, "derived", format!("does not open ({why}), so nobody believes it"))
+        }
+        IndexState::Newer(version) => {
+            Line::new(FILE, "note", format!("of a newer version ({version}), not looked at"))
+        }
+        IndexState::Unreadable(why) => Line::new(FILE, "note", format!("cannot be opened here ({why})")),
+        IndexState::Unused => {
+            Line::new(FILE, "note", "not looked at, because the log cannot be read to its end")
+        }
+    }
+}
+
+/// Checks each state that is kept against the record that it is of.
+fn snapshot_lines(global: &Global, store: &Embedded) -> Result<Vec<Line>> {
+    let rows = store.kept_rows()?;
+    let snapshots: Vec<_> = rows
+        .iter()
+        .filter_map(|row| match row.what {
+            KeptWhat::Snapshot(tick) => Some((&row.run, tick)),
+            KeptWhat::Verdicts(_) => None,
+        })
+        .collect();
+    let progress = Progress::start(global, "fsck", "snapshots", Some(snapshots.len() as u64));
+    let mut lines = Vec::new();
+    for (at, (run, tick)) in (1..).zip(&snapshots) {
+        if !keep::snapshot_fits(store, run, *tick).unwrap_or(false) {
+            lines.push(Line::new(
+                "index.sqlite",
+                "derived",
+                format!("a snapshot that is not the state of {run}@{tick}; nobody uses it"),
+            ));
+        }
+        progress.set(at);
+    }
+    if lines.is_empty() && !snapshots.is_empty() {
+        let what =
+            format!("{}, each the state on record", count(snapshots.len() as u64, "snapshot", "snapshots"));
+        lines.push(Line::new("index.sqlite", "ok", what));
+    }
+    Ok(lines)
+}
+
+fn to_json(path: &str, report: &Report, lines: &[Line], lost: u64, damaged: bool) -> Value {
+    let item = |line: &Line| {
+        Value::record([
+            ("file", Value::from(line.file.as_str())),
+            ("state", Value::from(line.state)),
+            ("code", line.code.map_or(Value::Null, Value::from)),
+            ("what", Value::from(line.what.as_str())),
+        ])
+    };
+    document(
+        "fsck",
+        [
+            ("name", Value::from(path)),
+            ("intact", Value::from(!damaged)),
+            ("records", Value::from(report.tree.size)),
+            ("lost", Value::from(lost)),
+            ("items", Value::array(lines.iter().map(item))),
+        ],
+    )
+}
+
+fn print(path: &str, lines: &[Line], lost: u64, damaged: bool, out: &mut Out) -> Result<()> {
+    let width = lines.iter().map(|line| line.file.chars().count()).max().unwrap_or(0).min(30);
+    for line in lines {
+        let style = match line.state {
+            "ok" => Style::Good,
+            "damaged" => Style::Bad,
+            _ => Style::Warn,
+        };
+        let state = out.paint(style, &format!("{:<9}", line.state));
+        let code = line.code.map(|code| format!("error[{code}]: ")).unwrap_or_default();
+        out.line(format!(
+            "{state}  {:<width$}  {code}{}",
+            quote::escape(&line.file),
+            quote::escape(&line.what)
+        ))?;
+    }
+    if lines.iter().any(|line| line.state == "damaged") {
+        let what = match lost {
+            0 => "no record: each still opens as it was committed".to_owned(),
+            lost => format!("{}; every other one opens as it was committed", records(lost)),
+        };
+        out.line(format!("lost       {what}"))?;
+    }
+    let word = if damaged { out.paint(Style::Bad, "DAMAGED") } else { out.paint(Style::Good, "INTACT") };
+    out.line(format!("{word}   {}", quote::escape(path)))?;
+    if lines.iter().any(|line| matches!(line.state, "derived" | "left over")) {
+        out.help(&["dendrer", "doctor", "--fix"]);
+    }
+    if lines.iter().any(|line| line.state == "damaged") {
+        out.help(&["dendrer", "restore", "BACKUP", "--replace"]);
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! `dendrer restore`: a store from a backup, checked as a whole before anything is put in its place.
+//!
+//! Never deletes a store: the one that was there is moved aside. What was signed here is remembered outside of stores,
+//! so a log that is older than that is read and never written to.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use dendrer::store::embedded::{CopyAs, Embedded, Options, VerifyOptions};
+use dendrer::store::{Store, TreeHead};
+use dendrer_object::Value;
+use dendrer_view::{count, document, quote};
+
+use super::backup::{check_head, make};
+use crate::args::{Global, Restore};
+use crate::failure::{Failure, Result};
+use crate::keys;
+use crate::open::{self, STORE_DIR};
+use crate::out::{Out, Style};
+use crate::progress::Progress;
+
+pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
+    let given = Path::new(&args.backup);
+    let inner = given.join(STORE_DIR);
+    let from = if inner.is_dir() { inner } else { given.to_owned() };
+    let dir = Path::new(args.dir.as_deref().unwrap_or("."));
+    let target = if dir.ends_with(STORE_DIR) { dir.to_owned() } else { dir.join(STORE_DIR) };
+    let mut backup = Embedded::open(&from, Options::read())
+        .map_err(|error| Failure::from(error).note("nothing was restored"))?;
+    open::speak(global, &backup, &from);
+    check_whole(global, &backup, &from)?;
+    let old = there(args, &backup, &target)?;
+    let beside = beside(&target, "restoring");
+    if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(io("make", parent))?;
+    }
+    let copying = backup.start_copy(&beside, CopyAs::Store).map_err(|error| {
+        let failure = Failure::from(error);
+        let cut_off = failure.code == "E0110";
+        if cut_off { failure.note("a restore was cut off there; look at it, and remove it") } else { failure }
+    })?;
+    let copied = make(global, "restore", copying)?;
+    // While it is still in its place: what it knows to be signed must not be put away with it.
+    if let Some(old) = &old {
+        keys::remember(&old.store)?;
+    }
+    let aside = put_in_place(&beside, &target, old.as_ref())?;
+    let mut store = Embedded::open(&target, Options::read())?;
+    keys::remember(&store)?;
+    let refused = keys::refuse_rollback(&mut store).err();
+    let pinned = keys::pinned(store.info().id).map(|(size, _)| size);
+    if !out.is_text() {
+        out.document(&document(
+            "restore",
+            [
+                ("path", Value::from(target.display().to_string())),
+                ("records", Value::from(copied.tree.size)),
+                ("root", Value::from(copied.tree.root)),
+                ("signed", Value::from(copied.signed)),
+                ("last_signed_here", Value::from(pinned)),
+                ("writable", Value::from(refused.is_none())),
+                ("aside", aside.as_ref().map_or(Value::Null, |path| Value::from(path.display().to_string()))),
+            ],
+        ))?;
+        return Ok(0);
+    }
+    let word = out.paint(Style::Good, "RESTORED");
+    let place = quote::escape(&target.display().to_string());
+    let records = count(copied.tree.size, "record", "records");
+    out.line(format!("{word}  {place}: {records}, root {}, every one verified", copied.tree.root.short()))?;
+    if let Some(aside) = aside {
+        out.line(format!(
+            "aside     {} is the store that was there",
+            quote::escape(&aside.display().to_string())
+        ))?;
+    }
+    if let Some(failure) = refused {
+        let why = failure.place.first().map_or("", |(_, why)| why);
+        out.line(format!("older     {}: it is read, and not written to", quote::escape(why)))?;
+        out.say("note: what is written behind an older log would be a second history under one key, so no verb does it");
+    } else if keys::find(global.key.as_deref(), store.info())?.is_none() {
+        out.say("note: the key of the log is not here; records can be written, and no checkpoint is signed (E0804)");
+    }
+    out.help(&["dendrer", "verify", "--all", "--store", &target.display().to_string()]);
+    Ok(0)
+}
+
+fn io(action: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Failure {
+    let path = path.display().to_string();
+    move |error| Failure::new("E0801", format!("cannot {action} {path}")).at("cause", error.to_string())
+}
+
+/// Checks all of a backup before anything is made of it.
+fn check_whole(global: &Global, backup: &Embedded, path: &Path) -> Result<()> {
+    let with_note = |failure: Failure| {
+        let path = path.display().to_string();
+        failure.note("nothing was restored").help(&["dendrer", "fsck", "--store", &path])
+    };
+    check_head(backup, path).map_err(with_note)?;
+    open::refuse_damage(backup).map_err(with_note)?;
+    if let Some(own) = keys::own(backup.info().id).filter(|own| *own != backup.info().key) {
+        return Err(with_note(
+            Failure::new("E0308", "the backup names another key than the one its store was made with here")
+                .at("backup", backup.info().key.to_string())
+                .at("here", own.to_string()),
+        ));
+    }
+    let progress = Progress::start(global, "restore", "records verified", Some(backup.tree().size));
+    let options = VerifyOptions { done: Some(progress.counter()), ..VerifyOptions::default() };
+    let report = backup.verify(&options)?;
+    match report.findings.into_iter().next() {
+        None => Ok(()),
+        Some(damage) => Err(with_note(Failure::new(damage.code(), damage.to_string()))),
+    }
+}
+
+/// A store that is to be replaced.
+struct Old {
+    store: Embedded,
+    /// Held so that nobody is in the middle of an append.
+    _lock: File,
+}
+
+/// Looks at what is in the place, and refuses to put away what the backup does not have.
+fn there(args: &Restore, backup: &Embedded, target: &Path) -> Result<Option<Old>> {
+    let shown = target.display();
+    if std::fs::symlink_metadata(target).is_ok_and(|about| !about.is_dir()) {
+        return Err(Failure::new("E0115", format!("{shown} is there and is no directory")));
+    }
+    if !target.join("store.json").exists() {
+        return match std::fs::read_dir(target).into_iter().flatten().next() {
+            None => Ok(None),
+            Some(_) => Err(Failure::new("E0115", format!("{shown} is not empty, and no store"))
+                .note("nothing was changed")),
+        };
+    }
+    if !args.replace {
+        return Err(Failure::new("E0110", format!("{shown} is a store already"))
+            .note("nothing was changed; --replace moves it aside, or name another directory")
+            .help(&["dendrer", "restore", &args.backup, "DIR"]));
+    }
+    let lock = File::open(target.join("lock")).or_else(|_| File::create(target.join("lock")));
+    let lock = lock.map_err(io("open", &target.join("lock")))?;
+    if lock.try_lock().is_err() {
+        return Err(Failure::new("E0802", format!("another process is writing to {shown}"))
+            .note("nothing was changed; stop what writes there first"));
+    }
+    let store = Embedded::open(target, Options::read())?;
+    if store.info().id != backup.info().id {
+        return Err(Failure::new("E0110", format!("{shown} is another store, not the one of the backup"))
+            .note("nothing was changed; restore into another directory"));
+    }
+    let newer = newer_than(backup, &store)?;
+    match newer {
+        Some(why) if !args.discard_newer => Err(Failure::new("E0114", format!("{shown} {why}"))
+            .note("nothing was changed")
+            .help(&["dendrer", "backup", "DIR", "--store", &shown.to_string()])
+            .help(&["dendrer", "restore", &args.backup, "DIR"])),
+        _ => Ok(Some(Old { store, _lock: lock })),
+    }
+}
+
+/// Says what a store has that the backup has not.
+fn newer_than(backup: &Embedded, store: &Embedded) -> Result<Option<String>> {
+    let mine = backup.tree();
+    // Behind damage as well, as far as anything can be read there.
+    let walked = store.verify(&VerifyOptions::default())?;
+    let TreeHead { size, root } = store.tree();
+    let known = [size, walked.tree.size, walked.checkpoint.unwrap_or(0), store.index_status().unwrap_or(0)];
+    let most = known.into_iter().max().unwrap_or(0);
+    if most > mine.size {
+        let more = count(most - mine.size, "record", "records");
+        return Ok(Some(format!("has {more} that the backup does not have")));
+    }
+    let same = store.trouble().is_some() || backup.root_of(size)? == Some(root);
+    Ok((!same).then(|| "has other records than the backup".to_owned()))
+}
+
+/// A name beside a store, for what is not to be taken for it.
+fn beside(target: &Path, word: &str) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{word}"));
+    target.with_file_name(name)
+}
+
+/// Puts the new store in its place, and the old one aside.
+fn put_in_place(new: &Path, target: &Path, old: Option<&Old>) -> Result<Option<PathBuf>> {
+    if old.is_none() {
+        if target.is_dir() {
+            std::fs::remove_dir(target).map_err(io("put the store into", target))?;
+        }
+        std::fs::rename(new, target).map_err(io("put the store into", target))?;
+        return Ok(None);
+    }
+    let free = (1..).map(|n| match n {
+        1 => beside(target, "replaced"),
+        n => beside(target, &format!("replaced-{n}")),
+    });
+    let aside = free.into_iter().find(|path| std::fs::symlink_metadata(path).is_err());
+    let aside = aside.unwrap_or_else(|| beside(target, "replaced"));
+    std::fs::rename(target, &aside).map_err(io("move aside", target))?;
+    if let Err(error) = std::fs::rename(new, target) {
+        // Rather the old one than none.
+        let _ = std::fs::rename(&aside, target);
+        return Err(io("put the store into", target)(error));
+    }
+    Ok(Some(aside))
+}
