@@ -10,6 +10,10 @@ use crate::complete;
 use crate::out::ColorChoice;
 use crate::progress::ProgressChoice;
 
+mod keep;
+
+pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
+
 /// Version control for the runs of AI agents.
 #[derive(Debug, Parser)]
 #[command(name = "dendrer", version, about, long_about = None, disable_help_subcommand = true)]

@@ -171,7 +171,8 @@ fn a_backup_that_is_killed_is_none_or_the_one_before() {
         killed += u64::from(!child.wait().unwrap().success());
         let ran = place.run(&["verify", "--all", "--store", &to]);
         match ran.code {
-            0 | 3 => {}
+            0 => assert!(place.path().join(&to).join("store.json").exists()),
+            3 => assert!(!place.path().join(&to).join("store.json").exists()),
             code => panic!("{code}: {}{}", ran.stdout, ran.stderr),
         }
     }
