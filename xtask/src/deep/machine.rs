@@ -145,7 +145,7 @@ pub(crate) fn memory(here: &Here, _: u64) -> Found {
         .stdout
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter_map(|item| Some(item.get("run")?.as_str()?.to_owned()))
+        .filter_map(|item| Some(item.get("name")?.as_str()?.to_owned()))
         .collect();
     let mut commands: Vec<Vec<String>> = Vec::new();
     let mut add = |words: &[&str]| commands.push(words.iter().map(|word| (*word).to_owned()).collect());

@@ -14,7 +14,7 @@ fn runs(program: &Path, place: &Path) -> Vec<String> {
         .stdout
         .lines()
         .filter_map(item)
-        .filter_map(|item| Some(item.get("run")?.as_str()?.to_owned()))
+        .filter_map(|item| Some(item.get("name")?.as_str()?.to_owned()))
         .collect()
 }
 

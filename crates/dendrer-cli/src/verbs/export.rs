@@ -126,17 +126,26 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
     }
     let key = keys::find(global.key.as_deref(), store.info())?;
     // A store that cannot be written can still hand over what was signed before.
-    let note = keys::sign(&mut store, key.as_ref()).unwrap_or_default();
+    let (note, mut unsigned) = match keys::sign(&mut store, key.as_ref()) {
+        Ok(note) => (note, None),
+        Err(failure) => (None, Some(failure)),
+    };
     let note = match note {
         Some(note) => note,
         None => store.checkpoint()?.ok_or_else(|| {
-            Failure::new("E0804", "the key of the log is not here, and nothing was signed yet")
+            let no_key =
+                || Failure::new("E0804", "the key of the log is not here, and nothing was signed yet");
+            unsigned.take().unwrap_or_else(no_key)
         })?,
     };
     // A bundle whose end no signature covers would verify as tampered, and an honest record with it.
     let signed = Checkpoint::parse(note.text()).map_err(dendrer::Error::from)?.size();
     let size = store.tree().size;
     if signed < size {
+        // With the key at hand, what is wrong is what kept it from signing.
+        if let Some(failure) = unsigned {
+            return Err(failure);
+        }
         let missing = dendrer_view::count(size - signed, "record", "records");
         let message = format!("the last {missing} are not signed, and the key of the log is not here");
         return Err(Failure::new("E0804", message)

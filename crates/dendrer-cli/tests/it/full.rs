@@ -142,3 +142,28 @@ fn a_full_disk_is_one_document_with_json() {
     assert_eq!((stopped.code, error.get("code").unwrap().as_str()), (8, Some("E0801")));
     assert_eq!(error.get("changed"), Some(&Value::from(true)), "some of it is on record");
 }
+
+/// What was imported before the disk was full is not taken for the whole of it.
+#[test]
+fn half_of_an_import_is_not_called_imported() {
+    let place = Place::with_store();
+    let message = |n: u64| format!(r#"{{"role":"user","content":"{n} {}"}}"#, "room ".repeat(200));
+    let chat = format!("[{}]", (0..900).map(message).collect::<Vec<_>>().join(","));
+    std::fs::write(place.path().join("chat.json"), chat).unwrap();
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 1000; exec {} import chat.json --run r",
+        env!("CARGO_BIN_EXE_dendrer")
+    );
+    let output =
+        Command::new("sh").args(["-c", &script]).current_dir(place.path()).env("HOME", place.path()).output();
+    let stopped = ran(output.unwrap());
+    assert_eq!(stopped.code, 8, "{}", stopped.stderr);
+    let kept = ids(&place.ok(&["log", "r", "-n", "0", "--jsonl"])).len();
+    assert!(kept > 0 && kept < 900, "{kept}");
+    let (code, error) = place.json(&["import", "chat.json", "--run", "s"]);
+    let message = error.get("message").unwrap().to_string();
+    assert_eq!((code, error.get("code").unwrap().as_str()), (2, Some("E0214")), "{message}");
+    assert!(message.contains(&format!("interrupted: {kept} of 900 ticks are there")), "{message}");
+    place.ok(&["import", "chat.json", "--run", "s", "--again"]);
+    place.ok(&["verify", "--all", "--replay"]);
+}
