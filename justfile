@@ -53,7 +53,7 @@ fuzz TARGET SECONDS="60":
 fuzz-all SECONDS="60":
     scripts/fuzz.sh {{SECONDS}}
 
-# Keeps the smallest inputs with the same coverage in fuzz/corpus.
+# Keeps a part of the smallest inputs with the same coverage in fuzz/corpus.
 fuzz-min *TARGETS:
     scripts/fuzz.sh min {{TARGETS}}
 
