@@ -143,7 +143,9 @@ fn recording(bench: &Bench, rounds: usize) {
     for round in 1..=rounds {
         println!("  round {round}: load {}", load());
         for contender in &contenders {
-            taken.entry(contender.name).or_default().push((contender.run)(bench));
+            let figures = (contender.run)(bench);
+            println!("    {:<36} wall {:>9.1} CPU {:>9.1}", contender.name, figures.wall, figures.cpu);
+            taken.entry(contender.name).or_default().push(figures);
         }
     }
     println!(
@@ -226,7 +228,8 @@ fn peer(bench: &Bench, name: &str, what: &str, env: &[(&str, &str)]) -> Figures 
         .current_dir(&dir)
         .output()
         .expect("python runs");
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name} ended with {}: {said}", output.status);
     let value = json::parse_door(&output.stdout).expect("the harness prints JSON");
     let number = |name: &str| value.get(name).and_then(Value::as_f64);
     let steps = number("steps").unwrap_or(f64::NAN);

@@ -148,8 +148,7 @@ fn first_screen(dir: &Path, run: &str) -> Duration {
 fn probes(dir: &Path, run: &str, violated: &str) -> u64 {
     let output = program(dir, &["bisect", run, "--predicate", violated, "--json"]).output();
     let answer = json::parse_door(&output.expect("the program runs").stdout).expect("a document");
-    let probes = answer.get("probes").and_then(Value::as_array);
-    probes.map_or(0, |probes| probes.len() as u64)
+    answer.get("items").and_then(Value::as_array).expect("the probes").len() as u64
 }
 
 /// States of ticks all over the run, each read by a trace that knows none yet, against parsing the snapshot before it.
