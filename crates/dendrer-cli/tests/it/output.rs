@@ -255,7 +255,8 @@ fn a_closed_pipe_ends_quietly() {
 #[test]
 fn the_same_question_has_the_same_bytes_at_any_width() {
     let demo = demo();
-    for args in READING {
+    // What `doctor` tells of the machine, such as how long a sync took, is of the moment.
+    for args in READING.iter().filter(|args| args[0] != "doctor") {
         assert_eq!(demo.run(args).stdout, demo.run(args).stdout, "{args:?}");
     }
     let narrow = demo.run(&["log", "logistics-run-47", "--width", "60"]).stdout;
