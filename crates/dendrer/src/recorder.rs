@@ -283,8 +283,11 @@ impl<'s> Recorder<'s> {
                 Ok((records, done))
             }
             Err(error) => {
-                // Nothing of the group is on record, so nothing of it may be built upon.
-                self.head = self.appended.clone();
+                match is_on_record(&error) {
+                    true => self.appended = self.head.clone(),
+                    // Nothing of the group may be built upon.
+                    false => self.head = self.appended.clone(),
+                }
                 Err(error.into())
             }
         }
@@ -307,7 +310,7 @@ impl<'s> Recorder<'s> {
         match self.store.settle(submission) {
             Ok(()) => Ok(records),
             Err(error) => {
-                if !matches!(error, StoreError::SyncFailed { .. }) {
+                if !is_on_record(&error) {
                     self.appended = before;
                     self.discard();
                 }
@@ -320,6 +323,11 @@ impl<'s> Recorder<'s> {
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
         Ok(self.put(|store, records| store.commit(records))?.0)
     }
+}
+
+/// Tells whether the group that an error is about stands in the log, though maybe not on the disk.
+fn is_on_record(error: &StoreError) -> bool {
+    matches!(error, StoreError::SyncFailed { .. })
 }
 
 /// The bytes of a record's change.
@@ -363,4 +371,66 @@ pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Surroundings) -> 
     let record = Record::seal(header, Body::commit(fields, surroundings.seed())?)?;
     store.commit(std::slice::from_ref(&record))?;
     Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use dendrer_store::faulty::Faulty;
+    use dendrer_store::{Embedded, Options, Shared, StoreInfo};
+
+    use super::*;
+
+    fn store(disk: &Faulty) -> Embedded {
+        let key = dendrer_testkit::key(1);
+        let info = StoreInfo::new(dendrer_testkit::store_id(1), key.verifier_key().clone());
+        let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
+        Embedded::create(Path::new("/store"), info, options).unwrap()
+    }
+
+    fn step() -> Intent {
+        Intent::new("plan.update".parse().unwrap(), "agent")
+    }
+
+    #[test]
+    fn after_a_failed_sync_a_run_stands_where_the_log_has_it() {
+        for shared in [false, true] {
+            let disk = Faulty::new();
+            let mut store: Box<dyn Store> = Box::new(store(&disk));
+            if shared {
+                store = Box::new(Shared::new(store));
+            }
+            let start = Start::new("r".parse().unwrap());
+            let mut recorder = Recorder::begin(&mut *store, &start, Box::new(World::default())).unwrap();
+            recorder.commit().unwrap();
+            recorder.propose(&step()).unwrap();
+            disk.fail_syncs(true);
+            let error = recorder.commit().unwrap_err();
+            assert!(matches!(error, Error::Store(StoreError::SyncFailed { .. })), "{error}");
+            let head = recorder.head().clone();
+            drop(recorder);
+            assert_eq!(store.run(&start.run).unwrap().unwrap().head.tick, Some(head.tick()));
+            assert_eq!(head.tick(), 1);
+        }
+    }
+
+    #[test]
+    fn whoever_learns_at_the_end_that_a_group_came_too_late_stands_before_it() {
+        let mut first = Shared::new(Box::new(store(&Faulty::new())));
+        let mut second = first.clone();
+        let start = Start::new("r".parse().unwrap());
+        let mut winner = Recorder::begin(&mut first, &start, Box::new(World::default())).unwrap();
+        winner.commit().unwrap();
+        let mut loser = Recorder::resume(&mut second, &start.run, Box::new(World::default())).unwrap();
+        winner.propose(&step()).unwrap();
+        winner.commit().unwrap();
+        loser.propose(&step()).unwrap();
+        let late = loser.submit().unwrap();
+        loser.propose(&step()).unwrap();
+        let error = loser.settle(late).unwrap_err();
+        assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
+        assert_eq!((loser.head().tick(), loser.pending()), (0, 0));
+    }
 }
