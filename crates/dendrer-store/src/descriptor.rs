@@ -11,6 +11,9 @@ use crate::disk::{self, Disk, Open};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 
 const NAME: &str = "store.json";
+
+/// What says that a directory is a backup, and how far it goes.
+pub(crate) const MARK: &str = "backup.json";
 const TAG: &str = "store/1";
 const SIZE_MAX: u64 = 1 << 16;
 
@@ -34,7 +37,7 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
         disk::read_file(disk, &path, SIZE_MAX).map_err(|error| StoreError::io("read", &path, error))?;
     let Some(bytes) = bytes else {
         // What a copy begins with is there until it is whole.
-        let why = match disk.open(&dir.join("backup.json"), Open::Read) {
+        let why = match disk.open(&dir.join(MARK), Open::Read) {
             Ok(_) => "a backup or restore into it was not finished".to_owned(),
             Err(_) => format!("it has no {NAME}"),
         };

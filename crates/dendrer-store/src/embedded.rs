@@ -45,7 +45,6 @@ mod tiles;
 mod verify;
 mod walk;
 
-use copy::MARK;
 pub use copy::{Copied, CopyAs, Copying};
 pub use keep::{IndexState, KeptRow, KeptWhat, Leftover, TilesState};
 pub use verify::{Report, VerifyOptions};

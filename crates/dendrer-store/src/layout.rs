@@ -374,6 +374,11 @@ pub(crate) fn opened_head(payload: &[u8]) -> Option<(Digest, Option<u64>, &[u8])
     Some((record, Some(u64::from_le_bytes(*replaces)).filter(|at| *at != 0), rest))
 }
 
+/// Tells whether an opened frame is what an erasure left, and not what a record came with.
+pub(crate) fn is_erasure(opened: &[u8]) -> bool {
+    matches!(opened_head(opened), Some((_, Some(_), _)))
+}
+
 /// Appends the begin of an opened frame.
 pub(crate) fn write_opened_head(record: &Digest, replaces: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(&record.0);

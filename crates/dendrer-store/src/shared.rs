@@ -58,7 +58,6 @@ enum State {
     /// The thread that waits for it is the next one to append for all.
     Leads,
     Done(Result<Range<u64>, StoreError>),
-    Taken,
 }
 
 impl Job {
@@ -76,18 +75,14 @@ impl Job {
     pub(crate) fn wait(&self, lead: &dyn Fn()) -> Result<Range<u64>, StoreError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match std::mem::replace(&mut *state, State::Taken) {
+            match std::mem::replace(&mut *state, State::Queued) {
                 State::Done(outcome) => return outcome,
                 State::Leads => {
-                    *state = State::Queued;
                     drop(state);
                     lead();
                     state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                 }
-                other => {
-                    *state = other;
-                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
+                State::Queued => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }

@@ -342,15 +342,7 @@ impl Embedded {
         if self.erasures.is_empty() || self.trouble.is_some() {
             return Ok(());
         }
-        let mut unfinished = Vec::new();
-        let mut overwritten = BTreeSet::new();
-        for at in &self.erasures {
-            let Some(replaced) = self.replaced_by(*at)? else { continue };
-            match self.segments.read(replaced)? {
-                Read::Frame(frame::VOID, _) => drop(overwritten.insert(replaced.segment)),
-                _ => unfinished.push(*at),
-            }
-        }
+        let (unfinished, overwritten) = self.carried_out(&self.erasures)?;
         // Whoever overwrote them, or wrote what says that they are to go, may have been killed before the sync.
         let done = self.sync_segments(overwritten).and_then(|()| match unfinished.is_empty() {
             true => Ok(()),
@@ -364,6 +356,20 @@ impl Embedded {
         }
         self.erasures.clear();
         Ok(())
+    }
+
+    /// Of erasures, by their opened frames: those that were not carried out, and the segments in which the others
+    /// overwrote something.
+    pub(super) fn carried_out(&self, erasures: &[At]) -> Result<(Vec<At>, BTreeSet<u32>), StoreError> {
+        let (mut unfinished, mut overwritten) = (Vec::new(), BTreeSet::new());
+        for at in erasures {
+            let Some(replaced) = self.replaced_by(*at)? else { continue };
+            match self.segments.read(replaced)? {
+                Read::Frame(frame::VOID, _) => drop(overwritten.insert(replaced.segment)),
+                _ => unfinished.push(*at),
+            }
+        }
+        Ok((unfinished, overwritten))
     }
 }
 

@@ -16,14 +16,13 @@ use dendrer_object::{StoreId, Value, json};
 
 use super::{Embedded, Kept, LogEnd, Options, VerifyOptions};
 use crate::contract::{Store as _, TreeHead};
+use crate::descriptor::MARK;
 use crate::disk::{self, Disk, DiskFile, Open};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::segments::{Read, file_name, place_name};
 
-/// What says that a directory is a backup, and how far it goes.
-pub(super) const MARK: &str = "backup.json";
 const TAG: &str = "backup/1";
 
 /// How much is copied at once.
@@ -283,7 +282,7 @@ impl Embedded {
     fn erased_behind(&self, head: &LogEnd) -> Result<bool, StoreError> {
         let mut erased = false;
         self.each_frame_from((head.segment, head.offset), &mut |_, kind, payload| {
-            erased |= kind == frame::OPENED && matches!(layout::opened_head(payload), Some((_, Some(_), _)));
+            erased |= kind == frame::OPENED && layout::is_erasure(payload);
         })?;
         Ok(erased)
     }
@@ -414,7 +413,7 @@ impl Copying<'_> {
     fn look_for_erasures(&mut self) -> Result<(), StoreError> {
         let (mut opened, mut voids) = (Vec::new(), Vec::new());
         self.to.each_frame(&mut |at, kind, payload| {
-            if kind == frame::OPENED && matches!(layout::opened_head(payload), Some((_, Some(_), _))) {
+            if kind == frame::OPENED && layout::is_erasure(payload) {
                 opened.push(at);
             }
         })?;
@@ -456,14 +455,7 @@ impl Copying<'_> {
 
     /// Makes void what the erasures in the copy say. Returns how many of them were not carried out there.
     fn follow_erasures(&mut self) -> Result<u64, StoreError> {
-        let mut unfinished = Vec::new();
-        for at in &self.opened {
-            if let Some(replaced) = self.to.replaced_by(*at)?
-                && !matches!(self.to.segments.read(replaced)?, Read::Frame(frame::VOID, _))
-            {
-                unfinished.push(*at);
-            }
-        }
+        let (unfinished, _) = self.to.carried_out(&self.opened)?;
         self.to.destroy(&unfinished)?;
         Ok(unfinished.len() as u64)
     }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use dendrer_object::{Digest, RunName};
 
-use super::{Embedded, MARK};
+use super::Embedded;
 use crate::contract::Store as _;
+use crate::descriptor::MARK;
 use crate::disk::Open;
 use crate::error::StoreError;
 use crate::index::{self, NoIndex};

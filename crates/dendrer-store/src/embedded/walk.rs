@@ -217,12 +217,12 @@ impl Walk<'_> {
 
     /// Looks at a group without handing over anything of it, and says so if it is unfinished.
     fn probe(&mut self, segment: u32, scanner: &mut Scanner) -> Result<Probe, StoreError> {
-        let (begin, position, peaks) = (scanner.offset(), scanner.position, scanner.peaks.clone());
+        let begin = scanner.mark();
+        let position = scanner.position;
         scanner.tolerant = false;
         let end = scanner.group(&mut |_| {})?;
         scanner.tolerant = true;
-        scanner.rewind(begin);
-        (scanner.position, scanner.peaks) = (position, peaks);
+        scanner.return_to(begin);
         let (group, offset, fault) = match end {
             End::Commit { .. } => return Ok(Probe::Whole),
             End::Clean => return Ok(Probe::End),

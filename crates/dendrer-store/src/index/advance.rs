@@ -143,7 +143,7 @@ impl Writer<'_> {
                 payload.clear();
                 payload.extend_from_slice(read);
                 (is_opened, is_whole) = (true, false);
-                if matches!(layout::opened_head(read), Some((_, Some(_), _))) {
+                if layout::is_erasure(read) {
                     group.opened.push((at, read.to_vec()));
                 }
             }
