@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dendrer_object::{Value, json};
 
-use crate::support::{Place, Ran, ran};
+use crate::support::{Place, Ran, can_mount, ran};
 
 const LINES: u64 = 6000;
 
@@ -79,9 +79,7 @@ fn a_limit_on_files_ends_it_and_loses_nothing() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_file_system_ends_it_and_loses_nothing() {
-    let may = Command::new("unshare").args(["-Urm", "sh", "-c", "mount -t tmpfs none /mnt"]).output();
-    if !may.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: no file system can be mounted here, not even in a namespace");
+    if !can_mount() {
         return;
     }
     let place = Place::new();
@@ -102,28 +100,13 @@ fn a_full_file_system_ends_it_and_loses_nothing() {
         step further commit --run r --jsonl --file one.jsonl
         step checked verify --all --replay
     "#;
-    let output = Command::new("unshare")
-        .args(["-Urm", "sh", "-c", script])
-        .current_dir(place.path())
-        .env("HOME", place.path())
-        .env("D", env!("CARGO_BIN_EXE_dendrer"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let read = |name: &str, part: &str| {
-        std::fs::read_to_string(place.path().join(format!("{name}.{part}"))).unwrap()
-    };
-    let step = |name: &str| Ran {
-        code: read(name, "rc").trim().parse().unwrap(),
-        stdout: read(name, "out"),
-        stderr: read(name, "err"),
-    };
+    let step = place.in_namespace(script);
     // A second try on the full disk fails in the same way. Whatever still fitted in counts.
     let (mut stopped, again) = (step("stopped"), step("again"));
     assert!(stopped.stdout.contains("No space left on device"), "the file system was full");
     assert_eq!(again.code, 8, "{}", again.stderr);
     stopped.stdout.push_str(&again.stdout);
-    check(&stopped, &read("log", "out"), &step("verified"), &step("further"), &step("checked"));
+    check(&stopped, &step("log").stdout, &step("verified"), &step("further"), &step("checked"));
 }
 
 /// The same failure as a document, for programs.

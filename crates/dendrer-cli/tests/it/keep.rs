@@ -9,7 +9,7 @@ use std::time::Duration;
 use dendrer_object::Value;
 
 use crate::output::check_schema;
-use crate::support::{Place, Ran, parse, ran};
+use crate::support::{Place, can_mount, parse, ran};
 
 /// Intents that change a state of some size, so that snapshots are taken.
 fn intents(count: u64, from: u64) -> Vec<u8> {
@@ -256,10 +256,7 @@ fn a_backup_is_not_written_through_links() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_or_closed_disk_ends_a_backup_and_the_next_one_goes_on() {
-    let may =
-        std::process::Command::new("unshare").args(["-Urm", "sh", "-c", "mount -t tmpfs none /mnt"]).output();
-    if !may.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: no file system can be mounted here, not even in a namespace");
+    if !can_mount() {
         return;
     }
     let place = filled(4000);
@@ -280,22 +277,7 @@ fn a_full_or_closed_disk_ends_a_backup_and_the_next_one_goes_on() {
         step open backup disk/safe
     "#;
     std::fs::write(place.path().join("one.jsonl"), "{\"type\":\"plan.update\"}\n").unwrap();
-    let output = std::process::Command::new("unshare")
-        .args(["-Urm", "sh", "-c", script])
-        .current_dir(place.path())
-        .env("HOME", place.path())
-        .env("D", env!("CARGO_BIN_EXE_dendrer"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let read = |name: &str, part: &str| {
-        std::fs::read_to_string(place.path().join(format!("{name}.{part}"))).unwrap()
-    };
-    let step = |name: &str| Ran {
-        code: read(name, "rc").trim().parse().unwrap(),
-        stdout: read(name, "out"),
-        stderr: read(name, "err"),
-    };
+    let step = place.in_namespace(script);
     let full = step("full");
     assert!(full.code == 8 && full.stderr.contains("no space left for"), "{}", full.stderr);
     assert_eq!(step("none").code, 3, "what is there is no store");

@@ -14,6 +14,16 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
+/// Tells whether file systems can be mounted in a namespace, and says so loudly if not.
+pub(crate) fn can_mount() -> bool {
+    let may = Command::new("unshare").args(["-Urm", "sh", "-c", "mount -t tmpfs none /mnt"]).output();
+    let can = may.is_ok_and(|output| output.status.success());
+    if !can {
+        eprintln!("SKIPPED: no file system can be mounted here, not even in a namespace");
+    }
+    can
+}
+
 /// A directory with a home of its own, so that tests never meet a user's keys.
 pub(crate) struct Place {
     dir: tempfile::TempDir,
@@ -43,6 +53,27 @@ impl Place {
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         ran(self.command(args).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Runs a script that mounts what it likes, in a namespace of its own, with the program as `$D`. Returns what the steps
+    /// left that the script wrote to `NAME.out`, `NAME.err` and `NAME.rc`.
+    pub(crate) fn in_namespace(&self, script: &str) -> impl Fn(&str) -> Ran {
+        let output = Command::new("unshare")
+            .args(["-Urm", "sh", "-c", script])
+            .current_dir(self.path())
+            .env("HOME", self.path())
+            .env("D", env!("CARGO_BIN_EXE_dendrer"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let read = |name: &str, part: &str| {
+            std::fs::read_to_string(self.path().join(format!("{name}.{part}"))).unwrap()
+        };
+        move |name| Ran {
+            code: read(name, "rc").trim().parse().unwrap(),
+            stdout: read(name, "out"),
+            stderr: read(name, "err"),
+        }
     }
 
     pub(crate) fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
