@@ -72,7 +72,7 @@ const ROWS: &[Row] = &[
     Row { name: "full-loop", asked: 50, run: machine::full_loop },
     Row { name: "memory", asked: 50, run: machine::memory },
     Row { name: "power-loss", asked: 200_000, run: power_loss },
-    Row { name: "bit-flips", asked: 131_072, run: bit_flips },
+    Row { name: "bit-flips", asked: 100_000, run: bit_flips },
     Row { name: "flips-two-readers", asked: 200, run: reading::flips_two_readers },
     Row { name: "clock", asked: 1_000, run: clock },
     Row { name: "faketime", asked: 50, run: machine::faketime },

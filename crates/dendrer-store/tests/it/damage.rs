@@ -104,7 +104,7 @@ fn diagnose(files: &BTreeMap<PathBuf, Vec<u8>>, records: &[Record], context: &st
 
 #[test]
 fn every_flipped_bit_is_reported_or_means_nothing() {
-    // As large as may be: every bit of nearly 16 KiB.
+    // As large as may be: every bit of 13 KB.
     let (files, records) = store_of(true, if deep() { 19 } else { 1 });
     let bytes: usize = files.values().map(Vec::len).sum();
     assert!(bytes <= 16 << 10, "{bytes}");
