@@ -13,7 +13,7 @@ use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At};
-use crate::index::{self, Covered, Index, NoIndex};
+use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::segments::{Read, Segments};
 use crate::tail::Tail;
@@ -128,6 +128,10 @@ pub struct Embedded {
     index: Option<Arc<Index>>,
     no_index: Option<NoIndex>,
     indexer: Indexer,
+    /// What is to be kept in an index that is not made yet.
+    snapshots: Mutex<Vec<Snapshot>>,
+    /// Whether this handle saw an erasure: whoever recorded through it may still hold what was erased.
+    saw_erasure: bool,
     syncer: Option<sync::Syncer>,
     buffer: Vec<u8>,
 }
@@ -222,6 +226,8 @@ impl Embedded {
             summaries: Mutex::default(),
             chunks: Chunks::new(KeyOfChunks::random()),
             erasures: Vec::new(),
+            snapshots: Mutex::default(),
+            saw_erasure: false,
             suspects: Vec::new(),
             trouble: None,
             stuck: false,
@@ -415,6 +421,25 @@ impl Embedded {
         }
     }
 
+    fn waiting_snapshots(&self) -> MutexGuard<'_, Vec<Snapshot>> {
+        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts into the index what waited for it to be made, or for the thread that advances it, which can take long.
+    fn keep_snapshots(&self) -> Result<(), StoreError> {
+        let busy = self.indexer.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        let Some(index) = self.index.as_ref().filter(|_| !busy) else { return Ok(()) };
+        let snapshots = std::mem::take(&mut *self.waiting_snapshots());
+        snapshots.iter().try_for_each(|snapshot| index.put_snapshot(snapshot, self.size()))
+    }
+
+    /// Notes an erasure that is to be finished.
+    fn note_erasure(&mut self, at: At) {
+        self.erasures.push(at);
+        self.saw_erasure = true;
+        self.waiting_snapshots().clear();
+    }
+
     fn trim(&mut self, covered: &Covered) {
         if self.index.is_none() {
             // It was made just now.
@@ -432,6 +457,8 @@ impl Embedded {
             self.tail.trim(covered.size(), at);
             self.covered_to = (at.segment, u64::from(at.offset) + frame::COMMIT_SIZE);
         }
+        // What is kept beside the log costs time at most where it is missing.
+        let _ = self.keep_snapshots();
     }
 
     /// Starts to advance the index in the background if much is uncovered and known to be on disk.
@@ -606,6 +633,7 @@ impl Drop for Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
+        let _ = self.keep_snapshots();
     }
 }
 
@@ -743,12 +771,11 @@ impl Store for Embedded {
 
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
         self.check_owner()?;
-        match &self.index {
-            Some(index) if self.options.write && self.trouble.is_none() => {
-                index.put_snapshot(run, tick, bytes)
-            }
-            _ => Ok(()),
+        if !self.may_index() || self.saw_erasure {
+            return Ok(());
         }
+        self.waiting_snapshots().push(Snapshot { run: run.clone(), tick, bytes: bytes.to_vec() });
+        self.keep_snapshots()
     }
 
     fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {

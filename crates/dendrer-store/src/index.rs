@@ -98,6 +98,14 @@ pub(crate) struct Index {
     pub(crate) key: KeyOfChunks,
 }
 
+/// Bytes that are kept for a run and tick.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) run: RunName,
+    pub(crate) tick: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// A run, as the index says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IndexedRun {
@@ -156,16 +164,20 @@ impl Index {
         Ok(())
     }
 
-    /// Keeps bytes for a run and tick.
-    pub(crate) fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
+    /// Keeps bytes for a run and tick, by someone who has seen so many records. An index that knows more may have been
+    /// emptied by an erasure that the bytes know nothing of: then they are not kept.
+    pub(crate) fn put_snapshot(&self, snapshot: &Snapshot, seen: u64) -> Result<(), StoreError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let db = match &*writer {
             Some(db) => db,
             None => writer.insert(open_writer(&self.path, false)?),
         };
-        let mut statement =
-            db.prepare_cached("INSERT OR REPLACE INTO snapshot (run, tick, state) VALUES (?1, ?2, ?3)")?;
-        statement.execute(params![run.as_str(), clamp(tick), bytes])?;
+        let mut statement = db.prepare_cached(
+            "INSERT OR REPLACE INTO snapshot (run, tick, state) SELECT ?1, ?2, ?3
+             WHERE (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'size') <= ?4",
+        )?;
+        let Snapshot { run, tick, bytes } = snapshot;
+        statement.execute(params![run.as_str(), clamp(*tick), bytes, clamp(seen)])?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use dendrer_object::{Record, RunName};
 use dendrer_store::{KeptRow, KeptWhat, Store, StoreError};
 
 use crate::error::Error;
-use crate::recorder::{SNAPSHOT_MIN, delta_size};
+use crate::recorder::{OUTWEIGH, outweigh, weight};
 use crate::trace::Trace;
 
 /// Why something that is kept is not worth its room.
@@ -19,7 +19,7 @@ pub enum Why {
     NoSuchTick,
     /// It is not what the record says, so nobody uses it.
     DoesNotFit,
-    /// The changes since the one before do not outweigh the state.
+    /// The records since the one before do not outweigh the state.
     TooClose,
     /// Nothing was written to the run for as long as was asked for.
     Old,
@@ -28,9 +28,9 @@ pub enum Why {
 /// What is to be kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// How many times the changes since the last snapshot must outweigh the state. At 1, snapshots take as much room as
-    /// the changes at most, and a state takes about twice its own size to read; at 8, an eighth and up to nine times.
-    pub outweigh: usize,
+    /// Whether only each eighth snapshot that a recorder takes is worth its room: a state then takes up to eight times as
+    /// long.
+    pub thin: bool,
     /// Nothing of runs of which the newest record is before this time, in milliseconds since 1970.
     pub since_ms: u64,
 }
@@ -79,7 +79,8 @@ fn spare_snapshots(store: &dyn Store, rows: &[KeptRow], rule: Rule) -> Result<Ve
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let trace = Trace::open(store, &first.run)?;
     let mut spare = Vec::new();
-    let (mut changed, mut last, mut from) = (0, 0, 1);
+    let times = if rule.thin { 8 * OUTWEIGH } else { OUTWEIGH };
+    let (mut records, mut from) = (0, 1);
     for row in rows {
         let KeptWhat::Snapshot(tick) = row.what else { continue };
         if tick > trace.tip() {
@@ -87,16 +88,16 @@ fn spare_snapshots(store: &dyn Store, rows: &[KeptRow], rule: Rule) -> Result<Ve
             continue;
         }
         trace.for_each(from, tick, &mut |_, record: Record| {
-            changed += delta_size(&record);
+            records += weight(&record);
             ControlFlow::Continue(())
         })?;
         from = tick + 1;
         if !fits(&trace, tick)? {
             spare.push((row.clone(), Why::DoesNotFit));
-        } else if changed <= SNAPSHOT_MIN.max(last).saturating_mul(rule.outweigh) {
-            spare.push((row.clone(), Why::TooClose));
+        } else if outweigh(records, usize::try_from(row.bytes).unwrap_or(usize::MAX), times) {
+            records = 0;
         } else {
-            (changed, last) = (0, usize::try_from(row.bytes).unwrap_or(usize::MAX));
+            spare.push((row.clone(), Why::TooClose));
         }
     }
     Ok(spare)

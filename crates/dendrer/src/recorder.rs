@@ -103,16 +103,36 @@ pub struct Recorder<'s> {
     snapshots: Snapshots,
 }
 
-/// When the next snapshot is due: when the deltas since the last one outweigh it (design, section 5), so that
-/// snapshots never take more room than the deltas, and any state is read in about twice its own size.
+/// When the next snapshot is due. Folding reads records, so records are what is weighed: once those since the last
+/// snapshot outweigh the state [`OUTWEIGH`] times, reading one from there is dearer than reading the state. Snapshots
+/// so take a quarter of the room of the records at most; of a state that only grows, none is ever due, because reading
+/// the records is as cheap (design, section 5, where deltas are weighed: they say what a state takes to store, and not
+/// what it takes to read).
 #[derive(Debug, Default)]
 struct Snapshots {
-    deltas: usize,
+    /// The weight of the records since the last one.
+    records: usize,
+    /// How large a state was when it was last written out.
     last: usize,
 }
 
-/// Below this a snapshot costs more than folding does.
-pub(crate) const SNAPSHOT_MIN: usize = 64 << 10;
+impl Snapshots {
+    /// Whether it is time to write the state out.
+    fn is_due(&self) -> bool {
+        outweigh(self.records, self.last, OUTWEIGH)
+    }
+}
+
+/// How many times the records since the last snapshot outweigh a state that is worth keeping.
+pub(crate) const OUTWEIGH: usize = 4;
+
+/// What looking a snapshot up costs, as if it were part of its size.
+const LOOKED_UP: usize = 16 << 10;
+
+/// Whether records outweigh a state so many times that it is worth keeping.
+pub(crate) fn outweigh(records: usize, state: usize, times: usize) -> bool {
+    records > state.max(LOOKED_UP).saturating_mul(times)
+}
 
 /// A group that was appended and is on its way to the disk.
 #[must_use = "nothing is acknowledged before the group was settled"]
@@ -155,12 +175,12 @@ impl<'s> Recorder<'s> {
         if is_imported(&trace) {
             return Err(Error::Imported { run: run.clone() });
         }
-        let head = trace.at(trace.tip())?.head(trace.start(), run)?;
+        let (moment, records) = trace.fold(trace.tip())?;
+        let head = moment.head(trace.start(), run)?;
         let reducer = pack::reducer_of(&trace)?;
         drop(trace);
-        // A snapshot is derived; not knowing how large the last one was costs one that comes early.
-        let last = store.snapshot(run, head.tick()).ok().flatten().map_or(0, |(_, bytes)| bytes.len());
-        let snapshots = Snapshots { deltas: 0, last };
+        // How large the state is shows when it is written out.
+        let snapshots = Snapshots { records, last: 0 };
         let appended = head.clone();
         Ok(Recorder { store, surroundings, reducer, appended, head, pending: Vec::new(), snapshots })
     }
@@ -295,10 +315,16 @@ impl<'s> Recorder<'s> {
 
     /// Keeps the state where folding to it has become dear. A snapshot that could not be kept costs only time.
     fn take_snapshot(&mut self, records: &[Record]) {
-        self.snapshots.deltas += records.iter().map(delta_size).sum::<usize>();
-        if self.snapshots.deltas > self.snapshots.last.max(SNAPSHOT_MIN) {
-            let bytes = Moment::of(&self.appended).to_snapshot();
-            self.snapshots = Snapshots { deltas: 0, last: bytes.len() };
+        let folded = records.iter().filter(|record| record.header().kind == Kind::Transition);
+        self.snapshots.records += folded.map(weight).sum::<usize>();
+        if !self.snapshots.is_due() {
+            return;
+        }
+        let bytes = Moment::of(&self.appended).to_snapshot();
+        self.snapshots.last = bytes.len();
+        // What has grown since it was last written out may not be worth its room after all.
+        if self.snapshots.is_due() {
+            self.snapshots.records = 0;
             let _ = self.store.put_snapshot(self.appended.run(), self.appended.tick(), &bytes);
         }
     }
@@ -330,11 +356,12 @@ fn is_on_record(error: &StoreError) -> bool {
     matches!(error, StoreError::SyncFailed { .. })
 }
 
-/// The bytes of a record's change.
-pub(crate) fn delta_size(record: &Record) -> usize {
+/// About how many bytes of a log have to be read for a record.
+pub(crate) fn weight(record: &Record) -> usize {
     let body = record.body();
-    let delta = body.fields().iter().find(|field| field.pointer.as_str() == "/delta");
-    delta.and_then(|field| body.text(field)).map_or(0, <[u8]>::len)
+    let values: usize = body.fields().iter().filter_map(|field| body.text(field)).map(<[u8]>::len).sum();
+    // Beside its value, a field has a name, a digest and a salt.
+    record.header_text().len() + values + 64 * body.fields().len()
 }
 
 /// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not

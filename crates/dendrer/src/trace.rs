@@ -19,6 +19,7 @@ use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value};
 use dendrer_store::{RunSummary, Store, StoreError};
 
 use crate::error::Error;
+use crate::recorder::weight;
 
 /// How many records are taken from the store at a time.
 const BATCH: usize = 256;
@@ -286,13 +287,21 @@ impl<'s> Trace<'s> {
 
     /// Returns the run right after a tick, by the recorded deltas. Needs no reducer and no pack.
     pub fn at(&self, tick: u64) -> Result<Moment, Error> {
+        Ok(self.fold(tick)?.0)
+    }
+
+    /// As [`Trace::at`], with the weight of the records that had to be read.
+    pub(crate) fn fold(&self, tick: u64) -> Result<(Moment, usize), Error> {
         if tick > self.tip() {
             return Err(Error::NoTick { run: self.name().clone(), tick, tip: self.tip() });
         }
         let mut moment = self.nearest(tick)?;
-        let mut failed = None;
+        let (mut failed, mut read) = (None, 0);
         self.for_each(moment.tick + 1, tick, &mut |_, record| match moment.advance(&record) {
-            Ok(()) => ControlFlow::Continue(()),
+            Ok(()) => {
+                read += weight(&record);
+                ControlFlow::Continue(())
+            }
             Err(error) => {
                 failed = Some(error);
                 ControlFlow::Break(())
@@ -302,7 +311,7 @@ impl<'s> Trace<'s> {
             Some(error) => Err(error),
             None => {
                 self.remember(&moment);
-                Ok(moment)
+                Ok((moment, read))
             }
         }
     }

@@ -1,6 +1,7 @@
-//! Snapshots: derived, taken when deltas outweigh them, used only where they agree with the record (D-68, D-151).
+//! Snapshots: derived, taken when the records since the last one outweigh them, used only where they agree with the record (D-68, D-151).
 
 use dendrer::bisect::{Outcome, Question, Range, bisect};
+use dendrer::recorder::{Fixed, Recorder};
 use dendrer::{Error, Trace};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::step::Start;
@@ -32,9 +33,13 @@ fn a_state_is_read_from_the_nearest_snapshot_and_is_the_folded_one() -> Result<(
         taken.push((tick, bytes.len()));
         at = tick - 1;
     }
-    // About 140 bytes a delta: one snapshot for every 64 KiB of them, and never more bytes than the deltas have.
-    assert!((3..=8).contains(&taken.len()), "{taken:?}");
-    assert!(taken.windows(2).all(|pair| pair[0].0 - pair[1].0 >= 400), "{taken:?}");
+    // A state of 6 KB and about 1.3 KB to read for a record: one snapshot for every 64 KB of them, and never more bytes
+    // than a quarter of the records.
+    assert!((30..=90).contains(&taken.len()), "{taken:?}");
+    let steps: Vec<u64> = taken.windows(2).map(|pair| pair[0].0 - pair[1].0).collect();
+    assert!(steps.iter().all(|ticks| (30..=100).contains(ticks)), "{steps:?}");
+    let room: usize = taken.iter().map(|(_, bytes)| bytes).sum();
+    assert!(room * 4 < 1500 * TICKS as usize, "{room}");
     for tick in [1, 499, 500, 777, 1500, 2999, TICKS] {
         let moment = Trace::open(&store, &run)?.at(tick)?;
         let expected = format!("{:0>100}", tick - 1);
@@ -43,6 +48,43 @@ fn a_state_is_read_from_the_nearest_snapshot_and_is_the_folded_one() -> Result<(
         let count = moment.counters.to_value();
         assert_eq!(count.get("transitions"), Some(&Value::from(tick)), "tick {tick}");
     }
+    Ok(())
+}
+
+/// Of a state that only grows, reading the records is as cheap as reading the state.
+#[test]
+fn a_growing_transcript_takes_no_snapshots() -> Result<(), Error> {
+    let mut store = memory(3);
+    let run = run_name("talk");
+    let intents = (0..400).map(|n| {
+        let message =
+            Value::record([("content", Value::from(format!("{n:0>1000}"))), ("role", Value::from("user"))]);
+        let path = format!("/messages/m{n}").parse().expect("a pointer");
+        Intent::new("memory.write".parse().expect("a type"), "a")
+            .with_delta(Delta(vec![Op::set(path, message)]))
+    });
+    dendrer_testkit::record(&mut store, &Start::new(run.clone()), intents);
+    assert_eq!(store.snapshot(&run, 400)?, None);
+    Ok(())
+}
+
+/// Each process that goes on with a run for one step counts what those before it recorded.
+#[test]
+fn a_run_that_is_resumed_for_each_step_has_snapshots() -> Result<(), Error> {
+    let mut store = memory(3);
+    let run = run_name("steps");
+    let surroundings = || Box::new(Fixed::new("steps", 1_000, 1));
+    Recorder::begin(&mut store, &Start::new(run.clone()), surroundings())?.commit()?;
+    for n in 0..300 {
+        let mut recorder = Recorder::resume(&mut store, &run, surroundings())?;
+        let delta =
+            Delta(vec![Op::set("/slot".parse().expect("a pointer"), Value::from(format!("{n:0>100}")))]);
+        let intent = Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta);
+        recorder.propose(&intent)?;
+        recorder.commit()?;
+    }
+    let newest = store.snapshot(&run, 300)?.map(|(tick, _)| tick);
+    assert!(newest.is_some_and(|tick| tick > 150), "{newest:?}");
     Ok(())
 }
 

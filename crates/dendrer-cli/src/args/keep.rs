@@ -44,9 +44,9 @@ pub(crate) struct Gc {
 /// How many snapshots are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SnapshotsChoice {
-    /// Where changes outweigh the state.
+    /// Where the records since the last one outweigh the state four times.
     All,
-    /// Where they outweigh it eight times.
+    /// Where they outweigh it 32 times.
     Thin,
 }
 

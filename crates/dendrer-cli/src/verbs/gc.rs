@@ -12,9 +12,6 @@ use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 
-/// How many times changes outweigh the state where few snapshots are kept.
-const THIN: usize = 8;
-
 pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     let path = open::find(global)?;
     let options = if args.dry_run { Options::read() } else { Options::write() };
@@ -23,7 +20,7 @@ pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     open::refuse_damage(&store)?;
     let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
     let rule = Rule {
-        outweigh: if args.snapshots == Some(SnapshotsChoice::Thin) { THIN } else { 1 },
+        thin: args.snapshots == Some(SnapshotsChoice::Thin),
         since_ms: args.keep.map_or(0, |age| now.saturating_sub(age)),
     };
     let progress = Progress::start(global, "gc", "records", None);

@@ -230,7 +230,7 @@ impl Embedded {
         }
         for (at, record) in group.opened {
             self.tail.open(record, at);
-            self.erasures.push(at);
+            self.note_erasure(at);
         }
         self.chunks.see(group.shared);
     }

@@ -79,7 +79,7 @@ impl Embedded {
         )?;
         for (id, at) in &opened {
             self.tail.open(*id, *at);
-            self.erasures.push(*at);
+            self.note_erasure(*at);
         }
         self.chunks.clear();
         self.segments.forget();

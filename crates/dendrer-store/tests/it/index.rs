@@ -256,8 +256,14 @@ fn erased_values_leave_the_index_and_every_file() {
         records.push(scribe.transition("r", content));
     }
     store.commit(&records).unwrap();
+    // Waits for the index to be made.
+    store.put_snapshot(&name("r"), 2, secret.as_bytes()).unwrap();
+    assert_eq!(store.snapshot(&name("r"), 2).unwrap(), None);
     store.update_index().unwrap();
+    let unaware = dir.open();
     store.put_snapshot(&name("r"), 3, secret.as_bytes()).unwrap();
+    assert_eq!(store.snapshot(&name("r"), 2).unwrap().map(|(tick, _)| tick), Some(2));
+    assert_eq!(store.snapshot(&name("r"), 3).unwrap().map(|(tick, _)| tick), Some(3));
     let question = Digest([1; 32]);
     store.put_verdicts(&name("r"), &question, secret.as_bytes()).unwrap();
     let places = vec![pointer("/agent_id"), pointer("/delta"), pointer("/intent/text")];
@@ -296,6 +302,13 @@ fn erased_values_leave_the_index_and_every_file() {
     assert_eq!(holds(middle), Vec::<PathBuf>::new());
     assert_eq!(store.snapshot(&name("r"), 9).unwrap(), None);
     assert_eq!(store.verdicts(&name("r"), &question).unwrap(), None);
+    // A recorder that stands behind what was erased still has it in its state.
+    store.update_index().unwrap();
+    for handle in [&store, &unaware] {
+        handle.put_snapshot(&name("r"), 3, secret.as_bytes()).unwrap();
+        assert_eq!(store.snapshot(&name("r"), 9).unwrap(), None);
+        assert_eq!(holds(middle), Vec::<PathBuf>::new());
+    }
     check_verifies(&store);
     // What is rebuilt says the same.
     store.rebuild_index(false).unwrap();
