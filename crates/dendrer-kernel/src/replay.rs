@@ -93,11 +93,6 @@ pub enum ReplayError {
         /// Where; for a refusal, the tick it was judged against.
         tick: u64,
     },
-    /// What follows a fork cannot be made again by this version.
-    Fork {
-        /// The last tick of the parent.
-        tick: u64,
-    },
     /// The record cannot be made again at all.
     Seal {
         /// Where.
@@ -114,7 +109,6 @@ impl ReplayError {
         matches!(
             self,
             ReplayError::Erased { .. }
-                | ReplayError::Fork { .. }
                 | ReplayError::Reserved { .. }
                 | ReplayError::Start { elsewhere: true, .. }
         )
@@ -126,7 +120,7 @@ impl ReplayError {
             ReplayError::Divergence(_) => "E0701",
             ReplayError::Erased { .. } => "E0311",
             ReplayError::Start { code, .. } => code,
-            ReplayError::Fork { .. } | ReplayError::Reserved { .. } => "E0602",
+            ReplayError::Reserved { .. } => "E0602",
             ReplayError::Delta { .. }
             | ReplayError::Seal { .. }
             | ReplayError::Malformed { .. }
@@ -157,9 +151,6 @@ impl fmt::Display for ReplayError {
                     f,
                     "tick {tick} cannot be made again: its values are not those of a record that the kernel makes"
                 )
-            }
-            ReplayError::Fork { tick } => {
-                write!(f, "what follows the fork at tick {tick} cannot be replayed by this version")
             }
             ReplayError::Unplaced { refusal, head } => {
                 let head = head.map_or_else(|| "nothing".to_owned(), |head| head.short());
@@ -317,12 +308,11 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, Repl
     if let Some(field) = body.fields().iter().find(|field| body.text(field).is_none()) {
         return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) });
     }
-    let start = |code, why: String, elsewhere| ReplayError::Start { code, why, elsewhere };
     let (made, head) = Head::made_at_start(record).map_err(|error| match error {
         StartError::Counters => {
             ReplayError::Reserved { tick: 0, path: Pointer::of(["state", step::COUNTERS]) }
         }
-        error => start(error.code(), error.to_string(), matches!(error, StartError::Kernel(_))),
+        error => unstarted(&error),
     })?;
     let recorded = body.value("/reducer");
     // A host function that is tried on a record need not bear the name that is recorded; ours stand for theirs.
@@ -330,12 +320,33 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, Repl
     if is_ours && recorded.as_ref().and_then(Value::as_str) != Some(reducer.name()) {
         let name = recorded.map_or_else(|| "no reducer".to_owned(), |name| name.to_string());
         let why = format!("it names {name}, and what is here to replay it is {}", reducer.name());
-        return Err(start("E0602", why, true));
+        return Err(ReplayError::Start { code: "E0602", why, elsewhere: true });
     }
     if made.id() == record.id() {
         return Ok(head);
     }
     Err(diverged(0, Compared::Content, difference(record, &made), reducer))
+}
+
+fn unstarted(error: &StartError) -> ReplayError {
+    let (code, why) = (error.code(), error.to_string());
+    ReplayError::Start { code, why, elsewhere: matches!(error, StartError::Kernel(_)) }
+}
+
+/// Goes on with a recorded fork from where its parent stands at that tick, once its `run` record was made again to the
+/// byte.
+pub fn replay_fork(head: &mut Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
+    let tick = head.tick();
+    let body = record.body();
+    if let Some(field) = body.fields().iter().find(|field| body.text(field).is_none()) {
+        return Err(ReplayError::Erased { tick, pointer: Some(field.pointer.clone()) });
+    }
+    let (made, forked) = head.made_at_fork(record).map_err(|error| unstarted(&error))?;
+    if made.id() != record.id() {
+        return Err(diverged(tick, Compared::Content, difference(record, &made), reducer));
+    }
+    *head = forked;
+    Ok(())
 }
 
 /// Judges a recorded refusal again on the head it was judged against: it must come out the same.
@@ -364,7 +375,7 @@ pub fn retell(
     let (None, Some((mut cause, _))) = (missing, step::cause(record, reducer.takes_delta())) else {
         return Err(ReplayError::Erased { tick, pointer: missing.map(|field| field.pointer.clone()) });
     };
-    if let Cause::Proposed(intent) = &mut cause {
+    if let Cause::Proposed(intent) | Cause::Marker(intent) = &mut cause {
         intent.links.iter_mut().for_each(|link| *link = relink(*link));
     }
     step::again(head, &cause, inputs, reducer).map_err(|error| ReplayError::Seal { tick, error })

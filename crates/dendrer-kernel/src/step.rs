@@ -108,11 +108,42 @@ impl Start {
     }
 }
 
+/// What a fork begins with, beside the state that it goes on from (dendrer paper 4.1).
+#[derive(Debug, Clone)]
+pub struct Fork {
+    /// The new run's id.
+    pub run: RunName,
+    /// What the marker says beside the parent and the tick: the reason, words for the agent, what was replaced. An
+    /// object; nothing in it is enforced.
+    pub about: Object,
+    /// The change of state with which it goes on.
+    pub set: Delta,
+    /// The rules that every state must keep from here on, where they are not the parent's.
+    pub policy: Option<Vec<Value>>,
+    /// The pack in force from here on, where it is not the parent's.
+    pub pack: Option<Bound>,
+}
+
+impl Fork {
+    /// A fork that goes on under the same terms.
+    pub fn new(run: RunName) -> Fork {
+        Fork { run, about: Object::default(), set: Delta::default(), policy: None, pack: None }
+    }
+}
+
+/// The type of the marker with which a fork begins.
+const FORK: &str = "run.fork";
+
+/// The member of the marker that says where the fork comes from.
+const FORK_MEMBER: &str = "fork";
+
 /// The newest place of a run: all that the next step depends on.
 #[derive(Clone)]
 pub struct Head {
     store: StoreId,
     run: RunName,
+    /// For a fork, where it branched off.
+    forked: Option<Forked>,
     stage: Stage,
     pack: Option<Digest>,
     registered: Arc<BTreeSet<TypeName>>,
@@ -123,6 +154,14 @@ pub struct Head {
     state: Value,
     counters: Counters,
     agents: BTreeMap<Arc<str>, AgentHead>,
+}
+
+/// Where a fork branched off.
+#[derive(Debug, Clone)]
+struct Forked {
+    run: RunName,
+    tick: u64,
+    id: Digest,
 }
 
 /// The newest record of one agent's branch.
@@ -218,6 +257,12 @@ pub enum StartError {
         /// What is wrong with it.
         why: String,
     },
+    /// A fork is to go on from a change that nobody may make, or that does not fit the state.
+    #[error("{0}")]
+    Change(Reason),
+    /// The record with which a fork begins does not say what it must.
+    #[error("the record with which the fork begins does not say {0}")]
+    Fork(&'static str),
     /// It was recorded by the rules of another kernel.
     #[error(
         "it was recorded by version {0} of the kernel's rules, and this kernel knows version {KERNEL_VERSION}"
@@ -235,6 +280,8 @@ impl StartError {
             StartError::StateKind(_) => "E0209",
             StartError::KernelPath(_) | StartError::Counters => "E0405",
             StartError::Policy { .. } => "E0501",
+            StartError::Change(reason) => reason.code(),
+            StartError::Fork(_) => "E0703",
             StartError::Kernel(_) => "E0602",
             StartError::Seal(error) => error.code(),
         }
@@ -318,6 +365,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
     let head = Head {
         store,
         run: start.run.clone(),
+        forked: None,
         stage: start.stage,
         pack,
         registered: Arc::new(registered),
@@ -329,6 +377,59 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         counters: Counters::default(),
         agents: BTreeMap::new(),
     };
+    Ok((record, head))
+}
+
+/// Forks: a run that goes on from where another one stands. Returns its `run` record, the marker that is its first
+/// transition, and the head behind the marker.
+pub fn fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Record, Head), StartError> {
+    check_paths(&fork.set).map_err(StartError::Change)?;
+    fork.set.apply(&parent.state).map_err(|error| StartError::Change(Reason::Reduce(error.into())))?;
+    let (begin, mut head) = begin_fork(parent, fork, inputs)?;
+    let mut marker = Intent::new(FORK.parse().expect("a type of the ontology"), "kernel");
+    marker.author = Author::Kernel;
+    marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
+    marker.delta = Some(fork.set.clone());
+    let inputs = Inputs { seed: second_seed(inputs.seed), ..inputs };
+    let marker = make_marker(&mut head, marker, inputs)?;
+    Ok((begin, marker, head))
+}
+
+/// Makes the `run` record of a fork, and the head behind it.
+fn begin_fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Head), StartError> {
+    let at = Value::record([
+        ("run", Value::from(parent.run.as_str())),
+        ("store", Value::from(parent.store.to_string())),
+        ("tick", Value::from(parent.tick)),
+    ]);
+    let mut content: Vec<(&str, Value)> = vec![
+        ("kernel", Value::from(KERNEL_VERSION)),
+        ("parent", at),
+        ("state_root", Value::from(parent.state.digest())),
+    ];
+    content.extend(fork.policy.as_ref().map(|rules| ("policy", Value::array(rules.iter().cloned()))));
+    if let Some(bound) = &fork.pack {
+        content.push(("pack", bound.value.clone()));
+        content.push(("pack_text", Value::String(Arc::clone(&bound.text))));
+    }
+    let header = Header {
+        store: parent.store,
+        kind: Kind::Run,
+        run: Some(fork.run.clone()),
+        tick: None,
+        prev: Some(parent.id),
+        head: None,
+        type_name: None,
+        author: Author::Kernel,
+        ts: inputs.clock.max(parent.ts),
+        links: Vec::new(),
+        pack: fork.pack.as_ref().map(|bound| pack::digest(&bound.value)).or(parent.pack),
+    };
+    let record = seal(header, content, inputs.seed)?;
+    let mut head = parent.clone();
+    head.go_on(&record)?;
+    head.id = record.id();
+    head.ts = record.header().ts;
     Ok((record, head))
 }
 
@@ -367,10 +468,7 @@ impl Head {
     /// As [`Head::at_start`], with the record that beginning the run again makes.
     pub(crate) fn made_at_start(record: &Record) -> Result<(Record, Head), StartError> {
         let content = record.content();
-        let kernel = content.get("kernel");
-        if let Some(other) = kernel.filter(|version| **version != Value::from(KERNEL_VERSION)) {
-            return Err(StartError::Kernel(other.to_string()));
-        }
+        check_version(&content)?;
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
         let start = Start {
             run: record.header().run.clone().expect("a run record has a run"),
@@ -401,11 +499,52 @@ impl Head {
         Ok((again, head))
     }
 
-    /// Takes the head up again at a later place, given what reading the run to there found.
-    #[expect(clippy::too_many_arguments, reason = "a head is its parts, and only reading a run knows them")]
+    /// Takes over the terms of the fork that a `run` record begins; where it says nothing, those before it hold on.
+    fn go_on(&mut self, begin: &Record) -> Result<(), StartError> {
+        let content = begin.content();
+        check_version(&content)?;
+        let missing = |what: &'static str| StartError::Fork(what);
+        let header = begin.header();
+        let parent = content.get("parent").ok_or(missing("where it branched off"))?;
+        let run = parent.get("run").and_then(Value::as_str).and_then(|run| run.parse().ok());
+        self.forked = Some(Forked {
+            run: run.ok_or(missing("from which run it branched off"))?,
+            tick: parent.get("tick").and_then(Value::as_u64).ok_or(missing("at which tick it branched off"))?,
+            id: header.prev.ok_or(missing("from which record it branched off"))?,
+        });
+        self.run = header.run.clone().ok_or(missing("its name"))?;
+        if let Some(rules) = content.get("policy").and_then(Value::as_array) {
+            self.policy = read_policy(&rules.iter().cloned().collect::<Vec<_>>())?.into();
+        }
+        if let Some(pack) = content.get("pack") {
+            self.registered = Arc::new(pack::registered(pack).collect());
+        }
+        self.pack = header.pack;
+        Ok(())
+    }
+
+    /// Begins a recorded fork again, from where its parent stands: the record that this makes, and the head behind it.
+    pub(crate) fn made_at_fork(&self, record: &Record) -> Result<(Record, Head), StartError> {
+        let content = record.content();
+        let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
+        let fork = Fork {
+            policy: content
+                .get("policy")
+                .and_then(Value::as_array)
+                .map(|rules| rules.iter().cloned().collect()),
+            pack: content
+                .get("pack")
+                .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
+            ..Fork::new(record.header().run.clone().ok_or(StartError::Fork("its name"))?)
+        };
+        let seed = record.body().seed().unwrap_or(Seed([0; 16]));
+        begin_fork(self, &fork, Inputs { clock: record.header().ts, seed })
+    }
+
+    /// Takes the head up again at a later place, given what reading the run to there found. `begins` are the `run`
+    /// records of the lineage: that of the first run, and then those of the forks up to here.
     pub fn at_moment(
-        start: &Record,
-        run: RunName,
+        begins: &[&Record],
         tick: u64,
         id: Digest,
         ts: Timestamp,
@@ -413,7 +552,20 @@ impl Head {
         counters: Counters,
         agents: BTreeMap<Arc<str>, AgentHead>,
     ) -> Result<Head, StartError> {
-        Ok(Head { run, tick, id, ts, state, counters, agents, ..Head::at_start(start)? })
+        let (first, forks) = begins.split_first().expect("a lineage begins with a run");
+        let mut head = Head::at_start(first)?;
+        forks.iter().try_for_each(|fork| head.go_on(fork))?;
+        Ok(Head { tick, id, ts, state, counters, agents, ..head })
+    }
+
+    /// The policy rules that every state must keep.
+    pub fn policy(&self) -> &[Predicate] {
+        &self.policy
+    }
+
+    /// Whether the next record is the marker of a fork.
+    fn is_at_fork(&self) -> bool {
+        self.forked.as_ref().is_some_and(|forked| forked.tick == self.tick)
     }
 
     /// The run.
@@ -643,16 +795,36 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
     Ok(seal_onto(head, header, body, prepared.agent, prepared.seq))
 }
 
-fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
-    check_authorship(&intent.type_name, intent.author, &head.registered)?;
-    for path in intent.delta.iter().flat_map(Delta::paths) {
-        if is_kernel_path(path) {
-            return Err(Reason::KernelPath(path.clone()));
-        }
-        if is_counters_path(path) {
-            return Err(Reason::Counters(path.clone()));
+/// Makes a marker of the kernel, like the one with which a fork begins. Where the head stands at the beginning of a fork,
+/// the marker says where that branched off, whatever the intent says.
+fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -> Result<Record, SealError> {
+    if let Some(forked) = head.forked.as_ref().filter(|_| head.is_at_fork()) {
+        marker.links = vec![Link { rel: Rel::ForkOf, hash: forked.id }];
+        for (name, value) in &mut marker.members {
+            if &**name == FORK_MEMBER
+                && let Value::Object(about) = value
+            {
+                about.set("parent_run_id", Value::from(forked.run.as_str()));
+                about.set("parent_tick", Value::from(forked.tick));
+            }
         }
     }
+    let delta = marker.delta.clone().unwrap_or_default();
+    let change = match delta.apply(&head.state) {
+        Ok(state) => Change { state, delta, notes: Vec::new() },
+        Err(error) => {
+            let notes = vec![reducer_note(&error.into(), &marker)];
+            Change { state: head.state.clone(), delta: Delta::default(), notes }
+        }
+    };
+    let prepared = draft_transition(head, Transition::of(&marker), change, inputs)?;
+    let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
+    Ok(seal_onto(head, header, body, prepared.agent, prepared.seq))
+}
+
+fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
+    check_authorship(&intent.type_name, intent.author, &head.registered)?;
+    intent.delta.iter().try_for_each(check_paths)?;
     for anomaly in
         intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
     {
@@ -661,6 +833,27 @@ fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
         }
     }
     Ok(())
+}
+
+/// Looks whether a change writes where nobody but the kernel does.
+fn check_paths(delta: &Delta) -> Result<(), Reason> {
+    for path in delta.paths() {
+        if is_kernel_path(path) {
+            return Err(Reason::KernelPath(path.clone()));
+        }
+        if is_counters_path(path) {
+            return Err(Reason::Counters(path.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Looks whether the rules by which a run was recorded are these.
+fn check_version(content: &Value) -> Result<(), StartError> {
+    match content.get("kernel").filter(|version| **version != Value::from(KERNEL_VERSION)) {
+        Some(other) => Err(StartError::Kernel(other.to_string())),
+        None => Ok(()),
+    }
 }
 
 fn is_kernel_path(path: &Pointer) -> bool {
@@ -865,6 +1058,8 @@ fn seal_value(header: Header, content: &Value, seed: Seed) -> Result<Record, Sea
 /// What a recorded transition was made of: enough to make it again.
 pub(crate) enum Cause {
     Proposed(Box<Intent>),
+    /// A marker, as the intent that would say so if anybody could propose it.
+    Marker(Box<Intent>),
     Anomaly(Value),
 }
 
@@ -881,9 +1076,10 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     intent.links = header.links.iter().copied().filter(|link| link.rel != Rel::Predecessor).collect();
     let mut delta = Delta::from_value(content.get("delta").unwrap_or(&Value::array([]))).ok()?;
     let mut has_delta = content.get("delta").is_some();
+    let is_marker = header.author == Author::Kernel && intent.type_name.as_str() == FORK;
     if header.kind == Kind::Transition {
         delta.0.retain(|op| !is_kernel_path(&op.path));
-        has_delta = takes_delta && !delta.is_empty();
+        has_delta = (takes_delta || is_marker) && !delta.is_empty();
     }
     for (name, value) in content.as_object()?.iter() {
         match &**name {
@@ -893,7 +1089,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
                 intent.author = claimed.filter(|author| is_claimed(*author)).unwrap_or(intent.author);
             }
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
-            "anomalies" if header.author == Author::Kernel => {
+            "anomalies" if header.author == Author::Kernel && !is_marker => {
                 let entry = value.as_array()?.get(0)?.clone();
                 if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {
                     clock = earlier(clock, note);
@@ -921,7 +1117,9 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
         }
     }
     intent.delta = has_delta.then_some(delta);
-    Some((Cause::Proposed(Box::new(intent)), Inputs { clock, seed }))
+    let intent = Box::new(intent);
+    let cause = if is_marker { Cause::Marker(intent) } else { Cause::Proposed(intent) };
+    Some((cause, Inputs { clock, seed }))
 }
 
 fn earlier(ts: Timestamp, note: &Value) -> Timestamp {
@@ -938,6 +1136,7 @@ pub(crate) fn again(
 ) -> Result<Record, SealError> {
     match cause {
         Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
+        Cause::Marker(marker) => make_marker(head, Intent::clone(marker), inputs),
         Cause::Proposed(intent) => match step_with(head, intent, inputs, reducer)? {
             Outcome::Committed(record) => Ok(record),
             Outcome::Refused(refused) => Ok(refused.refusal),

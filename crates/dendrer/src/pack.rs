@@ -15,7 +15,7 @@ use dendrer_kernel::pack::{Bound, Fault, Origin, Pack};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
-use dendrer_object::{Digest, RunName, TypeName, Value};
+use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Store;
 
 use crate::error::Error;
@@ -153,11 +153,16 @@ pub fn begin<'s>(
     Recorder::begin(store, &source.bind(start)?, surroundings)
 }
 
-/// Returns the pack that a run carries; `None` where it has none, or where it was erased or withheld.
+/// Returns the pack that is in force at the tip of a run; `None` where it has none, or where it was erased or withheld.
 pub fn of_run(trace: &Trace<'_>) -> Result<Option<Pack>, Error> {
+    of_segment(trace, trace.begins().len() - 1)
+}
+
+/// The pack in force in a run of a lineage. A fork that carries none goes on under its parent's.
+fn of_segment(trace: &Trace<'_>, segment: usize) -> Result<Option<Pack>, Error> {
     let fail = |why: String| Error::PackRecorded { run: trace.name().clone(), why };
-    let Some(value) = trace.start().body().value("/pack") else { return Ok(None) };
-    let bound = trace.start().header().pack;
+    let Some(value) = carrier(trace, segment).body().value("/pack") else { return Ok(None) };
+    let bound = trace.begins()[segment].header().pack;
     if bound != Some(dendrer_kernel::pack::digest(&value)) {
         return Err(fail("it is not the one that the header of the run names".to_owned()));
     }
@@ -168,19 +173,35 @@ pub fn of_run(trace: &Trace<'_>) -> Result<Option<Pack>, Error> {
     Pack::read(&value).map(Some).map_err(first)
 }
 
+/// The record that carries the pack in force in a run of a lineage.
+fn carrier<'t>(trace: &'t Trace<'_>, segment: usize) -> &'t Record {
+    let place = Pointer::of(["pack"]);
+    let has_pack = |begin: &&Record| begin.body().fields().iter().any(|field| field.pointer == place);
+    trace.begins()[..=segment].iter().rev().find(has_pack).unwrap_or(trace.start())
+}
+
 /// Returns the text of the pack that a run carries, and whether it says what the pack says.
 pub fn text_of_run(trace: &Trace<'_>) -> Option<(Arc<str>, bool)> {
-    let text = trace.start().body().value("/pack_text")?;
+    let carrier = carrier(trace, trace.begins().len() - 1);
+    let text = carrier.body().value("/pack_text")?;
     let text: Arc<str> = text.as_str()?.into();
     let read = yaml::Document::read(text.as_bytes()).ok();
     let agrees =
-        read.map(|document| dendrer_kernel::pack::digest(&document.value)) == trace.start().header().pack;
+        read.map(|document| dendrer_kernel::pack::digest(&document.value)) == carrier.header().pack;
     Some((text, agrees))
 }
 
 /// Returns the reducer of a run: that of its pack, else `delta/1`.
 pub fn reducer_of(trace: &Trace<'_>) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
-    Ok(of_run(trace)?.map_or_else(|| Box::new(DeltaReducer) as _, |pack| pack.reducer()))
+    reducer_of_segment(trace, trace.begins().len() - 1)
+}
+
+/// As [`reducer_of`], for one run of a lineage.
+pub(crate) fn reducer_of_segment(
+    trace: &Trace<'_>,
+    segment: usize,
+) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
+    Ok(of_segment(trace, segment)?.map_or_else(|| Box::new(DeltaReducer) as _, |pack| pack.reducer()))
 }
 
 /// Returns the reducer of a run that is to begin.

@@ -175,8 +175,7 @@ impl<'s> Recorder<'s> {
         if is_imported(&trace) {
             return Err(Error::Imported { run: run.clone() });
         }
-        let (moment, records) = trace.fold(trace.tip())?;
-        let head = moment.head(trace.start(), run)?;
+        let (head, records) = trace.fold_head(trace.tip())?;
         let reducer = pack::reducer_of(&trace)?;
         drop(trace);
         // How large the state is shows when it is written out.

@@ -33,7 +33,8 @@ pub struct Trace<'s> {
     summary: RunSummary,
     /// The runs that own the ticks, oldest first, each with the last tick it contributes.
     lineage: Vec<(RunName, u64)>,
-    start: Record,
+    /// The records with which those runs begin, in the same order.
+    begins: Vec<Record>,
     states: RefCell<BTreeMap<u64, Moment>>,
     use_snapshots: bool,
     key: Option<&'s SigningKey>,
@@ -60,7 +61,7 @@ impl<'s> Trace<'s> {
     /// Opens a run.
     pub fn open(store: &'s dyn Store, run: &RunName) -> Result<Trace<'s>, Error> {
         let Some(summary) = store.run(run)? else { return Err(no_run(store, run)) };
-        let mut lineage = Vec::new();
+        let (mut lineage, mut begins) = (Vec::new(), Vec::new());
         let mut owner = summary.clone();
         let mut end = summary.head.tick;
         loop {
@@ -68,19 +69,22 @@ impl<'s> Trace<'s> {
             let missing = |parent: Digest| Error::MissingPrefix { run: run.clone(), parent };
             let is_begin =
                 begin.header().kind == Kind::Run && begin.header().run.as_ref() == Some(&owner.name);
-            let Some(parent) = begin.header().prev else {
+            let prev = begin.header().prev;
+            begins.push(begin);
+            let Some(parent) = prev else {
                 let Some(end) = end.filter(|_| is_begin) else {
                     let why = "the record that should begin it begins another run, or none".to_owned();
                     return Err(Error::DamagedRecord { run: owner.name, tick: 0, why });
                 };
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
+                begins.reverse();
                 let states = RefCell::default();
                 return Ok(Trace {
                     store,
                     summary,
                     lineage,
-                    start: begin,
+                    begins,
                     states,
                     use_snapshots: true,
                     key: None,
@@ -170,13 +174,23 @@ impl<'s> Trace<'s> {
 
     /// The record with which the lineage begins: goal, stage, reducer and initial state.
     pub fn start(&self) -> &Record {
-        &self.start
+        &self.begins[0]
+    }
+
+    /// The records with which the runs of the lineage begin, in its order: the first run, then forks.
+    pub fn begins(&self) -> &[Record] {
+        &self.begins
+    }
+
+    /// Where the run of the lineage that owns a tick stands in it.
+    pub(crate) fn segment(&self, tick: u64) -> usize {
+        self.lineage.iter().position(|(_, end)| tick <= *end).unwrap_or(self.lineage.len() - 1)
     }
 
     /// Returns the transition at a tick; for tick 0 the record with which the run begins.
     pub fn record(&self, tick: u64) -> Result<Record, Error> {
         if tick == 0 {
-            return Ok(self.start.clone());
+            return Ok(self.start().clone());
         }
         let owner = self.owner(tick)?;
         match self.store.at(owner, tick)? {
@@ -263,21 +277,21 @@ impl<'s> Trace<'s> {
 
     /// Returns the run before its first transition.
     pub fn genesis(&self) -> Result<Moment, Error> {
-        let body = self.start.body();
+        let body = self.start().body();
         let place = Pointer::of(["state"]);
         let closed =
             body.fields().iter().find(|field| place.contains(&field.pointer) && body.text(field).is_none());
         if let Some(field) = closed {
             return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) }.into());
         }
-        let state = match self.start.content().get("state") {
+        let state = match self.start().content().get("state") {
             Some(state) => state.clone(),
             None => Value::object(),
         };
-        let header = self.start.header();
+        let header = self.start().header();
         Ok(Moment {
             tick: 0,
-            id: self.start.id(),
+            id: self.start().id(),
             ts: header.ts,
             state,
             counters: Counters::default(),
@@ -288,6 +302,19 @@ impl<'s> Trace<'s> {
     /// Returns the run right after a tick, by the recorded deltas. Needs no reducer and no pack.
     pub fn at(&self, tick: u64) -> Result<Moment, Error> {
         Ok(self.fold(tick)?.0)
+    }
+
+    /// Returns where a writer or a replay goes on right after a tick, by the recorded deltas.
+    pub fn head(&self, tick: u64) -> Result<Head, Error> {
+        Ok(self.fold_head(tick)?.0)
+    }
+
+    /// As [`Trace::head`], with the weight of the records that had to be read.
+    pub(crate) fn fold_head(&self, tick: u64) -> Result<(Head, usize), Error> {
+        let (moment, read) = self.fold(tick)?;
+        let begins: Vec<&Record> = self.begins[..=self.segment(tick)].iter().collect();
+        let Moment { tick, id, ts, state, counters, agents } = moment;
+        Ok((Head::at_moment(&begins, tick, id, ts, state, counters, agents)?, read))
     }
 
     /// As [`Trace::at`], with the weight of the records that had to be read.
@@ -342,11 +369,14 @@ impl<'s> Trace<'s> {
     /// Finds the newest known moment at or before a tick.
     fn nearest(&self, tick: u64) -> Result<Moment, Error> {
         let kept = self.states.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone());
-        let owner = self.owner(tick.max(1)).or_else(|_| self.owner(self.tip()))?;
-        let found = if self.use_snapshots { self.store.snapshot(owner, tick) } else { Ok(None) };
-        let snapshot = match found {
-            // A snapshot is derived: one that cannot be read, or does not fit, is as good as none.
-            Ok(Some((at, bytes))) if kept.as_ref().is_none_or(|kept| kept.tick < at) => {
+        // Of a fork that has none of its own yet, those of its parent will do.
+        let owners = self.lineage[..=self.segment(tick)].iter().rev().filter(|_| self.use_snapshots);
+        let mut newest = owners.filter_map(|(owner, end)| {
+            // A snapshot is derived: one that cannot be read is as good as none.
+            self.store.snapshot(owner, tick.min(*end)).ok().flatten()
+        });
+        let snapshot = match newest.next() {
+            Some((at, bytes)) if kept.as_ref().is_none_or(|kept| kept.tick < at) => {
                 self.check_snapshot(at, &bytes)?
             }
             _ => None,
@@ -473,20 +503,6 @@ impl Moment {
             counters: Counters::from_value(value.get("counters")?)?,
             agents: agents.collect::<Option<_>>()?,
         })
-    }
-
-    /// Takes the run up again for writing, from here.
-    pub fn head(&self, start: &Record, run: &RunName) -> Result<Head, Error> {
-        Ok(Head::at_moment(
-            start,
-            run.clone(),
-            self.tick,
-            self.id,
-            self.ts,
-            self.state.clone(),
-            self.counters.clone(),
-            self.agents.clone(),
-        )?)
     }
 }
 

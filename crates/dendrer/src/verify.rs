@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use dendrer_kernel::reduce::Reducer;
-use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_start, replay_step};
+use dendrer_kernel::reduce::{Purity, Reducer};
+use dendrer_kernel::replay::{ReplayError, replay_fork, replay_refusal, replay_start, replay_step};
 use dendrer_kernel::step::Head;
 use dendrer_kernel::verify::{ChainFault, Chains, Line};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
@@ -743,8 +743,9 @@ pub fn replay_with(
     replay_range(trace, 0, to, reducer, twice, f)
 }
 
-/// Replays what follows the recorded state at tick `begin`.
-fn replay_range(
+/// Replays what follows the recorded state at tick `begin`. Each run of a lineage is replayed by the reducer of the pack that
+/// was in force; a function of the host that is tried on the record stands for them all.
+pub(crate) fn replay_range(
     trace: &Trace<'_>,
     begin: u64,
     to: u64,
@@ -752,39 +753,52 @@ fn replay_range(
     twice: bool,
     f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
-    let started = match replay_start(trace.start(), reducer) {
-        Ok(head) => head,
-        Err(error) => return Ok(Err(error)),
+    let own = |segment| match reducer.purity() {
+        Purity::ByConstruction => crate::pack::reducer_of_segment(trace, segment).map(Some),
+        Purity::Tested => Ok(None),
     };
-    // The records of a fork's own name it; making them again on the head of its parent gives others.
-    let fork = trace.lineage().first().map(|(_, end)| *end).filter(|end| *end < trace.tip());
-    let to = fork.map_or(to, |end| to.min(end));
     let mut refusals = trace.refusals()?;
-    let mut head = match begin {
-        0 => started,
-        _ => trace.at(begin)?.head(trace.start(), trace.name())?,
-    };
     let mut result = Ok(begin);
-    let mut judge = |head: &Head| -> Result<(), ReplayError> {
-        refusals
-            .remove(&head.id())
-            .into_iter()
-            .flatten()
-            .try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
+    let mut segment = trace.segment(begin);
+    let mut recorded = own(segment)?;
+    let first = own(0)?;
+    let mut head = match replay_start(trace.start(), first.as_deref().map_or(reducer, |own| own)) {
+        Err(error) => return Ok(Err(error)),
+        Ok(head) if begin == 0 => head,
+        Ok(_) => trace.head(begin)?,
     };
-    if let Err(error) = judge(&head) {
-        return Ok(Err(error));
-    }
-    trace.for_each(begin + 1, to, &mut |tick, record| {
-        if let Err(error) = replay_step(&mut head, &record, reducer, twice).and_then(|()| judge(&head)) {
-            result = Err(error);
-            return ControlFlow::Break(());
+    loop {
+        let reducer: &dyn Reducer = recorded.as_deref().map_or(reducer, |own| own);
+        let mut judge = |head: &Head| -> Result<(), ReplayError> {
+            refusals
+                .remove(&head.id())
+                .into_iter()
+                .flatten()
+                .try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
+        };
+        if let Err(error) = judge(&head) {
+            return Ok(Err(error));
         }
-        result = Ok(tick);
-        f(&head, &record)
-    })?;
-    if let Some(tick) = fork.filter(|tick| result == Ok(*tick)) {
-        return Ok(Err(ReplayError::Fork { tick }));
+        let end = trace.lineage()[segment].1.min(to);
+        let mut stopped = false;
+        trace.for_each(head.tick() + 1, end, &mut |tick, record| {
+            if let Err(error) = replay_step(&mut head, &record, reducer, twice).and_then(|()| judge(&head)) {
+                result = Err(error);
+                return ControlFlow::Break(());
+            }
+            result = Ok(tick);
+            let flow = f(&head, &record);
+            stopped = flow.is_break();
+            flow
+        })?;
+        if result.is_err() || stopped || head.tick() >= to || segment + 1 == trace.lineage().len() {
+            break;
+        }
+        segment += 1;
+        if let Err(error) = replay_fork(&mut head, &trace.begins()[segment], reducer) {
+            return Ok(Err(error));
+        }
+        recorded = own(segment)?;
     }
     // What replay never came by was never judged again; taken for judged, an invented refusal would pass.
     let is_whole = begin == 0 && result == Ok(trace.tip());

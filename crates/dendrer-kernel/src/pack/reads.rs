@@ -18,7 +18,8 @@ impl Pack {
             return None;
         }
         match step::cause(record, false)?.0 {
-            Cause::Anomaly(_) => Some(Vec::new()),
+            // The kernel's own: no rule is asked.
+            Cause::Anomaly(_) | Cause::Marker(_) => Some(Vec::new()),
             Cause::Proposed(intent) => Some(outermost(fold::reads(&self.fold, before, &intent, field))),
         }
     }
