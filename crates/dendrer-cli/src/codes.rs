@@ -103,6 +103,12 @@ directory; if the store was rolled back, the backup has more than it and is what
 aside and the older log takes its place; where the newer one was signed, the older one is read and never written to."
 "E0115" "not_empty" 2 "The directory has something else in it."
 "A backup or a store is made in a directory that is new or empty."
+"E0116" "nothing_enforces" 2 "Nothing in the run enforces this value."
+"KEY=VALUE changes a constant of the run's pack, or a place of the state that one of its policy rules reads. The message names \
+what there is. Words for the agent are written without \"name =\"; a place of the state that no rule reads is changed by --set."
+"E0117" "no_answer" 2 "There is no answer of a tool that could be replaced."
+"What is replaced is an action.result or an observation.add behind the fork. In a run whose agents bring the change of state, the \
+file holds \"output\" and \"delta\"; in one with rules, the output alone."
 "E0201" "not_json" 2 "A text is not JSON."
 "The message names the byte. One intent stands on each line. NaN, Infinity and lone surrogates are accepted and kept."
 "E0202" "duplicate_name" 2 "A name stands twice in one object."

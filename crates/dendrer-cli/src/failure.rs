@@ -136,6 +136,7 @@ impl From<Error> for Failure {
             Error::NoTick { run, tip, .. } => failure.help(&["dendrer", "show", &format!("{run}@{tip}")]),
             Error::Imported { run } => failure
                 .note("nothing was committed; go on in a fork of it, or in a run that is reduced from it")
+                .help(&["dendrer", "fork", run.as_str(), "--from", "tip"])
                 .help(&["dendrer", "reduce", run.as_str(), "--pack", "FILE", "--as", "NEW"]),
             Error::Store(error) => store_failure(failure, &error),
             Error::Expr(error) => expr_failure(&error),

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod export;
+mod fork;
 mod fsck;
 mod gc;
 mod help;
@@ -60,6 +61,7 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Predicate(verb) => predicate::run(global, verb, out),
         Verb::Export(args) => export::run(global, args, out),
         Verb::Pack(verb) => pack::run(global, verb, out),
+        Verb::Fork(args) => fork::run(global, args, out),
         Verb::Reduce(args) => reduce::run(global, args, out),
         Verb::Backup(args) => backup::run(global, args, out),
         Verb::Restore(args) => restore::run(global, args, out),

@@ -8,7 +8,7 @@ use std::fmt;
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::{Difference, first_difference};
-use dendrer_object::{Digest, Pointer, Value, json};
+use dendrer_object::{Digest, Intent, Pointer, Value, json};
 
 use crate::reduce::{DeltaReducer, Purity, Reducer};
 use crate::step::{self, Cause, Head, Inputs, StartError};
@@ -381,9 +381,21 @@ pub fn retell(
     step::again(head, &cause, inputs, reducer).map_err(|error| ReplayError::Seal { tick, error })
 }
 
+/// Returns the intent that a recorded transition was made of; `None` for one that the kernel made by itself.
+pub fn intent(record: &Record, takes_delta: bool) -> Result<Option<Intent>, ReplayError> {
+    let tick = record.header().tick.unwrap_or(0);
+    if let Some(field) = record.body().fields().iter().find(|field| record.body().text(field).is_none()) {
+        return Err(ReplayError::Erased { tick, pointer: Some(field.pointer.clone()) });
+    }
+    match step::cause(record, takes_delta).ok_or(ReplayError::Malformed { tick })?.0 {
+        Cause::Proposed(intent) => Ok(Some(*intent)),
+        Cause::Marker(_) | Cause::Anomaly(_) => Ok(None),
+    }
+}
+
 fn compare_evaluations(
     before: &Value,
-    intent: &dendrer_object::Intent,
+    intent: &Intent,
     reducer: &dyn Reducer,
     tick: u64,
 ) -> Result<(), ReplayError> {

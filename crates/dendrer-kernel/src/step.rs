@@ -405,6 +405,7 @@ fn begin_fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Hea
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(KERNEL_VERSION)),
         ("parent", at),
+        ("stage", Value::from(parent.stage as u64)),
         ("state_root", Value::from(parent.state.digest())),
     ];
     content.extend(fork.policy.as_ref().map(|rules| ("policy", Value::array(rules.iter().cloned()))));
@@ -509,7 +510,10 @@ impl Head {
         let run = parent.get("run").and_then(Value::as_str).and_then(|run| run.parse().ok());
         self.forked = Some(Forked {
             run: run.ok_or(missing("from which run it branched off"))?,
-            tick: parent.get("tick").and_then(Value::as_u64).ok_or(missing("at which tick it branched off"))?,
+            tick: parent
+                .get("tick")
+                .and_then(Value::as_u64)
+                .ok_or(missing("at which tick it branched off"))?,
             id: header.prev.ok_or(missing("from which record it branched off"))?,
         });
         self.run = header.run.clone().ok_or(missing("its name"))?;

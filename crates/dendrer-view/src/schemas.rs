@@ -15,6 +15,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("explain", include_str!("../schemas/explain.json")),
     ("export", include_str!("../schemas/export.json")),
     ("fields", include_str!("../schemas/fields.json")),
+    ("fork", include_str!("../schemas/fork.json")),
     ("fsck", include_str!("../schemas/fsck.json")),
     ("gc", include_str!("../schemas/gc.json")),
     ("help", include_str!("../schemas/help.json")),

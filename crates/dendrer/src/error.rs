@@ -99,6 +99,24 @@ pub enum Error {
         /// The record it branched off at.
         parent: Digest,
     },
+    /// A value was to be enforced that no rule of the run reads.
+    #[error("nothing in this run enforces {name}{}", known_names(known))]
+    NothingEnforces {
+        /// The name that was given.
+        name: String,
+        /// What could be changed.
+        known: Vec<String>,
+    },
+    /// No answer of a tool stands at a tick, or none that could be replaced.
+    #[error("the answer at tick {tick} of {run} cannot be replaced: {why}")]
+    NoAnswer {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+        /// Why not.
+        why: String,
+    },
     /// Read once more, the records do not confirm an onset.
     #[error("the records of {run} do not confirm the onset at tick {tick}")]
     Unconfirmed {
@@ -123,6 +141,13 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+}
+
+fn known_names(known: &[String]) -> String {
+    match known {
+        [] => ": it has no pack with constants, and no policy rule".to_owned(),
+        known => format!("; what its rules read is {}", known.join(", ")),
+    }
 }
 
 fn ticks(tip: u64) -> String {
@@ -153,6 +178,8 @@ impl Error {
             Error::Imported { .. } => "E0409",
             Error::MissingPrefix { .. } => "E0310",
             Error::DamagedRecord { .. } => "E0301",
+            Error::NothingEnforces { .. } => "E0116",
+            Error::NoAnswer { .. } => "E0117",
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",
         }
     }

@@ -159,7 +159,7 @@ pub fn of_run(trace: &Trace<'_>) -> Result<Option<Pack>, Error> {
 }
 
 /// The pack in force in a run of a lineage. A fork that carries none goes on under its parent's.
-fn of_segment(trace: &Trace<'_>, segment: usize) -> Result<Option<Pack>, Error> {
+pub(crate) fn of_segment(trace: &Trace<'_>, segment: usize) -> Result<Option<Pack>, Error> {
     let fail = |why: String| Error::PackRecorded { run: trace.name().clone(), why };
     let Some(value) = carrier(trace, segment).body().value("/pack") else { return Ok(None) };
     let bound = trace.begins()[segment].header().pack;
@@ -186,8 +186,7 @@ pub fn text_of_run(trace: &Trace<'_>) -> Option<(Arc<str>, bool)> {
     let text = carrier.body().value("/pack_text")?;
     let text: Arc<str> = text.as_str()?.into();
     let read = yaml::Document::read(text.as_bytes()).ok();
-    let agrees =
-        read.map(|document| dendrer_kernel::pack::digest(&document.value)) == carrier.header().pack;
+    let agrees = read.map(|document| dendrer_kernel::pack::digest(&document.value)) == carrier.header().pack;
     Some((text, agrees))
 }
 

@@ -114,7 +114,12 @@ struct Snapshots {
     records: usize,
     /// How large a state was when it was last written out.
     last: usize,
+    /// What is to be kept once the group it belongs to is appended.
+    ready: Vec<(u64, Vec<u8>)>,
 }
+
+/// After how many intents that are judged together it is looked whether a snapshot is due.
+const WEIGHED: usize = 64;
 
 impl Snapshots {
     /// Whether it is time to write the state out.
@@ -163,6 +168,21 @@ impl<'s> Recorder<'s> {
         Ok(Recorder { store, surroundings, reducer, appended, head, pending: vec![record], snapshots })
     }
 
+    /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
+    pub(crate) fn fork(
+        store: &'s mut dyn Store,
+        parent: &Head,
+        fork: &step::Fork,
+        reducer: Box<dyn Reducer + Send + Sync>,
+        mut surroundings: Box<dyn Surroundings>,
+    ) -> Result<(Recorder<'s>, Record), Error> {
+        let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
+        let (begin, marker, head) = step::fork(parent, fork, inputs)?;
+        let (appended, snapshots, pending) =
+            (head.clone(), Snapshots::default(), vec![begin, marker.clone()]);
+        Ok((Recorder { store, surroundings, reducer, appended, head, pending, snapshots }, marker))
+    }
+
     /// Goes on with a run from where it stands.
     pub fn resume(
         store: &'s mut dyn Store,
@@ -179,7 +199,7 @@ impl<'s> Recorder<'s> {
         let reducer = pack::reducer_of(&trace)?;
         drop(trace);
         // How large the state is shows when it is written out.
-        let snapshots = Snapshots { records, last: 0 };
+        let snapshots = Snapshots { records, ..Snapshots::default() };
         let appended = head.clone();
         Ok(Recorder { store, surroundings, reducer, appended, head, pending: Vec::new(), snapshots })
     }
@@ -187,6 +207,11 @@ impl<'s> Recorder<'s> {
     /// Where the run stands, with what is gathered.
     pub fn head(&self) -> &Head {
         &self.head
+    }
+
+    /// Whether intents bring the change of state, and no rule makes it.
+    pub fn takes_delta(&self) -> bool {
+        self.reducer.takes_delta()
     }
 
     /// How many records are gathered and not yet appended.
@@ -234,19 +259,45 @@ impl<'s> Recorder<'s> {
         let items: Vec<(&Intent, Inputs)> =
             intents.iter().map(|intent| (intent, Inputs { clock, seed: surroundings.seed() })).collect();
         let mut outcomes = Vec::with_capacity(intents.len());
-        let result = step::step_each(&mut self.head, &items, &*self.reducer, &mut outcomes);
-        for outcome in &outcomes {
-            match outcome {
-                Outcome::Committed(record) => self.pending.push(record.clone()),
-                Outcome::Refused(refused) => {
-                    self.pending.push(refused.refusal.clone());
-                    self.pending.extend(refused.anomaly.clone());
+        for items in items.chunks(WEIGHED) {
+            let before = outcomes.len();
+            let result = step::step_each(&mut self.head, items, &*self.reducer, &mut outcomes);
+            for outcome in &outcomes[before..] {
+                match outcome {
+                    Outcome::Committed(record) => self.gather(record.clone()),
+                    Outcome::Refused(refused) => {
+                        self.gather(refused.refusal.clone());
+                        refused.anomaly.iter().for_each(|anomaly| self.gather(anomaly.clone()));
+                    }
                 }
             }
+            self.weigh();
+            if let Err(error) = result {
+                return Err((outcomes.len(), error.into()));
+            }
         }
-        match result {
-            Ok(()) => Ok(outcomes),
-            Err(error) => Err((outcomes.len(), error.into())),
+        Ok(outcomes)
+    }
+
+    /// Puts a record into the group.
+    fn gather(&mut self, record: Record) {
+        if record.header().kind == Kind::Transition {
+            self.snapshots.records += weight(&record);
+        }
+        self.pending.push(record);
+    }
+
+    /// Writes the state out where folding to it has become dear.
+    fn weigh(&mut self) {
+        if !self.snapshots.is_due() {
+            return;
+        }
+        let bytes = Moment::of(&self.head).to_snapshot();
+        self.snapshots.last = bytes.len();
+        // What has grown since it was last written out may not be worth its room after all.
+        if self.snapshots.is_due() {
+            self.snapshots.records = 0;
+            self.snapshots.ready.push((self.head.tick(), bytes));
         }
     }
 
@@ -255,7 +306,8 @@ impl<'s> Recorder<'s> {
     pub fn retell(&mut self, record: &Record, relink: &dyn Fn(Link) -> Link) -> Result<Record, Error> {
         let inputs = self.inputs();
         let made = replay::retell(&mut self.head, record, relink, inputs, &*self.reducer)?;
-        self.pending.push(made.clone());
+        self.gather(made.clone());
+        self.weigh();
         Ok(made)
     }
 
@@ -263,7 +315,7 @@ impl<'s> Recorder<'s> {
     pub fn note_anomaly(&mut self, anomaly: &Anomaly) -> Result<Record, Error> {
         let inputs = self.inputs();
         let record = step::note_anomaly(&mut self.head, anomaly, inputs)?;
-        self.pending.push(record.clone());
+        self.gather(record.clone());
         Ok(record)
     }
 
@@ -274,6 +326,7 @@ impl<'s> Recorder<'s> {
     /// Takes the gathered group back: what would have been committed. The head stands where the store stands.
     pub fn discard(&mut self) -> Vec<Record> {
         self.head = self.appended.clone();
+        self.snapshots.ready.clear();
         std::mem::take(&mut self.pending)
     }
 
@@ -295,10 +348,14 @@ impl<'s> Recorder<'s> {
         put: impl FnOnce(&mut dyn Store, &[Record]) -> Result<T, StoreError>,
     ) -> Result<(Vec<Record>, T), Error> {
         let records = std::mem::take(&mut self.pending);
+        let snapshots = std::mem::take(&mut self.snapshots.ready);
         match put(self.store, &records) {
             Ok(done) => {
                 self.appended = self.head.clone();
-                self.take_snapshot(&records);
+                for (tick, bytes) in snapshots {
+                    // A snapshot that could not be kept costs only time.
+                    let _ = self.store.put_snapshot(self.head.run(), tick, &bytes);
+                }
                 Ok((records, done))
             }
             Err(error) => {
@@ -309,22 +366,6 @@ impl<'s> Recorder<'s> {
                 }
                 Err(error.into())
             }
-        }
-    }
-
-    /// Keeps the state where folding to it has become dear. A snapshot that could not be kept costs only time.
-    fn take_snapshot(&mut self, records: &[Record]) {
-        let folded = records.iter().filter(|record| record.header().kind == Kind::Transition);
-        self.snapshots.records += folded.map(weight).sum::<usize>();
-        if !self.snapshots.is_due() {
-            return;
-        }
-        let bytes = Moment::of(&self.appended).to_snapshot();
-        self.snapshots.last = bytes.len();
-        // What has grown since it was last written out may not be worth its room after all.
-        if self.snapshots.is_due() {
-            self.snapshots.records = 0;
-            let _ = self.store.put_snapshot(self.appended.run(), self.appended.tick(), &bytes);
         }
     }
 

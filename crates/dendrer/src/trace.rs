@@ -80,15 +80,7 @@ impl<'s> Trace<'s> {
                 lineage.reverse();
                 begins.reverse();
                 let states = RefCell::default();
-                return Ok(Trace {
-                    store,
-                    summary,
-                    lineage,
-                    begins,
-                    states,
-                    use_snapshots: true,
-                    key: None,
-                });
+                return Ok(Trace { store, summary, lineage, begins, states, use_snapshots: true, key: None });
             };
             let position = store.find(&parent)?.ok_or_else(|| missing(parent))?;
             let at = read(store, position)?;
@@ -385,6 +377,20 @@ impl<'s> Trace<'s> {
             Some(moment) => Ok(moment),
             None => self.genesis(),
         }
+    }
+
+    /// The tick of the newest snapshot before a tick that fits the record; 0 where there is none.
+    pub(crate) fn snapshot_before(&self, tick: u64) -> Result<u64, Error> {
+        let Some(before) = tick.checked_sub(1) else { return Ok(0) };
+        let owners = self.lineage[..=self.segment(before)].iter().rev();
+        for (owner, end) in owners {
+            if let Ok(Some((at, bytes))) = self.store.snapshot(owner, before.min(*end))
+                && self.check_snapshot(at, &bytes)?.is_some()
+            {
+                return Ok(at);
+            }
+        }
+        Ok(0)
     }
 
     pub(crate) fn check_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<Option<Moment>, Error> {

@@ -17,7 +17,7 @@ use dendrer_view::{document, quote, thousands};
 use super::predicate::{Meant, expression, has_hint, of_file, registration_line, resolve};
 use crate::address::{self, Rev};
 use crate::args::{Bisect, Global};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shell};
 use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
@@ -74,6 +74,10 @@ fn one(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &m
         let document = report_json(trace, question, report)?;
         let mut document = document.as_object().cloned().unwrap_or_default();
         document.set("chain", Value::from(chain));
+        if let Some(argv) = suggestion(args, trace, report)? {
+            let words = argv.iter().map(|word| Value::from(word.as_str()));
+            document.set("suggestion", Value::record([("argv", Value::array(words))]));
+        }
         let document = Value::Object(document);
         out.document(&match &asked.meant {
             Some(meant) => meant.add_other(document),
@@ -108,6 +112,29 @@ fn exit(report: &Report) -> u8 {
 fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<Value> {
     let origin = report.onset().map(|tick| origin_json(trace, tick)).transpose()?;
     Ok(to_json(trace.name().as_str(), question, report, origin))
+}
+
+/// The fork from before the onset, as a command that can be pasted. None where the first transition brought it about,
+/// because then no state of the run is from before the problem; nor for a run that is only read from a bundle.
+fn suggestion(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<Vec<String>>> {
+    let Some(tick) = report.onset().filter(|tick| *tick > 1) else { return Ok(None) };
+    if Rev::parse(&args.run)?.bundle.is_some() {
+        return Ok(None);
+    }
+    let record = trace.record(tick)?;
+    let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
+    let (flag, words) = match type_name {
+        "observation.add" => {
+            ("--tool-policy", "require source verification before observation.add".to_owned())
+        }
+        "action.request" | "action.result" => {
+            ("--tool-policy", "review each call before it is made".to_owned())
+        }
+        other => ("--policy", format!("review each {other} before it is committed")),
+    };
+    let before = (tick - 1).to_string();
+    let argv = ["dendrer", "fork", "--run", trace.name().as_str(), "--from", "tick", &before, flag, &words];
+    Ok(Some(argv.map(str::to_owned).to_vec()))
 }
 
 /// Follows the onset forward, where there is one and nobody asked not to.
@@ -314,6 +341,9 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
                     let line = out.width().map_or(line.clone(), |width| quote::shorten(&line, width));
                     out.line(line)?;
                 }
+            }
+            if let Some(argv) = suggestion(args, trace, report)? {
+                out.line(format!("SUGGESTION  {}", shell(&argv)))?;
             }
         }
         Outcome::Initial if report.low.0 == 0 => {

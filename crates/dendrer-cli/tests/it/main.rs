@@ -10,6 +10,7 @@ mod crash;
 mod find;
 mod flags;
 mod flips;
+mod fork;
 mod full;
 mod help;
 mod honest;

@@ -41,6 +41,13 @@ impl Place {
         place
     }
 
+    /// A place whose store is that of the demo, to write to.
+    pub(crate) fn with_demo() -> Place {
+        let place = Place::new();
+        place.ok(&["demo", ".", "--no-tour"]);
+        place
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }

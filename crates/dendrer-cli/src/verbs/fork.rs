@@ -1,0 +1,373 @@
+//! `dendrer fork`: a run that goes on from an old tick of another.
+
+use std::collections::BTreeMap;
+
+use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
+use dendrer::kernel::pack::Bound;
+use dendrer::recorder::World;
+use dendrer::store::Store;
+use dendrer::{Trace, fork::fork};
+use dendrer_object::{Delta, RunName, Value, json};
+use dendrer_view::{count, document, quote};
+
+use super::commit::refuse_unreachable;
+use super::pack::load;
+use super::reduce::read_json;
+use crate::address::{Pos, Rev, state_path};
+use crate::args::{Fork, Global};
+use crate::failure::{Failure, Result};
+use crate::out::{Out, Style};
+use crate::{keys, open};
+
+/// How many ticks of which nothing is said are named in a note.
+const SILENT_SHOWN: usize = 8;
+
+pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
+    let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
+        Failure::new("E0106", "say which run is forked: dendrer fork RUN --from tick N")
+            .note("nothing was changed")
+    })?;
+    let rev = Rev::parse(text)?;
+    if rev.bundle.is_some() {
+        return Err(Failure::new("E0106", "a run of a bundle is read; a fork is made of a run of the store")
+            .note("nothing was changed"));
+    }
+    // The parent is read through a handle of its own; the fork is written through another.
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
+    let parent = source.trace(&rev)?;
+    let tick = match (&args.from, &rev.pos) {
+        (Some(pos), None) | (None, Some(pos)) => pos.tick(&parent)?,
+        _ => {
+            return Err(Failure::new("E0106", "say once where it is forked: --from tick N, or RUN@N")
+                .note("nothing was changed"));
+        }
+    };
+    let mut store = open::write_store(global)?;
+    open::refuse_trouble(&mut store)?;
+    let name = new_name(args, &parent, &store)?;
+    let terms = terms(args, name, &parent)?;
+    let key = keys::find(global.key.as_deref(), store.info())?;
+    let surroundings = Box::new(World::default());
+    let (mut recorder, forked) = fork(&parent, &mut store, tick, &terms, surroundings)?;
+    let carried = match args.replay_rest {
+        true => Some(fork::carry_on(&mut recorder, &parent, &forked, &terms, !args.dry_run)?),
+        false => None,
+    };
+    let tip = recorder.head().tick();
+    match args.dry_run {
+        true => drop(recorder.discard()),
+        false => drop(recorder.commit()?),
+    }
+    drop(recorder);
+    if !args.dry_run {
+        keys::sign(&mut store, key.as_ref())?;
+        Store::close(Box::new(store))?;
+    }
+    let answer =
+        Made { args, parent: &parent, terms: &terms, forked: &forked, carried: carried.as_ref(), tip };
+    match out.is_text() {
+        true => answer.print(out)?,
+        false => out.document(&answer.document())?,
+    }
+    Ok(0)
+}
+
+/// The name that was given, or the first one that is free.
+fn new_name(args: &Fork, parent: &Trace<'_>, store: &dyn Store) -> Result<RunName> {
+    let parse = |text: &str| -> Result<RunName> {
+        text.parse()
+            .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))
+    };
+    if let Some(text) = &args.new {
+        let name = parse(text)?;
+        refuse_unreachable(&name)?;
+        if store.run(&name)?.is_some() {
+            return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+        }
+        return Ok(name);
+    }
+    let mut number = 1_u64;
+    loop {
+        let name = parse(&format!("{}-fork-{number}", parent.name()))?;
+        if store.run(&name)?.is_none() {
+            return Ok(name);
+        }
+        number += 1;
+    }
+}
+
+fn terms(args: &Fork, name: RunName, parent: &Trace<'_>) -> Result<Terms> {
+    let mut terms = Terms::new(name);
+    terms.reason = args.reason.as_deref().map(Into::into);
+    terms.restored = args.restore.as_deref().map(Into::into);
+    let mut words: Vec<&str> = Vec::new();
+    for text in &args.policy {
+        match enforced(text)? {
+            Some(pair) => terms.enforce.push(pair),
+            None => words.push(text),
+        }
+    }
+    let guidance = [
+        ("policy", words.join("\n")),
+        ("tool_policy", args.tool_policy.join("\n")),
+        ("note", args.note.join("\n")),
+    ];
+    terms.guidance.extend(
+        guidance.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name, text.into())),
+    );
+    for text in &args.set {
+        let (path, value) = pair("--set", "PATH=JSON", text)?;
+        let value = json::parse_door(value.as_bytes()).map_err(|error| {
+            Failure::new(error.code(), format!("--set {path}: {error}"))
+                .note("a text is written as '\"text\"'")
+        })?;
+        terms.set.push((state_path(path)?, value));
+    }
+    if let Some(file) = &args.contract {
+        let source = load(file)?;
+        terms.pack = Some(Bound { value: source.pack.value().clone(), text: source.text });
+    }
+    let takes_delta = dendrer::pack::reducer_of(parent)?.takes_delta();
+    terms.replace = args
+        .tool_output
+        .iter()
+        .map(|text| {
+            let (tick, file) = pair("--tool-output", "TICK=FILE", text)?;
+            let tick = crate::address::tick_arg(tick)
+                .map_err(|why| Failure::new("E0106", format!("--tool-output {text}: {why}")))?;
+            Ok((Pos::tick(&tick, parent)?, answer(file, takes_delta)?))
+        })
+        .collect::<Result<BTreeMap<u64, Answer>>>()?;
+    Ok(terms)
+}
+
+fn pair<'t>(flag: &str, form: &str, text: &'t str) -> Result<(&'t str, &'t str)> {
+    text.split_once('=')
+        .ok_or_else(|| Failure::new("E0106", format!("{flag} takes {form}, and not \"{text}\"")))
+}
+
+/// Reads `KEY=VALUE`, which is enforced; anything else is words for the agent.
+fn enforced(text: &str) -> Result<Option<(String, Value)>> {
+    let Some((key, value)) = text.split_once('=') else { return Ok(None) };
+    let (key, value) = (key.trim(), value.trim());
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    if key.is_empty() || !key.chars().all(is_name) {
+        return Ok(None);
+    }
+    match json::parse_door(value.as_bytes()) {
+        Ok(value) => Ok(Some((key.strip_prefix("state.").unwrap_or(key).to_owned(), value))),
+        Err(_) => Err(Failure::new("E0106", format!("--policy {key}: \"{value}\" is not JSON"))
+            .note("KEY=VALUE is enforced, with VALUE in JSON; words for the agent hold no \"name =\"")
+            .note("nothing was changed")),
+    }
+}
+
+/// Reads another answer of a tool: the output, and in a run without rules what it changes.
+fn answer(file: &str, takes_delta: bool) -> Result<Answer> {
+    let value = read_json(file)?;
+    let both = value.as_object().filter(|members| takes_delta && members.len() == 2);
+    let Some((output, delta)) =
+        both.and_then(|members| Some((members.get("output")?, members.get("delta")?)))
+    else {
+        return Ok(Answer { output: value, delta: None });
+    };
+    let delta = Delta::from_value(delta)
+        .map_err(|error| Failure::new("E0209", error.to_string()).at("file", file))?;
+    Ok(Answer { output: output.clone(), delta: Some(delta) })
+}
+
+/// What was made, or would be.
+struct Made<'a> {
+    args: &'a Fork,
+    parent: &'a Trace<'a>,
+    terms: &'a Terms,
+    forked: &'a Forked,
+    carried: Option<&'a Carried>,
+    tip: u64,
+}
+
+impl Made<'_> {
+    fn print(&self, out: &mut Out) -> Result<()> {
+        let (tick, from, name) = (self.forked.tick, self.forked.replayed_from, &self.terms.run);
+        let root = self.forked.state_root.short();
+        let ok = out.paint(Style::Good, "OK");
+        let replayed = match (from, tick) {
+            (_, 0) => "nothing: it goes on from the beginning".to_owned(),
+            (0, _) => format!("ticks 1..{tick} {ok}"),
+            _ => format!("ticks {}..{tick} {ok}, from the snapshot at tick {from}", from + 1),
+        };
+        out.line(format!("replayed   {replayed}, state {root} equals the record"))?;
+        let word = if self.args.dry_run { "would fork" } else { "forked    " };
+        let parent = self.parent.name();
+        out.line(format!("{word} {name} from {parent}@{tick}   its tick {} is run.fork", tick + 1))?;
+        if let Some(reason) = &self.terms.reason {
+            out.line(format!("reason     {}", quote::quoted(reason)))?;
+        }
+        for (name, text) in &self.terms.guidance {
+            let name = name.replace('_', "-");
+            out.line(format!(
+                "guidance   {name} {}   recorded for the agent, enforced by nobody",
+                quote::quoted(text)
+            ))?;
+        }
+        for changed in &self.forked.changed {
+            out.line(change_line(changed))?;
+        }
+        if self.terms.pack.is_some() {
+            out.line("enforced   another pack from here on")?;
+        }
+        for tick in self.terms.replace.keys() {
+            out.line(format!("changed    tool output of parent tick {tick}"))?;
+        }
+        if let Some(agent) = &self.terms.restored {
+            out.line(format!("restored   {} from before it went wrong", quote::escape(agent)))?;
+        }
+        if let Some(carried) = self.carried {
+            print_carried(carried, self.parent.tip(), out)?;
+        }
+        if self.args.dry_run {
+            out.say("nothing was written (dry run)");
+            return Ok(());
+        }
+        out.help(&["dendrer", "commit", "--run", name.as_str()]);
+        out.help(&["dendrer", "log", name.as_str(), "--from", "tick", &(tick + 1).to_string()]);
+        Ok(())
+    }
+
+    fn document(&self) -> Value {
+        let terms = self.terms;
+        let text = |text: &Option<std::sync::Arc<str>>| Value::from(text.as_deref());
+        let guidance = terms.guidance.iter().map(|(name, words)| (*name, Value::from(&**words)));
+        let changed = self.forked.changed.iter().map(|changed| {
+            let (what, name, rule) = match &changed.what {
+                What::State(path) => ("state", path.to_string(), None),
+                What::Constant(name) => ("constant", name.clone(), None),
+                What::Policy(path, rule) => ("state", path.to_string(), Some(&**rule)),
+            };
+            Value::record([
+                ("what", Value::from(what)),
+                ("name", Value::from(name)),
+                ("enforced_by", Value::from(rule)),
+                ("before", changed.before.clone().unwrap_or(Value::Null)),
+                ("was_absent", Value::from(changed.before.is_none())),
+                ("after", changed.after.clone()),
+            ])
+        });
+        document(
+            "fork",
+            [
+                ("run", Value::from(terms.run.as_str())),
+                ("parent", Value::from(self.parent.name().as_str())),
+                ("parent_tick", Value::from(self.forked.tick)),
+                ("marker_tick", Value::from(self.forked.tick + 1)),
+                ("marker", Value::from(self.forked.marker.id())),
+                ("replayed_from", Value::from(self.forked.replayed_from)),
+                ("state_root", Value::from(self.forked.state_root)),
+                ("reason", text(&terms.reason)),
+                ("restored", text(&terms.restored)),
+                ("guidance", Value::record(guidance)),
+                ("changed", Value::array(changed)),
+                ("replaced", Value::array(terms.replace.keys().map(|tick| Value::from(*tick)))),
+                ("carried", self.carried.map_or(Value::Null, carried_json)),
+                ("tip", Value::from(self.tip)),
+                ("dry_run", Value::from(self.args.dry_run)),
+            ],
+        )
+    }
+}
+
+fn side(value: Option<&Value>) -> String {
+    value.map_or_else(|| "(absent)".to_owned(), quote::value)
+}
+
+fn change_line(changed: &Changed) -> String {
+    let (before, after) = (side(changed.before.as_ref()), side(Some(&changed.after)));
+    match &changed.what {
+        What::State(path) => format!("set        {}  {before} -> {after}", quote::path(path)),
+        What::Constant(name) => {
+            format!("enforced   {}  {before} -> {after}   a constant of the pack", quote::escape(name))
+        }
+        What::Policy(path, rule) => format!(
+            "enforced   {}  {before} -> {after}   read by the policy rule {}",
+            quote::path(path),
+            quote::escape(rule)
+        ),
+    }
+}
+
+/// Writes ticks of the parent with the ticks they have here: `22..26 as 23..27`.
+fn print_carried(carried: &Carried, tip: u64, out: &mut Out) -> Result<()> {
+    match (carried.ticks.first(), carried.ticks.last()) {
+        (Some((first, here)), Some((last, there))) if first != last => {
+            out.line(format!(
+                "re-applied parent ticks {first}..{last} as {here}..{there}, through the door"
+            ))?;
+        }
+        (Some((first, here)), _) => {
+            out.line(format!("re-applied parent tick {first} as {here}, through the door"))?;
+        }
+        _ => out.line("re-applied nothing of the parent")?,
+    }
+    match &carried.stopped {
+        None => out.line(format!("reached    the parent's last tick, {tip}"))?,
+        Some((tick, why)) => {
+            out.line(format!("stopped    before parent tick {tick}: {}", stopped(why)))?;
+        }
+    }
+    if !carried.silent.is_empty() {
+        let named: Vec<String> = carried.silent.iter().take(SILENT_SHOWN).map(u64::to_string).collect();
+        let more = if carried.silent.len() > SILENT_SHOWN { ", ..." } else { "" };
+        let ticks = count(carried.silent.len() as u64, "parent tick says", "parent ticks say");
+        out.say(format!(
+            "note: {ticks} nothing of what was decided on, and may have been decided otherwise here: {}{more}",
+            named.join(", ")
+        ));
+    }
+    out.say("note: no model and no tool was called; past this point only a live run can tell");
+    Ok(())
+}
+
+fn stopped(why: &Stopped) -> String {
+    match why {
+        Stopped::Rests(tick) => format!("it rests on parent tick {tick}, which says something else here"),
+        Stopped::DecidedOn(path, then, now) => format!(
+            "it was decided on {} {}, here it is {}",
+            quote::path(path),
+            side(then.as_ref()),
+            side(now.as_ref())
+        ),
+        Stopped::Kernel(type_name) => {
+            format!("the kernel wrote {type_name} about the parent; here it writes what happens here")
+        }
+        Stopped::Refused(code, reason) => format!("it is refused here ({code}): {}", quote::escape(reason)),
+    }
+}
+
+fn carried_json(carried: &Carried) -> Value {
+    let ticks = carried.ticks.iter().map(|(parent, here)| {
+        Value::record([("parent", Value::from(*parent)), ("tick", Value::from(*here))])
+    });
+    let stop = carried.stopped.as_ref().map(|(tick, why)| {
+        let (kind, path, then, now) = match why {
+            Stopped::Rests(_) => ("rests_on", None, None, None),
+            Stopped::DecidedOn(path, then, now) => ("decided_on", Some(path), then.as_ref(), now.as_ref()),
+            Stopped::Kernel(_) => ("kernel", None, None, None),
+            Stopped::Refused(..) => ("refused", None, None, None),
+        };
+        let value = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
+        Value::record([
+            ("parent", Value::from(*tick)),
+            ("kind", Value::from(kind)),
+            ("why", Value::from(stopped(why))),
+            ("path", Value::from(path.map(|path| path.as_str()))),
+            ("then", value(then)),
+            ("now", value(now)),
+        ])
+    });
+    Value::record([
+        ("ticks", Value::array(ticks)),
+        ("unsaid", Value::array(carried.silent.iter().map(|tick| Value::from(*tick)))),
+        ("stopped", stop.unwrap_or(Value::Null)),
+    ])
+}

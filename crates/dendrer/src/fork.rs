@@ -1,0 +1,471 @@
+//! Forks: a run that goes on from an old tick of another (dendrer paper 4.1).
+//!
+//! The early ticks of a fork *are* its parent's records, so a fork costs the same at every tick. What it writes is its
+//! `run` record and the marker `run.fork`, together. Before that, the state it is to go on from is made again from the
+//! nearest snapshot whose root is on record; where replay disagrees with the record, nothing is forked.
+//!
+//! With [`carry_on`] the parent's later intents go through the door again, by the rules of the fork. No model and no tool
+//! is called: the first intent that was decided on something that is now different ends it, and whatever the record does
+//! not say about what an intent was decided on is named.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::pack::{Bound, Fault, Pack};
+use dendrer_kernel::reduce::Reducer;
+use dendrer_kernel::replay;
+use dendrer_kernel::step::{self, Outcome};
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::intent::Intent;
+use dendrer_object::record::{Kind, Record, Rel};
+use dendrer_object::value::Object;
+use dendrer_object::{Digest, Pointer, RunName, TypeName, Value, json};
+use dendrer_store::Store;
+
+use crate::error::Error;
+use crate::pack;
+use crate::recorder::{Recorder, Surroundings};
+use crate::trace::{Moment, Trace};
+use crate::verify::replay_range;
+
+/// How many transitions are appended together while intents are carried on.
+const GROUP: usize = 256;
+
+/// What is different in a fork.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// The new run's id.
+    pub run: RunName,
+    /// Why it is forked.
+    pub reason: Option<Arc<str>>,
+    /// Words for the agent by name, like `policy` or `note`: recorded, and enforced by nobody.
+    pub guidance: BTreeMap<&'static str, Arc<str>>,
+    /// Values that rules of the run read, by name: a constant of its pack, or a field of the state that a policy rule reads.
+    pub enforce: Vec<(String, Value)>,
+    /// Places of the state and what stands there from here on.
+    pub set: Vec<(Pointer, Value)>,
+    /// The pack that is in force from here on.
+    pub pack: Option<Bound>,
+    /// Another answer of a tool, by the tick of the parent at which it came.
+    pub replace: BTreeMap<u64, Answer>,
+    /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
+    pub restored: Option<Arc<str>>,
+}
+
+impl Terms {
+    /// A fork under the same terms.
+    pub fn new(run: RunName) -> Terms {
+        Terms {
+            run,
+            reason: None,
+            guidance: BTreeMap::new(),
+            enforce: Vec::new(),
+            set: Vec::new(),
+            pack: None,
+            replace: BTreeMap::new(),
+            restored: None,
+        }
+    }
+}
+
+/// What a tool is to have answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The output.
+    pub output: Value,
+    /// The change of state that the output means, in a run in which agents bring deltas and no rule makes them.
+    pub delta: Option<Delta>,
+}
+
+/// A value that a fork begins with in place of another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changed {
+    /// What it is.
+    pub what: What,
+    /// What it was.
+    pub before: Option<Value>,
+    /// What it is.
+    pub after: Value,
+}
+
+/// What was changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// A place of the state.
+    State(Pointer),
+    /// A constant of the pack.
+    Constant(String),
+    /// A place of the state that a rule of this name reads.
+    Policy(Pointer, Arc<str>),
+}
+
+/// A fork, before it is on record or after.
+#[derive(Debug, Clone)]
+pub struct Forked {
+    /// The tick of the parent that it goes on from.
+    pub tick: u64,
+    /// The tick of the snapshot from which the state was made again; 0 for the beginning of the run.
+    pub replayed_from: u64,
+    /// The root of the state it goes on from.
+    pub state_root: Digest,
+    /// What it begins with in place of something else.
+    pub changed: Vec<Changed>,
+    /// The marker.
+    pub marker: Record,
+}
+
+/// What became of the parent's later intents.
+#[derive(Debug, Clone, Default)]
+pub struct Carried {
+    /// The ticks of the parent whose intents went through, and the ticks they have here.
+    pub ticks: Vec<(u64, u64)>,
+    /// Of those, the ticks of the parent of which nothing says what they were decided on.
+    pub silent: Vec<u64>,
+    /// Where it stopped, and why; nothing where all of the parent was carried on.
+    pub stopped: Option<(u64, Stopped)>,
+}
+
+/// Why an intent of the parent was not carried on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stopped {
+    /// It names a tick of the parent that says something else here.
+    Rests(u64),
+    /// The policy decided on a value that is another here: the place, the value then, and the value now.
+    DecidedOn(Pointer, Option<Value>, Option<Value>),
+    /// The kernel wrote it about the parent. Whether it would do so here is not known before something happens.
+    Kernel(TypeName),
+    /// The door turned it down: the code and the reason.
+    Refused(&'static str, String),
+}
+
+/// Forks a run at a tick. The run is read through one handle and the fork is written through another, of the same store.
+/// What is gathered is the caller's to commit, or to discard.
+pub fn fork<'s>(
+    parent: &Trace<'_>,
+    store: &'s mut dyn Store,
+    tick: u64,
+    terms: &Terms,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<(Recorder<'s>, Forked), Error> {
+    let head = parent.head(tick)?;
+    if store.find(&head.id())?.is_none() {
+        return Err(Error::MissingPrefix { run: parent.name().clone(), parent: head.id() });
+    }
+    let segment = parent.segment(tick);
+    let replayed_from = parent.snapshot_before(tick)?;
+    let reducer = pack::reducer_of_segment(parent, segment)?;
+    let go_on = &mut |_: &step::Head, _: &Record| ControlFlow::Continue(());
+    replay_range(parent, replayed_from, tick, &*reducer, false, go_on)??;
+    check_replaced(parent, tick, terms, &*reducer)?;
+
+    let in_force = pack::of_segment(parent, segment)?;
+    let mut changed = Vec::new();
+    let mut kernel_terms = step::Fork::new(terms.run.clone());
+    kernel_terms.pack = terms.pack.clone();
+    let mut set = terms.set.clone();
+    for (name, value) in &terms.enforce {
+        let bound = kernel_terms.pack.as_ref().map(|bound| &bound.value);
+        match enforced(&head, bound.or(in_force.as_ref().map(Pack::value)), name, value)? {
+            Enforced::Pack(bound, before) => {
+                let what = What::Constant(name.clone());
+                changed.push(Changed { what, before: Some(before), after: value.clone() });
+                kernel_terms.pack = Some(bound);
+            }
+            Enforced::State(path, rule) => {
+                let before = path.get(head.state()).cloned();
+                changed.push(Changed {
+                    what: What::Policy(path.clone(), rule),
+                    before,
+                    after: value.clone(),
+                });
+                set.push((path, value.clone()));
+            }
+        }
+    }
+    changed.extend(terms.set.iter().map(|(path, after)| Changed {
+        what: What::State(path.clone()),
+        before: path.get(head.state()).cloned(),
+        after: after.clone(),
+    }));
+    kernel_terms.set = Delta(set.into_iter().map(|(path, value)| Op::set(path, value)).collect());
+    kernel_terms.about = about(terms, &changed);
+    let reducer = match &kernel_terms.pack {
+        None => reducer,
+        Some(bound) => read_pack(&terms.run, &bound.value)?.reducer(),
+    };
+    let (recorder, marker) = Recorder::fork(store, &head, &kernel_terms, reducer, surroundings)?;
+    let state_root = head.state().digest();
+    Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker }))
+}
+
+/// Looks whether each answer that is to be replaced is one.
+fn check_replaced(parent: &Trace<'_>, from: u64, terms: &Terms, reducer: &dyn Reducer) -> Result<(), Error> {
+    for (tick, answer) in &terms.replace {
+        let fail =
+            |why: &str| Error::NoAnswer { run: parent.name().clone(), tick: *tick, why: why.to_owned() };
+        if *tick <= from {
+            return Err(fail("it lies before the fork, and what was recorded there stays"));
+        }
+        let record = parent.record(*tick)?;
+        let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
+        if !matches!(type_name, "action.result" | "observation.add") {
+            return Err(fail(&format!("it is {type_name}, and no tool answered there")));
+        }
+        match (&answer.delta, reducer.takes_delta()) {
+            (None, true) => {
+                return Err(fail(
+                    "no rule says what the answer changes, so its file holds \"output\" and \"delta\"",
+                ));
+            }
+            (Some(_), false) => {
+                return Err(fail("the rules of the pack say what an answer changes; give no delta"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn about(terms: &Terms, changed: &[Changed]) -> Object {
+    let mut about = Object::default();
+    if let Some(reason) = &terms.reason {
+        about.set("fork_reason", Value::String(Arc::clone(reason)));
+    }
+    if !terms.guidance.is_empty() {
+        let words = terms.guidance.iter().map(|(name, text)| (*name, Value::String(Arc::clone(text))));
+        about.set("guidance", Value::record(words));
+    }
+    let enforced = changed.iter().filter_map(|changed| {
+        let (kind, name) = match &changed.what {
+            What::State(_) => return None,
+            What::Constant(name) => ("constant", name.clone()),
+            What::Policy(path, _) => ("state", path.to_string()),
+        };
+        let before = changed.before.clone().unwrap_or(Value::Null);
+        Some(Value::record([(kind, Value::from(name)), ("before", before), ("after", changed.after.clone())]))
+    });
+    let enforced: Vec<Value> = enforced.collect();
+    if !enforced.is_empty() {
+        about.set("enforced", Value::array(enforced));
+    }
+    if !terms.replace.is_empty() {
+        let replaced = terms.replace.iter().map(|(tick, answer)| {
+            Value::record([("output", Value::from(answer.output.digest())), ("tick", Value::from(*tick))])
+        });
+        about.set("replaced", Value::array(replaced));
+    }
+    if let Some(agent) = &terms.restored {
+        about.set("restored", Value::String(Arc::clone(agent)));
+    }
+    about
+}
+
+enum Enforced {
+    /// A pack with another constant, and what it was.
+    Pack(Bound, Value),
+    /// A place of the state, and the rule that reads it.
+    State(Pointer, Arc<str>),
+}
+
+/// Finds what a name means to the rules of a run.
+fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) -> Result<Enforced, Error> {
+    if let Some(pack) = pack
+        && let Some(before) = pack.get("constants").and_then(|constants| constants.get(name))
+    {
+        let (mut members, before) = (pack.as_object().cloned().unwrap_or_default(), before.clone());
+        let mut constants = pack.get("constants").and_then(Value::as_object).cloned().unwrap_or_default();
+        constants.set(name, value.clone());
+        members.set("constants", Value::Object(constants));
+        let value = Value::Object(members);
+        read_pack(head.run(), &value)?;
+        // The text that people wrote says another constant; canonical JSON is YAML, too.
+        let text = String::from_utf8(json::to_vec(&value)).expect("JSON is text").into();
+        return Ok(Enforced::Pack(Bound { value, text }, before));
+    }
+    let path = Pointer::of(name.split('.'));
+    let reads = |rule: &&dendrer_kernel::predicate::Predicate| {
+        rule.expr().read_set().iter().any(|read| read.overlaps(&path))
+    };
+    if let Some(rule) = head.policy().iter().find(reads) {
+        return Ok(Enforced::State(path, rule.name().into()));
+    }
+    let mut known: Vec<String> = pack
+        .and_then(|pack| pack.get("constants")?.as_object())
+        .into_iter()
+        .flat_map(|constants| constants.iter().map(|(name, _)| name.to_string()))
+        .chain(head.policy().iter().flat_map(|rule| rule.expr().read_set().iter().map(Pointer::dotted)))
+        .collect();
+    known.sort();
+    known.dedup();
+    Err(Error::NothingEnforces { name: name.to_owned(), known })
+}
+
+fn read_pack(run: &RunName, value: &Value) -> Result<Pack, Error> {
+    let first = |faults: Vec<Fault>| Error::PackRecorded {
+        run: run.clone(),
+        why: faults.first().map(ToString::to_string).unwrap_or_default(),
+    };
+    Pack::read(value).map_err(first)
+}
+
+/// Lets the parent's intents after the fork go through the door of the fork, in order, until one was decided on something
+/// that is different here. With `keep`, groups are appended on the way; otherwise all of it stays gathered.
+pub fn carry_on(
+    recorder: &mut Recorder<'_>,
+    parent: &Trace<'_>,
+    forked: &Forked,
+    terms: &Terms,
+    keep: bool,
+) -> Result<Carried, Error> {
+    let takes_delta = recorder.takes_delta();
+    let mut carried = Carried::default();
+    // What the ids of the parent's later records are here, and whether they say the same.
+    let mut here: BTreeMap<Digest, (Digest, u64)> = BTreeMap::new();
+    let mut there = parent.at(forked.tick)?;
+    let mut result = Ok(());
+    parent.for_each(forked.tick + 1, parent.tip(), &mut |tick, record| {
+        let next = Next { tick, record: &record, there: &there, here: &here, terms, takes_delta };
+        let step = next.take(recorder, &mut carried).and_then(|made| {
+            let Some(id) = made else { return Ok(ControlFlow::Break(())) };
+            here.insert(record.id(), (id, tick));
+            there.advance(&record)?;
+            if keep && recorder.pending() >= GROUP {
+                recorder.append()?;
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        step.unwrap_or_else(|error| {
+            result = Err(error);
+            ControlFlow::Break(())
+        })
+    })?;
+    result.map(|()| carried)
+}
+
+/// One transition of the parent that may be carried on.
+struct Next<'a> {
+    tick: u64,
+    record: &'a Record,
+    /// Where the parent stood before it.
+    there: &'a Moment,
+    here: &'a BTreeMap<Digest, (Digest, u64)>,
+    terms: &'a Terms,
+    takes_delta: bool,
+}
+
+impl Next<'_> {
+    /// Takes it through the door, and returns its id here; nothing where that is the end.
+    fn take(&self, recorder: &mut Recorder<'_>, carried: &mut Carried) -> Result<Option<Digest>, Error> {
+        let Some(mut intent) = replay::intent(self.record, self.takes_delta)? else {
+            let type_name = self.record.header().type_name.clone().expect("a transition has a type");
+            carried.stopped = Some((self.tick, Stopped::Kernel(type_name)));
+            return Ok(None);
+        };
+        let replaced = self.terms.replace.get(&self.tick);
+        match self.decided_on(&intent, recorder) {
+            // Another answer was asked for, whatever this one came of.
+            Basis::Differs(why) if replaced.is_none() => {
+                carried.stopped = Some((self.tick, why));
+                return Ok(None);
+            }
+            Basis::Unsaid => carried.silent.push(self.tick),
+            _ => {}
+        }
+        if let Some(answer) = replaced {
+            replace(&mut intent, answer);
+        }
+        for link in &mut intent.links {
+            if let Some((id, _)) = self.here.get(&link.hash) {
+                link.hash = *id;
+            }
+        }
+        let tick = recorder.head().tick() + 1;
+        match recorder.propose(&intent)? {
+            Outcome::Committed(record) => {
+                carried.ticks.push((self.tick, tick));
+                Ok(Some(record.id()))
+            }
+            Outcome::Refused(refused) => {
+                let why = Stopped::Refused(refused.reason.code(), refused.reason.to_string());
+                carried.stopped = Some((self.tick, why));
+                Ok(None)
+            }
+        }
+    }
+
+    /// What an intent was decided on, as far as the record says, and whether that is the same here.
+    fn decided_on(&self, intent: &Intent, recorder: &Recorder<'_>) -> Basis {
+        let mut said = false;
+        let head = recorder.head();
+        if intent.type_name.as_str() == "policy.decision" || intent.member("policy").is_some() {
+            for path in head.policy().iter().flat_map(|rule| rule.expr().read_set()) {
+                said = true;
+                let (then, now) = (path.get(&self.there.state), path.get(head.state()));
+                if then != now {
+                    let why = Stopped::DecidedOn(path.clone(), then.cloned(), now.cloned());
+                    return Basis::Differs(why);
+                }
+            }
+        }
+        for link in intent.links.iter().filter(|link| matches!(link.rel, Rel::CausedBy | Rel::Evidence)) {
+            said = true;
+            if let Some((_, tick)) = self.here.get(&link.hash)
+                && self.terms.replace.contains_key(tick)
+            {
+                return Basis::Differs(Stopped::Rests(*tick));
+            }
+        }
+        // What a tool answered and what was seen is a fact, however it came about.
+        let is_fact = matches!(intent.type_name.as_str(), "action.result" | "observation.add");
+        if said || is_fact { Basis::Same } else { Basis::Unsaid }
+    }
+}
+
+/// What the record says about what an intent was decided on.
+enum Basis {
+    /// It is the same here.
+    Same,
+    /// It is different here.
+    Differs(Stopped),
+    /// Nothing.
+    Unsaid,
+}
+
+/// Puts another answer in the place of the recorded one.
+fn replace(intent: &mut Intent, answer: &Answer) {
+    let mut result = intent.member("result").and_then(Value::as_object).cloned().unwrap_or_default();
+    result.remove("error");
+    result.set("output", answer.output.clone());
+    result.set("status", Value::from("ok"));
+    intent.members.retain(|(name, _)| &**name != "result");
+    intent.members.push(("result".into(), Value::Object(result)));
+    intent.members.sort_by(|a, b| a.0.cmp(&b.0));
+    if answer.delta.is_some() {
+        intent.delta.clone_from(&answer.delta);
+    }
+}
+
+/// Where a run was forked and why, as its marker says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Origin {
+    /// The parent.
+    pub run: RunName,
+    /// The tick of the parent that it goes on from.
+    pub tick: u64,
+    /// Why.
+    pub reason: Option<Arc<str>>,
+}
+
+/// Returns where the run of a trace was forked; `None` for a run that begins by itself.
+pub fn origin(trace: &Trace<'_>) -> Result<Option<Origin>, Error> {
+    let [.., (run, tick), (_, end)] = trace.lineage() else { return Ok(None) };
+    let reason = match tick < end {
+        true => trace.record(tick + 1)?,
+        false => return Ok(Some(Origin { run: run.clone(), tick: *tick, reason: None })),
+    };
+    debug_assert_eq!(reason.header().kind, Kind::Transition, "a tick is a transition");
+    let about = reason.body().value("/fork");
+    let reason = about.as_ref().and_then(|about| about.get("fork_reason")?.as_str().map(Arc::from));
+    Ok(Some(Origin { run: run.clone(), tick: *tick, reason }))
+}
