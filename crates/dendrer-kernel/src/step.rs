@@ -24,6 +24,13 @@ use crate::pack::{self, Bound};
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
 
+mod cause;
+mod fork;
+
+pub(crate) use cause::{Cause, again, cause};
+use fork::Forked;
+pub use fork::{Fork, fork};
+
 /// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
 /// rules of its time.
 pub const KERNEL_VERSION: u64 = 1;
@@ -108,35 +115,6 @@ impl Start {
     }
 }
 
-/// What a fork begins with, beside the state that it goes on from (dendrer paper 4.1).
-#[derive(Debug, Clone)]
-pub struct Fork {
-    /// The new run's id.
-    pub run: RunName,
-    /// What the marker says beside the parent and the tick: the reason, words for the agent, what was replaced. An
-    /// object; nothing in it is enforced.
-    pub about: Object,
-    /// The change of state with which it goes on.
-    pub set: Delta,
-    /// The rules that every state must keep from here on, where they are not the parent's.
-    pub policy: Option<Vec<Value>>,
-    /// The pack in force from here on, where it is not the parent's.
-    pub pack: Option<Bound>,
-}
-
-impl Fork {
-    /// A fork that goes on under the same terms.
-    pub fn new(run: RunName) -> Fork {
-        Fork { run, about: Object::default(), set: Delta::default(), policy: None, pack: None }
-    }
-}
-
-/// The type of the marker with which a fork begins.
-const FORK: &str = "run.fork";
-
-/// The member of the marker that says where the fork comes from.
-const FORK_MEMBER: &str = "fork";
-
 /// The newest place of a run: all that the next step depends on.
 #[derive(Clone)]
 pub struct Head {
@@ -154,14 +132,6 @@ pub struct Head {
     state: Value,
     counters: Counters,
     agents: BTreeMap<Arc<str>, AgentHead>,
-}
-
-/// Where a fork branched off.
-#[derive(Debug, Clone)]
-struct Forked {
-    run: RunName,
-    tick: u64,
-    id: Digest,
 }
 
 /// The newest record of one agent's branch.
@@ -380,60 +350,6 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
     Ok((record, head))
 }
 
-/// Forks: a run that goes on from where another one stands. Returns its `run` record, the marker that is its first
-/// transition, and the head behind the marker.
-pub fn fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Record, Head), StartError> {
-    check_paths(&fork.set).map_err(StartError::Change)?;
-    fork.set.apply(&parent.state).map_err(|error| StartError::Change(Reason::Reduce(error.into())))?;
-    let (begin, mut head) = begin_fork(parent, fork, inputs)?;
-    let mut marker = Intent::new(FORK.parse().expect("a type of the ontology"), "kernel");
-    marker.author = Author::Kernel;
-    marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
-    marker.delta = Some(fork.set.clone());
-    let inputs = Inputs { seed: second_seed(inputs.seed), ..inputs };
-    let marker = make_marker(&mut head, marker, inputs)?;
-    Ok((begin, marker, head))
-}
-
-/// Makes the `run` record of a fork, and the head behind it.
-fn begin_fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Head), StartError> {
-    let at = Value::record([
-        ("run", Value::from(parent.run.as_str())),
-        ("store", Value::from(parent.store.to_string())),
-        ("tick", Value::from(parent.tick)),
-    ]);
-    let mut content: Vec<(&str, Value)> = vec![
-        ("kernel", Value::from(KERNEL_VERSION)),
-        ("parent", at),
-        ("stage", Value::from(parent.stage as u64)),
-        ("state_root", Value::from(parent.state.digest())),
-    ];
-    content.extend(fork.policy.as_ref().map(|rules| ("policy", Value::array(rules.iter().cloned()))));
-    if let Some(bound) = &fork.pack {
-        content.push(("pack", bound.value.clone()));
-        content.push(("pack_text", Value::String(Arc::clone(&bound.text))));
-    }
-    let header = Header {
-        store: parent.store,
-        kind: Kind::Run,
-        run: Some(fork.run.clone()),
-        tick: None,
-        prev: Some(parent.id),
-        head: None,
-        type_name: None,
-        author: Author::Kernel,
-        ts: inputs.clock.max(parent.ts),
-        links: Vec::new(),
-        pack: fork.pack.as_ref().map(|bound| pack::digest(&bound.value)).or(parent.pack),
-    };
-    let record = seal(header, content, inputs.seed)?;
-    let mut head = parent.clone();
-    head.go_on(&record)?;
-    head.id = record.id();
-    head.ts = record.header().ts;
-    Ok((record, head))
-}
-
 fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
     let id_of = |rule: &'_ Value| rule.get("id").and_then(Value::as_str).map(str::to_owned);
     let read = |(index, rule): (usize, &Value)| {
@@ -500,51 +416,6 @@ impl Head {
         Ok((again, head))
     }
 
-    /// Takes over the terms of the fork that a `run` record begins; where it says nothing, those before it hold on.
-    fn go_on(&mut self, begin: &Record) -> Result<(), StartError> {
-        let content = begin.content();
-        check_version(&content)?;
-        let missing = |what: &'static str| StartError::Fork(what);
-        let header = begin.header();
-        let parent = content.get("parent").ok_or(missing("where it branched off"))?;
-        let run = parent.get("run").and_then(Value::as_str).and_then(|run| run.parse().ok());
-        self.forked = Some(Forked {
-            run: run.ok_or(missing("from which run it branched off"))?,
-            tick: parent
-                .get("tick")
-                .and_then(Value::as_u64)
-                .ok_or(missing("at which tick it branched off"))?,
-            id: header.prev.ok_or(missing("from which record it branched off"))?,
-        });
-        self.run = header.run.clone().ok_or(missing("its name"))?;
-        if let Some(rules) = content.get("policy").and_then(Value::as_array) {
-            self.policy = read_policy(&rules.iter().cloned().collect::<Vec<_>>())?.into();
-        }
-        if let Some(pack) = content.get("pack") {
-            self.registered = Arc::new(pack::registered(pack).collect());
-        }
-        self.pack = header.pack;
-        Ok(())
-    }
-
-    /// Begins a recorded fork again, from where its parent stands: the record that this makes, and the head behind it.
-    pub(crate) fn made_at_fork(&self, record: &Record) -> Result<(Record, Head), StartError> {
-        let content = record.content();
-        let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
-        let fork = Fork {
-            policy: content
-                .get("policy")
-                .and_then(Value::as_array)
-                .map(|rules| rules.iter().cloned().collect()),
-            pack: content
-                .get("pack")
-                .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
-            ..Fork::new(record.header().run.clone().ok_or(StartError::Fork("its name"))?)
-        };
-        let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        begin_fork(self, &fork, Inputs { clock: record.header().ts, seed })
-    }
-
     /// Takes the head up again at a later place, given what reading the run to there found. `begins` are the `run`
     /// records of the lineage: that of the first run, and then those of the forks up to here.
     pub fn at_moment(
@@ -565,11 +436,6 @@ impl Head {
     /// The policy rules that every state must keep.
     pub fn policy(&self) -> &[Predicate] {
         &self.policy
-    }
-
-    /// Whether the next record is the marker of a fork.
-    fn is_at_fork(&self) -> bool {
-        self.forked.as_ref().is_some_and(|forked| forked.tick == self.tick)
     }
 
     /// The run.
@@ -795,33 +661,6 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
         links: Vec::new(),
     };
     let prepared = draft_transition(head, transition, Change { state, delta, notes: Vec::new() }, inputs)?;
-    let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
-    Ok(seal_onto(head, header, body, prepared.agent, prepared.seq))
-}
-
-/// Makes a marker of the kernel, like the one with which a fork begins. Where the head stands at the beginning of a fork,
-/// the marker says where that branched off, whatever the intent says.
-fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -> Result<Record, SealError> {
-    if let Some(forked) = head.forked.as_ref().filter(|_| head.is_at_fork()) {
-        marker.links = vec![Link { rel: Rel::ForkOf, hash: forked.id }];
-        for (name, value) in &mut marker.members {
-            if &**name == FORK_MEMBER
-                && let Value::Object(about) = value
-            {
-                about.set("parent_run_id", Value::from(forked.run.as_str()));
-                about.set("parent_tick", Value::from(forked.tick));
-            }
-        }
-    }
-    let delta = marker.delta.clone().unwrap_or_default();
-    let change = match delta.apply(&head.state) {
-        Ok(state) => Change { state, delta, notes: Vec::new() },
-        Err(error) => {
-            let notes = vec![reducer_note(&error.into(), &marker)];
-            Change { state: head.state.clone(), delta: Delta::default(), notes }
-        }
-    };
-    let prepared = draft_transition(head, Transition::of(&marker), change, inputs)?;
     let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
     Ok(seal_onto(head, header, body, prepared.agent, prepared.seq))
 }
@@ -1057,95 +896,6 @@ fn seal(header: Header, content: Vec<(&str, Value)>, seed: Seed) -> Result<Recor
 fn seal_value(header: Header, content: &Value, seed: Seed) -> Result<Record, SealError> {
     let fields = record::cut(content.as_object().expect("content is an object"));
     Record::seal(header, Body::commit(fields, seed)?)
-}
-
-/// What a recorded transition was made of: enough to make it again.
-pub(crate) enum Cause {
-    Proposed(Box<Intent>),
-    /// A marker, as the intent that would say so if anybody could propose it.
-    Marker(Box<Intent>),
-    Anomaly(Value),
-}
-
-/// Takes a recorded transition or refusal apart into what the kernel was given. Where the reducer takes no delta, the
-/// recorded one was made and not given.
-pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs)> {
-    let header = record.header();
-    let content = record.content();
-    let seed = record.body().seed()?;
-    let mut clock = header.ts;
-    let mut intent = Intent::new(header.type_name.clone()?, content.get("agent_id")?.as_str()?);
-    intent.author = header.author;
-    intent.goal = content.get("goal_id").and_then(Value::as_str).map(Arc::from);
-    intent.links = header.links.iter().copied().filter(|link| link.rel != Rel::Predecessor).collect();
-    let mut delta = Delta::from_value(content.get("delta").unwrap_or(&Value::array([]))).ok()?;
-    let mut has_delta = content.get("delta").is_some();
-    let is_marker = header.author == Author::Kernel && intent.type_name.as_str() == FORK;
-    if header.kind == Kind::Transition {
-        delta.0.retain(|op| !is_kernel_path(&op.path));
-        has_delta = (takes_delta || is_marker) && !delta.is_empty();
-    }
-    for (name, value) in content.as_object()?.iter() {
-        match &**name {
-            "reason" if header.kind == Kind::Refusal => {
-                let claimed = value.get("claimed_author").and_then(Value::as_str);
-                let claimed = claimed.and_then(|text| text.parse().ok());
-                intent.author = claimed.filter(|author| is_claimed(*author)).unwrap_or(intent.author);
-            }
-            "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
-            "anomalies" if header.author == Author::Kernel && !is_marker => {
-                let entry = value.as_array()?.get(0)?.clone();
-                if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {
-                    clock = earlier(clock, note);
-                }
-                return Some((Cause::Anomaly(entry), Inputs { clock, seed }));
-            }
-            "anomalies" if header.kind == Kind::Transition => {
-                let mut own = Vec::new();
-                for entry in value.as_array()?.iter() {
-                    match kernel_note(entry) {
-                        Some(CLOCK_WENT_BACK) => clock = earlier(clock, entry),
-                        Some(_) if !matches!(entry.get("delta"), None | Some(Value::Null)) => {
-                            delta = Delta::from_value(entry.get("delta")?).ok()?;
-                            has_delta = true;
-                        }
-                        Some(_) => {}
-                        None => own.push(entry.clone()),
-                    }
-                }
-                if !own.is_empty() {
-                    intent.members.push((Arc::clone(name), Value::array(own)));
-                }
-            }
-            _ => intent.members.push((Arc::clone(name), value.clone())),
-        }
-    }
-    intent.delta = has_delta.then_some(delta);
-    let intent = Box::new(intent);
-    let cause = if is_marker { Cause::Marker(intent) } else { Cause::Proposed(intent) };
-    Some((cause, Inputs { clock, seed }))
-}
-
-fn earlier(ts: Timestamp, note: &Value) -> Timestamp {
-    let by_ms = note.get("by_ms").and_then(Value::as_u64).unwrap_or(0);
-    Timestamp::from_ms(ts.ms().saturating_sub(by_ms))
-}
-
-/// Makes a recorded transition again on the head before it.
-pub(crate) fn again(
-    head: &mut Head,
-    cause: &Cause,
-    inputs: Inputs,
-    reducer: &dyn Reducer,
-) -> Result<Record, SealError> {
-    match cause {
-        Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
-        Cause::Marker(marker) => make_marker(head, Intent::clone(marker), inputs),
-        Cause::Proposed(intent) => match step_with(head, intent, inputs, reducer)? {
-            Outcome::Committed(record) => Ok(record),
-            Outcome::Refused(refused) => Ok(refused.refusal),
-        },
-    }
 }
 
 #[cfg(test)]

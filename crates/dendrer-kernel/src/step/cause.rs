@@ -1,0 +1,101 @@
+//! What a recorded transition was made of, and making it again.
+
+use std::sync::Arc;
+
+use dendrer_object::delta::Delta;
+use dendrer_object::record::{Author, Kind, Record, Rel, SealError};
+use dendrer_object::{Intent, Timestamp, Value};
+
+use super::fork::{FORK, make_marker};
+use super::{CLOCK_WENT_BACK, Head, Inputs, Outcome, is_kernel_path, kernel_note, make_anomaly, step_with};
+use crate::ontology::is_claimed;
+use crate::reduce::Reducer;
+
+/// What a recorded transition was made of: enough to make it again.
+pub(crate) enum Cause {
+    Proposed(Box<Intent>),
+    /// A marker, as the intent that would say so if anybody could propose it.
+    Marker(Box<Intent>),
+    Anomaly(Value),
+}
+
+/// Takes a recorded transition or refusal apart into what the kernel was given. Where the reducer takes no delta, the
+/// recorded one was made and not given.
+pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs)> {
+    let header = record.header();
+    let content = record.content();
+    let seed = record.body().seed()?;
+    let mut clock = header.ts;
+    let mut intent = Intent::new(header.type_name.clone()?, content.get("agent_id")?.as_str()?);
+    intent.author = header.author;
+    intent.goal = content.get("goal_id").and_then(Value::as_str).map(Arc::from);
+    intent.links = header.links.iter().copied().filter(|link| link.rel != Rel::Predecessor).collect();
+    let mut delta = Delta::from_value(content.get("delta").unwrap_or(&Value::array([]))).ok()?;
+    let mut has_delta = content.get("delta").is_some();
+    let is_marker = header.author == Author::Kernel && intent.type_name.as_str() == FORK;
+    if header.kind == Kind::Transition {
+        delta.0.retain(|op| !is_kernel_path(&op.path));
+        has_delta = (takes_delta || is_marker) && !delta.is_empty();
+    }
+    for (name, value) in content.as_object()?.iter() {
+        match &**name {
+            "reason" if header.kind == Kind::Refusal => {
+                let claimed = value.get("claimed_author").and_then(Value::as_str);
+                let claimed = claimed.and_then(|text| text.parse().ok());
+                intent.author = claimed.filter(|author| is_claimed(*author)).unwrap_or(intent.author);
+            }
+            "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
+            "anomalies" if header.author == Author::Kernel && !is_marker => {
+                let entry = value.as_array()?.get(0)?.clone();
+                if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {
+                    clock = earlier(clock, note);
+                }
+                return Some((Cause::Anomaly(entry), Inputs { clock, seed }));
+            }
+            "anomalies" if header.kind == Kind::Transition => {
+                let mut own = Vec::new();
+                for entry in value.as_array()?.iter() {
+                    match kernel_note(entry) {
+                        Some(CLOCK_WENT_BACK) => clock = earlier(clock, entry),
+                        Some(_) if !matches!(entry.get("delta"), None | Some(Value::Null)) => {
+                            delta = Delta::from_value(entry.get("delta")?).ok()?;
+                            has_delta = true;
+                        }
+                        Some(_) => {}
+                        None => own.push(entry.clone()),
+                    }
+                }
+                if !own.is_empty() {
+                    intent.members.push((Arc::clone(name), Value::array(own)));
+                }
+            }
+            _ => intent.members.push((Arc::clone(name), value.clone())),
+        }
+    }
+    intent.delta = has_delta.then_some(delta);
+    let intent = Box::new(intent);
+    let cause = if is_marker { Cause::Marker(intent) } else { Cause::Proposed(intent) };
+    Some((cause, Inputs { clock, seed }))
+}
+
+fn earlier(ts: Timestamp, note: &Value) -> Timestamp {
+    let by_ms = note.get("by_ms").and_then(Value::as_u64).unwrap_or(0);
+    Timestamp::from_ms(ts.ms().saturating_sub(by_ms))
+}
+
+/// Makes a recorded transition again on the head before it.
+pub(crate) fn again(
+    head: &mut Head,
+    cause: &Cause,
+    inputs: Inputs,
+    reducer: &dyn Reducer,
+) -> Result<Record, SealError> {
+    match cause {
+        Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
+        Cause::Marker(marker) => make_marker(head, Intent::clone(marker), inputs),
+        Cause::Proposed(intent) => match step_with(head, intent, inputs, reducer)? {
+            Outcome::Committed(record) => Ok(record),
+            Outcome::Refused(refused) => Ok(refused.refusal),
+        },
+    }
+}

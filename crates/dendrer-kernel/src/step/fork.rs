@@ -1,0 +1,184 @@
+//! Forks: how a run goes on from an old tick of another (dendrer paper 4.1).
+
+use std::sync::Arc;
+
+use dendrer_object::delta::Delta;
+use dendrer_object::record::{Author, Draft, Header, Kind, Link, Record, Rel, SealError, Seed};
+use dendrer_object::value::Object;
+use dendrer_object::{Digest, Intent, RunName, Value};
+
+use super::{
+    Change, Head, Inputs, KERNEL_VERSION, Reason, StartError, Transition, check_paths, check_version,
+    draft_transition, read_policy, reducer_note, seal, seal_onto, second_seed,
+};
+use crate::pack::{self, Bound};
+
+/// What a fork begins with, beside the state that it goes on from (dendrer paper 4.1).
+#[derive(Debug, Clone)]
+pub struct Fork {
+    /// The new run's id.
+    pub run: RunName,
+    /// What the marker says beside the parent and the tick: the reason, words for the agent, what was replaced. An
+    /// object; nothing in it is enforced.
+    pub about: Object,
+    /// The change of state with which it goes on.
+    pub set: Delta,
+    /// The rules that every state must keep from here on, where they are not the parent's.
+    pub policy: Option<Vec<Value>>,
+    /// The pack in force from here on, where it is not the parent's.
+    pub pack: Option<Bound>,
+}
+
+impl Fork {
+    /// A fork that goes on under the same terms.
+    pub fn new(run: RunName) -> Fork {
+        Fork { run, about: Object::default(), set: Delta::default(), policy: None, pack: None }
+    }
+}
+
+/// The type of the marker with which a fork begins.
+pub(super) const FORK: &str = "run.fork";
+
+/// The member of the marker that says where the fork comes from.
+const FORK_MEMBER: &str = "fork";
+
+/// Where a fork branched off.
+#[derive(Debug, Clone)]
+pub(super) struct Forked {
+    run: RunName,
+    tick: u64,
+    id: Digest,
+}
+
+/// Forks: a run that goes on from where another one stands. Returns its `run` record, the marker that is its first
+/// transition, and the head behind the marker.
+pub fn fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Record, Head), StartError> {
+    check_paths(&fork.set).map_err(StartError::Change)?;
+    fork.set.apply(&parent.state).map_err(|error| StartError::Change(Reason::Reduce(error.into())))?;
+    let (begin, mut head) = begin_fork(parent, fork, inputs)?;
+    let mut marker = Intent::new(FORK.parse().expect("a type of the ontology"), "kernel");
+    marker.author = Author::Kernel;
+    marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
+    marker.delta = Some(fork.set.clone());
+    let inputs = Inputs { seed: second_seed(inputs.seed), ..inputs };
+    let marker = make_marker(&mut head, marker, inputs)?;
+    Ok((begin, marker, head))
+}
+
+/// Makes the `run` record of a fork, and the head behind it.
+fn begin_fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Head), StartError> {
+    let at = Value::record([
+        ("run", Value::from(parent.run.as_str())),
+        ("store", Value::from(parent.store.to_string())),
+        ("tick", Value::from(parent.tick)),
+    ]);
+    let mut content: Vec<(&str, Value)> = vec![
+        ("kernel", Value::from(KERNEL_VERSION)),
+        ("parent", at),
+        ("stage", Value::from(parent.stage as u64)),
+        ("state_root", Value::from(parent.state.digest())),
+    ];
+    content.extend(fork.policy.as_ref().map(|rules| ("policy", Value::array(rules.iter().cloned()))));
+    if let Some(bound) = &fork.pack {
+        content.push(("pack", bound.value.clone()));
+        content.push(("pack_text", Value::String(Arc::clone(&bound.text))));
+    }
+    let header = Header {
+        store: parent.store,
+        kind: Kind::Run,
+        run: Some(fork.run.clone()),
+        tick: None,
+        prev: Some(parent.id),
+        head: None,
+        type_name: None,
+        author: Author::Kernel,
+        ts: inputs.clock.max(parent.ts),
+        links: Vec::new(),
+        pack: fork.pack.as_ref().map(|bound| pack::digest(&bound.value)).or(parent.pack),
+    };
+    let record = seal(header, content, inputs.seed)?;
+    let mut head = parent.clone();
+    head.go_on(&record)?;
+    head.id = record.id();
+    head.ts = record.header().ts;
+    Ok((record, head))
+}
+
+impl Head {
+    /// Takes over the terms of the fork that a `run` record begins; where it says nothing, those before it hold on.
+    pub(super) fn go_on(&mut self, begin: &Record) -> Result<(), StartError> {
+        let content = begin.content();
+        check_version(&content)?;
+        let missing = |what: &'static str| StartError::Fork(what);
+        let header = begin.header();
+        let parent = content.get("parent").ok_or(missing("where it branched off"))?;
+        let run = parent.get("run").and_then(Value::as_str).and_then(|run| run.parse().ok());
+        self.forked = Some(Forked {
+            run: run.ok_or(missing("from which run it branched off"))?,
+            tick: parent
+                .get("tick")
+                .and_then(Value::as_u64)
+                .ok_or(missing("at which tick it branched off"))?,
+            id: header.prev.ok_or(missing("from which record it branched off"))?,
+        });
+        self.run = header.run.clone().ok_or(missing("its name"))?;
+        if let Some(rules) = content.get("policy").and_then(Value::as_array) {
+            self.policy = read_policy(&rules.iter().cloned().collect::<Vec<_>>())?.into();
+        }
+        if let Some(pack) = content.get("pack") {
+            self.registered = Arc::new(pack::registered(pack).collect());
+        }
+        self.pack = header.pack;
+        Ok(())
+    }
+
+    /// Begins a recorded fork again, from where its parent stands: the record that this makes, and the head behind it.
+    pub(crate) fn made_at_fork(&self, record: &Record) -> Result<(Record, Head), StartError> {
+        let content = record.content();
+        let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
+        let fork = Fork {
+            policy: content
+                .get("policy")
+                .and_then(Value::as_array)
+                .map(|rules| rules.iter().cloned().collect()),
+            pack: content
+                .get("pack")
+                .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
+            ..Fork::new(record.header().run.clone().ok_or(StartError::Fork("its name"))?)
+        };
+        let seed = record.body().seed().unwrap_or(Seed([0; 16]));
+        begin_fork(self, &fork, Inputs { clock: record.header().ts, seed })
+    }
+
+    /// Whether the next record is the marker of a fork.
+    fn is_at_fork(&self) -> bool {
+        self.forked.as_ref().is_some_and(|forked| forked.tick == self.tick)
+    }
+}
+
+/// Makes a marker of the kernel, like the one with which a fork begins. Where the head stands at the beginning of a fork,
+/// the marker says where that branched off, whatever the intent says.
+pub(super) fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -> Result<Record, SealError> {
+    if let Some(forked) = head.forked.as_ref().filter(|_| head.is_at_fork()) {
+        marker.links = vec![Link { rel: Rel::ForkOf, hash: forked.id }];
+        for (name, value) in &mut marker.members {
+            if &**name == FORK_MEMBER
+                && let Value::Object(about) = value
+            {
+                about.set("parent_run_id", Value::from(forked.run.as_str()));
+                about.set("parent_tick", Value::from(forked.tick));
+            }
+        }
+    }
+    let delta = marker.delta.clone().unwrap_or_default();
+    let change = match delta.apply(&head.state) {
+        Ok(state) => Change { state, delta, notes: Vec::new() },
+        Err(error) => {
+            let notes = vec![reducer_note(&error.into(), &marker)];
+            Change { state: head.state.clone(), delta: Delta::default(), notes }
+        }
+    };
+    let prepared = draft_transition(head, Transition::of(&marker), change, inputs)?;
+    let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
+    Ok(seal_onto(head, header, body, prepared.agent, prepared.seq))
+}
