@@ -13,7 +13,7 @@ use crate::progress::ProgressChoice;
 mod fork;
 mod keep;
 
-pub(crate) use fork::Fork;
+pub(crate) use fork::{Cherrypick, Fork};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 
 /// Version control for the runs of AI agents.
@@ -185,6 +185,12 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer fork logistics-run-47 --from tick 21 --tool-policy \"require source verification\"\n  dendrer fork --run logistics-run-47 --from tick 21 --policy risk_threshold=0.65 --replay-rest -n"
     )]
     Fork(Fork),
+    /// Import a transition of one run into another that has what it was decided on
+    #[command(
+        visible_alias = "cherry-pick",
+        after_help = "Examples:\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash"
+    )]
+    Cherrypick(Cherrypick),
     /// Reduce a recorded run again under another pack, into a new run
     #[command(
         after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"
@@ -289,7 +295,7 @@ pub(crate) struct Commit {
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<String>,
     /// For a new run: the stage it is recorded at
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=1))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=2))]
     pub(crate) stage: u64,
 }
 

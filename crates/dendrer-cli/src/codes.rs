@@ -195,6 +195,25 @@ be the kernel's or the institution's is kept as a refusal, with the claim in its
 "E0409" "imported" 5 "Nothing is added to an imported run."
 "Each of its ticks is one message of its source. Go on in a run of your own: `dendrer reduce RUN --pack FILE --as NEW` makes \
 one with the same transitions."
+"E0411" "required_state" 5 "The state does not have what a contract requires."
+"From stage 2 on, a type with a contract is committed only where every field in its required_state is there, of its kind, and not \
+null unless it is nullable. Nothing that the model says is looked at. The message names the fields."
+"E0412" "context_violation" 5 "The target does not have what the transition was decided on."
+"Each required field is compared by its rule: what seeds the hash must be equal, what else is required must be there, unless the \
+contract says otherwise. There is no way around it: decide again under the target's state, or bring what is missing in first."
+"E0413" "hash_contract_mismatch" 5 "The context hash of the source does not hold."
+"HASH_UNDERSPECIFIED: it must cover every field that the contract requires, and be the one that the state before the transition \
+gives, values included. One that was made of another state justifies nothing."
+"E0414" "contracts_differ" 5 "Source and target are under different contracts."
+"Name and version are checked before any field, then what the contract says. Import from a run under the same one, or fork the \
+target with --contract."
+"E0415" "no_contract" 5 "There is no contract for this type."
+"What no contract names cannot be checked, and what cannot be checked is not imported. Add the type to `contracts` of the pack."
+"E0416" "no_context" 6 "The transition has no context hash."
+"Contracts are enforced, and context hashes made, from stage 2 on. A run of an earlier stage can be forked and diffed, and nothing \
+is imported from it. Record at stage 2: dendrer commit --stage 2 --pack FILE."
+"E0418" "not_importable" 5 "This tick is none that can be imported."
+"The beginning of a run, and what the kernel wrote about it, belong to that run alone."
 "E0501" "expression" 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."
@@ -277,6 +296,8 @@ engine by its digest is refused and never half-run."
 "E0906" "init" 2 "The initial state of a pack cannot be computed."
 "The `init` of a field met something that is not there. Give the state it needs with --state FILE, or say in the pack what \
 counts where it is missing: `has(s0.x) ? s0.x : 0`."
+"E0907" "pillar" 2 "A pack with contracts says nowhere what must never happen."
+"It has at least one violation predicate that cannot recover: by construction, or with bisect_predicate: monotone_lift."
 "E0908" "pack_recorded" 4 "The pack that a run carries is not the one it names, or is none."
 "The header of each record names the pack by its digest, and the record of the run carries it."
 "E0909" "no_pack" 3 "The run has no pack."

@@ -3,6 +3,7 @@
 mod backtrack;
 mod backup;
 mod bisect;
+mod cherrypick;
 mod commit;
 mod completions;
 mod demo;
@@ -61,6 +62,7 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Predicate(verb) => predicate::run(global, verb, out),
         Verb::Export(args) => export::run(global, args, out),
         Verb::Pack(verb) => pack::run(global, verb, out),
+        Verb::Cherrypick(args) => cherrypick::run(global, args, out),
         Verb::Fork(args) => fork::run(global, args, out),
         Verb::Reduce(args) => reduce::run(global, args, out),
         Verb::Backup(args) => backup::run(global, args, out),

@@ -2,6 +2,7 @@
 //!
 //! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
 
+pub mod contract;
 pub mod counters;
 pub mod expr;
 pub mod fold;

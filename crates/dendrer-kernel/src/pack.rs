@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
+use crate::contract::Contracts;
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Span};
 use crate::fold::{self, Fold, FoldReducer, Template};
 use crate::ontology;
@@ -20,6 +21,7 @@ use crate::predicate::{Polarity, Predicate};
 use crate::reduce::{DeltaReducer, Reducer};
 
 pub mod cases;
+mod contracts;
 mod read;
 mod reads;
 mod rules;
@@ -69,6 +71,8 @@ pub struct Pack {
     pub tools: Vec<Tool>,
     /// What must hold, by name.
     pub predicates: Vec<Declared>,
+    /// What transition types need of the state.
+    pub contracts: Contracts,
     /// Small transcripts with what must come out.
     pub cases: Vec<cases::Case>,
     /// The names that the constants and definitions give, for people: `name` or `name(a, b)`.
@@ -355,6 +359,11 @@ impl Pack {
 /// Returns the digest of a pack as a value.
 pub fn digest(value: &Value) -> Digest {
     Digest::of_parts(&[DIGEST_TAG, &dendrer_object::json::to_vec(value)])
+}
+
+/// Returns the contracts of a recorded pack, without checking the rest of it.
+pub(crate) fn contracts_of(value: &Value) -> Contracts {
+    contracts::of_checked(value)
 }
 
 /// Returns the transition types that a recorded pack registers, without checking the rest of it.

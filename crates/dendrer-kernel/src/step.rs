@@ -18,6 +18,7 @@ use dendrer_object::record::{
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
 
+use crate::contract::{CONTEXT, Contract, Contracts, Lack};
 use crate::counters::Counters;
 use crate::ontology::{AuthorshipError, check_authorship, is_claimed};
 use crate::pack::{self, Bound};
@@ -26,10 +27,12 @@ use crate::reduce::{DeltaReducer, ReduceError, Reducer};
 
 mod cause;
 mod fork;
+mod import;
 
 pub(crate) use cause::{Cause, again, cause};
 use fork::Forked;
 pub use fork::{Fork, fork};
+pub use import::{Pick, Picked, cherrypick, refuse_import};
 
 /// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
 /// rules of its time.
@@ -126,6 +129,7 @@ pub struct Head {
     pack: Option<Digest>,
     registered: Arc<BTreeSet<TypeName>>,
     policy: Arc<[Predicate]>,
+    contracts: Arc<Contracts>,
     tick: u64,
     id: Digest,
     ts: Timestamp,
@@ -179,6 +183,16 @@ pub enum Reason {
     /// Its author may not write such a transition.
     #[error("{0}")]
     Authorship(#[from] AuthorshipError),
+    /// The state does not have what a contract of the pack requires for it.
+    #[error("{contract} requires for {type_name} what the state does not have: {}", lacking(.lacks))]
+    Contract {
+        /// Name and version of the contracts.
+        contract: String,
+        /// The type.
+        type_name: TypeName,
+        /// What is lacking.
+        lacks: Vec<Lack>,
+    },
     /// Its delta writes where only the kernel writes.
     #[error("{} is written by the kernel; a delta cannot change it", .0.dotted())]
     KernelPath(Pointer),
@@ -200,8 +214,13 @@ impl Reason {
             Reason::Authorship(error) => error.code(),
             Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => "E0405",
             Reason::Reduce(_) => "E0404",
+            Reason::Contract { .. } => "E0411",
         }
     }
+}
+
+fn lacking(lacks: &[Lack]) -> String {
+    lacks.iter().map(|lack| format!("{} ({})", lack.name, lack.why)).collect::<Vec<_>>().join(", ")
 }
 
 /// Why a run cannot begin.
@@ -340,6 +359,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         pack,
         registered: Arc::new(registered),
         policy: policy.into(),
+        contracts: Arc::new(bound.map(|bound| pack::contracts_of(&bound.value)).unwrap_or_default()),
         tick: 0,
         id: record.id(),
         ts: inputs.clock,
@@ -431,6 +451,11 @@ impl Head {
         let mut head = Head::at_start(first)?;
         forks.iter().try_for_each(|fork| head.go_on(fork))?;
         Ok(Head { tick, id, ts, state, counters, agents, ..head })
+    }
+
+    /// What the pack in force requires of a type, where that is enforced: from stage 2 on.
+    fn contract(&self, type_name: &TypeName) -> Option<&Contract> {
+        self.contracts.types.get(type_name).filter(|_| self.stage >= Stage::Contracts)
     }
 
     /// The policy rules that every state must keep.
@@ -548,7 +573,12 @@ fn prepare(
         Err(error) => (head.state.clone(), Delta::default(), Some(reducer_note(&error, intent))),
     };
     let change = Change { state, delta, notes: note.into_iter().collect() };
-    draft_transition(head, Transition::of(intent), change, inputs)
+    let mut transition = Transition::of(intent);
+    if let Some(contract) = head.contract(&intent.type_name) {
+        let context = contract.context(&head.contracts, intent, &head.state, inputs.seed);
+        transition.members.push((CONTEXT.into(), context.to_value(&head.contracts)));
+    }
+    draft_transition(head, transition, change, inputs)
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.
@@ -667,6 +697,13 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
 
 fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
     check_authorship(&intent.type_name, intent.author, &head.registered)?;
+    if let Some(contract) = head.contract(&intent.type_name) {
+        let lacks = contract.check(&head.state);
+        if !lacks.is_empty() {
+            let contract = format!("{}/{}", head.contracts.name, head.contracts.version);
+            return Err(Reason::Contract { contract, type_name: intent.type_name.clone(), lacks });
+        }
+    }
     intent.delta.iter().try_for_each(check_paths)?;
     for anomaly in
         intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())

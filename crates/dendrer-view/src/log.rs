@@ -82,6 +82,11 @@ fn summary(content: &Value) -> String {
         parts.push(format!("from {run}@{tick}"));
         parts.extend(at("fork", "fork_reason").and_then(Value::as_str).map(quote::quoted));
     }
+    if let (Some(run), Some(tick)) = (at("cherrypick", "source_run_id"), at("cherrypick", "source_tick")) {
+        let run = run.as_str().map(quote::escape).unwrap_or_default();
+        parts.push(format!("from {run}@{tick}"));
+        parts.extend(at("cherrypick", "import_reason").and_then(Value::as_str).map(quote::quoted));
+    }
     if parts.is_empty() {
         let anomaly = content.get("anomalies").and_then(Value::as_array).and_then(|list| list.get(0));
         let kind = anomaly.and_then(|anomaly| anomaly.get("kind")).and_then(Value::as_str).map(quote::escape);

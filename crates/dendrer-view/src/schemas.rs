@@ -6,6 +6,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("backup", include_str!("../schemas/backup.json")),
     ("bisect", include_str!("../schemas/bisect.json")),
     ("bisect-all", include_str!("../schemas/bisect-all.json")),
+    ("cherrypick", include_str!("../schemas/cherrypick.json")),
     ("commit", include_str!("../schemas/commit.json")),
     ("demo", include_str!("../schemas/demo.json")),
     ("doctor", include_str!("../schemas/doctor.json")),

@@ -117,6 +117,24 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// A tick is none that can be imported.
+    #[error("tick {tick} of {run} cannot be imported: {why}")]
+    NotImportable {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+        /// Why not.
+        why: String,
+    },
+    /// A run moved on after it was looked at.
+    #[error("{run} moved on to tick {tick} meanwhile")]
+    Moved {
+        /// The run.
+        run: RunName,
+        /// Where it stands.
+        tick: u64,
+    },
     /// Read once more, the records do not confirm an onset.
     #[error("the records of {run} do not confirm the onset at tick {tick}")]
     Unconfirmed {
@@ -180,6 +198,8 @@ impl Error {
             Error::DamagedRecord { .. } => "E0301",
             Error::NothingEnforces { .. } => "E0116",
             Error::NoAnswer { .. } => "E0117",
+            Error::NotImportable { .. } => "E0418",
+            Error::Moved { .. } => "E0407",
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod bisect;
 pub mod bundle;
+pub mod cherrypick;
 pub mod error;
 pub mod fork;
 pub mod keep;

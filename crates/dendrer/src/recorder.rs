@@ -7,9 +7,10 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Start};
+use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Pick, Picked, Start};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
 use dendrer_store::{Store, StoreError, Submission};
@@ -317,6 +318,32 @@ impl<'s> Recorder<'s> {
         let record = step::note_anomaly(&mut self.head, anomaly, inputs)?;
         self.gather(record.clone());
         Ok(record)
+    }
+
+    /// Imports a transition that was checked: the marker and what the door makes of it are gathered, or its refusal.
+    pub(crate) fn pick(&mut self, pick: &Pick) -> Result<Picked, Error> {
+        let inputs = self.inputs();
+        let picked = step::cherrypick(&mut self.head, pick, inputs, &*self.reducer)?;
+        match &picked {
+            Picked::Imported { marker, record } => {
+                self.gather(marker.clone());
+                self.gather(record.clone());
+            }
+            Picked::Refused(refused) => {
+                self.gather(refused.refusal.clone());
+                refused.anomaly.iter().for_each(|anomaly| self.gather(anomaly.clone()));
+            }
+        }
+        self.weigh();
+        Ok(picked)
+    }
+
+    /// Puts the refusal of an import on record.
+    pub(crate) fn refuse_import(&mut self, pick: &Pick, refused: &ImportRefused) -> Result<Record, Error> {
+        let inputs = self.inputs();
+        let refusal = step::refuse_import(&self.head, pick, refused, inputs)?;
+        self.gather(refusal.clone());
+        Ok(refusal)
     }
 
     fn inputs(&mut self) -> Inputs {

@@ -51,3 +51,29 @@ pub(crate) struct Fork {
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
 }
+
+/// `cherrypick`
+#[derive(Debug, Args)]
+pub(crate) struct Cherrypick {
+    /// What is imported: RUN@TICK, or RUN with --tick
+    #[arg(value_name = "RUN", required_unless_present = "run", conflicts_with = "run")]
+    pub(crate) source: Option<String>,
+    /// The run it comes from
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// Its tick there
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) tick: Option<Pos>,
+    /// The run that takes it in, at its last tick
+    #[arg(long, value_name = "RUN")]
+    pub(crate) into: String,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// Print the context hash in full
+    #[arg(long)]
+    pub(crate) show_hash: bool,
+    /// Check only: write nothing, no refusal either
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}

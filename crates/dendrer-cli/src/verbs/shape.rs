@@ -45,6 +45,7 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Pack(PackVerb::Check(_)) => pages("pack check", "pack-check"),
         Verb::Pack(PackVerb::Show(_)) => pages("pack show", "pack"),
         Verb::Pack(PackVerb::Test(_)) => pages("pack test", "pack-test"),
+        Verb::Cherrypick(_) => flows("cherrypick", "cherrypick"),
         Verb::Fork(_) => flows("fork", "fork"),
         Verb::Reduce(_) => flows("reduce", "reduce"),
         Verb::Runs(_) => pages("runs", "runs"),

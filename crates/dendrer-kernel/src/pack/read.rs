@@ -11,8 +11,9 @@ use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
     DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, MONOTONE_LIFT, Pack, Tool, cases,
-    digest, kind,
+    contracts, digest, kind,
 };
+use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
 use crate::fold::Fold;
 use crate::ontology;
@@ -20,7 +21,7 @@ use crate::predicate::{BUILT_IN, Polarity, Predicate, Window};
 use crate::step::{COUNTERS, KERNEL_PATHS};
 
 /// The members of a pack.
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 15] = [
     "name",
     "version",
     "words",
@@ -33,6 +34,7 @@ const MEMBERS: [&str; 14] = [
     "tools",
     "rules",
     "predicates",
+    "contracts",
     "violations",
     "tests",
 ];
@@ -154,7 +156,7 @@ impl Reader {
     }
 
     /// Takes a map of things that the pack names.
-    fn named<'a>(&mut self, root: &At<'a>, name: &str, what: &str) -> Vec<(&'a str, At<'a>)> {
+    pub(super) fn named<'a>(&mut self, root: &At<'a>, name: &str, what: &str) -> Vec<(&'a str, At<'a>)> {
         let Some(at) = root.member(name) else { return Vec::new() };
         if at.value.as_object().is_none() {
             let message = format!("{name} is a map from names to {what}, not {}", kind(at.value));
@@ -311,6 +313,9 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
     note_writers(&mut fields, &fold);
     let digest = digest(value);
     let predicates = read_predicates(&mut reader, &root, &scopes.state, version.as_deref(), digest);
+    let known = contracts::Known { fields: &decimals, types: &types, place: &scopes.state };
+    let contracted = contracts::read(&mut reader, &root, &known);
+    contracts::check_pillars(&mut reader, &root, &predicates);
     // Those with a fault, too: a test of one has no fault of its own.
     let in_map = root.member("predicates").into_iter().flat_map(|at| at.members()).map(|(name, _)| name);
     let listed = reader_list(&root, "violations");
@@ -323,6 +328,11 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
     let faults = reader.finish();
     match (name, version) {
         (Some(name), Some(version)) if faults.is_empty() => Ok(Pack {
+            contracts: Contracts {
+                name: Arc::clone(&name),
+                version: Arc::clone(&version),
+                types: contracted,
+            },
             name,
             version,
             words,

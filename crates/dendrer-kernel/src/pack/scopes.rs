@@ -43,6 +43,12 @@ impl Place {
         }
     }
 
+    /// The scope of the rules by which an import compares two states.
+    pub(super) fn of_import(scope: Scope) -> Place {
+        let what = "a rule for imports compares source and target, the two states";
+        Place { what, ..Place::of_state(scope) }
+    }
+
     fn new(scope: Scope, what: &'static str) -> Place {
         Place { what, ..Place::of_state(scope) }
     }

@@ -7,7 +7,9 @@ use dendrer_object::record::{Author, Kind, Record, Rel, SealError};
 use dendrer_object::{Intent, Timestamp, Value};
 
 use super::fork::{FORK, make_marker};
+use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{CLOCK_WENT_BACK, Head, Inputs, Outcome, is_kernel_path, kernel_note, make_anomaly, step_with};
+use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;
 use crate::reduce::Reducer;
 
@@ -17,6 +19,8 @@ pub(crate) enum Cause {
     /// A marker, as the intent that would say so if anybody could propose it.
     Marker(Box<Intent>),
     Anomaly(Value),
+    /// The refusal of an import: what was to be imported, from where, and why not. It was judged by a state of another run.
+    Import(Box<Intent>, Value, Value),
 }
 
 /// Takes a recorded transition or refusal apart into what the kernel was given. Where the reducer takes no delta, the
@@ -32,7 +36,8 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     intent.links = header.links.iter().copied().filter(|link| link.rel != Rel::Predecessor).collect();
     let mut delta = Delta::from_value(content.get("delta").unwrap_or(&Value::array([]))).ok()?;
     let mut has_delta = content.get("delta").is_some();
-    let is_marker = header.author == Author::Kernel && intent.type_name.as_str() == FORK;
+    let is_marker = header.author == Author::Kernel && matches!(intent.type_name.as_str(), FORK | PICK);
+    let refused_import = content.get(PICK_MEMBER).filter(|_| header.kind == Kind::Refusal);
     if header.kind == Kind::Transition {
         delta.0.retain(|op| !is_kernel_path(&op.path));
         has_delta = (takes_delta || is_marker) && !delta.is_empty();
@@ -44,7 +49,10 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
                 let claimed = claimed.and_then(|text| text.parse().ok());
                 intent.author = claimed.filter(|author| is_claimed(*author)).unwrap_or(intent.author);
             }
+            PICK_MEMBER if header.kind == Kind::Refusal => {}
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
+            // Made by the kernel, and made again by it.
+            CONTEXT => {}
             "anomalies" if header.author == Author::Kernel && !is_marker => {
                 let entry = value.as_array()?.get(0)?.clone();
                 if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {
@@ -74,7 +82,11 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     }
     intent.delta = has_delta.then_some(delta);
     let intent = Box::new(intent);
-    let cause = if is_marker { Cause::Marker(intent) } else { Cause::Proposed(intent) };
+    let cause = match refused_import {
+        Some(about) => Cause::Import(intent, about.clone(), content.get("reason")?.clone()),
+        None if is_marker => Cause::Marker(intent),
+        None => Cause::Proposed(intent),
+    };
     Some((cause, Inputs { clock, seed }))
 }
 
@@ -92,6 +104,7 @@ pub(crate) fn again(
 ) -> Result<Record, SealError> {
     match cause {
         Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
+        Cause::Import(intent, about, why) => import_refusal(head, intent, about.clone(), why.clone(), inputs),
         Cause::Marker(marker) => make_marker(head, Intent::clone(marker), inputs),
         Cause::Proposed(intent) => match step_with(head, intent, inputs, reducer)? {
             Outcome::Committed(record) => Ok(record),

@@ -127,6 +127,7 @@ impl Head {
         }
         if let Some(pack) = content.get("pack") {
             self.registered = Arc::new(pack::registered(pack).collect());
+            self.contracts = Arc::new(pack::contracts_of(pack));
         }
         self.pack = header.pack;
         Ok(())

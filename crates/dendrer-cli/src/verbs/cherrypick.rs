@@ -1,0 +1,284 @@
+//! `dendrer cherrypick`: a transition of one run into another that has what it was decided on.
+
+use dendrer::cherrypick::{Candidate, Imported, import};
+use dendrer::kernel::contract::{Checked, FieldCheck, ImportRefused};
+use dendrer::kernel::step::{Pick, Refused};
+use dendrer::recorder::World;
+use dendrer::store::Store;
+use dendrer_object::record::Record;
+use dendrer_object::{RunName, Value};
+use dendrer_view::table::{Align, Table};
+use dendrer_view::{count, document, quote};
+
+use crate::address::Rev;
+use crate::args::{Cherrypick, Global};
+use crate::failure::{Failure, Result};
+use crate::out::{Out, Style};
+use crate::{keys, open};
+
+pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
+    let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
+        Failure::new("E0106", "say what is imported: dendrer cherrypick --run RUN --tick N --into TARGET")
+    })?;
+    let rev = Rev::parse(text)?;
+    if rev.bundle.is_some() {
+        return Err(Failure::new(
+            "E0106",
+            "a run of a bundle is read; what is imported is of a run of the store",
+        )
+        .note("nothing was changed"));
+    }
+    let into = Rev::parse(&args.into)?;
+    if into.bundle.is_some() || into.pos.is_some() {
+        return Err(Failure::new("E0106", "a target is a run of the store; it takes in at its last tick")
+            .note("nothing was changed"));
+    }
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
+    let trace = source.trace(&rev)?;
+    let tick = match (&args.tick, &rev.pos) {
+        (Some(pos), None) | (None, Some(pos)) => pos.tick(&trace)?,
+        _ => {
+            return Err(Failure::new("E0106", "say once which tick is imported: --tick N, or RUN@N")
+                .note("nothing was changed"));
+        }
+    };
+    let candidate = Candidate::read(&trace, tick)?;
+    let target = source.trace(&into)?;
+    let name = target.name().clone();
+    let mut store = (!args.dry_run).then(|| open::write_store(global)).transpose()?;
+    if let Some(store) = &mut store {
+        open::refuse_trouble(store)?;
+    }
+    let mut pick = candidate.check(&target, target.tip())?;
+    pick.reason = args.reason.as_deref().map(Into::into);
+    let imported = match &mut store {
+        None => None,
+        Some(store) => {
+            let key = keys::find(global.key.as_deref(), store.info())?;
+            let imported = import(store, &name, &pick, target.tip(), Box::new(World::default()))?;
+            keys::sign(store, key.as_ref())?;
+            Some(imported)
+        }
+    };
+    if let Some(store) = store {
+        Store::close(Box::new(store))?;
+    }
+    let answer = Answer { args, pick: &pick, target: &name, tip: target.tip(), imported: imported.as_ref() };
+    if out.is_text() {
+        answer.print(out)?;
+    } else {
+        out.document(&answer.document())?;
+    }
+    answer.end(out)
+}
+
+struct Answer<'a> {
+    args: &'a Cherrypick,
+    pick: &'a Pick,
+    target: &'a RunName,
+    tip: u64,
+    imported: Option<&'a Imported>,
+}
+
+impl Answer<'_> {
+    fn checked(&self) -> &Checked {
+        &self.pick.checked
+    }
+
+    fn print(&self, out: &mut Out) -> Result<()> {
+        let checked = self.checked();
+        let [(name, version), _] = &checked.contracts;
+        let ok = out.paint(Style::Good, "OK");
+        let differ = matches!(
+            checked.refused,
+            Some(ImportRefused::ContractsDiffer { .. } | ImportRefused::NoContract(..))
+        );
+        if !differ {
+            out.line(format!("contract   {name}/{version} on both sides   {ok}"))?;
+        }
+        let names: Vec<&str> = checked.fields.iter().map(|field| &*field.name).collect();
+        if !names.is_empty() {
+            out.line(format!(
+                "requires   {}   (from the contract, not from the model)",
+                quote::escape(&names.join(", "))
+            ))?;
+        }
+        out.line(format!("source     {}@{}, state before it", self.pick.run, self.pick.tick))?;
+        if let Some(hash) = checked.hash {
+            let fields = count(checked.fields.len() as u64, "required field", "required fields");
+            let hash = if self.args.show_hash { hash.to_string() } else { hash.short() };
+            out.line(format!(
+                "hash       {hash}   made again from the source state, covers {fields}   {ok}"
+            ))?;
+        }
+        out.line(format!("target     {}@{}", self.target, self.tip))?;
+        let mut table = Table::new(["", "", "", ""].map(|name| (name, Align::Left)));
+        for field in &checked.fields {
+            table.row(field_row(field));
+        }
+        for line in table.lines(out.width()).0.into_iter().skip(1) {
+            let style = if line.trim_start().starts_with("FAIL") { Style::Bad } else { Style::Good };
+            let line = out.paint(style, &line);
+            out.line(line)?;
+        }
+        if checked.refused.is_some() {
+            let line = out.paint(Style::Bad, "CONTEXT VIOLATION - IMPORT REJECTED");
+            let is_violation = matches!(checked.refused, Some(ImportRefused::ContextViolation { .. }));
+            return Ok(out.line(if is_violation {
+                line
+            } else {
+                out.paint(Style::Bad, "IMPORT REJECTED")
+            })?);
+        }
+        match self.imported {
+            None => out.line("MAY BE IMPORTED   nothing was written (dry run)")?,
+            Some(Imported::Done { marker, record }) => out.line(format!(
+                "IMPORTED   as {}@{}, behind its marker run.cherrypick at tick {}   hash {}",
+                self.target,
+                tick_of(record),
+                tick_of(marker),
+                record.id().short()
+            ))?,
+            Some(_) => out.line("IMPORT REJECTED at the door of the target")?,
+        }
+        for name in &checked.advisory {
+            let name = quote::escape(name);
+            let line = format!(
+                "WARN       advisory dependency {name} is absent in the target (told, and no reason to refuse)"
+            );
+            let line = out.paint(Style::Warn, &line);
+            out.line(line)?;
+        }
+        Ok(())
+    }
+
+    /// The exit code, or the failure that says why nothing was imported.
+    fn end(&self, out: &mut Out) -> Result {
+        let failure = match (&self.checked().refused, self.imported) {
+            (Some(refused), _) => self.refused(refused),
+            (None, Some(Imported::AtTheDoor(Refused { reason, .. }))) => {
+                Failure::new(reason.code(), reason.to_string())
+            }
+            _ => return Ok(0),
+        };
+        let kept = if self.args.dry_run { "" } else { "; the refusal is kept beside the run" };
+        let failure = failure.note(format!("no state was modified and no transition was committed{kept}"));
+        if out.is_text() { Err(failure) } else { Ok(failure.exit()) }
+    }
+
+    fn refused(&self, refused: &ImportRefused) -> Failure {
+        let (run, before) = (self.pick.run.as_str(), self.pick.tick - 1);
+        let mut failure = Failure::new(refused.code(), refused.to_string());
+        match refused {
+            ImportRefused::ContextViolation { .. } => {
+                for field in self.checked().fields.iter().filter(|field| field.wrong.is_some()) {
+                    let side = |value: &Option<Value>| {
+                        value.as_ref().map_or_else(|| "(absent)".to_owned(), Value::to_string)
+                    };
+                    let sides = format!("source {}   target {}", side(&field.source), side(&field.target));
+                    failure = failure.at(&field.name, sides);
+                }
+                failure = failure.note("risk: SILENT_DISASTER_PREVENTED");
+                // Only what is there can be set: to decide again, the target's values are taken to the source.
+                let differing = self.checked().fields.iter().filter(|field| field.wrong.is_some());
+                let sets: Vec<String> = differing
+                    .filter_map(|field| Some(format!("{}={}", field.name, field.target.as_ref()?)))
+                    .collect();
+                let before = before.to_string();
+                let mut argv = vec!["dendrer", "fork", "--run", run, "--from", "tick", &before];
+                argv.extend(sets.iter().flat_map(|set| ["--set", set.as_str()]));
+                failure.help(&argv)
+            }
+            ImportRefused::ContractsDiffer { .. } => {
+                failure.note("fields were not compared; the version is checked first")
+            }
+            ImportRefused::NoContext => {
+                failure.note("record the run at stage 2 or 3: dendrer commit --run NEW --stage 2 --pack FILE")
+            }
+            ImportRefused::NoContract(..) | ImportRefused::HashUnderspecified(_) => failure,
+        }
+    }
+
+    fn document(&self) -> Value {
+        let checked = self.checked();
+        let contract = |(name, version): &(std::sync::Arc<str>, std::sync::Arc<str>)| {
+            Value::record([("name", Value::from(&**name)), ("version", Value::from(&**version))])
+        };
+        let record = |record: Option<&Record>| {
+            record.map_or(Value::Null, |record| {
+                Value::record([("id", Value::from(record.id())), ("tick", Value::from(record.header().tick))])
+            })
+        };
+        let (marker, transition, refusal) = match self.imported {
+            Some(Imported::Done { marker, record }) => (Some(marker), Some(record), None),
+            Some(Imported::Refused(refusal)) => (None, None, Some(refusal)),
+            Some(Imported::AtTheDoor(refused)) => (None, None, Some(&refused.refusal)),
+            None => (None, None, None),
+        };
+        let refused = match (&checked.refused, self.imported) {
+            (Some(refused), _) => Some((refused.code(), refused.to_string())),
+            (None, Some(Imported::AtTheDoor(refused))) => {
+                Some((refused.reason.code(), refused.reason.to_string()))
+            }
+            _ => None,
+        };
+        let refused = refused.map_or(Value::Null, |(code, message)| {
+            Value::record([("code", Value::from(code)), ("message", Value::from(message))])
+        });
+        let [source, target] = &checked.contracts;
+        document(
+            "cherrypick",
+            [
+                ("run", Value::from(self.pick.run.as_str())),
+                ("tick", Value::from(self.pick.tick)),
+                ("into", Value::from(self.target.as_str())),
+                ("target_tick", Value::from(self.tip)),
+                ("source_contract", contract(source)),
+                ("target_contract", contract(target)),
+                ("hash", Value::from(checked.hash)),
+                ("fields", Value::array(checked.fields.iter().map(field_json))),
+                ("advisory_missing", Value::array(checked.advisory.iter().map(|name| Value::from(&**name)))),
+                ("allowed", Value::from(checked.refused.is_none())),
+                ("refused", refused),
+                ("marker", record(marker)),
+                ("transition", record(transition)),
+                ("refusal", refusal.map_or(Value::Null, |refusal| Value::from(refusal.id()))),
+                ("dry_run", Value::from(self.args.dry_run)),
+            ],
+        )
+    }
+}
+
+fn tick_of(record: &Record) -> u64 {
+    record.header().tick.unwrap_or(0)
+}
+
+fn field_row(field: &FieldCheck) -> Vec<String> {
+    let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
+    let mark = if field.wrong.is_some() { "FAIL" } else { "OK" };
+    let rule = match &field.wrong {
+        Some(wrong) => quote::escape(wrong),
+        None => quote::escape(&field.rule),
+    };
+    vec![
+        mark.to_owned(),
+        quote::escape(&field.name),
+        format!("source {}   target {}", side(&field.source), side(&field.target)),
+        rule,
+    ]
+}
+
+fn field_json(field: &FieldCheck) -> Value {
+    let side = |value: &Option<Value>| value.clone().unwrap_or(Value::Null);
+    Value::record([
+        ("name", Value::from(&*field.name)),
+        ("rule", Value::from(&*field.rule)),
+        ("source", side(&field.source)),
+        ("source_absent", Value::from(field.source.is_none())),
+        ("target", side(&field.target)),
+        ("target_absent", Value::from(field.target.is_none())),
+        ("ok", Value::from(field.wrong.is_none())),
+        ("wrong", Value::from(field.wrong.as_deref())),
+    ])
+}

@@ -1,0 +1,534 @@
+//! Transition contracts: what of the committed state a transition type needs, and what its justification binds
+//! (dendrer paper 4.4).
+//!
+//! Layer 1 is [`Contract::check`]: required fields, looked at before a commit, by the kernel alone. Layer 2 is
+//! [`Contract::context`]: a hash over the values of those fields, so that a justification cannot be carried into a state in
+//! which they are others. [`check_import`] compares both for a transition that is to be imported.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use dendrer_object::number::{Number, round_half_even};
+use dendrer_object::record::{Salt, Seed};
+use dendrer_object::{Digest, Intent, Pointer, TypeName, Value, json};
+
+use crate::expr::{Budget, Env, Expr, Truth};
+
+/// The member of an intent's `intent` in which a model may name further fields that it looked at.
+pub const DECLARED: &str = "declared_deps";
+
+/// The field of a transition that holds its context.
+pub const CONTEXT: &str = "context";
+
+/// What a pack requires of one transition type.
+#[derive(Debug, Clone)]
+pub struct Contract {
+    /// The type.
+    pub type_name: TypeName,
+    /// What it is for, in words.
+    pub words: Option<Arc<str>>,
+    /// What must stand in the state before, in order of names. What seeds the hash is among them.
+    pub required: Vec<Required>,
+    /// The names of the fields that the hash binds in any case, and that an import compares.
+    pub seeds: Vec<Arc<str>>,
+    /// The names of further fields that a model may say it looked at.
+    pub advisory: Vec<Arc<str>>,
+    /// How an import compares a field, where that is not as for all.
+    pub matches: BTreeMap<Arc<str>, Match>,
+    /// The digest of what the pack says.
+    pub digest: Digest,
+}
+
+/// A field that must stand in the state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Required {
+    /// Its name: a path of the state with dots.
+    pub name: Arc<str>,
+    /// What kind of value it is.
+    pub kind: Kind,
+    /// To how many decimals a number counts.
+    pub precision: Option<u8>,
+    /// Whether null will do. The field must be there in any case: null is a value.
+    pub nullable: bool,
+}
+
+/// Kinds of value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Anything.
+    Any,
+    /// Text.
+    Text,
+    /// A number.
+    Number,
+    /// A number without decimals.
+    Integer,
+    /// True or false.
+    Bool,
+    /// A list.
+    List,
+    /// A map.
+    Map,
+    /// A time with its offset, as RFC 3339 writes it.
+    Datetime,
+}
+
+impl Kind {
+    /// Every kind, with the words that packs have for it; the first is ours, others are the paper's.
+    pub const WORDS: [(&'static str, Kind); 10] = [
+        ("any", Kind::Any),
+        ("string", Kind::Text),
+        ("number", Kind::Number),
+        ("float", Kind::Number),
+        ("integer", Kind::Integer),
+        ("bool", Kind::Bool),
+        ("boolean", Kind::Bool),
+        ("list", Kind::List),
+        ("map", Kind::Map),
+        ("datetime", Kind::Datetime),
+    ];
+
+    /// Reads the word of a pack.
+    pub fn parse(text: &str) -> Option<Kind> {
+        Kind::WORDS.iter().find(|(word, _)| *word == text).map(|(_, kind)| *kind)
+    }
+
+    fn takes(self, value: &Value) -> bool {
+        match self {
+            Kind::Any => true,
+            Kind::Text => value.as_str().is_some(),
+            Kind::Number => value.as_number().is_some(),
+            Kind::Integer => value.as_number().is_some_and(|n| n.is_big() || n.as_i64().is_some()),
+            Kind::Bool => value.as_bool().is_some(),
+            Kind::List => value.as_array().is_some(),
+            Kind::Map => value.as_object().is_some(),
+            Kind::Datetime => value.as_str().is_some_and(is_datetime),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Datetime => "a time with its offset, like 2026-02-23T17:21:05+01:00",
+            kind => Kind::WORDS.iter().find(|(_, known)| known == kind).map_or("any", |(word, _)| word),
+        })
+    }
+}
+
+/// Looks whether a text is a date and time with an offset (RFC 3339): without one, nobody knows which moment is meant.
+fn is_datetime(text: &str) -> bool {
+    let digits = |from: usize, count: usize| -> Option<u32> {
+        let part = text.get(from..from + count)?;
+        part.bytes().all(|c| c.is_ascii_digit()).then(|| part.parse().ok())?
+    };
+    let marks = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+    let is = |at: usize, mark: u8| text.as_bytes().get(at) == Some(&mark);
+    let plain =
+        marks.iter().all(|(at, mark)| is(*at, *mark)) && (is(10, b'T') || is(10, b't') || is(10, b' '));
+    let (Some(year), Some(month), Some(day)) = (digits(0, 4), digits(5, 2), digits(8, 2)) else {
+        return false;
+    };
+    let (Some(hour), Some(minute), Some(second)) = (digits(11, 2), digits(14, 2), digits(17, 2)) else {
+        return false;
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + u32::from(leap),
+        _ => return false,
+    };
+    if !plain || !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+        return false;
+    }
+    let rest = &text[19..];
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) => {
+            let end = fraction.bytes().take_while(u8::is_ascii_digit).count();
+            if end == 0 {
+                return false;
+            }
+            &fraction[end..]
+        }
+        None => rest,
+    };
+    match rest.as_bytes() {
+        [b'Z' | b'z'] => true,
+        [b'+' | b'-', a, b, b':', c, d] => {
+            let all = [a, b, c, d].iter().all(|c| c.is_ascii_digit());
+            all && (a - b'0') * 10 + (b - b'0') <= 23 && *c <= b'5'
+        }
+        _ => false,
+    }
+}
+
+/// How an import compares a field of both states.
+#[derive(Debug, Clone)]
+pub enum Match {
+    /// The values must be equal, after quantization. What seeds the hash is compared so where nothing is said.
+    Equal,
+    /// The field must be there. What is required and seeds nothing is compared so where nothing is said.
+    Present,
+    /// An expression over `source` and `target`, the two states, must be true.
+    Holds(Expr),
+}
+
+/// A required field that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// The field.
+    pub name: Arc<str>,
+    /// What is wrong with it.
+    pub why: Arc<str>,
+}
+
+/// A justification: which values of the state an action was decided on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Context {
+    /// Salted commitments to the quantized values, by field.
+    pub fields: BTreeMap<Arc<str>, Digest>,
+    /// Fields that the model named and that the pack does not let it name, or that are not there.
+    pub ignored: Vec<Arc<str>>,
+    /// The hash over type, action, contract and commitments.
+    pub hash: Digest,
+}
+
+/// The contracts of a pack, and which they are.
+#[derive(Debug, Clone, Default)]
+pub struct Contracts {
+    /// The pack's name.
+    pub name: Arc<str>,
+    /// The pack's version.
+    pub version: Arc<str>,
+    /// By type.
+    pub types: BTreeMap<TypeName, Contract>,
+}
+
+impl Contract {
+    /// Looks whether the committed state has what the type requires (layer 1). Nothing that a model says is looked at.
+    pub fn check(&self, state: &Value) -> Vec<Lack> {
+        let lack = |required: &Required| {
+            let why = match find(state, &required.name) {
+                None => "it is not there".to_owned(),
+                Some(Value::Null) if required.nullable => return None,
+                Some(Value::Null) => "it is null".to_owned(),
+                Some(value) if required.kind.takes(value) => return None,
+                Some(value) => format!("it is {}, and must be {}", value.described(), required.kind),
+            };
+            Some(Lack { name: Arc::clone(&required.name), why: why.into() })
+        };
+        self.required.iter().filter_map(lack).collect()
+    }
+
+    /// Binds an intent to the values it was decided on (layer 2). For a state that passed [`Contract::check`].
+    pub fn context(&self, of: &Contracts, intent: &Intent, state: &Value, seed: Seed) -> Context {
+        let declared = intent.member("intent").and_then(|intent| intent.get(DECLARED));
+        let declared = declared.and_then(Value::as_array).into_iter().flat_map(|list| list.iter());
+        let mut names: Vec<Arc<str>> =
+            self.required.iter().map(|required| Arc::clone(&required.name)).collect();
+        let mut ignored = Vec::new();
+        for name in declared.filter_map(Value::as_str) {
+            let allowed = self.advisory.iter().find(|allowed| &***allowed == name);
+            match allowed.filter(|name| is_known(state, name)) {
+                Some(name) => names.push(Arc::clone(name)),
+                None if names.iter().any(|known| &**known == name) => {}
+                None => ignored.push(name.into()),
+            }
+        }
+        let fields = names.into_iter().filter_map(|name| {
+            let value = self.quantized(&name, find(state, &name)?);
+            let salt = salt(seed, &name);
+            Some((Arc::clone(&name), commitment(&salt, &name, &value)))
+        });
+        let fields: BTreeMap<Arc<str>, Digest> = fields.collect();
+        let hash = context_hash(of, intent, &fields);
+        ignored.sort();
+        ignored.dedup();
+        Context { fields, ignored, hash }
+    }
+
+    /// The value of a field as the contract counts it.
+    fn quantized(&self, name: &str, value: &Value) -> Value {
+        let required = self.required.iter().find(|required| &*required.name == name);
+        match (required.and_then(|required| required.precision), value.as_number()) {
+            (Some(decimals), Some(number)) => {
+                let rounded = number.as_f64().and_then(|n| Number::from_f64(round_half_even(n, decimals)));
+                // An integer beyond a double has no decimals to lose.
+                rounded.map_or_else(|| value.clone(), Value::Number)
+            }
+            _ => value.clone(),
+        }
+    }
+}
+
+/// The value of a field; its name is a path with dots.
+fn find<'v>(state: &'v Value, name: &str) -> Option<&'v Value> {
+    Pointer::of(name.split('.')).get(state)
+}
+
+/// Whether there is anything in an advisory field. Null says that nothing is known.
+fn is_known(state: &Value, name: &str) -> bool {
+    find(state, name).is_some_and(|value| *value != Value::Null)
+}
+
+/// A salt for a field, from the seed of the record: with the seed, it is erased.
+fn salt(seed: Seed, name: &str) -> Salt {
+    let digest = Digest::of_parts(&[b"dendrer/context-salt/v1\n", &seed.0, name.as_bytes()]);
+    Salt(digest.0[..16].try_into().expect("16 of 32 bytes"))
+}
+
+fn commitment(salt: &Salt, name: &str, value: &Value) -> Digest {
+    let length = (name.len() as u32).to_be_bytes();
+    let value = json::to_vec(value);
+    Digest::of_parts(&[b"dendrer/context-field/v1\n", &salt.0, &length, name.as_bytes(), &value])
+}
+
+fn context_hash(of: &Contracts, intent: &Intent, fields: &BTreeMap<Arc<str>, Digest>) -> Digest {
+    let fields = fields.iter().map(|(name, digest)| (Arc::clone(name), Value::from(*digest)));
+    let bound = Value::record([
+        ("action", intent.member("action").cloned().unwrap_or(Value::Null)),
+        ("contract", Value::from(&*of.name)),
+        ("fields", Value::record(fields)),
+        ("type", Value::from(intent.type_name.as_str())),
+        ("version", Value::from(&*of.version)),
+    ]);
+    Digest::of_parts(&[b"dendrer/context/v1\n", &json::to_vec(&bound)])
+}
+
+impl Context {
+    /// Writes the context as a transition holds it.
+    pub fn to_value(&self, of: &Contracts) -> Value {
+        let fields = self.fields.iter().map(|(name, digest)| (Arc::clone(name), Value::from(*digest)));
+        let mut members = vec![
+            ("contract", Value::from(&*of.name)),
+            ("fields", Value::record(fields)),
+            ("hash", Value::from(self.hash)),
+            ("version", Value::from(&*of.version)),
+        ];
+        if !self.ignored.is_empty() {
+            members.push((
+                "ignored",
+                Value::array(self.ignored.iter().map(|name| Value::String(Arc::clone(name)))),
+            ));
+        }
+        Value::record(members)
+    }
+}
+
+/// One side of an import.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// The state: before the transition at the source, at the tip in the target.
+    pub state: &'a Value,
+    /// The contracts in force.
+    pub contracts: &'a Contracts,
+}
+
+/// What an import rests on.
+#[derive(Debug, Clone)]
+pub struct Import<'a> {
+    /// What is to be imported.
+    pub intent: &'a Intent,
+    /// The context that its record holds, if any.
+    pub context: Option<&'a Value>,
+    /// The seed of its record.
+    pub seed: Option<Seed>,
+}
+
+/// What became of the check of an import, step by step. What a step before refused is not looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// The names and versions of the contracts: of the source, and of the target.
+    pub contracts: [(Arc<str>, Arc<str>); 2],
+    /// The fields, in order of names.
+    pub fields: Vec<FieldCheck>,
+    /// The hash of the source, once it was made again.
+    pub hash: Option<Digest>,
+    /// Fields that the model said it looked at and that the target does not have: told, and no reason to refuse.
+    pub advisory: Vec<Arc<str>>,
+    /// Why it is refused; nothing where it may be imported.
+    pub refused: Option<ImportRefused>,
+}
+
+/// How a field compares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldCheck {
+    /// The field.
+    pub name: Arc<str>,
+    /// How it is compared: `equal`, `present`, or the expression.
+    pub rule: Arc<str>,
+    /// Its value in the source.
+    pub source: Option<Value>,
+    /// Its value in the target.
+    pub target: Option<Value>,
+    /// What is wrong; nothing where it fits.
+    pub wrong: Option<Arc<str>>,
+}
+
+/// Why a transition is not imported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImportRefused {
+    /// One of the two sides has no contract for the type, so nothing says what it needs.
+    #[error("{0} has no contract for {1}, so nothing says what an import of it needs")]
+    NoContract(&'static str, TypeName),
+    /// The contracts are not the same. Fields were not compared.
+    #[error("contracts differ: source {source_contract}, target {target_contract}")]
+    ContractsDiffer {
+        /// Name and version at the source.
+        source_contract: String,
+        /// Name and version in the target.
+        target_contract: String,
+    },
+    /// The record holds no context: it was recorded at a stage that makes none.
+    #[error("the source holds no context hash: contracts are enforced from stage 2 on")]
+    NoContext,
+    /// The hash does not cover what the contract requires, or is not that of the source state.
+    #[error("the context hash of the source does not hold: {0}")]
+    HashUnderspecified(String),
+    /// The target does not have what the transition was decided on.
+    #[error("{type_name} was justified by {}; the target has not the same", list(.fields))]
+    ContextViolation {
+        /// The type.
+        type_name: TypeName,
+        /// The fields that do not fit.
+        fields: Vec<Arc<str>>,
+    },
+}
+
+fn list(names: &[Arc<str>]) -> String {
+    names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ")
+}
+
+impl ImportRefused {
+    /// The code under which `dendrer explain` knows it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ImportRefused::ContextViolation { .. } => "E0412",
+            ImportRefused::HashUnderspecified(_) => "E0413",
+            ImportRefused::ContractsDiffer { .. } => "E0414",
+            ImportRefused::NoContract(..) => "E0415",
+            ImportRefused::NoContext => "E0416",
+        }
+    }
+}
+
+/// Checks whether a transition may be imported: contract, hash, fields, in this order (design, section 4).
+pub fn check_import(import: &Import<'_>, source: Side<'_>, target: Side<'_>) -> Checked {
+    let name = |side: &Side<'_>| (Arc::clone(&side.contracts.name), Arc::clone(&side.contracts.version));
+    let mut checked = Checked {
+        contracts: [name(&source), name(&target)],
+        fields: Vec::new(),
+        hash: None,
+        advisory: Vec::new(),
+        refused: None,
+    };
+    checked.refused = check_steps(import, source, target, &mut checked).err();
+    checked
+}
+
+fn check_steps(
+    import: &Import<'_>,
+    source: Side<'_>,
+    target: Side<'_>,
+    checked: &mut Checked,
+) -> Result<(), ImportRefused> {
+    let type_name = &import.intent.type_name;
+    let contract_of = |side: Side<'_>, what| {
+        let contract = side.contracts.types.get(type_name).cloned();
+        contract.ok_or_else(|| ImportRefused::NoContract(what, type_name.clone()))
+    };
+    // The version comes first: fields of another contract say nothing.
+    if checked.contracts[0] != checked.contracts[1] {
+        let text = |(name, version): &(Arc<str>, Arc<str>)| match name.is_empty() {
+            true => "none".to_owned(),
+            false => format!("{name}/{version}"),
+        };
+        let [source_contract, target_contract] = [text(&checked.contracts[0]), text(&checked.contracts[1])];
+        return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
+    }
+    let (ours, theirs) = (contract_of(target, "the target")?, contract_of(source, "the source")?);
+    if ours.digest != theirs.digest {
+        let text = |contract: &Contract| format!("{} {}", checked.contracts[0].0, contract.digest.short());
+        let [source_contract, target_contract] = [text(&theirs), text(&ours)];
+        return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
+    }
+    checked.hash = Some(check_hash(import, source, &ours)?);
+    checked.fields = ours.required.iter().map(|required| compare(&ours, required, source, target)).collect();
+    let declared = import.intent.member("intent").and_then(|intent| intent.get(DECLARED));
+    let declared = declared.and_then(Value::as_array).into_iter().flat_map(|list| list.iter());
+    for name in declared.filter_map(Value::as_str) {
+        let is_advisory = ours.advisory.iter().any(|allowed| &**allowed == name);
+        if is_advisory && !is_known(target.state, name) {
+            checked.advisory.push(name.into());
+        }
+    }
+    let wrong = checked.fields.iter().filter(|field| field.wrong.is_some());
+    let fields: Vec<Arc<str>> = wrong.map(|field| Arc::clone(&field.name)).collect();
+    match fields.is_empty() {
+        true => Ok(()),
+        false => Err(ImportRefused::ContextViolation { type_name: type_name.clone(), fields }),
+    }
+}
+
+/// Makes the hash of the source again from the source state, values included.
+fn check_hash(import: &Import<'_>, source: Side<'_>, contract: &Contract) -> Result<Digest, ImportRefused> {
+    let context = import.context.ok_or(ImportRefused::NoContext)?;
+    let wrong = |why: String| ImportRefused::HashUnderspecified(why);
+    let covered = context.get("fields").and_then(Value::as_object);
+    let covers = |name: &str| covered.is_some_and(|fields| fields.contains_key(name));
+    let uncovered: Vec<Arc<str>> = contract
+        .required
+        .iter()
+        .map(|required| Arc::clone(&required.name))
+        .filter(|name| !covers(name))
+        .collect();
+    if !uncovered.is_empty() {
+        return Err(wrong(format!("it does not cover {}", list(&uncovered))));
+    }
+    let seed = import.seed.ok_or_else(|| wrong("a value that it binds was erased or withheld".to_owned()))?;
+    let made = contract.context(source.contracts, import.intent, source.state, seed);
+    let recorded = context.get("hash").and_then(Value::as_str).unwrap_or_default();
+    match recorded == made.hash.to_string() {
+        true => Ok(made.hash),
+        false => {
+            let differing = made.fields.iter().find(|(name, digest)| {
+                covered.and_then(|fields| fields.get(name)) != Some(&Value::from(**digest))
+            });
+            let place = differing.map_or_else(String::new, |(name, _)| format!(", first in {name}"));
+            Err(wrong(format!("it is not that of the source state{place}")))
+        }
+    }
+}
+
+fn compare(contract: &Contract, required: &Required, source: Side<'_>, target: Side<'_>) -> FieldCheck {
+    let name = &required.name;
+    let default = if contract.seeds.contains(name) { Match::Equal } else { Match::Present };
+    let rule = contract.matches.get(name).unwrap_or(&default);
+    let (theirs, ours) = (find(source.state, name), find(target.state, name));
+    let lack = contract.check(target.state).into_iter().find(|lack| lack.name == *name).map(|lack| lack.why);
+    let wrong = lack.or_else(|| match rule {
+        Match::Present => None,
+        Match::Equal => {
+            let quantized = |value: Option<&Value>| value.map(|value| contract.quantized(name, value));
+            (quantized(theirs) != quantized(ours)).then(|| "must match".into())
+        }
+        Match::Holds(expr) => {
+            let others = [("source", source.state), ("target", target.state)];
+            let env = Env { state: target.state, counters: None, others: &others };
+            match expr.holds(&env, &mut Budget::default()) {
+                Truth::True => None,
+                Truth::False => Some("the rule does not hold".into()),
+                Truth::Uncertain(why) => Some(format!("the rule cannot be judged: {why}").into()),
+                Truth::Exhausted => Some("the rule takes too many steps".into()),
+            }
+        }
+    });
+    let rule = match rule {
+        Match::Equal => "equal".into(),
+        Match::Present => "present".into(),
+        Match::Holds(expr) => expr.text().into(),
+    };
+    FieldCheck { name: Arc::clone(name), rule, source: theirs.cloned(), target: ours.cloned(), wrong }
+}

@@ -1,0 +1,158 @@
+//! Imports: a transition of another run goes through the door once more, behind a marker that says where it came from
+//! (dendrer paper 4.4). Whether it may is for [`check_import`](crate::contract::check_import); nothing here asks again.
+
+use std::sync::Arc;
+
+use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError};
+use dendrer_object::{Digest, Intent, RunName, Value};
+
+use super::fork::make_marker;
+use super::{Head, Inputs, Outcome, Refused, seal, second_seed, step_with};
+use crate::contract::{Checked, ImportRefused};
+use crate::reduce::Reducer;
+
+/// The type of the marker before what was imported.
+pub(super) const PICK: &str = "run.cherrypick";
+
+/// The member of the marker, and of the refusal of an import, that says where it comes from.
+pub(super) const PICK_MEMBER: &str = "cherrypick";
+
+/// What is imported, and from where.
+#[derive(Debug, Clone)]
+pub struct Pick {
+    /// The run it comes from.
+    pub run: RunName,
+    /// Its tick there.
+    pub tick: u64,
+    /// Its record there.
+    pub id: Digest,
+    /// What is proposed again.
+    pub intent: Intent,
+    /// Why it is imported.
+    pub reason: Option<Arc<str>>,
+    /// What was checked before.
+    pub checked: Checked,
+}
+
+/// What became of an import.
+#[derive(Debug, Clone)]
+pub enum Picked {
+    /// It is a transition of this run now.
+    Imported {
+        /// The marker before it.
+        marker: Record,
+        /// The transition.
+        record: Record,
+    },
+    /// The door turned it down; nothing of it is in the run.
+    Refused(Refused),
+}
+
+/// Imports a transition that was checked: the marker, and what the door makes of the intent here.
+pub fn cherrypick(
+    head: &mut Head,
+    pick: &Pick,
+    inputs: Inputs,
+    reducer: &dyn Reducer,
+) -> Result<Picked, SealError> {
+    let link = Link { rel: Rel::PickedFrom, hash: pick.id };
+    let mut marker = Intent::new(PICK.parse().expect("a type of the ontology"), "kernel");
+    marker.author = Author::Kernel;
+    marker.links.push(link);
+    marker.members.push((PICK_MEMBER.into(), about(pick)));
+    let mut behind = head.clone();
+    let marker = make_marker(&mut behind, marker, Inputs { seed: second_seed(inputs.seed), ..inputs })?;
+    let mut intent = pick.intent.clone();
+    intent.links.push(link);
+    match step_with(&mut behind, &intent, inputs, reducer)? {
+        Outcome::Committed(record) => {
+            *head = behind;
+            Ok(Picked::Imported { marker, record })
+        }
+        // Turned down, it is nothing that a marker would announce.
+        Outcome::Refused(_) => match step_with(head, &intent, inputs, reducer)? {
+            Outcome::Refused(refused) => Ok(Picked::Refused(refused)),
+            Outcome::Committed(_) => unreachable!("a marker changes nothing that an intent is judged by"),
+        },
+    }
+}
+
+/// Puts the refusal of an import on record, beside the run, with the values that decided.
+pub fn refuse_import(
+    head: &Head,
+    pick: &Pick,
+    refused: &ImportRefused,
+    inputs: Inputs,
+) -> Result<Record, SealError> {
+    let why =
+        Value::record([("code", Value::from(refused.code())), ("message", Value::from(refused.to_string()))]);
+    import_refusal(head, &pick.intent, about(pick), why, inputs)
+}
+
+pub(super) fn import_refusal(
+    head: &Head,
+    intent: &Intent,
+    about: Value,
+    why: Value,
+    inputs: Inputs,
+) -> Result<Record, SealError> {
+    let mut content = intent.members.clone();
+    content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
+    content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
+    content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
+    content.push((PICK_MEMBER.into(), about));
+    content.push(("reason".into(), why));
+    let mut links = intent.links.clone();
+    links.sort_unstable();
+    links.dedup();
+    let header = Header {
+        store: head.store,
+        kind: Kind::Refusal,
+        run: Some(head.run.clone()),
+        tick: None,
+        prev: None,
+        head: Some(head.id),
+        type_name: Some(intent.type_name.clone()),
+        author: intent.author,
+        ts: inputs.clock.max(head.ts),
+        links,
+        pack: head.pack,
+    };
+    let content = content.iter().map(|(name, value)| (&**name, value.clone())).collect();
+    seal(header, content, inputs.seed)
+}
+
+/// Says where an import comes from, and what was compared.
+fn about(pick: &Pick) -> Value {
+    let checked = &pick.checked;
+    let fields = checked.fields.iter().map(|field| {
+        let side = |value: &Option<Value>| value.clone().unwrap_or(Value::Null);
+        let mut members = vec![
+            ("name", Value::String(Arc::clone(&field.name))),
+            ("rule", Value::String(Arc::clone(&field.rule))),
+            ("source", side(&field.source)),
+            ("target", side(&field.target)),
+        ];
+        members.extend(field.wrong.clone().map(|wrong| ("wrong", Value::String(wrong))));
+        Value::record(members)
+    });
+    let mut members = vec![
+        ("contract", Value::String(Arc::clone(&checked.contracts[0].0))),
+        ("fields", Value::array(fields)),
+        ("source_record", Value::from(pick.id)),
+        ("source_run_id", Value::from(pick.run.as_str())),
+        ("source_tick", Value::from(pick.tick)),
+        ("version", Value::String(Arc::clone(&checked.contracts[0].1))),
+    ];
+    members.extend(checked.hash.map(|hash| ("context_hash", Value::from(hash))));
+    members.extend(pick.reason.clone().map(|reason| ("import_reason", Value::String(reason))));
+    if !checked.advisory.is_empty() {
+        let names = checked.advisory.iter().map(|name| Value::String(Arc::clone(name)));
+        members.push(("advisory_missing", Value::array(names)));
+    }
+    // What the recorded answer of a tool is worth here: it is used as it is, and nothing was called.
+    if pick.intent.member("result").is_some() {
+        members.push(("result", Value::from("reused")));
+    }
+    Value::record(members)
+}
