@@ -532,3 +532,6 @@ fn compare(contract: &Contract, required: &Required, source: Side<'_>, target: S
     };
     FieldCheck { name: Arc::clone(name), rule, source: theirs.cloned(), target: ours.cloned(), wrong }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ const REQUIRED: [&str; 3] = ["type", "precision", "nullable"];
 
 /// What reading contracts has to know of the rest of a pack.
 pub(super) struct Known<'a> {
-    /// The fields of the state with their decimals; empty where the pack declares none.
+    /// The fields of the state with their decimals.
     pub(super) fields: &'a [(String, Option<u8>)],
     pub(super) types: &'a BTreeMap<TypeName, Option<Arc<str>>>,
     /// The scope of expressions over the state, with constants and definitions.
@@ -143,7 +143,7 @@ fn check_field(reader: &mut Reader, at: &At<'_>, name: &str, known: Option<&Know
             format!("\"{name}\" is not the name of a field"),
             "write name, or outer.inner",
         );
-    } else if !known.fields.is_empty() && !is_kernels && !known.fields.iter().any(|(field, _)| field == top) {
+    } else if !is_kernels && !known.fields.iter().any(|(field, _)| field == top) {
         let near = nearest(top, known.fields.iter().map(|(field, _)| &**field));
         let hint = near.map(|near| format!("did you mean {near}?"));
         let message = format!("no field `{top}` is declared in state");
