@@ -1,0 +1,169 @@
+//! Imports from the command line: what is refused and why, what is let in, and that nothing else happens.
+
+use std::path::Path;
+
+use crate::support::Place;
+
+const STATES: [(&str, &str); 3] = [
+    (
+        "financial-agent-A",
+        r#"{"cash_balance":100000,"risk_limit":0.9,"risk_threshold":0.95,"risk_score":0.4,"position_size":5000,"market_volatility_index":17.2}"#,
+    ),
+    (
+        "financial-agent-B",
+        r#"{"cash_balance":500,"risk_limit":0.3,"risk_threshold":0.2,"risk_score":0.1,"position_size":200}"#,
+    ),
+    (
+        "financial-agent-C",
+        r#"{"cash_balance":9000,"risk_limit":0.9,"risk_threshold":0.95,"risk_score":0.3,"position_size":100}"#,
+    ),
+];
+
+const TRADE: &[u8] = br#"{"type":"execute_transaction","agent":"trader","intent":{"description":"buy","declared_deps":["market_volatility_index"]},"action":{"tool":"broker.order","params":{"amount":1200,"shares":20}}}"#;
+
+fn pack(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs").join(name);
+    path.canonicalize().expect("a pack").display().to_string()
+}
+
+fn traders() -> Place {
+    let place = Place::with_store();
+    let pack = pack("financial.yaml");
+    let plan = br#"{"type":"plan.update","agent":"trader","intent":{"description":"begin"}}"#;
+    for (run, state) in STATES {
+        std::fs::write(place.path().join("s0.json"), state).unwrap();
+        let args = ["commit", "--run", run, "--stage", "2", "--pack", &pack, "--state", "s0.json"];
+        assert_eq!(place.run_with(&args, plan).code, 0);
+    }
+    assert_eq!(place.run_with(&["commit", "--run", "financial-agent-A"], TRADE).code, 0);
+    place
+}
+
+#[test]
+fn a_cherry_pick_is_refused_where_the_target_lacks_what_it_was_decided_on() {
+    let place = traders();
+    let before = place.json(&["log", "financial-agent-B"]).1;
+    let pick = ["cherrypick", "--run", "financial-agent-A", "--tick", "2", "--into", "financial-agent-B"];
+    let ran = place.run(&pick);
+    assert_eq!(ran.code, 5);
+    let hash = ran.stdout.lines().find_map(|line| line.strip_prefix("hash       ")).unwrap();
+    assert_eq!(
+        ran.stdout.replace(&hash[..12], "<hash>"),
+        "contract   acme.financial/v1 on both sides   OK\n\
+         requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)\n\
+         source     financial-agent-A@2, state before it\n\
+         hash       <hash>   made again from the source state, covers 5 required fields   OK\n\
+         target     financial-agent-B@1\n\
+         OK    cash_balance    source 100000   target 500  present\n\
+         OK    position_size   source 5000   target 200    present\n\
+         OK    risk_limit      source 0.9   target 0.3     present\n\
+         OK    risk_score      source 0.4   target 0.1     present\n\
+         FAIL  risk_threshold  source 0.95   target 0.2    must match\n\
+         CONTEXT VIOLATION - IMPORT REJECTED\n"
+    );
+    assert_eq!(
+        ran.stderr,
+        "error[E0412]: execute_transaction was justified by risk_threshold; the target has not the same\n\
+         \x20 | risk_threshold source 0.95   target 0.2\n\
+         note: risk: SILENT_DISASTER_PREVENTED\n\
+         note: no state was modified and no transition was committed; the refusal is kept beside the run\n\
+         help: dendrer fork --run financial-agent-A --from tick 1 --set risk_threshold=0.2\n\
+         \x20     see: dendrer explain E0412\n"
+    );
+    let after = place.json(&["log", "financial-agent-B"]).1;
+    assert_eq!(before.get("items"), after.get("items"), "no transition was committed");
+    let refusals = place.json(&["log", "financial-agent-B", "--refusals"]).1;
+    assert_eq!(refusals.get("items").unwrap().as_array().unwrap().len(), 2);
+    // The suggested command works: the decision can be taken again under the target's threshold.
+    place.ok(&["fork", "--run", "financial-agent-A", "--from", "tick", "1", "--set", "risk_threshold=0.2"]);
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    // There is no way around it.
+    let forced = place.run(&[&pick[..], &["--force"]].concat());
+    assert_eq!(forced.code, 2);
+}
+
+#[test]
+fn a_cherry_pick_is_let_in_with_a_warning_and_makes_its_own_change() {
+    let place = traders();
+    let pick = ["cherrypick", "financial-agent-A@2", "--into", "financial-agent-C", "--reason", "same view"];
+    let (code, checked) = place.json(&[&pick[..], &["-n"]].concat());
+    assert_eq!((code, checked.get("allowed").unwrap().as_bool()), (0, Some(true)));
+    assert_eq!(place.json(&["log", "financial-agent-C"]).1.get("total").unwrap().as_u64(), Some(1));
+    let ran = place.run(&pick);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("IMPORTED   as financial-agent-C@3, behind its marker run.cherrypick at tick 2")
+    );
+    assert!(ran.stdout.ends_with(
+        "WARN       advisory dependency market_volatility_index is absent in the target (told, and no reason to refuse)\n"
+    ));
+    assert_eq!(
+        place.ok(&["log", "financial-agent-C"]),
+        "  tick  agent   type                 conf  summary\n\
+         \x20    1  trader  plan.update             -  \"begin\"\n\
+         \x20    2  kernel  run.cherrypick          -  from financial-agent-A@2 \"same view\"\n\
+         \x20    3  trader  execute_transaction     -  broker.order \"buy\"\n\
+         3 of 3 transitions, 2 agents, 0 anomalies, not verified yet\n"
+    );
+    // By the rules of the target, on the target's state.
+    let (_, state) = place.json(&["state", "financial-agent-C"]);
+    let state = state.get("value").unwrap();
+    assert_eq!(state.get("cash_balance").unwrap().as_f64(), Some(7800.0));
+    assert_eq!(state.get("position_size").unwrap().as_f64(), Some(120.0));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    let shown = place.json(&["show", "financial-agent-C@3", "--provenance"]).1;
+    assert!(shown.to_string().contains("picked_from"), "{shown}");
+}
+
+#[test]
+fn what_cannot_be_checked_is_not_imported() {
+    let place = traders();
+    let line = br#"{"type":"plan.update","agent":"trader","intent":{"description":"begin"}}"#;
+    place.run_with(&["commit", "--run", "bare"], line);
+    let pack = pack("financial.yaml");
+    std::fs::write(place.path().join("s0.json"), STATES[0].1).unwrap();
+    let args = ["commit", "--run", "unenforced", "--pack", &pack, "--state", "s0.json"];
+    assert_eq!(place.run_with(&args, TRADE).code, 0);
+    let text = std::fs::read_to_string(&pack).unwrap();
+    std::fs::write(place.path().join("v2.yaml"), text.replace("version: v1", "version: v2")).unwrap();
+    let stricter = text.replace("      position_size: present\n", "");
+    assert_ne!(stricter, text);
+    std::fs::write(place.path().join("same.yaml"), stricter).unwrap();
+    for (run, pack) in [("newer", "v2.yaml"), ("same", "same.yaml")] {
+        let args = ["commit", "--run", run, "--stage", "2", "--pack", pack, "--state", "s0.json"];
+        assert_eq!(place.run_with(&args, line).code, 0);
+    }
+    for (from, into, code, words) in [
+        ("financial-agent-A@2", "newer", 5, "E0414"),
+        ("financial-agent-A@2", "same", 5, "E0414"),
+        ("financial-agent-A@2", "bare", 5, "contracts differ: source acme.financial/v1, target none"),
+        ("financial-agent-A@1", "financial-agent-C", 5, "E0415"),
+        ("unenforced@1", "financial-agent-C", 6, "E0416"),
+        ("financial-agent-A@0", "financial-agent-C", 5, "E0418"),
+        ("financial-agent-A@9", "financial-agent-C", 3, "E0102"),
+        ("financial-agent-A", "financial-agent-C", 2, "say once which tick"),
+        ("financial-agent-A@2", "nobody", 3, "E0101"),
+    ] {
+        let ran = place.run(&["cherrypick", from, "--into", into]);
+        assert_eq!(ran.code, code, "{from} {into}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{from} {into}: {}", ran.stderr);
+    }
+    assert!(
+        place
+            .run(&["cherrypick", "financial-agent-A@2", "--into", "newer", "-n"])
+            .stderr
+            .contains("fields were not compared")
+    );
+    // Layer 1: without what the contract requires, the door is closed whatever the model says.
+    std::fs::write(place.path().join("poor.json"), r#"{"cash_balance":1}"#).unwrap();
+    let broken = text.replace(
+        "risk_limit: {init: \"has(s0.risk_limit) ? s0.risk_limit : 0\"",
+        "risk_limit: {init: \"has(s0.risk_limit) ? s0.risk_limit : null\"",
+    );
+    std::fs::write(place.path().join("null.yaml"), broken).unwrap();
+    let args = ["commit", "--run", "poor", "--stage", "2", "--pack", "null.yaml", "--state", "poor.json"];
+    let ran = place.run_with(&args, TRADE);
+    assert_eq!(ran.code, 5);
+    assert!(ran.stdout.contains("E0411 acme.financial/v1 requires for execute_transaction what the state does not have: risk_limit (it is null)"), "{}", ran.stdout);
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
