@@ -76,6 +76,9 @@ fn demo_runs_are_the_ones_that_are_promised() {
         ("logistics-run-47", 64, 0),
         ("logistics-planner-1", 64, 0),
         ("planning-run-12", 48, 0),
+        ("financial-agent-A", 30, 0),
+        ("financial-agent-B", 18, 0),
+        ("financial-agent-C", 30, 0),
         ("hostile-1", 20, 5),
     ];
     assert_eq!(listed, expected);

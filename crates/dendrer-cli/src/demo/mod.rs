@@ -15,6 +15,7 @@ use dendrer_object::{Digest, RunName, StoreId};
 use dendrer_store::{Store, StoreInfo};
 
 mod damage;
+mod financial;
 mod hostile;
 mod logistics;
 mod planner;
@@ -60,11 +61,14 @@ pub(crate) struct DemoRun {
 /// Records all runs of the demo into a store that has none of them.
 pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
     type Record = fn(&mut dyn Store) -> Result<RunName, Error>;
-    let runs: [(Record, &'static str); 5] = [
+    let runs: [(Record, &'static str); 8] = [
         (trip::record, "six agents, a conflict, a tool failure, a hallucination, and a plan in the end"),
         (logistics::record, "a policy broken at tick 22 by one unverified observation"),
         (planner::record, "the reference run of the paper, broken at tick 14"),
         (planning::record, "a goal that no plan can meet, broken from tick 1"),
+        (financial::record_a, "a trader under a contract, with a high threshold of risk"),
+        (financial::record_b, "the same contract with a low one: a trade of A is refused here"),
+        (financial::record_c, "the same contract with a high one: a trade of A may be imported"),
         (hostile::record, "markup, terminal escapes, fake verdicts, huge and deep values, all kept as data"),
     ];
     let runs = runs

@@ -116,6 +116,51 @@ fn a_cherry_pick_is_let_in_with_a_warning_and_makes_its_own_change() {
 }
 
 #[test]
+fn the_traders_of_the_demo_answer_as_printed() {
+    let place = Place::with_demo();
+    let ran = place.run(&[
+        "cherrypick",
+        "--run",
+        "financial-agent-A",
+        "--tick",
+        "23",
+        "--into",
+        "financial-agent-B",
+    ]);
+    assert_eq!(ran.code, 5);
+    assert_eq!(
+        ran.stdout,
+        "contract   acme.financial/v1 on both sides   OK\n\
+         requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)\n\
+         source     financial-agent-A@23, state before it\n\
+         hash       d5bbab73b73a   made again from the source state, covers 5 required fields   OK\n\
+         target     financial-agent-B@18\n\
+         OK    cash_balance    source 76000   target 460  present\n\
+         OK    position_size   source 5400   target 201   present\n\
+         OK    risk_limit      source 0.9   target 0.15   present\n\
+         OK    risk_score      source 0.11   target 0.12  present\n\
+         FAIL  risk_threshold  source 0.95   target 0.2   must match\n\
+         CONTEXT VIOLATION - IMPORT REJECTED\n"
+    );
+    assert!(ran.stderr.contains("risk: SILENT_DISASTER_PREVENTED"));
+    let ran = place.run(&[
+        "cherrypick",
+        "--run",
+        "financial-agent-A",
+        "--tick",
+        "9",
+        "--into",
+        "financial-agent-C",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout
+            .contains("IMPORTED   as financial-agent-C@32, behind its marker run.cherrypick at tick 31")
+    );
+    assert!(ran.stdout.contains("WARN       advisory dependency market_volatility_index is absent"));
+}
+
+#[test]
 fn what_cannot_be_checked_is_not_imported() {
     let place = traders();
     let line = br#"{"type":"plan.update","agent":"trader","intent":{"description":"begin"}}"#;

@@ -177,7 +177,7 @@ fn fields_are_chosen_for_people_and_programs() {
     check("version --fields version,kernel", "version  0.1.0\nkernel   1\n");
     check(
         "runs --fields name -n 1 --json",
-        "{\"items\":[{\"name\":\"hostile-1\"}],\"matching\":5,\"schema\":\"dendrer.runs/1\",\"total\":5,\"unclear\":[]}\n",
+        "{\"items\":[{\"name\":\"hostile-1\"}],\"matching\":8,\"schema\":\"dendrer.runs/1\",\"total\":8,\"unclear\":[]}\n",
     );
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",
