@@ -13,7 +13,7 @@ use crate::progress::ProgressChoice;
 mod fork;
 mod keep;
 
-pub(crate) use fork::{Cherrypick, Fork};
+pub(crate) use fork::{Cherrypick, ContractCheck, ContractVerb, Fork};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 
 /// Version control for the runs of AI agents.
@@ -191,6 +191,12 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash"
     )]
     Cherrypick(Cherrypick),
+    /// Contracts of packs: check a run against them
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer contract check financial-agent-A\n  dendrer contract check financial-agent-B --type execute_transaction"
+    )]
+    Contract(ContractVerb),
     /// Reduce a recorded run again under another pack, into a new run
     #[command(
         after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"

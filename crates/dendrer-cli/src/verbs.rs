@@ -6,6 +6,7 @@ mod bisect;
 mod cherrypick;
 mod commit;
 mod completions;
+mod contract;
 mod demo;
 mod doctor;
 mod explain;
@@ -63,6 +64,7 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Export(args) => export::run(global, args, out),
         Verb::Pack(verb) => pack::run(global, verb, out),
         Verb::Cherrypick(args) => cherrypick::run(global, args, out),
+        Verb::Contract(verb) => contract::run(global, verb, out),
         Verb::Fork(args) => fork::run(global, args, out),
         Verb::Reduce(args) => reduce::run(global, args, out),
         Verb::Backup(args) => backup::run(global, args, out),

@@ -8,6 +8,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("bisect-all", include_str!("../schemas/bisect-all.json")),
     ("cherrypick", include_str!("../schemas/cherrypick.json")),
     ("commit", include_str!("../schemas/commit.json")),
+    ("contract-check", include_str!("../schemas/contract-check.json")),
     ("demo", include_str!("../schemas/demo.json")),
     ("doctor", include_str!("../schemas/doctor.json")),
     ("error", include_str!("../schemas/error.json")),

@@ -127,6 +127,12 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// A run has no pack, so there are no contracts that it could be checked against.
+    #[error("{run} has no pack, so no contract says what it must keep")]
+    NoContracts {
+        /// The run.
+        run: RunName,
+    },
     /// A run moved on after it was looked at.
     #[error("{run} moved on to tick {tick} meanwhile")]
     Moved {
@@ -198,6 +204,7 @@ impl Error {
             Error::DamagedRecord { .. } => "E0301",
             Error::NothingEnforces { .. } => "E0116",
             Error::NoAnswer { .. } => "E0117",
+            Error::NoContracts { .. } => "E0909",
             Error::NotImportable { .. } => "E0418",
             Error::Moved { .. } => "E0407",
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",

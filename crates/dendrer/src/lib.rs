@@ -6,6 +6,7 @@
 pub mod bisect;
 pub mod bundle;
 pub mod cherrypick;
+pub mod contract;
 pub mod error;
 pub mod fork;
 pub mod keep;

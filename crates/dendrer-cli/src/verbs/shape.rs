@@ -6,7 +6,7 @@ use dendrer_object::Value;
 use dendrer_view::document;
 use dendrer_view::fields::{Fields, available};
 
-use crate::args::{Global, PackVerb, PredicateVerb, Verb};
+use crate::args::{ContractVerb, Global, PackVerb, PredicateVerb, Verb};
 use crate::failure::{Failure, Result};
 use crate::out::Format;
 
@@ -46,6 +46,7 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Pack(PackVerb::Show(_)) => pages("pack show", "pack"),
         Verb::Pack(PackVerb::Test(_)) => pages("pack test", "pack-test"),
         Verb::Cherrypick(_) => flows("cherrypick", "cherrypick"),
+        Verb::Contract(ContractVerb::Check(_)) => pages("contract check", "contract-check"),
         Verb::Fork(_) => flows("fork", "fork"),
         Verb::Reduce(_) => flows("reduce", "reduce"),
         Verb::Runs(_) => pages("runs", "runs"),

@@ -212,3 +212,104 @@ fn what_cannot_be_checked_is_not_imported() {
     assert!(ran.stdout.contains("E0411 acme.financial/v1 requires for execute_transaction what the state does not have: risk_limit (it is null)"), "{}", ran.stdout);
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
+
+/// Two claims under the contract of the paper's appendix G, with its faults corrected.
+fn claims() -> Place {
+    let place = Place::with_store();
+    let pack = pack("insurance-claims.yaml");
+    let claims = [
+        (
+            "claims-9",
+            r#"{"claim_id":"c-9","policy_limit":10000,"payout_amount":6000,"proof_of_loss_url":"https://example.org/p9"}"#,
+        ),
+        (
+            "claims-10",
+            r#"{"claim_id":"c-10","policy_limit":10000,"payout_amount":6000,"proof_of_loss_url":"https://example.org/p9"}"#,
+        ),
+    ];
+    let confirmed = br#"{"type":"observation.add","agent":"clerk","intent":{"deductible_confirmed_at":"2026-02-23T17:21:05+01:00"}}"#;
+    for (run, state) in claims {
+        std::fs::write(place.path().join("s0.json"), state).unwrap();
+        let args = ["commit", "--run", run, "--stage", "2", "--pack", &pack, "--state", "s0.json"];
+        assert_eq!(place.run_with(&args, confirmed).code, 0);
+    }
+    let lines: &[&[u8]] = &[
+        br#"{"type":"approve_payout","agent":"clerk","intent":{"description":"first part"}}"#,
+        br#"{"type":"observation.add","agent":"clerk","intent":{"payout_amount":4400}}"#,
+        br#"{"type":"approve_payout","agent":"clerk","intent":{"description":"the rest"}}"#,
+        br#"{"type":"request_info","agent":"clerk","intent":{"field":"receipt"}}"#,
+    ];
+    assert_eq!(place.run_with(&["commit", "--run", "claims-9"], &lines.join(&b'\n')).code, 0);
+    place
+}
+
+#[test]
+fn an_approval_of_one_claim_is_no_approval_of_another() {
+    let place = claims();
+    let ran = place.run(&["cherrypick", "--run", "claims-9", "--tick", "2", "--into", "claims-10"]);
+    assert_eq!(ran.code, 5);
+    assert!(
+        ran.stderr.contains("approve_payout was justified by claim_id; the target has not the same"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains(r#"claim_id source "c-9"   target "c-10""#), "{}", ran.stderr);
+    assert_eq!(place.json(&["log", "claims-10"]).1.get("total").unwrap().as_u64(), Some(1));
+}
+
+#[test]
+fn a_payout_over_the_limit_is_found_at_its_tick() {
+    let place = claims();
+    let checked = place.run(&["contract", "check", "claims-9"]);
+    assert_eq!(checked.code, 1);
+    assert_eq!(
+        checked.stdout,
+        "contract  insurance.claims/v1 (in force for ticks 0..5)\n\
+         required  OK    0 of 3 transitions lacked what they require   enforced when it was recorded, at stage 2\n\
+         \x20 FAIL  over_limit_payout         from tick 4   violated when state.total_paid_to_date > state.policy_limit  (after)\n\
+         \x20 OK    unverified_payout\n\
+         \x20 OK    deductible_not_confirmed\n\
+         1 of 3 violated\n"
+    );
+    assert!(checked.stderr.contains("help: dendrer bisect claims-9 --predicate over_limit_payout\n"));
+    let (code, answer) = place.json(&["bisect", "claims-9", "--predicate", "over_limit_payout"]);
+    assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(4)));
+    assert_eq!(place.run(&["contract", "check", "claims-9", "--to", "tick", "3"]).code, 0);
+    assert_eq!(place.run(&["contract", "check", "claims-10"]).code, 0);
+    let (_, checked) = place.json(&["contract", "check", "claims-9", "--type", "request_info"]);
+    assert_eq!(checked.get("governed").unwrap().as_u64(), Some(1));
+    // A time without an offset is none.
+    let vague = br#"{"type":"observation.add","agent":"clerk","intent":{"deductible_confirmed_at":"2026-02-23T17:21:05"}}
+{"type":"approve_payout","agent":"clerk"}"#;
+    let ran = place.run_with(&["commit", "--run", "claims-10"], vague);
+    assert!(
+        ran.stdout.contains("deductible_confirmed_at (it is text, and must be a time with its offset"),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// Below stage 2 nothing is refused; what would have been is told afterwards, exactly.
+#[test]
+fn what_a_contract_would_have_refused_is_told() {
+    let place = Place::with_store();
+    let text = std::fs::read_to_string(pack("financial.yaml")).unwrap();
+    let nullable =
+        text.replace(": 0\", decimals: 4}\n  risk_threshold", ": null\", decimals: 4}\n  risk_threshold");
+    assert_ne!(nullable, text);
+    std::fs::write(place.path().join("p.yaml"), nullable).unwrap();
+    std::fs::write(place.path().join("s0.json"), r#"{"cash_balance":100,"risk_threshold":0.5}"#).unwrap();
+    let args = ["commit", "--run", "loose", "--pack", "p.yaml", "--state", "s0.json"];
+    assert_eq!(place.run_with(&args, TRADE).code, 0);
+    let checked = place.run(&["contract", "check", "loose"]);
+    assert_eq!(checked.code, 1);
+    assert!(checked.stdout.contains("required  FAIL  1 of 1 transition lacked what they require   not enforced when it was recorded, at stage 1\n  tick 1  execute_transaction  risk_limit: it is null\n"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("FAIL  negative_balance"), "{}", checked.stdout);
+    let (_, json) = place.json(&["contract", "check", "loose"]);
+    assert_eq!(
+        json.get("lacking").unwrap().to_string(),
+        r#"[{"fields":[{"name":"risk_limit","why":"it is null"}],"tick":1,"type":"execute_transaction"}]"#
+    );
+    let (code, error) = place.json(&["contract", "check", "nobody"]);
+    assert_eq!((code, error.get("code").unwrap().as_str()), (3, Some("E0101")));
+}

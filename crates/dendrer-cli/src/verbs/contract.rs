@@ -1,0 +1,182 @@
+//! `dendrer contract`: runs against the contracts of their packs.
+
+use dendrer::Trace;
+use dendrer::contract::{Checked, Judged, check};
+use dendrer::kernel::predicate::{Verdict, Window};
+use dendrer_object::{TypeName, Value};
+use dendrer_view::bisect::intervals_json;
+use dendrer_view::{count, document, quote};
+
+use crate::address::{self, Rev};
+use crate::args::{ContractCheck, ContractVerb, Global};
+use crate::failure::{Failure, Result};
+use crate::open;
+use crate::out::{Out, Style};
+
+/// How many transitions that lack something are listed for people.
+const LACKING_SHOWN: usize = 10;
+
+pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result {
+    match verb {
+        ContractVerb::Check(args) => check_run(global, args, out),
+    }
+}
+
+fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
+    let rev = Rev::parse(&args.run)?;
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
+    let trace = source.trace(&rev)?;
+    let key = source.key(global);
+    let trace = trace.with_key(key.as_ref());
+    let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
+    let to = match (&args.to, &rev.pos) {
+        (Some(_), Some(_)) => return Err(Failure::new("E0106", "say once where it ends: --to, or RUN@N")),
+        (Some(pos), None) | (None, Some(pos)) => pos.tick(&trace)?,
+        (None, None) => trace.tip(),
+    };
+    address::in_order(from, to)?;
+    let only = args.type_name.as_deref().map(str::parse::<TypeName>).transpose();
+    let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
+    let checked = check(&trace, from, to, only.as_ref())?;
+    let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
+    if out.is_text() {
+        print(args, &trace, from, stage, &checked, out)?;
+    } else {
+        out.document(&to_json(&trace, (from, to), stage, &checked))?;
+    }
+    // What is broken is broken, whatever else could not be judged.
+    Ok(match (checked.is_broken(), checked.is_uncertain()) {
+        (true, _) => 1,
+        (false, true) => 6,
+        (false, false) => 0,
+    })
+}
+
+fn print(
+    args: &ContractCheck,
+    trace: &Trace<'_>,
+    from: u64,
+    stage: Option<u64>,
+    checked: &Checked,
+    out: &mut Out,
+) -> Result<()> {
+    let mut begin = from;
+    for (contracts, end) in &checked.in_force {
+        if *end < begin {
+            continue;
+        }
+        let name = match contracts.name.is_empty() {
+            true => "none".to_owned(),
+            false => format!("{}/{}", contracts.name, contracts.version),
+        };
+        out.line(format!("contract  {name} (in force for ticks {begin}..{end})"))?;
+        begin = end + 1;
+    }
+    let enforced = match stage {
+        Some(stage) if stage >= 2 => format!("enforced when it was recorded, at stage {stage}"),
+        Some(stage) => format!("not enforced when it was recorded, at stage {stage}"),
+        None => "the stage it was recorded at is not known".to_owned(),
+    };
+    let governed = count(checked.governed, "transition", "transitions");
+    let ok = if checked.lacking.is_empty() { "OK  " } else { "FAIL" };
+    let style = if checked.lacking.is_empty() { Style::Good } else { Style::Bad };
+    let mark = out.paint(style, ok);
+    out.line(format!(
+        "required  {mark}  {} of {governed} lacked what they require   {enforced}",
+        checked.lacking.len()
+    ))?;
+    for lacking in checked.lacking.iter().take(LACKING_SHOWN) {
+        let fields = lacking.lacks.iter().map(|lack| format!("{}: {}", lack.name, lack.why));
+        let fields = fields.collect::<Vec<_>>().join(", ");
+        out.line(format!("  tick {}  {}  {}", lacking.tick, lacking.type_name, quote::escape(&fields)))?;
+    }
+    if let Some(more) = checked.lacking.len().checked_sub(LACKING_SHOWN).filter(|more| *more > 0) {
+        out.line(format!("  ({more} more; --json has all)"))?;
+    }
+    let width = checked.violations.iter().map(|judged| judged.predicate.name().len()).max().unwrap_or(0);
+    for judged in &checked.violations {
+        for line in violation_lines(args, judged, width, out) {
+            out.line(line)?;
+        }
+    }
+    let violated = checked.violations.iter().filter(|judged| judged.onset().is_some()).count();
+    out.line(format!("{violated} of {} violated", checked.violations.len()))?;
+    if let Some(judged) = checked.violations.iter().find(|judged| judged.onset().is_some()) {
+        out.help(&["dendrer", "bisect", trace.name().as_str(), "--predicate", judged.predicate.name()]);
+    }
+    Ok(())
+}
+
+fn violation_lines(args: &ContractCheck, judged: &Judged, width: usize, out: &Out) -> Vec<String> {
+    let name = judged.predicate.name();
+    let window = match judged.predicate.window() {
+        Window::After => "after",
+        Window::Before => "before",
+    };
+    let (mark, what) = match (judged.onset(), judged.uncertain()) {
+        (Some(tick), _) => (
+            out.paint(Style::Bad, "FAIL"),
+            format!("from tick {tick}   {}  ({window})", quote::escape(&judged.predicate.words())),
+        ),
+        (None, Some((tick, why))) => (
+            out.paint(Style::Warn, "WARN"),
+            format!("cannot be judged at tick {tick}: {}", quote::escape(why)),
+        ),
+        (None, None) => (out.paint(Style::Good, "OK  "), String::new()),
+    };
+    let mut lines = vec![format!("  {mark}  {name:<width$}  {what}").trim_end().to_owned()];
+    if args.all_violations {
+        let stretches = judged.intervals.iter().filter(|interval| interval.verdict == Verdict::Violation);
+        lines.extend(stretches.map(|interval| format!("        ticks {}..{}", interval.from, interval.to)));
+    }
+    lines
+}
+
+fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checked: &Checked) -> Value {
+    let in_force = checked.in_force.iter().map(|(contracts, end)| {
+        Value::record([
+            ("name", Value::from(&*contracts.name)),
+            ("version", Value::from(&*contracts.version)),
+            ("to", Value::from(*end)),
+        ])
+    });
+    let lacking = checked.lacking.iter().map(|lacking| {
+        let fields = lacking.lacks.iter().map(|lack| {
+            Value::record([("name", Value::from(&*lack.name)), ("why", Value::from(&*lack.why))])
+        });
+        Value::record([
+            ("tick", Value::from(lacking.tick)),
+            ("type", Value::from(lacking.type_name.as_str())),
+            ("fields", Value::array(fields)),
+        ])
+    });
+    let items = checked.violations.iter().map(|judged| {
+        let uncertain = judged.uncertain().map_or(Value::Null, |(tick, why)| {
+            Value::record([("tick", Value::from(tick)), ("why", Value::from(why))])
+        });
+        Value::record([
+            ("name", Value::from(judged.predicate.name())),
+            ("words", Value::from(judged.predicate.words())),
+            ("ok", Value::from(judged.onset().is_none() && judged.uncertain().is_none())),
+            ("onset", Value::from(judged.onset())),
+            ("uncertain", uncertain),
+            ("intervals", intervals_json(&judged.intervals)),
+        ])
+    });
+    let certainty = if checked.is_uncertain() { "unavailable" } else { "exact" };
+    document(
+        "contract-check",
+        [
+            ("run", Value::from(trace.name().as_str())),
+            ("from", Value::from(from)),
+            ("to", Value::from(to)),
+            ("stage", Value::from(stage)),
+            ("in_force", Value::array(in_force)),
+            ("governed", Value::from(checked.governed)),
+            ("lacking", Value::array(lacking)),
+            ("items", Value::array(items)),
+            ("certainty", Value::from(certainty)),
+        ],
+    )
+}
