@@ -533,8 +533,11 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
         statement.query_row([key], |row| row.get(0)).map_err(no_index)
     };
     let corrupt = |what: &str| NoIndex::Corrupt(format!("{what} is not what it must be"));
-    let text = get("covered")?;
-    let check = get("check")?;
+    // Read at once: between two questions whoever advances the index may have moved both, and an index that looks corrupt
+    // is made anew while others use it.
+    let both = "SELECT a.value, b.value FROM meta a, meta b WHERE a.key = 'covered' AND b.key = 'check'";
+    let (text, check): (String, String) =
+        db.query_row(both, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(no_index)?;
     if version != SCHEMA_VERSION || check != check_of(store, &text) {
         return Err(corrupt("meta"));
     }
@@ -611,4 +614,37 @@ fn tick(row: &rusqlite::Row<'_>, column: usize) -> Sql<Option<u64>> {
 /// SQLite counts to 2^63 - 1; no position or tick goes beyond.
 fn clamp(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_is_being_advanced_never_looks_corrupt() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("index.sqlite");
+        let store = StoreId([3; 16]);
+        Index::create(&path, store, KeyOfChunks([1; 32])).unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut db = open_writer(&path, false).unwrap();
+                let mut covered = Covered::nothing();
+                for size in 1..2000u64 {
+                    covered.peaks.push(Digest::of(&size.to_be_bytes()));
+                    covered.root = covered.peaks.root();
+                    covered.commit = Some(At { segment: 0, offset: size as u32 });
+                    let transaction = db.transaction().unwrap();
+                    put_covered(&transaction, store, &covered).unwrap();
+                    transaction.commit().unwrap();
+                }
+                done.store(true, std::sync::atomic::Ordering::Release);
+            });
+            while !done.load(std::sync::atomic::Ordering::Acquire) {
+                let opened = Index::open(&path, store);
+                assert!(!matches!(opened, Err(NoIndex::Corrupt(_))), "{:?}", opened.err());
+            }
+        });
+    }
 }
