@@ -185,7 +185,7 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer fork logistics-run-47 --from tick 21 --tool-policy \"require source verification\"\n  dendrer fork --run logistics-run-47 --from tick 21 --policy risk_threshold=0.65 --replay-rest -n"
     )]
     Fork(Fork),
-    /// Import a transition of one run into another that has what it was decided on
+    /// Import a transition into a run that has what it was decided on
     #[command(
         visible_alias = "cherry-pick",
         after_help = "Examples:\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash"

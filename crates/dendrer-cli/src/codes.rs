@@ -202,8 +202,8 @@ null unless it is nullable. Nothing that the model says is looked at. The messag
 "Each required field is compared by its rule: what seeds the hash must be equal, what else is required must be there, unless the \
 contract says otherwise. There is no way around it: decide again under the target's state, or bring what is missing in first."
 "E0413" "hash_contract_mismatch" 5 "The context hash of the source does not hold."
-"HASH_UNDERSPECIFIED: it must cover every field that the contract requires, and be the one that the state before the transition \
-gives, values included. One that was made of another state justifies nothing."
+"HASH_UNDERSPECIFIED: it must be the one that the state before the transition gives, with every field that the contract requires, \
+values included. One that was made of another state justifies nothing."
 "E0414" "contracts_differ" 5 "Source and target are under different contracts."
 "Name and version are checked before any field, then what the contract says. Import from a run under the same one, or fork the \
 target with --contract."

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::number::{Number, round_half_even};
-use dendrer_object::record::{Salt, Seed};
+use dendrer_object::record::Seed;
 use dendrer_object::{Digest, Intent, Pointer, TypeName, Value, json};
 
 use crate::expr::{Budget, Env, Expr, Truth};
@@ -51,6 +51,27 @@ pub struct Required {
     pub precision: Option<u8>,
     /// Whether null will do. The field must be there in any case: null is a value.
     pub nullable: bool,
+    path: Pointer,
+}
+
+impl Required {
+    /// A field that must be there, whatever it is but null.
+    pub fn new(name: &str) -> Required {
+        let path = path_of(name);
+        Required { name: name.into(), kind: Kind::Any, precision: None, nullable: false, path }
+    }
+
+    /// The value as the contract counts it: all decimals beyond the precision are rounded away.
+    fn counted(&self, value: &Value) -> Value {
+        match (self.precision, value.as_number()) {
+            (Some(decimals), Some(number)) => {
+                let rounded = number.as_f64().and_then(|n| Number::from_f64(round_half_even(n, decimals)));
+                // An integer beyond a double has no decimals to lose.
+                rounded.map_or_else(|| value.clone(), Value::Number)
+            }
+            _ => value.clone(),
+        }
+    }
 }
 
 /// Kinds of value.
@@ -187,11 +208,11 @@ pub struct Lack {
 /// A justification: which values of the state an action was decided on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Context {
-    /// Salted commitments to the quantized values, by field.
-    pub fields: BTreeMap<Arc<str>, Digest>,
+    /// The fields that are bound beside the required ones, because the model named them and the pack lets it; in order.
+    pub advisory: Vec<Arc<str>>,
     /// Fields that the model named and that the pack does not let it name, or that are not there.
     pub ignored: Vec<Arc<str>>,
-    /// The hash over type, action, contract and commitments.
+    /// The hash over type, action, contract and salted commitments to the values.
     pub hash: Digest,
 }
 
@@ -210,7 +231,7 @@ impl Contract {
     /// Looks whether the committed state has what the type requires (layer 1). Nothing that a model says is looked at.
     pub fn check(&self, state: &Value) -> Vec<Lack> {
         let lack = |required: &Required| {
-            let why = match find(state, &required.name) {
+            let why = match required.path.get(state) {
                 None => "it is not there".to_owned(),
                 Some(Value::Null) if required.nullable => return None,
                 Some(Value::Null) => "it is null".to_owned(),
@@ -224,48 +245,55 @@ impl Contract {
 
     /// Binds an intent to the values it was decided on (layer 2). For a state that passed [`Contract::check`].
     pub fn context(&self, of: &Contracts, intent: &Intent, state: &Value, seed: Seed) -> Context {
-        let declared = intent.member("intent").and_then(|intent| intent.get(DECLARED));
-        let declared = declared.and_then(Value::as_array).into_iter().flat_map(|list| list.iter());
-        let mut names: Vec<Arc<str>> =
-            self.required.iter().map(|required| Arc::clone(&required.name)).collect();
-        let mut ignored = Vec::new();
-        for name in declared.filter_map(Value::as_str) {
-            let allowed = self.advisory.iter().find(|allowed| &***allowed == name);
-            match allowed.filter(|name| is_known(state, name)) {
-                Some(name) => names.push(Arc::clone(name)),
-                None if names.iter().any(|known| &**known == name) => {}
+        let is_required = |name: &str| self.required.iter().any(|required| &*required.name == name);
+        let (mut advisory, mut ignored): (Vec<Arc<str>>, Vec<Arc<str>>) = (Vec::new(), Vec::new());
+        for name in declared(intent).filter(|name| !is_required(name)) {
+            match self.advisory.iter().find(|allowed| &***allowed == name && is_known(state, name)) {
+                Some(name) => advisory.push(Arc::clone(name)),
                 None => ignored.push(name.into()),
             }
         }
-        let fields = names.into_iter().filter_map(|name| {
-            let value = self.quantized(&name, find(state, &name)?);
-            let salt = salt(seed, &name);
-            Some((Arc::clone(&name), commitment(&salt, &name, &value)))
+        for names in [&mut advisory, &mut ignored] {
+            names.sort();
+            names.dedup();
+        }
+        let required = self.required.iter().map(|required| {
+            let value = required.path.get(state).unwrap_or(&Value::Null);
+            json::to_vec(&required.counted(value))
         });
-        let fields: BTreeMap<Arc<str>, Digest> = fields.collect();
-        let hash = context_hash(of, intent, &fields);
-        ignored.sort();
-        ignored.dedup();
-        Context { fields, ignored, hash }
+        let named = advisory.iter().map(|name| find(state, name).map(json::to_vec).unwrap_or_default());
+        let digests = commitments(seed, required.chain(named).collect());
+        let hash = self.hash(of, intent, &advisory, &digests);
+        Context { advisory, ignored, hash }
     }
 
-    /// The value of a field as the contract counts it.
-    fn quantized(&self, name: &str, value: &Value) -> Value {
-        let required = self.required.iter().find(|required| &*required.name == name);
-        match (required.and_then(|required| required.precision), value.as_number()) {
-            (Some(decimals), Some(number)) => {
-                let rounded = number.as_f64().and_then(|n| Number::from_f64(round_half_even(n, decimals)));
-                // An integer beyond a double has no decimals to lose.
-                rounded.map_or_else(|| value.clone(), Value::Number)
-            }
-            _ => value.clone(),
-        }
+    fn hash(&self, of: &Contracts, intent: &Intent, advisory: &[Arc<str>], digests: &[Digest]) -> Digest {
+        let bound = Value::record([
+            ("action", intent.member("action").cloned().unwrap_or(Value::Null)),
+            ("advisory", names(advisory)),
+            ("contract", Value::from(self.digest)),
+            ("name", Value::String(Arc::clone(&of.name))),
+            ("type", Value::from(intent.type_name.as_str())),
+            ("version", Value::String(Arc::clone(&of.version))),
+        ]);
+        let digests: Vec<u8> = digests.iter().flat_map(|digest| digest.0).collect();
+        Digest::of_parts(&[b"dendrer/context/v1\n", &digests, &json::to_vec(&bound)])
     }
+}
+
+/// What a model says it looked at beside what the contract requires.
+fn declared(intent: &Intent) -> impl Iterator<Item = &str> {
+    let declared = intent.member("intent").and_then(|intent| intent.get(DECLARED));
+    declared.and_then(Value::as_array).into_iter().flat_map(|list| list.iter()).filter_map(Value::as_str)
+}
+
+fn path_of(name: &str) -> Pointer {
+    Pointer::of(name.split('.'))
 }
 
 /// The value of a field; its name is a path with dots.
 fn find<'v>(state: &'v Value, name: &str) -> Option<&'v Value> {
-    Pointer::of(name.split('.')).get(state)
+    path_of(name).get(state)
 }
 
 /// Whether there is anything in an advisory field. Null says that nothing is known.
@@ -273,46 +301,37 @@ fn is_known(state: &Value, name: &str) -> bool {
     find(state, name).is_some_and(|value| *value != Value::Null)
 }
 
-/// A salt for a field, from the seed of the record: with the seed, it is erased.
-fn salt(seed: Seed, name: &str) -> Salt {
-    let digest = Digest::of_parts(&[b"dendrer/context-salt/v1\n", &seed.0, name.as_bytes()]);
-    Salt(digest.0[..16].try_into().expect("16 of 32 bytes"))
+/// Commits to each value, under a salt of its own that follows from the seed of the record: with that, it is erased. Which
+/// field a value is of follows from its place, which the contract and the names of the others fix.
+fn commitments(seed: Seed, values: Vec<Vec<u8>>) -> Vec<Digest> {
+    let own = Digest::of_parts(&[b"dendrer/context-salt/v1\n", &seed.0]);
+    let own = Seed(own.0[..16].try_into().expect("16 of 32 bytes"));
+    let preimages: Vec<Vec<u8>> = own
+        .salts(values.len())
+        .iter()
+        .zip(&values)
+        .map(|(salt, value)| [&salt.0[..], value].concat())
+        .collect();
+    let preimages: Vec<&[u8]> = preimages.iter().map(Vec::as_slice).collect();
+    Digest::of_each_behind(b"dendrer/context-field/v1\n", &preimages)
 }
 
-fn commitment(salt: &Salt, name: &str, value: &Value) -> Digest {
-    let length = (name.len() as u32).to_be_bytes();
-    let value = json::to_vec(value);
-    Digest::of_parts(&[b"dendrer/context-field/v1\n", &salt.0, &length, name.as_bytes(), &value])
-}
-
-fn context_hash(of: &Contracts, intent: &Intent, fields: &BTreeMap<Arc<str>, Digest>) -> Digest {
-    let fields = fields.iter().map(|(name, digest)| (Arc::clone(name), Value::from(*digest)));
-    let bound = Value::record([
-        ("action", intent.member("action").cloned().unwrap_or(Value::Null)),
-        ("contract", Value::from(&*of.name)),
-        ("fields", Value::record(fields)),
-        ("type", Value::from(intent.type_name.as_str())),
-        ("version", Value::from(&*of.version)),
-    ]);
-    Digest::of_parts(&[b"dendrer/context/v1\n", &json::to_vec(&bound)])
+fn names(names: &[Arc<str>]) -> Value {
+    Value::array(names.iter().map(|name| Value::String(Arc::clone(name))))
 }
 
 impl Context {
     /// Writes the context as a transition holds it.
     pub fn to_value(&self, of: &Contracts) -> Value {
-        let fields = self.fields.iter().map(|(name, digest)| (Arc::clone(name), Value::from(*digest)));
         let mut members = vec![
-            ("contract", Value::from(&*of.name)),
-            ("fields", Value::record(fields)),
+            ("contract", Value::String(Arc::clone(&of.name))),
             ("hash", Value::from(self.hash)),
-            ("version", Value::from(&*of.version)),
+            ("version", Value::String(Arc::clone(&of.version))),
         ];
-        if !self.ignored.is_empty() {
-            members.push((
-                "ignored",
-                Value::array(self.ignored.iter().map(|name| Value::String(Arc::clone(name)))),
-            ));
-        }
+        let lists = [("advisory", &self.advisory), ("ignored", &self.ignored)];
+        members.extend(
+            lists.into_iter().filter(|(_, list)| !list.is_empty()).map(|(name, list)| (name, names(list))),
+        );
         Value::record(members)
     }
 }
@@ -456,9 +475,7 @@ fn check_steps(
     }
     checked.hash = Some(check_hash(import, source, &ours)?);
     checked.fields = ours.required.iter().map(|required| compare(&ours, required, source, target)).collect();
-    let declared = import.intent.member("intent").and_then(|intent| intent.get(DECLARED));
-    let declared = declared.and_then(Value::as_array).into_iter().flat_map(|list| list.iter());
-    for name in declared.filter_map(Value::as_str) {
+    for name in declared(import.intent) {
         let is_advisory = ours.advisory.iter().any(|allowed| &**allowed == name);
         if is_advisory && !is_known(target.state, name) {
             checked.advisory.push(name.into());
@@ -476,29 +493,11 @@ fn check_steps(
 fn check_hash(import: &Import<'_>, source: Side<'_>, contract: &Contract) -> Result<Digest, ImportRefused> {
     let context = import.context.ok_or(ImportRefused::NoContext)?;
     let wrong = |why: String| ImportRefused::HashUnderspecified(why);
-    let covered = context.get("fields").and_then(Value::as_object);
-    let covers = |name: &str| covered.is_some_and(|fields| fields.contains_key(name));
-    let uncovered: Vec<Arc<str>> = contract
-        .required
-        .iter()
-        .map(|required| Arc::clone(&required.name))
-        .filter(|name| !covers(name))
-        .collect();
-    if !uncovered.is_empty() {
-        return Err(wrong(format!("it does not cover {}", list(&uncovered))));
-    }
     let seed = import.seed.ok_or_else(|| wrong("a value that it binds was erased or withheld".to_owned()))?;
     let made = contract.context(source.contracts, import.intent, source.state, seed);
-    let recorded = context.get("hash").and_then(Value::as_str).unwrap_or_default();
-    match recorded == made.hash.to_string() {
+    match context.get("hash").and_then(Value::as_str) == Some(&made.hash.to_string()) {
         true => Ok(made.hash),
-        false => {
-            let differing = made.fields.iter().find(|(name, digest)| {
-                covered.and_then(|fields| fields.get(name)) != Some(&Value::from(**digest))
-            });
-            let place = differing.map_or_else(String::new, |(name, _)| format!(", first in {name}"));
-            Err(wrong(format!("it is not that of the source state{place}")))
-        }
+        false => Err(wrong("it is not that of the source state".to_owned())),
     }
 }
 
@@ -506,13 +505,13 @@ fn compare(contract: &Contract, required: &Required, source: Side<'_>, target: S
     let name = &required.name;
     let default = if contract.seeds.contains(name) { Match::Equal } else { Match::Present };
     let rule = contract.matches.get(name).unwrap_or(&default);
-    let (theirs, ours) = (find(source.state, name), find(target.state, name));
+    let (theirs, ours) = (required.path.get(source.state), required.path.get(target.state));
     let lack = contract.check(target.state).into_iter().find(|lack| lack.name == *name).map(|lack| lack.why);
     let wrong = lack.or_else(|| match rule {
         Match::Present => None,
         Match::Equal => {
-            let quantized = |value: Option<&Value>| value.map(|value| contract.quantized(name, value));
-            (quantized(theirs) != quantized(ours)).then(|| "must match".into())
+            let counted = |value: Option<&Value>| value.map(|value| required.counted(value));
+            (counted(theirs) != counted(ours)).then(|| "must match".into())
         }
         Match::Holds(expr) => {
             let others = [("source", source.state), ("target", target.state)];

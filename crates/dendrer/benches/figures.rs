@@ -1,7 +1,8 @@
 //! The figures of the recorder, the verifier and the state root, each as a ratio against a limit or a peer that is
 //! measured in the same run. Prints; never judges.
 //!
-//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify`, `-- delta` or `-- fold` runs a part.
+//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify`, `-- delta`, `-- fold` or
+//! `-- contract` runs a part.
 
 #![expect(clippy::print_stdout, reason = "figures are printed, nothing else is done with them")]
 
@@ -30,6 +31,7 @@ use common::{cpu, intents, key, median, new_store, record_steps, record_synced};
 
 mod common;
 mod desk;
+mod door;
 
 /// How often recording is measured beside the floor.
 const ROUNDS: usize = 9;
@@ -55,6 +57,9 @@ fn main() {
     }
     if wanted("fold") {
         desk::fold();
+    }
+    if wanted("contract") {
+        door::contract();
     }
 }
 

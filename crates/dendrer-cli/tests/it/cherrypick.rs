@@ -283,7 +283,7 @@ fn a_payout_over_the_limit_is_found_at_its_tick() {
 {"type":"approve_payout","agent":"clerk"}"#;
     let ran = place.run_with(&["commit", "--run", "claims-10"], vague);
     assert!(
-        ran.stdout.contains("deductible_confirmed_at (it is text, and must be a time with its offset"),
+        ran.stdout.contains("deductible_confirmed_at (it is a string, and must be a time with its offset"),
         "{}",
         ran.stdout
     );

@@ -117,8 +117,7 @@ fn read_contract(
     for seed in &seeds {
         if !required.iter().any(|known| known.name == *seed) {
             // What the hash binds must be there.
-            let name = Arc::clone(seed);
-            required.push(Required { name, kind: Kind::Any, precision: None, nullable: false });
+            required.push(Required::new(seed));
         }
     }
     required.sort_by(|a, b| a.name.cmp(&b.name));
@@ -160,7 +159,7 @@ fn read_required(
     name: &str,
     known: Option<&Known<'_>>,
 ) -> Option<Required> {
-    let mut required = Required { name: name.into(), kind: Kind::Any, precision: None, nullable: false };
+    let mut required = Required::new(name);
     if *at.value == Value::Null {
         return Some(required);
     }
