@@ -1,10 +1,11 @@
-//! The repository: record a run, read it, replay it, verify it, find where it first went wrong, hand it over.
+//! The repository: record a run, read it, replay it, verify it, find where it first went wrong, compare it, hand it over.
 //!
 //! Everything here works on any [`Store`](dendrer_store::Store), a bundle included. Nothing here judges an
 //! intent: that is the kernel's part, and there is one door to it.
 
 pub mod bisect;
 pub mod bundle;
+pub mod diff;
 pub mod error;
 pub mod keep;
 pub mod pack;
