@@ -10,8 +10,10 @@ use crate::complete;
 use crate::out::ColorChoice;
 use crate::progress::ProgressChoice;
 
+mod diff;
 mod keep;
 
+pub(crate) use diff::{AlignChoice, Diff, KindChoice};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 
 /// Version control for the runs of AI agents.
@@ -146,6 +148,11 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer replay logistics-run-47\n  dendrer replay logistics-run-47 --to tick 21 --print state"
     )]
     Replay(Replay),
+    /// Compare two runs by meaning, transition by transition
+    #[command(
+        after_help = "Paths: intent.., action.., result.., policy.., agent_id and the other members of transitions are theirs; state.x, and\nany other x, is what a transition wrote at x of the state, or what stands there in the end. Exit code: 0; with\n--exit-code 1 if the runs differ; 6 if something that was erased or withheld could not be compared.\n\nExamples:\n  dendrer diff logistics-run-47 logistics-planner-1 --to tick 12\n  dendrer diff logistics-run-47 logistics-run-47.dnd --exit-code"
+    )]
+    Diff(Diff),
     /// Find the first tick at which something is violated
     #[command(
         after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request"

@@ -33,7 +33,7 @@ pub(crate) const EXITS: &[Exit] = &[
     Exit {
         code: 1,
         meaning: "done, the answer is no",
-        examples: "bisect found no violation; another onset than expected; a case of a suite failed",
+        examples: "bisect found no violation; another onset than expected; diff --exit-code differs; a case of a suite failed",
     },
     Exit {
         code: 2,

@@ -8,6 +8,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("bisect-all", include_str!("../schemas/bisect-all.json")),
     ("commit", include_str!("../schemas/commit.json")),
     ("demo", include_str!("../schemas/demo.json")),
+    ("diff", include_str!("../schemas/diff.json")),
     ("doctor", include_str!("../schemas/doctor.json")),
     ("error", include_str!("../schemas/error.json")),
     ("event", include_str!("../schemas/event.json")),

@@ -7,6 +7,7 @@ mod attack;
 mod commit;
 mod corpus;
 mod crash;
+mod diff;
 mod find;
 mod flags;
 mod flips;
