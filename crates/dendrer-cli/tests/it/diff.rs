@@ -397,3 +397,52 @@ found     structural 1   semantic 2   confidence 0   outcome 0   not comparable 
     let why = "  outcome  at 36|37      not comparable: the delta of tick 31 of a was erased or withheld\n";
     assert!(ran.stdout.contains(why), "{}", ran.stdout);
 }
+
+/// D-57: the first pair behind the shared ticks that differs is the onset, and exact.
+#[test]
+fn a_divergence_is_bisected_to_the_first_transition_that_differs() {
+    let ask = |args: &[&str]| run(&[&["bisect"], args].concat());
+    let ran =
+        ask(&["trip-planner-a", "--divergence", "trip-planner-b", "--no-chain", "--expect-onset", "31"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("ORIGIN (exact)  tick 31  action.request  by planner")
+            && ran.stdout.contains(
+                "  differs from trip-planner-b (semantic)  action.params.max_price_chf  120 -> 90\n"
+            ),
+        "{}",
+        ran.stdout
+    );
+    let json = document(&["bisect", "trip-planner-b", "--divergence", "trip-planner-a"], 0);
+    assert_eq!((at(&json, "onset"), at(&json, "certainty")), (&32u64.into(), &Value::from("exact")));
+    assert_eq!(at(&json, "divergence/b_tick"), &31u64.into());
+    let never = ask(&["logistics-run-47", "--divergence", "logistics-run-47.dnd"]);
+    assert_eq!(never.code, 1);
+    assert!(
+        never.stdout.ends_with(
+            "no divergence: each transition up to tick 64 is what logistics-run-47 has beside it\n"
+        ),
+        "{}",
+        never.stdout
+    );
+    let before = ask(&["trip-planner-a@30", "--divergence", "trip-planner-b"]);
+    assert_eq!(before.code, 1, "{}", before.stdout);
+    let begun = document(&["bisect", "trip-planner-a", "--divergence", "hostile-1"], 0);
+    assert_eq!((at(&begun, "onset"), at(&begun, "outcome")), (&0u64.into(), &Value::from("initial")));
+    assert_eq!(ask(&["trip-planner-a", "--divergence", "trip-planner-b@3"]).code, 2);
+    assert_eq!(ask(&["trip-planner-a", "--divergence", "nope"]).code, 3);
+    assert_eq!(ask(&["trip-planner-a", "--divergence", "trip-planner-b", "--anomaly", "x"]).code, 2);
+    // What cannot be compared may be where they part.
+    let place = Place::new();
+    let file = place.path().join("less.dnd");
+    let file = file.to_str().unwrap();
+    assert_eq!(run(&["export", "trip-planner-a", "--withhold", "/action", "-o", file]).code, 0);
+    let ran = ask(&[file, "--divergence", "trip-planner-b"]);
+    assert_eq!(ran.code, 6);
+    assert!(
+        ran.stderr
+            .contains("error[E0311]: where it differs from trip-planner-b cannot be known from tick 31 on"),
+        "{}",
+        ran.stderr
+    );
+}
