@@ -10,9 +10,11 @@ use crate::complete;
 use crate::out::ColorChoice;
 use crate::progress::ProgressChoice;
 
+mod diff;
 mod fork;
 mod keep;
 
+pub(crate) use diff::{AlignChoice, Diff, KindChoice};
 pub(crate) use fork::{Cherrypick, ContractCheck, ContractVerb, Fork};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 
@@ -148,9 +150,14 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer replay logistics-run-47\n  dendrer replay logistics-run-47 --to tick 21 --print state"
     )]
     Replay(Replay),
+    /// Compare two runs by meaning, transition by transition
+    #[command(
+        after_help = "Paths: intent.., action.., result.., policy.., agent_id and the other members of transitions are theirs; state.x, and\nany other x, is what a transition wrote at x of the state, or what stands there in the end. Exit code: 0; with\n--exit-code 1 if the runs differ; 6 if something that was erased or withheld could not be compared.\n\nExamples:\n  dendrer diff logistics-run-47 logistics-planner-1 --to tick 12\n  dendrer diff logistics-run-47 logistics-run-47.dnd --exit-code"
+    )]
+    Diff(Diff),
     /// Find the first tick at which something is violated
     #[command(
-        after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request"
+        after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request\n  dendrer bisect logistics-run-47 --divergence logistics-planner-1"
     )]
     Bisect(Bisect),
     /// List every write of a place in the state, newest first
@@ -688,7 +695,7 @@ pub(crate) enum PrintChoice {
 
 /// `bisect`
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly", "policy_flip", "all_of"]))]
+#[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly", "policy_flip", "divergence", "all_of"]))]
 pub(crate) struct Bisect {
     /// The run
     #[arg(add = ArgValueCompleter::new(complete::runs))]
@@ -706,6 +713,9 @@ pub(crate) struct Bisect {
     /// The first deny or escalate for this type after an allow for it
     #[arg(long, value_name = "TYPE")]
     pub(crate) policy_flip: Option<String>,
+    /// The first transition that is not what this run has beside it
+    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
+    pub(crate) divergence: Option<String>,
     /// Every predicate of a pack, or of a JSON file {"predicates":[{"name":..,"holds":..}]}; the worst exit code counts
     #[arg(long, value_name = "PACK|FILE", conflicts_with = "expect_onset")]
     pub(crate) all_of: Option<String>,
@@ -713,7 +723,7 @@ pub(crate) struct Bisect {
     #[arg(long)]
     pub(crate) lift: bool,
     /// Which state of a transition an expression looks at: after (as if not given) or before
-    #[arg(long, value_enum, conflicts_with_all = ["anomaly", "policy_flip", "all_of"])]
+    #[arg(long, value_enum, conflicts_with_all = ["anomaly", "policy_flip", "divergence", "all_of"])]
     pub(crate) window: Option<WindowChoice>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]

@@ -33,7 +33,7 @@ pub(crate) const EXITS: &[Exit] = &[
     Exit {
         code: 1,
         meaning: "done, the answer is no",
-        examples: "bisect found no violation; another onset than expected; a case of a suite failed",
+        examples: "bisect found no violation; another onset than expected; diff --exit-code differs; a case of a suite failed",
     },
     Exit {
         code: 2,
@@ -255,6 +255,9 @@ words, version, window (`after` or `before`) and lift (`monotone`). A file of se
 "E0602" "other_rules" 6 "The run was recorded by rules that this program does not have."
 "Another version of the kernel, a reducer of a host program, or a fork. Its bytes can be verified and its states read; \
 only replay and going on need those rules. Use the program that recorded it."
+"E0603" "too_far_apart" 6 "Two runs cannot be lined up by content: they are too long, or differ by too much."
+"At most 1,000,000 transitions behind the shared ones are lined up, as long as no more than about 15,000 of them differ. \
+`--align tick` has no limit; RUN@TICK ends a run earlier."
 "E0701" "divergence" 7 "Replay does not reproduce the record."
 "The message says where and shows both sides. The usual causes are a clock, chance, an unordered set, or a reducer \
 that changed."

@@ -8,6 +8,7 @@ mod commit;
 mod completions;
 mod contract;
 mod demo;
+mod diff;
 mod doctor;
 mod explain;
 mod export;
@@ -57,6 +58,7 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::State(args) => state::run(global, args, out),
         Verb::Verify(args) => verify::run(global, args, out),
         Verb::Replay(args) => replay::run(global, args, out),
+        Verb::Diff(args) => diff::run(global, args, out),
         Verb::Bisect(args) => bisect::run(global, args, out),
         Verb::Backtrack(args) => backtrack::run(global, args, out),
         Verb::Why(args) => why::run(global, args, out),

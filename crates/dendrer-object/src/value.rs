@@ -19,7 +19,7 @@ mod difference;
 mod object;
 
 pub use array::Array;
-pub use difference::{Difference, first_difference};
+pub use difference::{Difference, differences, first_difference};
 pub use object::{Entry, Object};
 
 /// A JSON value. Values that JSON cannot hold are kept in a tagged form, see [`crate::tag`].

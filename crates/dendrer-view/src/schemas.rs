@@ -10,6 +10,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("commit", include_str!("../schemas/commit.json")),
     ("contract-check", include_str!("../schemas/contract-check.json")),
     ("demo", include_str!("../schemas/demo.json")),
+    ("diff", include_str!("../schemas/diff.json")),
     ("doctor", include_str!("../schemas/doctor.json")),
     ("error", include_str!("../schemas/error.json")),
     ("event", include_str!("../schemas/event.json")),

@@ -11,8 +11,9 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, Pointer, TypeName};
+use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
+use crate::diff::{self, Kind};
 use crate::error::Error;
 use crate::timeline::{self, Interval, Timeline};
 use crate::trace::Trace;
@@ -24,6 +25,49 @@ pub enum Question {
     Predicate(Predicate),
     /// Where a type of transition is first denied or escalated after it was allowed (dendrer paper 4.3).
     PolicyFlip(TypeName),
+    /// Where the run first differs from another (dendrer paper 4.3).
+    Divergence(Box<Divergence>),
+}
+
+/// Where a run first differs from another, found by [`divergence`].
+#[derive(Debug, Clone)]
+pub struct Divergence {
+    /// The other run.
+    pub from: RunName,
+    /// The record with which the other run ends.
+    pub tip: Digest,
+    /// The first transition that is not what the other run has beside it, and what that is. `None` if there is none.
+    pub first: Option<diff::Pair>,
+}
+
+impl Divergence {
+    /// The tick of the run that was asked about; `None` too where only the other run goes on.
+    pub fn tick(&self) -> Option<u64> {
+        let record = self.first.as_ref()?.a.as_ref()?;
+        Some(record.header().tick.unwrap_or(0))
+    }
+}
+
+/// Finds the first transition that is not what another run has beside it. Whether two that cannot be compared in full
+/// are the same is not known, so from the first such pair on nobody can say.
+pub fn divergence(trace: &Trace<'_>, other: &Trace<'_>) -> Result<Question, Error> {
+    let kinds = vec![Kind::Structural, Kind::Semantic, Kind::Confidence];
+    let question = diff::Question { kinds, ..diff::Question::new(trace, other) };
+    let mut first = None;
+    diff::diff(trace, other, &question, &mut |pair| {
+        first = Some(pair.clone());
+        ControlFlow::Break(())
+    })?;
+    if let Some(pair) = &first
+        && pair.kinds.is_empty()
+        && let Some(hidden) = pair.hidden.first()
+    {
+        let tick = pair.a.as_ref().and_then(|record| record.header().tick).unwrap_or(0);
+        let what = format!("where it differs from {}", other.name());
+        return Err(Error::Hidden { what, tick, pointer: hidden.path.clone() });
+    }
+    let (from, tip) = (other.name().clone(), other.summary().head.id);
+    Ok(Question::Divergence(Box::new(Divergence { from, tip, first })))
 }
 
 impl Question {
@@ -32,6 +76,7 @@ impl Question {
         match self {
             Question::Predicate(predicate) => predicate.name().to_owned(),
             Question::PolicyFlip(about) => format!("policy-flip {about}"),
+            Question::Divergence(found) => format!("divergence {}", found.from),
         }
     }
 
@@ -39,7 +84,7 @@ impl Question {
     pub fn version(&self) -> &str {
         match self {
             Question::Predicate(predicate) => predicate.version(),
-            Question::PolicyFlip(_) => "v1",
+            Question::PolicyFlip(_) | Question::Divergence(_) => "v1",
         }
     }
 
@@ -49,6 +94,9 @@ impl Question {
             Question::Predicate(predicate) => predicate.words(),
             Question::PolicyFlip(about) => {
                 format!("violated from the first deny or escalate for {about} after an allow for it")
+            }
+            Question::Divergence(found) => {
+                format!("violated from the first transition that is not what {} has beside it", found.from)
             }
         }
     }
@@ -60,6 +108,7 @@ impl Question {
             Question::PolicyFlip(about) => {
                 Digest::of_parts(&[b"dendrer/policy-flip/v1\n", about.as_str().as_bytes()])
             }
+            Question::Divergence(found) => Digest::of_parts(&[b"dendrer/divergence/v1\n", &found.tip.0]),
         }
     }
 
@@ -67,7 +116,7 @@ impl Question {
     pub fn monotone(&self) -> Monotone {
         match self {
             Question::Predicate(predicate) => predicate.monotone(),
-            Question::PolicyFlip(_) => Monotone::ByConstruction,
+            Question::PolicyFlip(_) | Question::Divergence(_) => Monotone::ByConstruction,
         }
     }
 
@@ -75,7 +124,7 @@ impl Question {
     pub fn window(&self) -> Window {
         match self {
             Question::Predicate(predicate) => predicate.window(),
-            Question::PolicyFlip(_) => Window::After,
+            Question::PolicyFlip(_) | Question::Divergence(_) => Window::After,
         }
     }
 
@@ -83,7 +132,7 @@ impl Question {
     pub fn predicate(&self) -> Option<&Predicate> {
         match self {
             Question::Predicate(predicate) => Some(predicate),
-            Question::PolicyFlip(_) => None,
+            Question::PolicyFlip(_) | Question::Divergence(_) => None,
         }
     }
 }
@@ -196,6 +245,11 @@ pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> 
                 report
             }
             Question::PolicyFlip(about) => policy_flip(trace, about, range)?,
+            Question::Divergence(found) => {
+                let at = found.tick().filter(|at| *at <= range.to).map(|at| at.max(range.from));
+                let line = Timeline::latched(range.from, range.to, at, 0);
+                Report { scan: range.scan.then(|| line.onset()), ..report(&line, false) }
+            }
         };
         reports.push(report);
     }

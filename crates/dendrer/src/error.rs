@@ -141,6 +141,20 @@ pub enum Error {
         /// Where it stands.
         tick: u64,
     },
+    /// Two runs differ by more than can be lined up by content.
+    #[error("{a} and {b} differ by more than can be lined up by content")]
+    TooFarApart {
+        /// One run.
+        a: RunName,
+        /// The other.
+        b: RunName,
+    },
+    /// A run has more transitions than can be lined up by content.
+    #[error("{run} has more than {} transitions to line up by content", crate::diff::CONTENT_MAX)]
+    TooLongToLineUp {
+        /// The run.
+        run: RunName,
+    },
     /// Read once more, the records do not confirm an onset.
     #[error("the records of {run} do not confirm the onset at tick {tick}")]
     Unconfirmed {
@@ -201,6 +215,7 @@ impl Error {
             Error::NoTick { .. } => "E0102",
             Error::Imported { .. } => "E0409",
             Error::MissingPrefix { .. } => "E0310",
+            Error::TooFarApart { .. } | Error::TooLongToLineUp { .. } => "E0603",
             Error::DamagedRecord { .. } => "E0301",
             Error::NothingEnforces { .. } => "E0116",
             Error::NoAnswer { .. } => "E0117",

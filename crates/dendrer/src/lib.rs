@@ -1,4 +1,4 @@
-//! The repository: record a run, read it, replay it, verify it, find where it first went wrong, hand it over.
+//! The repository: record a run, read it, replay it, verify it, find where it first went wrong, compare it, hand it over.
 //!
 //! Everything here works on any [`Store`](dendrer_store::Store), a bundle included. Nothing here judges an
 //! intent: that is the kernel's part, and there is one door to it.
@@ -7,6 +7,7 @@ pub mod bisect;
 pub mod bundle;
 pub mod cherrypick;
 pub mod contract;
+pub mod diff;
 pub mod error;
 pub mod fork;
 pub mod keep;

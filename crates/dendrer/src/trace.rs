@@ -407,7 +407,8 @@ impl<'s> Trace<'s> {
         }
     }
 
-    fn remember(&self, moment: &Moment) {
+    /// Keeps a moment of this run, so that it need not be folded again.
+    pub(crate) fn remember(&self, moment: &Moment) {
         let mut states = self.states.borrow_mut();
         states.insert(moment.tick, moment.clone());
         if states.len() > STATES_KEPT {

@@ -1,5 +1,7 @@
 //! Imports against an independent, slow statement of the rules: what is imported silently, and what is refused falsely.
 
+#![expect(clippy::print_stdout, reason = "figures with --nocapture")]
+
 use std::collections::BTreeMap;
 
 use dendrer::cherrypick::{Candidate, Imported, import};
@@ -220,7 +222,7 @@ fn imports_are_what_the_rules_say_and_nothing_slips_through() -> Result<(), Erro
         let report = verify::store(&writer, &verify::Options { replay: true, ..verify::Options::default() })?;
         assert_eq!(report.verdict, verify::Verdict::Intact);
     }
-    println!("{done} imports: {:?}", tally.0);
+    println!("deep: imports {done} {:?}", tally.0);
     for what in ["imported", "E0412", "E0414", "E0411"] {
         assert!(tally.0.get(what).is_some_and(|count| *count >= 10), "{what} hardly came: {:?}", tally.0);
     }

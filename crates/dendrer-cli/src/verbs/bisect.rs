@@ -1,14 +1,17 @@
 //! `dendrer bisect`
 
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
-use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
+use dendrer::bisect::{Divergence, Outcome, Question, Range, Report, bisect_each};
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::registry::Known;
 use dendrer::why::Chain;
 use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{head_lines, list, probe_lines, to_json};
+use dendrer_view::diff::{item_json, lines};
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::why::{chain_json, chain_lines};
@@ -18,7 +21,7 @@ use super::predicate::{Meant, expression, has_hint, of_file, registration_line, 
 use crate::address::{self, Rev};
 use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result, shell};
-use crate::open;
+use crate::open::{self, Source};
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 
@@ -45,7 +48,10 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     if let Some(questions) = several(args, &trace)? {
         return each(&questions, &trace, &range, progress, out);
     }
-    let asked = question(args, &trace)?;
+    let asked = match &args.divergence {
+        Some(other) => divergence(global, &source, &rev, &trace, other, progress.counter())?,
+        None => question(args, &trace)?,
+    };
     let report = ask(&trace, std::slice::from_ref(&asked.question), &range)?.remove(0);
     drop(progress);
     if let (true, Some(tick)) = (global.verbose, report.known_to) {
@@ -54,6 +60,28 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         let _ = writeln!(std::io::stderr(), "{known}, and signed by the key of the store");
     }
     one(args, &trace, &asked, &report, out)
+}
+
+/// Looks where the run first differs from another, which may stand in another place.
+fn divergence(
+    global: &Global,
+    source: &Source,
+    rev: &Rev,
+    trace: &Trace<'_>,
+    other: &str,
+    counter: Arc<AtomicU64>,
+) -> Result<Asked> {
+    let named = Rev::parse(other)?;
+    let elsewhere = (named.bundle != rev.bundle).then(|| open::sound(global, &named)).transpose()?;
+    let place = elsewhere.as_ref().unwrap_or(source);
+    let named = named.settle(place.store())?;
+    if named.pos.is_some() {
+        return Err(Failure::new("E0106", "--divergence takes a run, and this is a place in one")
+            .note("RUN@TICK ends the run that is asked about, and --to as well"));
+    }
+    let counted = Counted::new(place.store(), counter);
+    let other = Trace::open(&counted, &named.run_in(place.store(), place.named())?)?;
+    Ok(Asked { question: dendrer::bisect::divergence(trace, &other)?, meant: None })
 }
 
 fn ask(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>> {
@@ -74,9 +102,12 @@ fn one(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &m
         let document = report_json(trace, question, report)?;
         let mut document = document.as_object().cloned().unwrap_or_default();
         document.set("chain", Value::from(chain));
-        if let Some(argv) = suggestion(args, trace, report)? {
+        if let Some(argv) = suggestion(args, trace, question, report)? {
             let words = argv.iter().map(|word| Value::from(word.as_str()));
             document.set("suggestion", Value::record([("argv", Value::array(words))]));
+        }
+        if let Question::Divergence(found) = question {
+            document.set("divergence", Value::from(found.first.as_ref().map(item_json)));
         }
         let document = Value::Object(document);
         out.document(&match &asked.meant {
@@ -116,8 +147,17 @@ fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Resul
 
 /// The fork from before the onset, as a command that can be pasted. None where the first transition brought it about,
 /// because then no state of the run is from before the problem; nor for a run that is only read from a bundle.
-fn suggestion(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<Vec<String>>> {
+fn suggestion(
+    args: &Bisect,
+    trace: &Trace<'_>,
+    question: &Question,
+    report: &Report,
+) -> Result<Option<Vec<String>>> {
     let Some(tick) = report.onset().filter(|tick| *tick > 1) else { return Ok(None) };
+    // Where two runs part is no failure of either.
+    if matches!(question, Question::Divergence(_)) {
+        return Ok(None);
+    }
     if Rev::parse(&args.run)?.bundle.is_some() {
         return Ok(None);
     }
@@ -336,13 +376,16 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
     match &report.outcome {
         Outcome::Onset(tick) => {
             origin(trace, *tick, out)?;
+            if let Question::Divergence(found) = question {
+                differences(found, out)?;
+            }
             if let Some(chain) = chain_of(args, trace, report)? {
                 for line in chain_lines(trace, &chain)? {
                     let line = out.width().map_or(line.clone(), |width| quote::shorten(&line, width));
                     out.line(line)?;
                 }
             }
-            if let Some(argv) = suggestion(args, trace, report)? {
+            if let Some(argv) = suggestion(args, trace, question, report)? {
                 out.line(format!("SUGGESTION  {}", shell(&argv)))?;
             }
         }
@@ -386,6 +429,18 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
 }
 
 fn never(question: &Question, report: &Report) -> String {
+    if let Question::Divergence(found) = question {
+        let other = &found.from;
+        return match &found.first {
+            Some(pair) if pair.a.is_none() => {
+                format!("no divergence: only {other} goes on behind tick {}", report.high.0)
+            }
+            _ => format!(
+                "no divergence: each transition up to tick {} is what {other} has beside it",
+                report.high.0
+            ),
+        };
+    }
     if let Question::PolicyFlip(about) = question {
         return match report.allowed {
             Some(tick) => format!(
@@ -399,6 +454,21 @@ fn never(question: &Question, report: &Report) -> String {
         Monotone::Lifted | Monotone::Unknown => "every tick that wrote what it reads was checked",
     };
     format!("no violation: tick {} and tick {} are both compliant, and {why}", report.low.0, report.high.0)
+}
+
+/// Prints how the transition at the onset differs from the one beside it.
+fn differences(found: &Divergence, out: &mut Out) -> Result<()> {
+    for line in found.first.iter().flat_map(lines) {
+        let what = match &line.sides {
+            Some((a, b)) => {
+                let width = out.width().map(|width| width / 3);
+                format!("{}  {} -> {}", line.place, out.fit(a, width), out.fit(b, width))
+            }
+            None => format!("{} {}{}", line.type_name, line.place, line.note),
+        };
+        out.line(format!("  differs from {} ({})  {}", found.from, line.kind, what.trim_end()))?;
+    }
+    Ok(())
 }
 
 /// Prints the transition at the onset: what it said and what it wrote.

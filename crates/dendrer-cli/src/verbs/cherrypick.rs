@@ -122,14 +122,12 @@ impl Answer<'_> {
             let line = out.paint(style, &line);
             out.line(line)?;
         }
-        if checked.refused.is_some() {
-            let line = out.paint(Style::Bad, "CONTEXT VIOLATION - IMPORT REJECTED");
-            let is_violation = matches!(checked.refused, Some(ImportRefused::ContextViolation { .. }));
-            return Ok(out.line(if is_violation {
-                line
-            } else {
-                out.paint(Style::Bad, "IMPORT REJECTED")
-            })?);
+        if let Some(refused) = &checked.refused {
+            let violation = matches!(refused, ImportRefused::ContextViolation { .. });
+            let words = if violation { "CONTEXT VIOLATION - IMPORT REJECTED" } else { "IMPORT REJECTED" };
+            let line = out.paint(Style::Bad, words);
+            out.line(line)?;
+            return Ok(());
         }
         match self.imported {
             None => out.line("MAY BE IMPORTED   nothing was written (dry run)")?,

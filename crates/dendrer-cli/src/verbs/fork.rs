@@ -231,7 +231,8 @@ impl Made<'_> {
             return Ok(());
         }
         out.help(&["dendrer", "commit", "--run", name.as_str()]);
-        out.help(&["dendrer", "log", name.as_str(), "--from", "tick", &(tick + 1).to_string()]);
+        let from = tick.to_string();
+        out.help(&["dendrer", "diff", parent.as_str(), name.as_str(), "--from", "tick", &from]);
         Ok(())
     }
 

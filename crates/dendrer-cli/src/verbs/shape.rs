@@ -63,6 +63,7 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Verify(args) if args.profile.is_some() => pages("verify", "profile"),
         Verb::Verify(_) => pages("verify", "verify"),
         Verb::Replay(_) => pages("replay", "replay"),
+        Verb::Diff(_) => pages("diff", "diff"),
         Verb::Bisect(args) if args.all_of.is_some() || args.holds.len() > 1 => pages("bisect", "bisect-all"),
         Verb::Bisect(_) => pages("bisect", "bisect"),
         Verb::Backtrack(_) => pages("backtrack", "backtrack"),

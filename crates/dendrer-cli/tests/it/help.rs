@@ -66,7 +66,7 @@ fn the_exit_codes_are_a_table() {
         place.ok(&["help", "exit-codes"]),
         "code  meaning                     for example
    0  done, or the answer is yes  onset found; intact
-   1  done, the answer is no      bisect found no violation; another onset than expected; a case of a suite failed
+   1  done, the answer is no      bisect found no violation; another onset than expected; diff --exit-code differs; a case of a suite failed
    2  usage                       unknown flag, two that exclude each other, a text that is not JSON
    3  not found                   store, run, tick, path, file, predicate
    4  integrity                   content, chain, root, tip or signature is not what was committed
@@ -179,7 +179,7 @@ fn offered(shell: &str, words: &[&str]) -> Vec<String> {
 #[test]
 fn shells_complete_runs_paths_and_names() {
     let runs = ["logistics-planner-1", "logistics-run-47", "logistics-run-47.dnd"];
-    for verb in ["log", "show", "state", "verify", "replay", "bisect", "export"] {
+    for verb in ["log", "show", "state", "diff", "verify", "replay", "bisect", "export"] {
         assert_eq!(offered("bash", &["dendrer", verb, "logi"]), runs, "{verb}");
     }
     for shell in ["zsh", "fish", "powershell", "elvish"] {

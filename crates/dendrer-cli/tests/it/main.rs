@@ -8,6 +8,7 @@ mod cherrypick;
 mod commit;
 mod corpus;
 mod crash;
+mod diff;
 mod find;
 mod flags;
 mod flips;

@@ -1,0 +1,448 @@
+//! `diff`: two runs by meaning, as a person and as a program read it.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use dendrer::Trace;
+use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Rel, Seed, cut};
+use dendrer_object::{Delta, Timestamp, Value, json};
+use dendrer_store::Store;
+use dendrer_store::embedded::{Embedded, Options};
+
+use crate::output::check_schema;
+use crate::support::{Place, Ran, demo, parse, ran};
+
+fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
+    path.split('/').fold(value, |value, name| match name.parse::<usize>() {
+        Ok(index) => value.as_array().unwrap().get(index).unwrap(),
+        Err(_) => value.get(name).unwrap_or_else(|| panic!("no {name} in {value}")),
+    })
+}
+
+/// Writes a fork with its marker and what follows it, as the kernel would.
+struct Fork {
+    header: Header,
+    state: Value,
+    records: Vec<Record>,
+}
+
+impl Fork {
+    fn begin(store: &Embedded, of: &str, tick: u64, name: &str, reason: &str) -> Fork {
+        let trace = Trace::open(store, &of.parse().unwrap()).unwrap();
+        let parent = trace.record(tick).unwrap();
+        let state = trace.at(tick).unwrap().state;
+        let header = Header {
+            kind: Kind::Run,
+            run: Some(name.parse().unwrap()),
+            tick: None,
+            prev: Some(parent.id()),
+            type_name: None,
+            author: Author::Kernel,
+            links: Vec::new(),
+            ..parent.header().clone()
+        };
+        let mut fork = Fork { header, state, records: Vec::new() };
+        fork.seal(&Value::record([("kernel", Value::from(1u64))]));
+        fork.header.kind = Kind::Transition;
+        fork.header.tick = Some(tick);
+        let about = Value::record([
+            ("fork_reason", Value::from(reason)),
+            ("parent_run_id", Value::from(of)),
+            ("parent_tick", Value::from(tick)),
+        ]);
+        fork.header.links = vec![Link { rel: Rel::ForkOf, hash: parent.id() }];
+        fork.step(
+            "run.fork",
+            Author::Kernel,
+            &Value::record([("agent_id", Value::from("kernel")), ("fork", about)]),
+        );
+        fork.header.links = Vec::new();
+        fork
+    }
+
+    fn seal(&mut self, content: &Value) {
+        let fields = cut(content.as_object().unwrap());
+        let seed = Seed([self.records.len() as u8 + 1; 16]);
+        let record = Record::seal(self.header.clone(), Body::commit(fields, seed).unwrap()).unwrap();
+        self.header.prev = Some(record.id());
+        self.records.push(record);
+    }
+
+    fn step(&mut self, type_name: &str, author: Author, content: &Value) {
+        let mut members = content.as_object().unwrap().clone();
+        let delta = members.get("delta").cloned().unwrap_or_else(|| Value::array([]));
+        self.state = Delta::from_value(&delta).unwrap().apply(&self.state).unwrap();
+        members.set("delta", delta);
+        members.set("state_root", Value::from(self.state.digest()));
+        self.header.tick = self.header.tick.map(|tick| tick + 1);
+        self.header.type_name = Some(type_name.parse().unwrap());
+        self.header.author = author;
+        // Another morning, which is no difference.
+        self.header.ts = Timestamp::from_ms(self.header.ts.ms() + 86_400_000);
+        self.seal(&Value::Object(members));
+    }
+
+    /// Does what another run did at a tick, with some texts replaced.
+    fn again(&mut self, store: &Embedded, of: &str, tick: u64, replace: &[(&str, &str)]) {
+        let record = Trace::open(store, &of.parse().unwrap()).unwrap().record(tick).unwrap();
+        let mut text = record.content().to_string();
+        for (old, new) in replace {
+            assert!(text.contains(old), "{old} in {text}");
+            text = text.replace(old, new);
+        }
+        let header = record.header();
+        let name = header.type_name.clone().unwrap();
+        self.step(name.as_str(), header.author, &json::parse_canonical(text.as_bytes()).unwrap());
+    }
+}
+
+/// The demo with two forks of the journey: one looks for a cheaper room, the other only asks once more on the way.
+fn forks() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let dir = tempfile::tempdir().unwrap().keep();
+        let place = Place::new();
+        place.ok(&["demo", "--no-tour", dir.join("demo").to_str().unwrap()]);
+        let path = dir.join("demo/.dendrer");
+        let mut store = Embedded::open(&path, Options::write()).unwrap();
+        let a = "trip-planner-a";
+        let mut b = Fork::begin(&store, a, 30, "trip-planner-b", "look for a cheaper room");
+        b.again(&store, a, 31, &[("\"max_price_chf\":120", "\"max_price_chf\":90")]);
+        let cheaper = [("Hotel Krone", "Hostel Basel")];
+        b.again(&store, a, 32, &[cheaper[0], ("\"max_price_chf\":120", "\"max_price_chf\":90")]);
+        b.again(&store, a, 33, &[("\"confidence\":0.84", "\"confidence\":0.79")]);
+        let seen = r#"{"agent_id":"verifier","intent":{"confidence":0.7,"description":"a hostel, and the beds are shared"}}"#;
+        b.step("observation.add", Author::Agent, &json::parse_canonical(seen.as_bytes()).unwrap());
+        b.again(&store, a, 35, &[]);
+        b.again(&store, a, 36, &[cheaper[0], ("\"price_chf\":236", "\"price_chf\":147"), ("-236", "-147"), ("\"/hotel_rating\",\"value\":4", "\"/hotel_rating\",\"value\":2")]);
+        store.commit(&b.records).unwrap();
+        let mut c = Fork::begin(&store, a, 30, "trip-planner-c", "ask once more");
+        c.again(&store, a, 31, &[]);
+        let asked = r#"{"agent_id":"planner","intent":{"confidence":0.5,"description":"is that all?"}}"#;
+        c.step("observation.add", Author::Agent, &json::parse_canonical(asked.as_bytes()).unwrap());
+        (32..=47).for_each(|tick| c.again(&store, a, tick, &[]));
+        store.commit(&c.records).unwrap();
+        dir.join("demo")
+    })
+    .clone()
+}
+
+fn run(args: &[&str]) -> Ran {
+    let mut command = demo().command(args);
+    command.current_dir(forks());
+    ran(command.output().unwrap())
+}
+
+fn document(args: &[&str], code: i32) -> Value {
+    let ran = run(&[args, &["--json"]].concat());
+    assert_eq!(ran.code, code, "{args:?}: {}{}", ran.stdout, ran.stderr);
+    let answer = parse(&ran.stdout);
+    check_schema(&answer, args);
+    answer
+}
+
+const PAIR: [&str; 3] = ["diff", "trip-planner-a", "trip-planner-b"];
+
+/// D-48, D-50: the transcript of the paper's comparison.
+#[test]
+fn two_runs_are_compared_by_meaning() {
+    let ran = run(&[&PAIR[..], &["--from", "tick", "28", "--to", "tick", "36"]].concat());
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!(
+        ran.stdout,
+        r#"diverged at tick 31|32, cause: the fork marker of b says "look for a cheaper room"
+shared    ticks 1..30 are the same transitions (b forks there; its tick 31 is the fork marker, skipped)
+compared  a 28..36 with b 28..37, aligned by tick, floats quantized as declared
+found     structural 1   semantic 3   confidence 1   outcome 1
+
+  tick 31|32  semantic    action.request  action.params.max_price_chf  120 -> 90
+  tick 32|33  semantic    action.result   action.params.max_price_chf  120 -> 90
+                                          result.output.hotel          "Hotel Krone" -> "Hostel Basel"
+  tick 33|34  confidence  plan.update     intent.confidence            0.840 -> 0.790
+  tick 34|35  structural  policy.decision | observation.add
+  tick 36|37  semantic    action.result   state.budget_remaining       add -236 -> add -147
+                                          state.hotel.name             "Hotel Krone" -> "Hostel Basel"
+                                          state.hotel.price_chf        236 -> 147
+                                          state.hotel_rating           4 -> 2
+  outcome     at 36|37                    budget_remaining             42 -> 131
+                                          hotel.name                   "Hotel Krone" -> "Hostel Basel"
+                                          hotel.price_chf              236 -> 147
+                                          hotel_rating                 4 -> 2
+9 pairs compared, 5 differ
+"#
+    );
+}
+
+#[test]
+fn an_inserted_step_is_pointed_out_and_content_lines_up_what_follows() {
+    let ran = run(&["diff", "trip-planner-a", "trip-planner-c", "--to", "36"]);
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (0, "help: 32|33 looks like one inserted step in b; --align content lines up what follows\n")
+    );
+    assert!(ran.stdout.ends_with("36 pairs compared, 5 differ\n"), "{}", ran.stdout);
+    let ran = run(&["diff", "trip-planner-a", "trip-planner-c", "--align", "content"]);
+    assert_eq!(
+        ran.stdout,
+        r#"diverged at tick -|33, cause: the fork marker of b says "ask once more"
+shared    ticks 1..30 are the same transitions (b forks there; its tick 31 is the fork marker, skipped)
+compared  a 1..47 with b 1..49, aligned by content, floats quantized as declared
+found     structural 1   semantic 0   confidence 0   outcome 0
+
+  tick -|33  structural  (none) | observation.add
+47 pairs compared, 0 differ, 1 only in b
+"#
+    );
+    let json = document(&["diff", "trip-planner-c", "trip-planner-a"], 0);
+    assert_eq!(at(&json, "shift").to_string(), r#"{"a":33,"b":32,"in":"a","steps":1}"#);
+}
+
+/// D-48: the flags narrow what is compared and what is listed.
+#[test]
+fn kinds_places_and_forms_are_chosen() {
+    let ask = |args: &[&str]| {
+        let ran = run(&[&PAIR[..], args, &["--to", "36"]].concat());
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}");
+        ran.stdout
+    };
+    assert_eq!(
+        ask(&["--only-changes", "--type", "structural,confidence"]),
+        "  tick 33|34  confidence  plan.update  intent.confidence  0.840 -> 0.790
+  tick 34|35  structural  policy.decision | observation.add
+"
+    );
+    // Both spellings of a place, of the state with or without its name.
+    let hotel =
+        "  tick 36|37  semantic    action.result  state.hotel.name       \"Hotel Krone\" -> \"Hostel Basel\"
+                                         state.hotel.price_chf  236 -> 147
+";
+    for place in ["hotel", "state.hotel", "/state/hotel", "/hotel"] {
+        assert_eq!(ask(&["--only-changes", "--type", "semantic", "--path", place]), hotel, "{place}");
+    }
+    let result = ask(&["--only-changes", "--path", "result.output"]);
+    assert!(result.starts_with("  tick 32|33  semantic    action.result  result.output.hotel"), "{result}");
+    assert_eq!(result.lines().count(), 1, "what stands in the state is not part of it: {result}");
+    let ignored =
+        ["--ignore", "state", "--ignore", "/action/params", "--ignore", "result", "--ignore", "intent"];
+    let left = ask(&[&["--type", "semantic,confidence,outcome"], &ignored[..]].concat());
+    assert_eq!(
+        left,
+        "no difference in what was asked for
+shared    ticks 1..30 are the same transitions (b forks there; its tick 31 is the fork marker, skipped)
+compared  a 1..36 with b 1..37, aligned by tick, floats quantized as declared
+found     semantic 0   confidence 0   outcome 0
+36 pairs compared, 0 differ
+"
+    );
+    assert_eq!(
+        ask(&["--stat"]).lines().skip(4).collect::<Vec<_>>(),
+        [
+            "type                               pairs  equal  structural  semantic  confidence",
+            "action.request                         2      1           0         1           0",
+            "action.result                          2      0           0         2           0",
+            "plan.update                            1      0           0         0           1",
+            "policy.decision | observation.add      1      0           1         0           0",
+            "36 pairs compared, 5 differ",
+        ]
+    );
+    let beside = ask(&["--side-by-side", "--type", "structural"]);
+    assert!(
+        beside.contains(
+            "34 policy.decision allow \"the offer fits into what is left\"  structural  35 observation.add \"a hostel, and the beds are shared\"\n"
+        ),
+        "{beside}"
+    );
+    assert!(
+        ask(&["-n", "2"]).ends_with("2 of 5 pairs listed (use -n 0 for all)\n36 pairs compared, 5 differ\n")
+    );
+    let narrow = ask(&["--width", "70"]);
+    assert!(narrow.lines().all(|line| line.chars().count() <= 90) && narrow.contains("..."), "{narrow}");
+    assert_eq!(
+        ask(&["--fields", "a_tick,b_tick,kinds", "-n", "1"]),
+        "a_tick  b_tick  kinds\n    31      32  [\"semantic\"]\n1 item shown\n"
+    );
+}
+
+#[test]
+fn a_document_and_a_stream_say_the_same() {
+    let json = document(&[&PAIR[..], &["--to", "36"]].concat(), 0);
+    assert_eq!((at(&json, "fork_point"), at(&json, "pairs")), (&30u64.into(), &36u64.into()));
+    assert_eq!(
+        at(&json, "counts").to_string(),
+        r#"{"confidence":1,"outcome":1,"semantic":3,"structural":1}"#
+    );
+    assert_eq!(
+        at(&json, "items/0/changes").to_string(),
+        r#"[{"a":120,"as":"value","b":90,"kind":"semantic","path":"/action/params/max_price_chf"}]"#
+    );
+    let added = r#"{"a":[{"add":"/budget_remaining","value":-236}],"as":"ops","b":[{"add":"/budget_remaining","value":-147}],"kind":"semantic","path":"/state/budget_remaining"}"#;
+    assert_eq!(at(&json, "items/4/changes/0").to_string(), added);
+    assert_eq!(at(&json, "outcome/state"), &Value::from("differs"));
+    assert_eq!(at(&json, "markers/0/says"), &Value::from("\"look for a cheaper room\""));
+    let stream = run(&[&PAIR[..], &["--to", "36", "--jsonl"]].concat());
+    let lines: Vec<Value> =
+        stream.stdout.lines().map(|line| json::parse_tagged(line.as_bytes()).unwrap()).collect();
+    assert_eq!(lines.len(), 6);
+    assert_eq!(lines[..5], at(&json, "items").as_array().unwrap().iter().cloned().collect::<Vec<_>>());
+    let summary = at(&lines[5], "summary");
+    assert_eq!((at(summary, "items"), at(summary, "outcome")), (&5u64.into(), at(&json, "outcome")));
+    // As printed in the design.
+    let short = document(&[&PAIR[..], &["--type", "semantic", "--summary", "--exit-code"]].concat(), 1);
+    assert_eq!(
+        (at(&short, "counts").to_string(), at(&short, "items").to_string(), at(&short, "note")),
+        (r#"{"semantic":3}"#.into(), "[]".into(), &Value::from("summary only"))
+    );
+    let types = document(&[&PAIR[..], &["--to", "36", "--stat"]].concat(), 0);
+    assert_eq!(at(&types, "types/2/type"), &Value::from("plan.update"));
+}
+
+#[test]
+fn exit_codes_are_those_of_the_answer() {
+    let code = |args: &[&str]| run(&[&["diff"], args].concat()).code;
+    assert_eq!(code(&["trip-planner-a", "trip-planner-b", "--exit-code"]), 1);
+    assert_eq!(code(&["trip-planner-a", "trip-planner-b", "--exit-code", "--to", "30"]), 0);
+    assert_eq!(code(&["trip-planner-a", "trip-planner-b"]), 0);
+    assert_eq!(code(&["logistics-run-47", "logistics-run-47.dnd", "--exit-code"]), 0);
+    assert_eq!(code(&["trip-planner-a@30", "trip-planner-b@30", "--exit-code"]), 0);
+    assert_eq!(code(&["trip-planner-a@30", "trip-planner-a@31", "--exit-code"]), 1);
+    assert_eq!(code(&["trip-planner-a", "nope"]), 3);
+    assert_eq!(code(&["trip-planner-a", "nope.dnd"]), 3);
+    assert_eq!(code(&["trip-planner-a", "trip-planner-b", "--from", "tick", "99"]), 3);
+    assert_eq!(code(&["trip-planner-a", "trip-planner-b@99"]), 3);
+    assert_eq!(code(&["trip-planner-a", "trip-planner-b", "--from", "9", "--to", "8"]), 2);
+    assert_eq!(code(&["trip-planner-a@7", "trip-planner-b", "--from", "9"]), 2);
+    assert_eq!(code(&["trip-planner-a", "trip-planner-b", "--path", "a..b"]), 3);
+    assert_eq!(code(&["trip-planner-a", "trip-planner-b", "--ignore", ""]), 2);
+    assert_eq!(code(&["logistics-run-47", "corrupt/payload.dnd"]), 4);
+    assert_eq!(code(&["trip-planner-a"]), 2);
+    // Nothing to list is a document all the same.
+    let none = document(&["diff", "trip-planner-a", "trip-planner-a", "--exit-code"], 0);
+    assert_eq!((at(&none, "items").to_string(), at(&none, "first")), ("[]".into(), &Value::Null));
+    let stream = run(&["diff", "trip-planner-a", "trip-planner-a", "--jsonl"]);
+    assert_eq!((stream.code, stream.stdout.lines().count()), (0, 1));
+    let ran = run(&["diff", "trip-planner-a", "trip-planner-a"]);
+    assert!(ran.stdout.starts_with("no difference\nshared    ticks 1..47 are the same"), "{}", ran.stdout);
+}
+
+#[test]
+fn forms_that_exclude_each_other_are_refused() {
+    for flags in [
+        "--stat --jsonl",
+        "--summary --jsonl",
+        "--stat --summary",
+        "--only-changes --json",
+        "--only-changes --stat",
+        "--only-changes --summary",
+        "--side-by-side --json",
+        "--side-by-side --jsonl",
+        "--side-by-side --stat",
+        "--side-by-side --fields a_tick",
+    ] {
+        let flags: Vec<&str> = flags.split(' ').collect();
+        let ran = run(&[&PAIR[..], &flags].concat());
+        assert_eq!(ran.code, 2, "{flags:?}: {}", ran.stdout);
+        assert!(!ran.stdout.contains("dendrer.diff/1"), "{flags:?}: never half an answer");
+    }
+}
+
+/// D-51: what was withheld is neither equal nor different.
+#[test]
+fn what_was_withheld_is_named_and_never_equal() {
+    let place = Place::new();
+    let file = place.path().join("less.dnd");
+    let file = file.to_str().unwrap();
+    let export =
+        ["export", "trip-planner-a", "--withhold", "/delta", "--withhold", "/intent/confidence", "-o", file];
+    assert_eq!(run(&export).code, 0);
+    let range = ["--from", "31", "--to", "34"];
+    let ran = run(&[&["diff", file, "trip-planner-b", "--exit-code"], &range[..]].concat());
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (
+            6,
+            r#"diverged at tick 31|32, cause: the fork marker of b says "look for a cheaper room"
+shared    ticks 1..30 are the same transitions (b forks there; its tick 31 is the fork marker, skipped)
+compared  a 31..34 with b 32..35, aligned by tick, floats quantized as declared
+found     structural 1   semantic 2   confidence 0   outcome 0   not comparable 5
+
+  tick 31|32  semantic    action.request  action.params.max_price_chf  120 -> 90
+              not known                   delta                        not comparable (erased or withheld in a)
+                                          intent.confidence            not comparable (erased or withheld in a)
+  tick 32|33  semantic    action.result   action.params.max_price_chf  120 -> 90
+                                          result.output.hotel          "Hotel Krone" -> "Hostel Basel"
+              not known                   delta                        not comparable (erased or withheld in a)
+  tick 33|34  not known   plan.update     delta                        not comparable (erased or withheld in a)
+                                          intent.confidence            not comparable (erased or withheld in a)
+  tick 34|35  structural  policy.decision | observation.add
+4 pairs compared, 3 differ, 1 not known
+"#
+        )
+    );
+    let json = document(&["diff", "trip-planner-b", file, "--type", "confidence"], 6);
+    assert_eq!(
+        (at(&json, "items/0/kinds").to_string(), at(&json, "items/0/not_comparable").to_string()),
+        ("[]".into(), r#"[{"closed_in":["b"],"path":"/intent/confidence"}]"#.into())
+    );
+    assert_eq!(
+        (at(&json, "certainty"), at(&json, "unclear")),
+        (&Value::from("unavailable"), at(&json, "not_comparable"))
+    );
+    // What nobody asks about is not missed, and the same records are the same whatever of them can be read.
+    let blind = ["--ignore", "state", "--ignore", "intent.confidence", "--to", "33"];
+    assert_eq!(run(&[&["diff", file, "trip-planner-b"], &blind[..]].concat()).code, 0);
+    assert_eq!(run(&["diff", file, "trip-planner-a", "--exit-code"]).code, 0);
+    // A state that is not known is no state to compare. What both share was read where it can be.
+    let ran = run(&["diff", file, "trip-planner-b", "--type", "outcome", "--to", "36"]);
+    assert_eq!(ran.code, 6);
+    let why = "  outcome  at 36|37      not comparable: the delta of tick 31 of a was erased or withheld\n";
+    assert!(ran.stdout.contains(why), "{}", ran.stdout);
+}
+
+/// D-57: the first pair behind the shared ticks that differs is the onset, and exact.
+#[test]
+fn a_divergence_is_bisected_to_the_first_transition_that_differs() {
+    let ask = |args: &[&str]| run(&[&["bisect"], args].concat());
+    let ran =
+        ask(&["trip-planner-a", "--divergence", "trip-planner-b", "--no-chain", "--expect-onset", "31"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("ORIGIN (exact)  tick 31  action.request  by planner")
+            && ran.stdout.contains(
+                "  differs from trip-planner-b (semantic)  action.params.max_price_chf  120 -> 90\n"
+            ),
+        "{}",
+        ran.stdout
+    );
+    let json = document(&["bisect", "trip-planner-b", "--divergence", "trip-planner-a"], 0);
+    assert_eq!((at(&json, "onset"), at(&json, "certainty")), (&32u64.into(), &Value::from("exact")));
+    assert_eq!(at(&json, "divergence/b_tick"), &31u64.into());
+    let never = ask(&["logistics-run-47", "--divergence", "logistics-run-47.dnd"]);
+    assert_eq!(never.code, 1);
+    assert!(
+        never.stdout.ends_with(
+            "no divergence: each transition up to tick 64 is what logistics-run-47 has beside it\n"
+        ),
+        "{}",
+        never.stdout
+    );
+    let before = ask(&["trip-planner-a@30", "--divergence", "trip-planner-b"]);
+    assert_eq!(before.code, 1, "{}", before.stdout);
+    let begun = document(&["bisect", "trip-planner-a", "--divergence", "hostile-1"], 0);
+    assert_eq!((at(&begun, "onset"), at(&begun, "outcome")), (&0u64.into(), &Value::from("initial")));
+    assert_eq!(ask(&["trip-planner-a", "--divergence", "trip-planner-b@3"]).code, 2);
+    assert_eq!(ask(&["trip-planner-a", "--divergence", "nope"]).code, 3);
+    assert_eq!(ask(&["trip-planner-a", "--divergence", "trip-planner-b", "--anomaly", "x"]).code, 2);
+    // What cannot be compared may be where they part.
+    let place = Place::new();
+    let file = place.path().join("less.dnd");
+    let file = file.to_str().unwrap();
+    assert_eq!(run(&["export", "trip-planner-a", "--withhold", "/action", "-o", file]).code, 0);
+    let ran = ask(&[file, "--divergence", "trip-planner-b"]);
+    assert_eq!(ran.code, 6);
+    assert!(
+        ran.stderr
+            .contains("error[E0311]: where it differs from trip-planner-b cannot be known from tick 31 on"),
+        "{}",
+        ran.stderr
+    );
+}

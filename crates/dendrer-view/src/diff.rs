@@ -1,0 +1,469 @@
+//! How two runs differ, as rows, lines and documents.
+
+use dendrer::diff::{Align, Change, Kind, Marker, Outcome, Pair, Report, STATE, Sides, States, Tally};
+use dendrer_object::record::Record;
+use dendrer_object::{Pointer, Value};
+
+use crate::table::{Align as Column, Table};
+use crate::{EXACT, count, log, quote, why};
+
+/// What is said of a side where nothing stands, or nothing was written.
+const ABSENT: &str = "(absent)";
+
+/// What is said of a side that has no transition at all.
+const NONE: &str = "(none)";
+
+/// A line of the list: one place at which two transitions differ, or one that cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The ticks, `31|32` where they differ.
+    pub ticks: String,
+    /// The kind of difference.
+    pub kind: &'static str,
+    /// The type of transition, or both.
+    pub type_name: String,
+    /// The place; empty where the types say it all.
+    pub place: String,
+    /// Both sides in words, or what keeps them from being compared.
+    pub sides: Option<(String, String)>,
+    /// As `sides`, where there is one thing to say.
+    pub note: String,
+}
+
+/// Writes the ticks of a pair: one number where both are the same.
+pub fn ticks(a: Option<u64>, b: Option<u64>) -> String {
+    let one = |tick: Option<u64>| tick.map_or_else(|| "-".to_owned(), |tick| tick.to_string());
+    if a == b { one(a) } else { format!("{}|{}", one(a), one(b)) }
+}
+
+fn tick_of(record: Option<&Record>) -> Option<u64> {
+    record.map(|record| record.header().tick.unwrap_or(0))
+}
+
+fn ticks_of(pair: &Pair) -> String {
+    ticks(tick_of(pair.a.as_ref()), tick_of(pair.b.as_ref()))
+}
+
+/// Writes the type of a pair, or both where they differ.
+fn types_of(pair: &Pair) -> String {
+    let one =
+        |side: &Option<Record>| side.as_ref().map_or_else(|| NONE.to_owned(), |r| log::row(r).type_name);
+    match (one(&pair.a), one(&pair.b)) {
+        (a, b) if a == b => a,
+        (a, b) => format!("{a} | {b}"),
+    }
+}
+
+/// Writes both sides of a difference.
+fn sides(change: &Change) -> (String, String) {
+    let value = |value: &Option<Value>| match (value, change.kind) {
+        (Some(Value::Number(number)), Kind::Confidence) => number
+            .as_f64()
+            .map_or_else(|| quote::value(&Value::Number(number.clone())), |n| format!("{n:.3}")),
+        (Some(value), _) => quote::value(value),
+        (None, _) => ABSENT.to_owned(),
+    };
+    match &change.sides {
+        Sides::Values(a, b) => (value(a), value(b)),
+        Sides::Writes(a, b) => {
+            let place =
+                change.path.as_str().strip_prefix(STATE).and_then(|path| path.parse::<Pointer>().ok());
+            let words = |ops: &[_]| match ops {
+                [] => ABSENT.to_owned(),
+                ops => why::ops_words(ops, place.as_ref()),
+            };
+            (words(a), words(b))
+        }
+    }
+}
+
+/// Writes the lines of a pair.
+pub fn lines(pair: &Pair) -> Vec<Line> {
+    let (ticks, type_name) = (ticks_of(pair), types_of(pair));
+    let line = |kind, place: String, sides, note: String| Line {
+        ticks: ticks.clone(),
+        kind,
+        type_name: type_name.clone(),
+        place,
+        sides,
+        note,
+    };
+    let mut lines = Vec::new();
+    let structural = pair.kinds.contains(&Kind::Structural);
+    if structural && pair.changes.is_empty() {
+        lines.push(line(Kind::Structural.as_str(), String::new(), None, String::new()));
+    }
+    for change in &pair.changes {
+        let kind = if structural { Kind::Structural } else { change.kind };
+        lines.push(line(kind.as_str(), quote::path(&change.path), Some(sides(change)), String::new()));
+    }
+    for hidden in &pair.hidden {
+        let side = match (hidden.in_a, hidden.in_b) {
+            (true, true) => "in both",
+            (true, false) => "in a",
+            (false, _) => "in b",
+        };
+        let note = format!("not comparable (erased or withheld {side})");
+        lines.push(line("not known", quote::path(&hidden.path), None, note));
+    }
+    lines
+}
+
+/// Writes the lines of the states in the end. The places are those of the state itself.
+pub fn outcome_lines(outcome: &Outcome) -> Vec<Line> {
+    let line = |place, sides, note| Line {
+        ticks: ticks(Some(outcome.ticks.0), Some(outcome.ticks.1)),
+        kind: Kind::Outcome.as_str(),
+        type_name: String::new(),
+        place,
+        sides,
+        note,
+    };
+    match &outcome.states {
+        States::Equal => Vec::new(),
+        States::Differ(changes) => {
+            let one = |change: &Change| {
+                let path =
+                    change.path.as_str().strip_prefix(STATE).and_then(|path| path.parse::<Pointer>().ok());
+                let path = path.filter(|path| !path.as_str().is_empty());
+                let place = path.map_or_else(|| "state".to_owned(), |path| quote::path(&path));
+                line(place, Some(sides(change)), String::new())
+            };
+            changes.iter().map(one).collect()
+        }
+        States::Unknown { .. } => vec![line(String::new(), None, unknown_words(&outcome.states))],
+    }
+}
+
+fn unknown_words(states: &States) -> String {
+    let States::Unknown { in_b, tick, pointer } = states else { return String::new() };
+    let what = pointer.as_ref().map_or_else(|| "a value".to_owned(), quote::path);
+    let side = if *in_b { "b" } else { "a" };
+    format!("not comparable: the {what} of tick {tick} of {side} was erased or withheld")
+}
+
+/// Says what the first difference is, in words.
+pub fn cause_words(pair: &Pair) -> String {
+    let type_name = types_of(pair);
+    match (&pair.a, &pair.b, pair.changes.first()) {
+        (Some(_), None, _) => {
+            format!("b has nothing there, and a goes on with {}", type_name.replace(" | (none)", ""))
+        }
+        (None, Some(_), _) => {
+            format!("a has nothing there, and b goes on with {}", type_name.replace("(none) | ", ""))
+        }
+        (.., Some(change)) => {
+            let (a, b) = sides(change);
+            let more = match pair.changes.len() {
+                1 => String::new(),
+                all => format!(", and {} more", all - 1),
+            };
+            format!("{type_name}, {} {a} -> {b}{more}", quote::path(&change.path))
+        }
+        (.., None) => type_name,
+    }
+}
+
+/// Says what a marker says: why a run branched off, and with which change of state.
+pub fn marker_words(marker: &Marker) -> Option<String> {
+    let content = marker.record.content();
+    let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner)).cloned();
+    let reason = content.get("fork_reason").cloned();
+    let reason =
+        reason.or(at("fork", "fork_reason")).or(at("fork", "reason")).or(at("intent", "description"));
+    let said = reason.filter(|reason| *reason != Value::Null).map(|reason| quote::value(&reason));
+    let delta = content.get("delta").and_then(|delta| dendrer_object::Delta::from_value(delta).ok());
+    let wrote = delta.filter(|delta| !delta.is_empty()).map(|delta| why::ops_words(&delta.0, None));
+    let parts: Vec<String> = said.into_iter().chain(wrote).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What the fork markers behind the shared ticks say of why what follows differs.
+fn markers_say(report: &Report) -> Option<String> {
+    let next = report.shared? + 1;
+    let says =
+        [("a", &report.markers.0), ("b", &report.markers.1)].into_iter().filter_map(|(side, markers)| {
+            let marker = markers.first().filter(|marker| marker.tick == next)?;
+            Some(format!("the fork marker of {side} says {}", marker_words(marker)?))
+        });
+    let says: Vec<String> = says.collect();
+    (!says.is_empty()).then(|| says.join(", "))
+}
+
+/// Says why the runs differ from a pair on: as the fork markers say, or else what differs there.
+fn cause(report: &Report, pair: &Pair, part: bool) -> String {
+    markers_say(report).filter(|_| !part).unwrap_or_else(|| cause_words(pair))
+}
+
+/// Writes the headline: where the runs diverged, and why. `part` says that the question was about a part of them.
+pub fn headline(report: &Report, part: bool) -> String {
+    let word = if part { "first difference" } else { "diverged" };
+    if let Some(pair) = &report.first {
+        let cause = cause(report, pair, part);
+        return format!("{word} at tick {}, cause: {cause}", ticks_of(pair));
+    }
+    let of = if part { "no difference in what was asked for" } else { "no difference" };
+    match (&report.outcome, report.hidden) {
+        (Some(Outcome { states: States::Differ(changes), .. }), _) => {
+            let what = changes.first().map(|change| {
+                let (a, b) = sides(change);
+                format!(": {} {a} -> {b}", quote::path(&change.path))
+            });
+            format!("{word} in the final state alone{}", what.unwrap_or_default())
+        }
+        (_, 0) => of.to_owned(),
+        (_, hidden) => {
+            format!("{of} that can be seen, and {} could not be compared", count(hidden, "value", "values"))
+        }
+    }
+}
+
+/// Writes what both share, what was compared and what was passed over.
+pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
+    let shared = match report.shared {
+        None => "nothing: the runs begin with different records".to_owned(),
+        Some(0) => "the beginning alone".to_owned(),
+        Some(1) => "tick 1 is the same transition".to_owned(),
+        Some(last) => format!("ticks 1..{last} are the same transitions"),
+    };
+    let behind = report.shared.map(|last| last + 1);
+    let is_fork =
+        |marker: &&Marker| Some(marker.tick) == behind && log::row(&marker.record).type_name == "run.fork";
+    let mut notes = Vec::new();
+    let mut skipped = Vec::new();
+    for (side, markers) in [("a", &report.markers.0), ("b", &report.markers.1)] {
+        if let Some(marker) = markers.iter().find(is_fork) {
+            notes.push(format!("{side} forks there; its tick {} is the fork marker, skipped", marker.tick));
+        }
+        let others = markers.iter().filter(|marker| !is_fork(marker));
+        skipped.extend(
+            others.map(|marker| format!("{side} {} {}", marker.tick, log::row(&marker.record).type_name)),
+        );
+    }
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+    let range = |range: Option<(u64, u64)>| match range {
+        None => "nothing".to_owned(),
+        Some((from, to)) => format!("{from}..{to}"),
+    };
+    let by = match align {
+        Align::Tick => "tick",
+        Align::Content => "content",
+    };
+    let mut lines = vec![
+        format!("shared    {shared}{notes}"),
+        format!(
+            "compared  a {} with b {}, aligned by {by}, floats quantized as declared",
+            range(report.a),
+            range(report.b)
+        ),
+    ];
+    if !skipped.is_empty() {
+        let list = crate::bisect::list(&skipped, 12).unwrap_or_default();
+        lines.push(format!("skipped   {list}, markers that stand in one run alone"));
+    }
+    lines
+}
+
+/// Writes how many differences of each kind there are.
+pub fn found_line(report: &Report, kinds: &[Kind]) -> String {
+    let asked = Kind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+    let mut parts: Vec<String> =
+        asked.map(|kind| format!("{} {}", kind.as_str(), crate::thousands(report.count(kind)))).collect();
+    if report.hidden > 0 {
+        parts.push(format!("not comparable {}", crate::thousands(report.hidden)));
+    }
+    format!("found     {}", parts.join("   "))
+}
+
+/// Writes how many pairs were compared and differ.
+pub fn count_line(report: &Report) -> String {
+    let mut line = format!(
+        "{} compared, {} {}",
+        count(report.pairs, "pair", "pairs"),
+        crate::thousands(report.differ),
+        if report.differ == 1 { "differs" } else { "differ" }
+    );
+    if report.unclear > 0 {
+        line.push_str(&format!(", {} not known", crate::thousands(report.unclear)));
+    }
+    for (side, alone) in [("a", report.alone.0), ("b", report.alone.1)] {
+        if alone > 0 {
+            line.push_str(&format!(", {} only in {side}", crate::thousands(alone)));
+        }
+    }
+    line
+}
+
+/// Says that a structural difference looks like steps which one side alone has.
+pub fn shift_words(report: &Report) -> Option<String> {
+    let shift = report.shift?;
+    let steps = match shift.steps {
+        1 => "one inserted step".to_owned(),
+        steps => format!("{steps} inserted steps"),
+    };
+    let side = if shift.in_b { "b" } else { "a" };
+    let ticks = ticks(Some(shift.ticks.0), Some(shift.ticks.1));
+    Some(format!("{ticks} looks like {steps} in {side}; --align content lines up what follows"))
+}
+
+/// Makes the table of types, one row for each.
+pub fn type_table(report: &Report) -> Table {
+    let right = Column::Right;
+    let columns = [("type", Column::Left), ("pairs", right), ("equal", right), ("structural", right)];
+    let mut table = Table::new(columns.into_iter().chain([("semantic", right), ("confidence", right)]));
+    for (name, tally) in &report.types {
+        let numbers = [tally.pairs, tally.equal, tally.structural, tally.semantic, tally.confidence];
+        let cells = numbers.into_iter().map(crate::thousands);
+        table.row(std::iter::once(name.clone()).chain(cells).collect());
+    }
+    table
+}
+
+/// Returns the cells of a pair side by side: the left transition, how they differ, the right one.
+pub fn side_by_side(pair: &Pair) -> Vec<String> {
+    let one = |side: &Option<Record>| match side {
+        None => NONE.to_owned(),
+        Some(record) => {
+            let row = log::row(record);
+            let tick = tick_of(Some(record)).unwrap_or(0);
+            format!("{tick} {} {}", row.type_name, row.summary).trim_end().to_owned()
+        }
+    };
+    let kinds: Vec<&str> = pair.kinds.iter().map(|kind| kind.as_str()).collect();
+    let word = if kinds.is_empty() { "not known".to_owned() } else { kinds.join(", ") };
+    vec![one(&pair.a), word, one(&pair.b)]
+}
+
+fn transition_json(side: &Option<Record>) -> Value {
+    let Some(record) = side else { return Value::Null };
+    let row = log::row(record).to_json(record);
+    let names = ["tick", "id", "type", "agent", "summary"];
+    Value::record(names.map(|name| (name, row.get(name).cloned().unwrap_or(Value::Null))))
+}
+
+fn change_json(change: &Change) -> Value {
+    let mut members =
+        vec![("path", Value::from(change.path.as_str())), ("kind", Value::from(change.kind.as_str()))];
+    match &change.sides {
+        Sides::Values(a, b) => {
+            members.push(("as", Value::from("value")));
+            let sides = [("a", a), ("b", b)];
+            members.extend(sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?))));
+        }
+        Sides::Writes(a, b) => {
+            members.push(("as", Value::from("ops")));
+            members.extend([("a", why::ops_json(a)), ("b", why::ops_json(b))]);
+        }
+    }
+    Value::record(members)
+}
+
+/// Returns a pair as an item of `dendrer.diff/1`.
+pub fn item_json(pair: &Pair) -> Value {
+    let hidden = pair.hidden.iter().map(|hidden| {
+        let sides = [("a", hidden.in_a), ("b", hidden.in_b)];
+        let closed = sides.into_iter().filter(|(_, closed)| *closed).map(|(name, _)| Value::from(name));
+        Value::record([("path", Value::from(hidden.path.as_str())), ("closed_in", Value::array(closed))])
+    });
+    Value::record([
+        ("a_tick", Value::from(tick_of(pair.a.as_ref()))),
+        ("b_tick", Value::from(tick_of(pair.b.as_ref()))),
+        ("type", Value::from(types_of(pair))),
+        ("a", transition_json(&pair.a)),
+        ("b", transition_json(&pair.b)),
+        ("kinds", Value::array(pair.kinds.iter().map(|kind| Value::from(kind.as_str())))),
+        ("changes", Value::array(pair.changes.iter().map(change_json))),
+        ("not_comparable", Value::array(hidden)),
+    ])
+}
+
+fn markers_json(report: &Report) -> Value {
+    let one = |side: &str, marker: &Marker| {
+        let row = log::row(&marker.record);
+        Value::record([
+            ("side", Value::from(side)),
+            ("tick", Value::from(marker.tick)),
+            ("id", Value::from(row.id.as_str())),
+            ("type", Value::from(row.type_name.as_str())),
+            ("says", Value::from(marker_words(marker))),
+        ])
+    };
+    let (a, b) = &report.markers;
+    Value::array(a.iter().map(|m| one("a", m)).chain(b.iter().map(|m| one("b", m))))
+}
+
+fn outcome_json(outcome: &Outcome) -> Value {
+    let (word, changes) = match &outcome.states {
+        States::Equal => ("equal", Vec::new()),
+        States::Differ(changes) => ("differs", changes.iter().map(change_json).collect()),
+        States::Unknown { .. } => ("not known", Vec::new()),
+    };
+    let why = match &outcome.states {
+        States::Unknown { .. } => Value::from(unknown_words(&outcome.states)),
+        _ => Value::Null,
+    };
+    Value::record([
+        ("a_tick", Value::from(outcome.ticks.0)),
+        ("b_tick", Value::from(outcome.ticks.1)),
+        ("state", Value::from(word)),
+        ("changes", Value::array(changes)),
+        ("why", why),
+    ])
+}
+
+/// Returns everything but the items as members of `dendrer.diff/1`.
+pub fn members(report: &Report, kinds: &[Kind], align: Align, part: bool) -> Vec<(&'static str, Value)> {
+    let range = |range: Option<(u64, u64)>| {
+        range.map_or(Value::Null, |(from, to)| Value::array([Value::from(from), Value::from(to)]))
+    };
+    let asked = Kind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+    let counts = asked.map(|kind| (kind.as_str(), Value::from(report.count(kind))));
+    let first = report.first.as_ref().map(|pair| {
+        Value::record([
+            ("a", Value::from(tick_of(pair.a.as_ref()))),
+            ("b", Value::from(tick_of(pair.b.as_ref()))),
+            ("cause", Value::from(cause(report, pair, part))),
+        ])
+    });
+    let shift = report.shift.map(|shift| {
+        Value::record([
+            ("a", Value::from(shift.ticks.0)),
+            ("b", Value::from(shift.ticks.1)),
+            ("steps", Value::from(shift.steps)),
+            ("in", Value::from(if shift.in_b { "b" } else { "a" })),
+        ])
+    });
+    vec![
+        ("fork_point", Value::from(report.shared)),
+        ("a_range", range(report.a)),
+        ("b_range", range(report.b)),
+        ("align", Value::from(if align == Align::Tick { "tick" } else { "content" })),
+        ("first", Value::from(first)),
+        ("markers", markers_json(report)),
+        ("counts", Value::record(counts)),
+        ("pairs", Value::from(report.pairs)),
+        ("differ", Value::from(report.differ)),
+        ("unclear", Value::from(report.unclear)),
+        ("only_a", Value::from(report.alone.0)),
+        ("only_b", Value::from(report.alone.1)),
+        ("not_comparable", Value::from(report.hidden)),
+        ("outcome", report.outcome.as_ref().map_or(Value::Null, outcome_json)),
+        ("shift", Value::from(shift)),
+        ("certainty", Value::from(if report.hidden == 0 { EXACT } else { "unavailable" })),
+    ]
+}
+
+/// Returns the table of types.
+pub fn types_json(report: &Report) -> Value {
+    Value::array(report.types.iter().map(|(name, tally)| {
+        let Tally { pairs, equal, structural, semantic, confidence } = *tally;
+        Value::record([
+            ("type", Value::from(name.as_str())),
+            ("pairs", Value::from(pairs)),
+            ("equal", Value::from(equal)),
+            ("structural", Value::from(structural)),
+            ("semantic", Value::from(semantic)),
+            ("confidence", Value::from(confidence)),
+        ])
+    }))
+}

@@ -1,0 +1,450 @@
+//! What a record means, for whoever compares it with another: its content without what only places, times or measures it.
+//!
+//! Numbers are rounded by the rules that the packs declare before anything is compared; after that equal means equal, as
+//! everywhere (dendrer paper 3.3, 4.2). A newcomer would break one rule: what is closed, since it was erased or withheld,
+//! is put out of sight on *both* sides and named. Left as missing on one side it would pass for a difference, and left
+//! out on both without a word for agreement.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dendrer_kernel::pack::Pack;
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::intent::CONFIDENCE_DECIMALS;
+use dendrer_object::number::round_half_even;
+use dendrer_object::pointer::array_index;
+use dendrer_object::record::{Author, Field, Record};
+use dendrer_object::value::{Difference, Object, differences};
+use dendrer_object::{Digest, Number, Pointer, Value, json};
+
+use super::{Change, Hidden, Kind, STATE, Sides};
+
+/// Members of the content that say where, when and how expensively something was done, or under which id: never what. The
+/// commitments in `context`, which an import is checked against, are salted, and two of one value are not equal.
+const NOT_COMPARED: [&str; 7] = ["context", "goal_id", "inputs", "metrics", "pack_text", "seq", "state_root"];
+
+const CONFIDENCE: &str = "/intent/confidence";
+const DELTA: &str = "/delta";
+
+/// How contents are compared.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// The members of the state whose numbers are rounded, with their decimals.
+    decimals: BTreeMap<String, u8>,
+    /// What is left out.
+    ignore: Vec<Pointer>,
+}
+
+impl Rules {
+    /// Takes the rules of both packs. A member with a rule in each is rounded by the coarser one: both sides by one rule,
+    /// or equal numbers could come out different.
+    pub(super) fn new<'p>(packs: impl IntoIterator<Item = &'p Pack>, ignore: &[Pointer]) -> Rules {
+        let mut decimals: BTreeMap<String, u8> = BTreeMap::new();
+        for field in packs.into_iter().flat_map(|pack| &pack.fields) {
+            if let Some(own) = field.decimals {
+                decimals
+                    .entry(field.name.to_string())
+                    .and_modify(|known| *known = own.min(*known))
+                    .or_insert(own);
+            }
+        }
+        Rules { decimals, ignore: ignore.to_vec() }
+    }
+
+    pub(super) fn ignores(&self, place: &Pointer) -> bool {
+        self.ignore.iter().any(|ignored| ignored.contains(place))
+    }
+
+    /// Returns a state as it is compared. `number` tells the number of a tick that does not count markers: the kernel
+    /// writes ticks into the state, and the same moment has another tick behind a marker.
+    pub(super) fn state(&self, state: &Value, number: &dyn Fn(u64) -> u64) -> Value {
+        let Value::Object(members) = state else { return state.clone() };
+        let mut members = members.clone();
+        for (name, decimals) in &self.decimals {
+            if let Some(value) = members.get(name).and_then(|value| rounded(value, *decimals)) {
+                members.set(name, value);
+            }
+        }
+        let placed = |value: &Value| placed(value, number);
+        if let Some(Value::Array(list)) = members.get("kernel_anomalies") {
+            let list = Value::array(list.iter().map(placed));
+            members.set("kernel_anomalies", list);
+        }
+        if let Some(policy @ Value::Object(_)) = members.get("policy") {
+            let mut policy = policy.as_object().cloned().unwrap_or_default();
+            if let Some(violated) = policy.get("violated").map(placed) {
+                policy.set("violated", violated);
+            }
+            members.set("policy", Value::Object(policy));
+        }
+        self.cut(Value::Object(members), 1).unwrap_or_else(Value::object)
+    }
+
+    /// Takes what is ignored out of a value that stands so many steps below where places begin: 0 for content, 1 for a
+    /// state. `None` if nothing is left.
+    fn cut(&self, value: Value, depth: usize) -> Option<Value> {
+        let of_state =
+            |place: &&Pointer| depth == 0 || place.tokens().next().is_some_and(|first| first == "state");
+        self.ignore.iter().filter(of_state).try_fold(value, |value, place| {
+            let tokens: Vec<_> = place.tokens().skip(depth).collect();
+            without(&value, &tokens)
+        })
+    }
+
+    /// Returns a change of state as it is compared.
+    fn writes(&self, ops: Vec<Op>) -> Vec<Op> {
+        let mut kept: Vec<Op> = ops.into_iter().filter_map(|op| self.write(op)).collect();
+        if is_any_order_the_same(&kept) {
+            // A stable sort: what is done to one place keeps its order.
+            kept.sort_by(|a, b| a.path.cmp(&b.path));
+        }
+        kept
+    }
+
+    fn write(&self, op: Op) -> Option<Op> {
+        let place = in_state(&op.path);
+        if self.ignores(&place) {
+            return None;
+        }
+        let Some(mut value) = op.value else { return Some(op) };
+        let by_kernel: &[&str] = match (op.action, op.path.as_str()) {
+            (Action::Append, "/kernel_anomalies") => &["tick", "refusal"],
+            (Action::Set, "/policy/violated") => &["tick"],
+            _ => &[],
+        };
+        if let Value::Object(members) = &mut value {
+            by_kernel.iter().for_each(|name| drop(members.remove(name)));
+        }
+        let decimals = op.path.as_str().strip_prefix('/').and_then(|name| self.decimals.get(name));
+        if let Some(value_rounded) = decimals.and_then(|decimals| rounded(&value, *decimals)) {
+            value = value_rounded;
+        }
+        let below = self.ignore.iter().filter(|ignored| op.action == Action::Set && place.contains(ignored));
+        let depth = place.tokens().count();
+        for ignored in below {
+            let tokens: Vec<_> = ignored.tokens().skip(depth).collect();
+            value = without(&value, &tokens)?;
+        }
+        Some(Op { value: Some(value), ..op })
+    }
+}
+
+/// The place of a place in the state, among those of a whole transition.
+pub(super) fn in_state(path: &Pointer) -> Pointer {
+    let text = format!("{STATE}{}", path.as_str());
+    text.parse().expect("a pointer behind a name is one")
+}
+
+/// Returns a value without what stands at a path, and without objects that have nothing left. `None` if that is all of
+/// it. An item of a list leaves a null, so that those behind it stay where they are.
+fn without<T: AsRef<str>>(value: &Value, tokens: &[T]) -> Option<Value> {
+    let (first, rest) = tokens.split_first()?;
+    let first = first.as_ref();
+    match value {
+        Value::Object(members) => {
+            let Some(inner) = members.get(first) else { return Some(value.clone()) };
+            let mut members = members.clone();
+            match without(inner, rest) {
+                Some(inner) => members.set(first, inner),
+                None => drop(members.remove(first)),
+            }
+            (!members.is_empty()).then_some(Value::Object(members))
+        }
+        Value::Array(list) => {
+            let Some((at, inner)) = array_index(first).and_then(|at| Some((at, list.get(at)?))) else {
+                return Some(value.clone());
+            };
+            let mut list = list.clone();
+            list.set(at, without(inner, rest).unwrap_or(Value::Null));
+            Some(Value::Array(list))
+        }
+        _ => Some(value.clone()),
+    }
+}
+
+/// Puts a null at a path, making objects on the way. `None` if something else than an object stands there.
+fn blanked<T: AsRef<str>>(value: Option<&Value>, tokens: &[T]) -> Option<Value> {
+    let Some((first, rest)) = tokens.split_first() else { return Some(Value::Null) };
+    let mut members = match value {
+        None => Object::default(),
+        Some(Value::Object(members)) => members.clone(),
+        Some(_) => return None,
+    };
+    let inner = blanked(members.get(first.as_ref()), rest)?;
+    members.set(first.as_ref(), inner);
+    Some(Value::Object(members))
+}
+
+/// Rounds a number that arithmetic can touch.
+fn rounded(value: &Value, decimals: u8) -> Option<Value> {
+    let exact = value.as_f64()?;
+    Number::from_f64(round_half_even(exact, decimals)).map(Value::Number)
+}
+
+/// Returns what the kernel wrote of a moment, with the number of the tick for the tick, and without the id of a refusal.
+fn placed(value: &Value, number: &dyn Fn(u64) -> u64) -> Value {
+    let Value::Object(members) = value else { return value.clone() };
+    let mut members = members.clone();
+    members.remove("refusal");
+    if let Some(tick) = members.get("tick").and_then(Value::as_u64) {
+        members.set("tick", Value::from(number(tick)));
+    }
+    Value::Object(members)
+}
+
+/// Tells whether a change comes to the same in any order of places: none lies inside another, and no item is taken out
+/// of a list, which would move those behind it.
+fn is_any_order_the_same(ops: &[Op]) -> bool {
+    let places: BTreeSet<&str> = ops.iter().map(|op| op.path.as_str()).collect();
+    let above = |text: &'_ str| -> bool {
+        let ends = text.bytes().enumerate().skip(1).filter(|(_, byte)| *byte == b'/').map(|(at, _)| at);
+        ends.into_iter().any(|at| places.contains(&text[..at]))
+    };
+    let moves = |op: &Op| {
+        op.action == Action::Remove
+            && op.path.tokens().last().is_some_and(|last| array_index(&last).is_some())
+    };
+    !ops.iter().any(moves) && !places.iter().any(|text| above(text))
+}
+
+/// What a record means, taken apart.
+struct Meaning {
+    content: Value,
+    confidence: Option<Value>,
+    writes: Vec<Op>,
+}
+
+impl Meaning {
+    fn of(record: &Record, rules: &Rules) -> Meaning {
+        let content = record.content();
+        let mut members = content.as_object().cloned().unwrap_or_default();
+        NOT_COMPARED.iter().for_each(|name| drop(members.remove(name)));
+        members.set("author", Value::from(record.header().author.as_str()));
+        if let Some(list) = members.get("anomalies").and_then(Value::as_array) {
+            let by_kernel = record.header().author == Author::Kernel;
+            let kept: Vec<Value> = list.iter().filter_map(|noted| anomaly(noted, by_kernel)).collect();
+            match kept.is_empty() {
+                true => drop(members.remove("anomalies")),
+                false => members.set("anomalies", Value::array(kept)),
+            }
+        }
+        if let Some(action) = members.get("action").map(without_call_ids) {
+            members.set("action", action);
+        }
+        let confidence = take_confidence(&mut members).filter(|_| !rules.ignores(&pointer(CONFIDENCE)));
+        let delta = members.get("delta").and_then(|delta| Delta::from_value(delta).ok());
+        if delta.is_some() {
+            members.remove("delta");
+        }
+        // That with which a run begins; a transition has no member of this name.
+        if let Some(state) = members.get("state") {
+            let state = rules.state(state, &|tick| tick);
+            members.set("state", state);
+        }
+        let content = rules.cut(Value::Object(members), 0).unwrap_or_else(Value::object);
+        Meaning { content, confidence, writes: rules.writes(delta.unwrap_or_default().0) }
+    }
+}
+
+fn pointer(text: &str) -> Pointer {
+    text.parse().expect("a pointer")
+}
+
+/// Returns a noted anomaly without what is of its moment alone; nothing is left of a note about the clock.
+fn anomaly(noted: &Value, by_kernel: bool) -> Option<Value> {
+    if noted.get("kind").and_then(Value::as_str) == Some("clock_went_back") {
+        return None;
+    }
+    let mut noted = noted.clone();
+    if let (Value::Object(members), true) = (&mut noted, by_kernel) {
+        members.remove("refusal");
+    }
+    Some(noted)
+}
+
+/// Returns an action without the ids that pair its calls with their results: whoever answers makes them up anew.
+fn without_call_ids(action: &Value) -> Value {
+    let Value::Object(members) = action else { return action.clone() };
+    let mut members = members.clone();
+    members.remove("call_id");
+    if let Some(calls) = members.get("calls").and_then(Value::as_array) {
+        let bare = |call: &Value| without(call, &["call_id"]).unwrap_or_else(Value::object);
+        let calls = Value::array(calls.iter().map(bare));
+        members.set("calls", calls);
+    }
+    Value::Object(members)
+}
+
+/// Takes the confidence out of the intent, rounded. An intent of a confidence alone is none without it.
+fn take_confidence(members: &mut Object) -> Option<Value> {
+    let mut intent = members.get("intent")?.as_object()?.clone();
+    let confidence = intent.remove("confidence")?;
+    match intent.is_empty() {
+        true => drop(members.remove("intent")),
+        false => members.set("intent", Value::Object(intent)),
+    }
+    Some(rounded(&confidence, CONFIDENCE_DECIMALS).unwrap_or(confidence))
+}
+
+fn is_compared(place: &Pointer) -> bool {
+    !place.tokens().next().is_some_and(|first| NOT_COMPARED.contains(&&*first))
+}
+
+/// Tells whether two transitions of one type are the same, text by text. Most are, and need not be taken apart.
+fn are_same_bytes(a: &Record, b: &Record) -> bool {
+    fn fields(record: &Record) -> Vec<&Field> {
+        record.body().fields().iter().filter(|field| is_compared(&field.pointer)).collect()
+    }
+    let (x, y) = (fields(a), fields(b));
+    a.header().author == b.header().author
+        && x.len() == y.len()
+        && x.iter().zip(y).all(|(x, y)| {
+            let (left, right) = (a.body().text(x), b.body().text(y));
+            x.pointer == y.pointer && left.is_some() && left == right
+        })
+}
+
+/// Lists what is compared of a record and cannot be read any more.
+fn closed(record: &Record, rules: &Rules) -> Vec<Pointer> {
+    let body = record.body();
+    let closed = body.fields().iter().filter(|field| body.text(field).is_none());
+    let places =
+        closed.map(|field| &field.pointer).filter(|place| is_compared(place) && !rules.ignores(place));
+    // Whatever was written, nobody looks at the state.
+    places.filter(|place| place.as_str() != DELTA || !rules.ignores(&pointer(STATE))).cloned().collect()
+}
+
+/// What came out for a pair.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) changes: Vec<Change>,
+    pub(super) hidden: Vec<Hidden>,
+}
+
+/// Compares two records of one type.
+pub(super) fn compare(a: &Record, b: &Record, rules: &Rules) -> Found {
+    if are_same_bytes(a, b) {
+        return Found::default();
+    }
+    let (mut x, mut y) = (Meaning::of(a, rules), Meaning::of(b, rules));
+    let hidden = hide(&mut x, &mut y, &closed(a, rules), &closed(b, rules));
+    let change = |found: Difference| Change {
+        path: found.path,
+        kind: Kind::Semantic,
+        sides: Sides::Values(found.left, found.right),
+    };
+    let mut changes: Vec<Change> = differences(&x.content, &y.content).into_iter().map(change).collect();
+    changes.extend(compare_writes(x.writes, y.writes));
+    if x.confidence != y.confidence {
+        let sides = Sides::Values(x.confidence, y.confidence);
+        changes.push(Change { path: pointer(CONFIDENCE), kind: Kind::Confidence, sides });
+    }
+    Found { changes, hidden }
+}
+
+/// Puts what is closed on one side out of sight on both, and names it.
+fn hide(a: &mut Meaning, b: &mut Meaning, closed_a: &[Pointer], closed_b: &[Pointer]) -> Vec<Hidden> {
+    let mut all: Vec<&Pointer> = closed_a.iter().chain(closed_b).collect();
+    // What holds others comes first.
+    all.sort_by_key(|place| (place.as_str().len(), place.as_str()));
+    let mut places: Vec<Pointer> = Vec::new();
+    for place in all {
+        if places.iter().any(|known| known.contains(place)) {
+            continue;
+        }
+        places.push(match place.as_str() {
+            DELTA => {
+                for side in [&mut *a, &mut *b] {
+                    side.writes.clear();
+                    // What is no delta was left where it stands.
+                    side.content = without(&side.content, &["delta"]).unwrap_or_else(Value::object);
+                }
+                place.clone()
+            }
+            _ => {
+                if place.contains(&pointer(CONFIDENCE)) {
+                    (a.confidence, b.confidence) = (None, None);
+                }
+                blank_both(a, b, place)
+            }
+        });
+    }
+    let side = |place: &Pointer, closed: &[Pointer]| closed.iter().any(|closed| closed.overlaps(place));
+    let hidden = places.into_iter().map(|path| Hidden {
+        in_a: side(&path, closed_a),
+        in_b: side(&path, closed_b),
+        path,
+    });
+    hidden.collect()
+}
+
+/// Puts the same at a place on both sides. Where something else than an object stands on the way, that is as far as it
+/// can be compared, so the place moves up to there.
+fn blank_both(a: &mut Meaning, b: &mut Meaning, place: &Pointer) -> Pointer {
+    let tokens: Vec<_> = place.tokens().collect();
+    for end in (1..=tokens.len()).rev() {
+        let blank = |side: &Meaning| blanked(Some(&side.content), &tokens[..end]);
+        if let (Some(x), Some(y)) = (blank(a), blank(b)) {
+            (a.content, b.content) = (x, y);
+            return Pointer::of(tokens[..end].iter().map(|token| &**token));
+        }
+    }
+    unreachable!("a member of content can be set")
+}
+
+/// Lists where two changes of state differ, place by place.
+fn compare_writes(a: Vec<Op>, b: Vec<Op>) -> Vec<Change> {
+    if a == b {
+        return Vec::new();
+    }
+    let mut places: BTreeMap<Pointer, (Vec<Op>, Vec<Op>)> = BTreeMap::new();
+    a.iter().for_each(|op| places.entry(op.path.clone()).or_default().0.push(op.clone()));
+    b.iter().for_each(|op| places.entry(op.path.clone()).or_default().1.push(op.clone()));
+    let mut changes = Vec::new();
+    for (path, (x, y)) in places {
+        if x != y {
+            changes.extend(compare_writes_at(&in_state(&path), x, y));
+        }
+    }
+    if changes.is_empty() {
+        // The same is done to each place and in another order, which can come to something else.
+        let sides = Sides::Writes(a, b);
+        changes.push(Change { path: pointer(STATE), kind: Kind::Semantic, sides });
+    }
+    changes
+}
+
+/// Values where both sides did no more than set them, operations elsewhere.
+fn compare_writes_at(place: &Pointer, a: Vec<Op>, b: Vec<Op>) -> Vec<Change> {
+    let set = |ops: &[Op]| match ops {
+        [] => Some(None),
+        [op] if op.action == Action::Set => Some(op.value.clone()),
+        _ => None,
+    };
+    let change = |path, sides| Change { path, kind: Kind::Semantic, sides };
+    match (set(&a), set(&b)) {
+        (Some(Some(x)), Some(Some(y))) => {
+            let found = differences(&x, &y).into_iter();
+            let below = |path: &Pointer| pointer(&format!("{}{}", place.as_str(), path.as_str()));
+            found.map(|one| change(below(&one.path), Sides::Values(one.left, one.right))).collect()
+        }
+        (Some(x), Some(y)) => vec![change(place.clone(), Sides::Values(x, y))],
+        _ => vec![change(place.clone(), Sides::Writes(a, b))],
+    }
+}
+
+/// Returns the content digest of a transition: equal for equal meanings. Derived, kept nowhere, in no hash. `None` where
+/// something that is compared cannot be read, so that it is equal to nothing.
+pub(super) fn content_digest(record: &Record, rules: &Rules) -> Option<Digest> {
+    if !closed(record, rules).is_empty() {
+        return None;
+    }
+    let meaning = Meaning::of(record, rules);
+    let type_name = record.header().type_name.as_ref().map(|name| name.to_string());
+    let value = Value::array([
+        Value::from(type_name),
+        meaning.content,
+        Value::array(meaning.confidence),
+        Delta(meaning.writes).to_value(),
+    ]);
+    Some(Digest::of_parts(&[b"dendrer/content/v1\n", &json::to_vec(&value)]))
+}
