@@ -15,7 +15,7 @@ mod fork;
 mod keep;
 
 pub(crate) use diff::{AlignChoice, Diff, KindChoice};
-pub(crate) use fork::{Cherrypick, ContractCheck, ContractVerb, Fork};
+pub(crate) use fork::{Cherrypick, ContractCheck, ContractVerb, Fork, Reduce};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 
 /// Version control for the runs of AI agents.
@@ -412,22 +412,6 @@ pub(crate) struct PackTest {
     /// A file with more tests
     #[arg(long, value_name = "FILE")]
     pub(crate) cases: Option<String>,
-}
-
-/// `reduce`
-#[derive(Debug, Args)]
-pub(crate) struct Reduce {
-    /// The run
-    pub(crate) run: String,
-    /// The pack whose rules make the states
-    #[arg(long, value_name = "FILE")]
-    pub(crate) pack: String,
-    /// What the new run is called
-    #[arg(long = "as", value_name = "NEW")]
-    pub(crate) new: String,
-    /// A JSON file with the state that the pack's init is given; that of the run if not given
-    #[arg(long, value_name = "FILE")]
-    pub(crate) state: Option<String>,
 }
 
 /// Who writes.

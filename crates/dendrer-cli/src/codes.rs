@@ -109,6 +109,9 @@ what there is. Words for the agent are written without \"name =\"; a place of th
 "E0117" "no_answer" 2 "There is no answer of a tool that could be replaced."
 "What is replaced is an action.result or an observation.add behind the fork. In a run whose agents bring the change of state, the \
 file holds \"output\" and \"delta\"; in one with rules, the output alone."
+"E0118" "other_engine" 2 "A fork cannot go on under a pack with another engine."
+"What recorded intents bring and what rules make of them mean something else to another engine. Reduce the run again under that \
+pack with `dendrer reduce`, and fork what comes of it."
 "E0201" "not_json" 2 "A text is not JSON."
 "The message names the byte. One intent stands on each line. NaN, Infinity and lone surrogates are accepted and kept."
 "E0202" "duplicate_name" 2 "A name stands twice in one object."
@@ -214,6 +217,8 @@ target with --contract."
 is imported from it. Record at stage 2: dendrer commit --stage 2 --pack FILE."
 "E0418" "not_importable" 5 "This tick is none that can be imported."
 "The beginning of a run, and what the kernel wrote about it, belong to that run alone."
+"E0419" "import_violates" 5 "The import would bring about what its contract says must never happen."
+"A violation predicate of the pack would be violated, or could not be judged any more, in the target. Nothing was committed."
 "E0501" "expression" 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."

@@ -235,7 +235,7 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
     let expected: [(&str, &[Found], Option<u64>); 5] = [
         ("tampered.dnd", &[("E0301", Some(18))], Some(17)),
         ("corrupt/payload.dnd", &[("E0301", Some(22))], Some(21)),
-        ("corrupt/gap.dnd", &[("E0302", Some(31)), ("E0303", None), ("E0303", None)], None),
+        ("corrupt/gap.dnd", &[("E0302", Some(31)), ("E0303", None)], None),
         (
             "corrupt/swap.dnd",
             &[("E0302", Some(41)), ("E0302", Some(40)), ("E0302", Some(42)), ("E0303", None)],

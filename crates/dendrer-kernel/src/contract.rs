@@ -5,7 +5,7 @@
 //! [`Contract::context`]: a hash over the values of those fields, so that a justification cannot be carried into a state in
 //! which they are others. [`check_import`] compares both for a transition that is to be imported.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -247,15 +247,11 @@ impl Contract {
     pub fn context(&self, of: &Contracts, intent: &Intent, state: &Value, seed: Seed) -> Context {
         let is_required = |name: &str| self.required.iter().any(|required| &*required.name == name);
         let (mut advisory, mut ignored): (Vec<Arc<str>>, Vec<Arc<str>>) = (Vec::new(), Vec::new());
-        for name in declared(intent).filter(|name| !is_required(name)) {
+        for name in declared(intent).into_iter().filter(|name| !is_required(name)) {
             match self.advisory.iter().find(|allowed| &***allowed == name && is_known(state, name)) {
                 Some(name) => advisory.push(Arc::clone(name)),
                 None => ignored.push(name.into()),
             }
-        }
-        for names in [&mut advisory, &mut ignored] {
-            names.sort();
-            names.dedup();
         }
         let required = self.required.iter().map(|required| {
             let value = required.path.get(state).unwrap_or(&Value::Null);
@@ -281,14 +277,47 @@ impl Contract {
     }
 }
 
-/// What a model says it looked at beside what the contract requires.
-fn declared(intent: &Intent) -> impl Iterator<Item = &str> {
+/// How many names of fields a model may give; what comes behind is not looked at.
+const DECLARED_MAX: usize = 256;
+
+/// What a model says it looked at beside what the contract requires, each name once and in order.
+fn declared(intent: &Intent) -> BTreeSet<&str> {
     let declared = intent.member("intent").and_then(|intent| intent.get(DECLARED));
-    declared.and_then(Value::as_array).into_iter().flat_map(|list| list.iter()).filter_map(Value::as_str)
+    let names =
+        declared.and_then(Value::as_array).into_iter().flat_map(|list| list.iter().take(DECLARED_MAX));
+    names.filter_map(Value::as_str).collect()
 }
 
 fn path_of(name: &str) -> Pointer {
     Pointer::of(name.split('.'))
+}
+
+impl Contract {
+    /// How an import compares a field: `equal`, `present`, or the expression.
+    pub fn rule(&self, name: &str) -> &str {
+        match self.matches.get(name) {
+            Some(Match::Holds(expr)) => expr.text(),
+            Some(Match::Equal) => "equal",
+            Some(Match::Present) => "present",
+            None if self.seeds.iter().any(|seed| &**seed == name) => "equal",
+            None => "present",
+        }
+    }
+
+    /// Finds the first field that an intent was decided on and that has another value, as the contract counts it: what is
+    /// required, and what the model named and the pack lets it name.
+    pub fn differing(&self, intent: &Intent, then: &Value, now: &Value) -> Option<Pointer> {
+        let required = self.required.iter().find(|required| {
+            let counted = |state| required.path.get(state).map(|value| required.counted(value));
+            counted(then) != counted(now)
+        });
+        let named = || {
+            let declared = declared(intent);
+            let allowed = self.advisory.iter().filter(|name| declared.contains(&***name));
+            allowed.map(|name| path_of(name)).find(|path| path.get(then) != path.get(now))
+        };
+        required.map(|required| required.path.clone()).or_else(named)
+    }
 }
 
 /// The value of a field; its name is a path with dots.
@@ -343,6 +372,10 @@ pub struct Side<'a> {
     pub state: &'a Value,
     /// The contracts in force.
     pub contracts: &'a Contracts,
+    /// The pack in force. What rules for imports and violations say rests on all of it.
+    pub pack: Option<Digest>,
+    /// Whether contracts are enforced there.
+    pub enforced: bool,
 }
 
 /// What an import rests on.
@@ -403,6 +436,20 @@ pub enum ImportRefused {
     /// The record holds no context: it was recorded at a stage that makes none.
     #[error("the source holds no context hash: contracts are enforced from stage 2 on")]
     NoContext,
+    /// The target was recorded at a stage that enforces no contract.
+    #[error("the target enforces no contract: contracts are enforced from stage 2 on")]
+    NotEnforced,
+    /// What it would bring about is what the contract says must never happen, or cannot be judged.
+    #[error("it would violate {} in the target", list(.0))]
+    Violates(Vec<Arc<str>>),
+    /// The door of the target turned it down.
+    #[error("{message}")]
+    AtTheDoor {
+        /// The code.
+        code: &'static str,
+        /// The reason.
+        message: String,
+    },
     /// The hash does not cover what the contract requires, or is not that of the source state.
     #[error("the context hash of the source does not hold: {0}")]
     HashUnderspecified(String),
@@ -428,7 +475,9 @@ impl ImportRefused {
             ImportRefused::HashUnderspecified(_) => "E0413",
             ImportRefused::ContractsDiffer { .. } => "E0414",
             ImportRefused::NoContract(..) => "E0415",
-            ImportRefused::NoContext => "E0416",
+            ImportRefused::NoContext | ImportRefused::NotEnforced => "E0416",
+            ImportRefused::Violates(_) => "E0419",
+            ImportRefused::AtTheDoor { code, .. } => code,
         }
     }
 }
@@ -467,11 +516,18 @@ fn check_steps(
         let [source_contract, target_contract] = [text(&checked.contracts[0]), text(&checked.contracts[1])];
         return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
     }
-    let (ours, theirs) = (contract_of(target, "the target")?, contract_of(source, "the source")?);
-    if ours.digest != theirs.digest {
-        let text = |contract: &Contract| format!("{} {}", checked.contracts[0].0, contract.digest.short());
-        let [source_contract, target_contract] = [text(&theirs), text(&ours)];
+    let (ours, _) = (contract_of(target, "the target")?, contract_of(source, "the source")?);
+    if source.pack != target.pack {
+        let (name, version) = &checked.contracts[0];
+        let text = |side: Side<'_>| {
+            let pack = side.pack.map_or_else(|| "none".to_owned(), |pack| pack.short());
+            format!("{name}/{version} of pack {pack}")
+        };
+        let [source_contract, target_contract] = [text(source), text(target)];
         return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
+    }
+    if !target.enforced {
+        return Err(ImportRefused::NotEnforced);
     }
     checked.hash = Some(check_hash(import, source, &ours)?);
     checked.fields = ours.required.iter().map(|required| compare(&ours, required, source, target)).collect();
@@ -524,11 +580,7 @@ fn compare(contract: &Contract, required: &Required, source: Side<'_>, target: S
             }
         }
     });
-    let rule = match rule {
-        Match::Equal => "equal".into(),
-        Match::Present => "present".into(),
-        Match::Holds(expr) => expr.text().into(),
-    };
+    let rule = contract.rule(name).into();
     FieldCheck { name: Arc::clone(name), rule, source: theirs.cloned(), target: ours.cloned(), wrong }
 }
 

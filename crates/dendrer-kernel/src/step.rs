@@ -458,6 +458,11 @@ impl Head {
         self.contracts.types.get(type_name).filter(|_| self.stage >= Stage::Contracts)
     }
 
+    /// The pack in force.
+    pub fn pack(&self) -> Option<Digest> {
+        self.pack
+    }
+
     /// The policy rules that every state must keep.
     pub fn policy(&self) -> &[Predicate] {
         &self.policy

@@ -3,10 +3,11 @@
 //! The order of the check is fixed: contract and version, the hash of the source made again from its state, each required
 //! field of the target. There is no way around it. What passes goes through the door of the target like anything else.
 
-use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, Side, check_import};
+use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefused, Side, check_import};
+use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{Pick, Picked};
-use dendrer_object::record::{Author, Record};
+use dendrer_kernel::step::{Pick, Picked, Stage};
+use dendrer_object::record::{Author, Record, Rel};
 use dendrer_object::{RunName, TypeName};
 use dendrer_store::Store;
 
@@ -29,10 +30,8 @@ pub struct Candidate {
 /// What became of an import.
 #[derive(Debug, Clone)]
 pub enum Imported {
-    /// The check refused it: the refusal is beside the target.
+    /// It was refused: the refusal is beside the target, if anything is written.
     Refused(Record),
-    /// The check found nothing against it, and the door did.
-    AtTheDoor(dendrer_kernel::step::Refused),
     /// It is in the target, behind its marker.
     Done {
         /// The marker.
@@ -54,6 +53,11 @@ impl Candidate {
             let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
             return Err(no(&format!("{type_name} was written by the kernel about that run")));
         }
+        // What it was decided on stands where it was decided: a chain of imports would lead around every rule.
+        if let Some(link) = record.header().links.iter().find(|link| link.rel == Rel::PickedFrom) {
+            let from = link.hash.short();
+            return Err(no(&format!("it was imported itself, from the record {from}; import it from there")));
+        }
         let segment = source.segment(tick);
         let takes_delta = pack::reducer_of_segment(source, segment)?.takes_delta();
         let contracts = pack::of_segment(source, segment)?.map(|pack| pack.contracts).unwrap_or_default();
@@ -74,40 +78,83 @@ impl Candidate {
     /// Checks it against a target, given where that stands.
     pub fn check(&self, target: &Trace<'_>, at: u64) -> Result<Pick, Error> {
         let contracts = pack::of_run(target)?.map(|pack| pack.contracts).unwrap_or_default();
-        let state = target.at(at)?.state;
+        let head = target.head(at)?;
         let Some(intent) = replay::intent(&self.record, self.takes_delta)? else {
             let why = "it was written by the kernel about that run".to_owned();
             return Err(Error::NotImportable { run: self.run.clone(), tick: self.tick, why });
         };
         let context = self.record.body().value(&format!("/{CONTEXT}"));
         let import = Import { intent: &intent, context: context.as_ref(), seed: self.record.body().seed() };
-        let source = Side { state: &self.before.state, contracts: &self.contracts };
-        let checked: Checked = check_import(&import, source, Side { state: &state, contracts: &contracts });
+        let source = Side {
+            state: &self.before.state,
+            contracts: &self.contracts,
+            pack: self.record.header().pack,
+            enforced: context.is_some(),
+        };
+        let target = Side {
+            state: head.state(),
+            contracts: &contracts,
+            pack: head.pack(),
+            enforced: head.stage() >= Stage::Contracts,
+        };
+        let checked: Checked = check_import(&import, source, target);
         let (run, tick, id) = (self.run.clone(), self.tick, self.record.id());
         Ok(Pick { run, tick, id, intent, reason: None, checked })
     }
 }
 
-/// Imports what was checked, or puts its refusal on record. Fails with `Stale` where the target has moved on since: then it
-/// is to be checked again.
+/// Imports what was checked, or puts its refusal on record; with `dry`, asks the door and writes nothing. What refuses it in
+/// the end is in `pick`. Fails with `Moved` where the target has moved on since: then it is to be checked again.
 pub fn import(
     store: &mut dyn Store,
     target: &RunName,
-    pick: &Pick,
+    pick: &mut Pick,
     at: u64,
     surroundings: Box<dyn Surroundings>,
+    dry: bool,
 ) -> Result<Imported, Error> {
+    let predicates = {
+        store.refresh()?;
+        let trace = Trace::open(&*store, target)?;
+        pack::of_run(&trace)?.map(|pack| pack.predicates).unwrap_or_default()
+    };
     let mut recorder = Recorder::resume(store, target, surroundings)?;
     if recorder.head().tick() != at {
         return Err(Error::Moved { run: target.clone(), tick: recorder.head().tick() });
     }
-    let imported = match &pick.checked.refused {
-        Some(refused) => Imported::Refused(recorder.refuse_import(pick, refused)?),
-        None => match recorder.pick(pick)? {
-            Picked::Imported { marker, record } => Imported::Done { marker, record },
-            Picked::Refused(refused) => Imported::AtTheDoor(refused),
-        },
+    let before = recorder.head().state().clone();
+    let mut imported = None;
+    if pick.checked.refused.is_none() {
+        match recorder.pick(pick)? {
+            Picked::Refused(reason) => {
+                let (code, message) = (reason.code(), reason.to_string());
+                pick.checked.refused = Some(ImportRefused::AtTheDoor { code, message });
+            }
+            Picked::Imported { marker, record } => {
+                // What must never happen is part of the contract.
+                let broken = predicates.iter().map(|declared| &declared.predicate).filter(|predicate| {
+                    let verdict = |state| predicate.verdict(state, None);
+                    verdict(recorder.head().state()) != Verdict::Ok && verdict(&before) == Verdict::Ok
+                });
+                let broken: Vec<_> = broken.map(|predicate| predicate.name().into()).collect();
+                match broken.is_empty() {
+                    true => imported = Some(Imported::Done { marker, record }),
+                    false => {
+                        recorder.discard();
+                        pick.checked.refused = Some(ImportRefused::Violates(broken));
+                    }
+                }
+            }
+        }
+    }
+    let imported = match (imported, &pick.checked.refused) {
+        (Some(imported), _) => imported,
+        (None, Some(refused)) => Imported::Refused(recorder.refuse_import(pick, refused)?),
+        (None, None) => unreachable!("what is not imported was refused"),
     };
-    recorder.commit()?;
+    match dry {
+        true => drop(recorder.discard()),
+        false => drop(recorder.commit()?),
+    }
     Ok(imported)
 }

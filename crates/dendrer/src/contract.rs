@@ -6,9 +6,11 @@
 use std::ops::ControlFlow;
 
 use dendrer_kernel::contract::{Contracts, Lack};
+use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_object::TypeName;
+use dendrer_kernel::replay::ReplayError;
 use dendrer_object::record::Author;
+use dendrer_object::{Pointer, TypeName};
 
 use crate::error::Error;
 use crate::pack;
@@ -18,12 +20,23 @@ use crate::trace::Trace;
 /// What a check of a run found.
 #[derive(Debug)]
 pub struct Checked {
-    /// The contracts in force, each with the last tick it is in force at: one for each run of the lineage with a pack of its own.
-    pub in_force: Vec<(Contracts, u64)>,
+    /// The packs in force, in order of ticks.
+    pub in_force: Vec<InForce>,
     /// How many transitions of types with a contract were looked at.
     pub governed: u64,
     /// The transitions that lacked what they require, in order.
     pub lacking: Vec<Lacking>,
+}
+
+/// What was in force for some ticks, and what happened in them.
+#[derive(Debug)]
+pub struct InForce {
+    /// The contracts; those of no pack have no name.
+    pub contracts: Contracts,
+    /// The first tick of the range under them.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
     /// What must never happen, in the order of the pack, with where it did.
     pub violations: Vec<Judged>,
 }
@@ -68,47 +81,65 @@ impl Judged {
 }
 
 impl Checked {
+    /// Every violation predicate that was judged.
+    pub fn violations(&self) -> impl Iterator<Item = &Judged> {
+        self.in_force.iter().flat_map(|terms| &terms.violations)
+    }
+
     /// Whether anything is not as the contracts ask.
     pub fn is_broken(&self) -> bool {
-        !self.lacking.is_empty() || self.violations.iter().any(|judged| judged.onset().is_some())
+        !self.lacking.is_empty() || self.violations().any(|judged| judged.onset().is_some())
     }
 
     /// Whether something could not be judged, so that nothing broken does not mean all is well.
     pub fn is_uncertain(&self) -> bool {
-        self.violations.iter().any(|judged| judged.uncertain().is_some())
+        self.violations().any(|judged| judged.uncertain().is_some())
     }
 }
 
-/// Checks a run between two ticks. Only transitions of a type, if one is named; violations are of states and have no type.
+/// Checks a run between two ticks, each by the pack that was in force at it. Only transitions of a type, if one is named;
+/// violations are of states and have no type.
 pub fn check(trace: &Trace<'_>, from: u64, to: u64, only: Option<&TypeName>) -> Result<Checked, Error> {
-    let Some(newest) = pack::of_run(trace)? else {
-        return Err(Error::NoContracts { run: trace.name().clone() });
-    };
-    let mut in_force = Vec::new();
+    let mut checked = Checked { in_force: Vec::new(), governed: 0, lacking: Vec::new() };
+    let (mut begin, mut bound) = (0, None);
+    let mut packs: Vec<Option<Pack>> = Vec::new();
     for (segment, (_, end)) in trace.lineage().iter().enumerate() {
-        let contracts = pack::of_segment(trace, segment)?.map(|pack| pack.contracts).unwrap_or_default();
-        in_force.push((contracts, *end));
-    }
-    let mut checked =
-        Checked { in_force: Vec::new(), governed: 0, lacking: Vec::new(), violations: Vec::new() };
-    if in_force.iter().any(|(contracts, _)| !contracts.types.is_empty()) {
-        look_at_each(trace, from, to, only, &in_force, &mut checked)?;
-    }
-    let predicates: Vec<&Predicate> = newest.predicates.iter().map(|declared| &declared.predicate).collect();
-    let lines = timeline::judge_each(trace, &predicates, from, to)?;
-    checked.violations = predicates
-        .into_iter()
-        .zip(lines)
-        .map(|(predicate, line)| Judged { predicate: predicate.clone(), intervals: line.intervals() })
-        .collect();
-    // Runs of one lineage that go on under the same contracts are told as one.
-    for (contracts, end) in in_force {
-        match checked.in_force.last_mut() {
-            Some((last, until)) if (&last.name, &last.version) == (&contracts.name, &contracts.version) => {
-                *until = end;
-            }
-            _ => checked.in_force.push((contracts, end)),
+        let named = trace.begins()[segment].header().pack;
+        let pack = pack::of_segment(trace, segment)?;
+        if pack.is_none() && named.is_some() {
+            let pointer = Some(Pointer::of(["pack"]));
+            return Err(ReplayError::Erased { tick: begin, pointer }.into());
         }
+        // A fork that goes on under the same pack is told as one with its parent.
+        match checked.in_force.last_mut().filter(|_| bound == Some(named)) {
+            Some(last) => last.to = *end,
+            None => {
+                let contracts = pack.as_ref().map(|pack| pack.contracts.clone()).unwrap_or_default();
+                checked.in_force.push(InForce { contracts, from: begin, to: *end, violations: Vec::new() });
+                packs.push(pack);
+            }
+        }
+        (begin, bound) = (end + 1, Some(named));
+    }
+    if packs.iter().all(Option::is_none) {
+        return Err(Error::NoContracts { run: trace.name().clone() });
+    }
+    let mut in_force: Vec<(InForce, Option<Pack>)> = checked.in_force.drain(..).zip(packs).collect();
+    in_force.retain(|(terms, _)| terms.from <= to && terms.to >= from);
+    for (mut terms, pack) in in_force {
+        (terms.from, terms.to) = (terms.from.max(from), terms.to.min(to));
+        let declared = pack.as_ref().map(|pack| &pack.predicates[..]).unwrap_or_default();
+        let predicates: Vec<&Predicate> = declared.iter().map(|declared| &declared.predicate).collect();
+        let lines = timeline::judge_each(trace, &predicates, terms.from, terms.to)?;
+        let judged = predicates
+            .into_iter()
+            .zip(lines)
+            .map(|(predicate, line)| Judged { predicate: predicate.clone(), intervals: line.intervals() });
+        terms.violations = judged.collect();
+        checked.in_force.push(terms);
+    }
+    if checked.in_force.iter().any(|terms| !terms.contracts.types.is_empty()) {
+        look_at_each(trace, from, to, only, &mut checked)?;
     }
     Ok(checked)
 }
@@ -118,7 +149,6 @@ fn look_at_each(
     from: u64,
     to: u64,
     only: Option<&TypeName>,
-    in_force: &[(Contracts, u64)],
     checked: &mut Checked,
 ) -> Result<(), Error> {
     let first = from.max(1);
@@ -126,15 +156,16 @@ fn look_at_each(
     let mut failed = Ok(());
     trace.for_each(first, to, &mut |tick, record| {
         let header = record.header();
-        let contracts = in_force.iter().find(|(_, end)| tick <= *end).map(|(contracts, _)| contracts);
+        let terms = checked.in_force.iter().find(|terms| tick <= terms.to);
         let type_name = header.type_name.as_ref().filter(|name| only.is_none_or(|only| only == *name));
         let proposed = matches!(header.author, Author::Agent | Author::Runtime);
-        let contract = type_name.filter(|_| proposed).and_then(|name| contracts?.types.get(name));
-        if let Some(contract) = contract {
+        let contract = type_name.filter(|_| proposed).and_then(|name| terms?.contracts.types.get(name));
+        if let Some((type_name, lacks)) =
+            contract.map(|found| (found.type_name.clone(), found.check(&state.state)))
+        {
             checked.governed += 1;
-            let lacks = contract.check(&state.state);
             if !lacks.is_empty() {
-                checked.lacking.push(Lacking { tick, type_name: contract.type_name.clone(), lacks });
+                checked.lacking.push(Lacking { tick, type_name, lacks });
             }
         }
         match state.advance(&record) {

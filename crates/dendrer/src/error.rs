@@ -117,6 +117,24 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// A place of the state that the pack does not declare was to be set.
+    #[error("no field {name} is declared in the pack of the run{}", did_you_mean(near))]
+    UndeclaredField {
+        /// The path.
+        name: String,
+        /// A field that may have been meant.
+        near: Option<String>,
+    },
+    /// A fork was to go on under a pack with another engine.
+    #[error("{run} is reduced by {own}, and a fork of it cannot go on under {other}")]
+    OtherEngine {
+        /// The run.
+        run: RunName,
+        /// Its engine.
+        own: String,
+        /// The engine of the pack.
+        other: String,
+    },
     /// A tick is none that can be imported.
     #[error("tick {tick} of {run} cannot be imported: {why}")]
     NotImportable {
@@ -188,6 +206,10 @@ fn known_names(known: &[String]) -> String {
     }
 }
 
+fn did_you_mean(near: &Option<String>) -> String {
+    near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default()
+}
+
 fn ticks(tip: u64) -> String {
     match tip {
         0 => "no transitions yet".to_owned(),
@@ -219,6 +241,8 @@ impl Error {
             Error::DamagedRecord { .. } => "E0301",
             Error::NothingEnforces { .. } => "E0116",
             Error::NoAnswer { .. } => "E0117",
+            Error::OtherEngine { .. } => "E0118",
+            Error::UndeclaredField { .. } => "E0505",
             Error::NoContracts { .. } => "E0909",
             Error::NotImportable { .. } => "E0418",
             Error::Moved { .. } => "E0407",

@@ -12,13 +12,16 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_kernel::contract::Contracts;
 use dendrer_kernel::pack::{Bound, Fault, Pack};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, Outcome};
+use dendrer_kernel::step::{self, COUNTERS, KERNEL_PATHS, Outcome};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::intent::Intent;
+use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::{Kind, Record, Rel};
+use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value, json};
 use dendrer_store::Store;
@@ -30,7 +33,8 @@ use crate::trace::{Moment, Trace};
 use crate::verify::replay_range;
 
 /// How many transitions are appended together while intents are carried on.
-const GROUP: usize = 256;
+/// Shorter ones are on record as a whole or not at all.
+const GROUP: usize = 20_000;
 
 /// What is different in a fork.
 #[derive(Debug, Clone)]
@@ -122,6 +126,10 @@ pub struct Carried {
     pub ticks: Vec<(u64, u64)>,
     /// Of those, the ticks of the parent of which nothing says what they were decided on.
     pub silent: Vec<u64>,
+    /// Of those, the ticks of the parent at which a rule met an error here, so that nothing changed.
+    pub errors: Vec<u64>,
+    /// The ticks of the parent whose answer was replaced, and whose change of the state is the same all the same.
+    pub unmoved: Vec<u64>,
     /// Where it stopped, and why; nothing where all of the parent was carried on.
     pub stopped: Option<(u64, Stopped)>,
 }
@@ -131,7 +139,8 @@ pub struct Carried {
 pub enum Stopped {
     /// It names a tick of the parent that says something else here.
     Rests(u64),
-    /// The policy decided on a value that is another here: the place, the value then, and the value now.
+    /// It was decided on a value that is another here, by its contract or by a policy rule: the place, the value then, and the
+    /// value now.
     DecidedOn(Pointer, Option<Value>, Option<Value>),
     /// The kernel wrote it about the parent. Whether it would do so here is not known before something happens.
     Kernel(TypeName),
@@ -160,6 +169,7 @@ pub fn fork<'s>(
     check_replaced(parent, tick, terms, &*reducer)?;
 
     let in_force = pack::of_segment(parent, segment)?;
+    let terms = &counted(terms, in_force.as_ref())?;
     let mut changed = Vec::new();
     let mut kernel_terms = step::Fork::new(terms.run.clone());
     kernel_terms.pack = terms.pack.clone();
@@ -192,11 +202,42 @@ pub fn fork<'s>(
     kernel_terms.about = about(terms, &changed);
     let reducer = match &kernel_terms.pack {
         None => reducer,
-        Some(bound) => read_pack(&terms.run, &bound.value)?.reducer(),
+        Some(bound) => {
+            let other = read_pack(&terms.run, &bound.value)?.reducer();
+            // What recorded intents bring means something else to another engine.
+            if other.name() != reducer.name() {
+                let (own, other) = (reducer.name().to_owned(), other.name().to_owned());
+                return Err(Error::OtherEngine { run: parent.name().clone(), own, other });
+            }
+            other
+        }
     };
     let (recorder, marker) = Recorder::fork(store, &head, &kernel_terms, reducer, surroundings)?;
     let state_root = head.state().digest();
     Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker }))
+}
+
+/// The values that are to be set, as the fields that the pack declares hold them.
+fn counted(terms: &Terms, pack: Option<&Pack>) -> Result<Terms, Error> {
+    let mut terms = terms.clone();
+    let Some(pack) = pack else { return Ok(terms) };
+    for (path, value) in &mut terms.set {
+        let top = path.tokens().next().map(|name| name.into_owned()).unwrap_or_default();
+        if KERNEL_PATHS.contains(&&*top) || top == COUNTERS {
+            continue;
+        }
+        let Some(field) = pack.fields.iter().find(|field| *field.name == *top) else {
+            let near = nearest(&top, pack.fields.iter().map(|field| &*field.name)).map(str::to_owned);
+            return Err(Error::UndeclaredField { name: path.dotted(), near });
+        };
+        let number = value.as_number().and_then(Number::as_f64).filter(|_| path.tokens().count() == 1);
+        if let (Some(decimals), Some(number)) = (field.decimals, number)
+            && let Some(rounded) = Number::from_f64(round_half_even(number, decimals))
+        {
+            *value = Value::Number(rounded);
+        }
+    }
+    Ok(terms)
 }
 
 /// Looks whether each answer that is to be replaced is one.
@@ -324,8 +365,10 @@ pub fn carry_on(
     let mut here: BTreeMap<Digest, (Digest, u64)> = BTreeMap::new();
     let mut there = parent.at(forked.tick)?;
     let mut result = Ok(());
+    let contracts = pack::of_segment(parent, parent.segment(forked.tick + 1))?.map(|pack| pack.contracts);
+    let contracts = &contracts.unwrap_or_default();
     parent.for_each(forked.tick + 1, parent.tip(), &mut |tick, record| {
-        let next = Next { tick, record: &record, there: &there, here: &here, terms, takes_delta };
+        let next = Next { tick, record: &record, there: &there, here: &here, terms, contracts, takes_delta };
         let step = next.take(recorder, &mut carried).and_then(|made| {
             let Some(id) = made else { return Ok(ControlFlow::Break(())) };
             here.insert(record.id(), (id, tick));
@@ -351,6 +394,8 @@ struct Next<'a> {
     there: &'a Moment,
     here: &'a BTreeMap<Digest, (Digest, u64)>,
     terms: &'a Terms,
+    /// What says, for a type, what its transitions are decided on.
+    contracts: &'a Contracts,
     takes_delta: bool,
 }
 
@@ -383,6 +428,13 @@ impl Next<'_> {
         let tick = recorder.head().tick() + 1;
         match recorder.propose(&intent)? {
             Outcome::Committed(record) => {
+                let delta = |record: &Record| record.body().value("/delta");
+                if replaced.is_some() && delta(&record) == delta(self.record) {
+                    carried.unmoved.push(self.tick);
+                }
+                if has_rule_error(&record) {
+                    carried.errors.push(self.tick);
+                }
                 carried.ticks.push((self.tick, tick));
                 Ok(Some(record.id()))
             }
@@ -398,6 +450,13 @@ impl Next<'_> {
     fn decided_on(&self, intent: &Intent, recorder: &Recorder<'_>) -> Basis {
         let mut said = false;
         let head = recorder.head();
+        if let Some(contract) = self.contracts.types.get(&intent.type_name) {
+            said = true;
+            if let Some(path) = contract.differing(intent, &self.there.state, head.state()) {
+                let (then, now) = (path.get(&self.there.state).cloned(), path.get(head.state()).cloned());
+                return Basis::Differs(Stopped::DecidedOn(path, then, now));
+            }
+        }
         if intent.type_name.as_str() == "policy.decision" || intent.member("policy").is_some() {
             for path in head.policy().iter().flat_map(|rule| rule.expr().read_set()) {
                 said = true;
@@ -420,6 +479,12 @@ impl Next<'_> {
         let is_fact = matches!(intent.type_name.as_str(), "action.result" | "observation.add");
         if said || is_fact { Basis::Same } else { Basis::Unsaid }
     }
+}
+
+/// Tells whether a rule met an error when a transition was made, so that the state did not follow.
+fn has_rule_error(record: &Record) -> bool {
+    let Some(Value::Array(anomalies)) = record.body().value("/anomalies") else { return false };
+    anomalies.iter().any(|note| note.get("kind").and_then(Value::as_str) == Some("reducer_error"))
 }
 
 /// What the record says about what an intent was decided on.

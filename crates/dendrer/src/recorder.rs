@@ -324,15 +324,9 @@ impl<'s> Recorder<'s> {
     pub(crate) fn pick(&mut self, pick: &Pick) -> Result<Picked, Error> {
         let inputs = self.inputs();
         let picked = step::cherrypick(&mut self.head, pick, inputs, &*self.reducer)?;
-        match &picked {
-            Picked::Imported { marker, record } => {
-                self.gather(marker.clone());
-                self.gather(record.clone());
-            }
-            Picked::Refused(refused) => {
-                self.gather(refused.refusal.clone());
-                refused.anomaly.iter().for_each(|anomaly| self.gather(anomaly.clone()));
-            }
+        if let Picked::Imported { marker, record } = &picked {
+            self.gather(marker.clone());
+            self.gather(record.clone());
         }
         self.weigh();
         Ok(picked)

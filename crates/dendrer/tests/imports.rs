@@ -270,9 +270,9 @@ fn one_case(
     begin(writer, &into, &ours, &fields, &target)?.commit()?;
     let reader = Embedded::open(path, Options::read())?;
     let candidate = Candidate::read(&Trace::open(&reader, &run_name(&from))?, 2)?;
-    let pick = candidate.check(&Trace::open(&reader, &run_name(&into))?, 1)?;
+    let mut pick = candidate.check(&Trace::open(&reader, &run_name(&into))?, 1)?;
     let before = writer.tree().size;
-    let imported = import(writer, &run_name(&into), &pick, 1, surroundings("import"))?;
+    let imported = import(writer, &run_name(&into), &mut pick, 1, surroundings("import"), false)?;
     let tip = |writer: &Embedded| writer.run(&run_name(&into)).map(|run| run.expect("a run").head.tick);
     let violated = violated(&fields, &source, &target);
     match (&pick.checked.refused, imported) {

@@ -106,3 +106,19 @@ pub(crate) struct ContractCheck {
     #[arg(long)]
     pub(crate) all_violations: bool,
 }
+
+/// `reduce`
+#[derive(Debug, Args)]
+pub(crate) struct Reduce {
+    /// The run
+    pub(crate) run: String,
+    /// The pack whose rules make the states
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: String,
+    /// What the new run is called
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: String,
+    /// A JSON file with the state that the pack's init is given; that of the run if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+}

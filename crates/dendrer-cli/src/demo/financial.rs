@@ -32,7 +32,7 @@ pub(super) fn record_a(store: &mut dyn Store) -> Result<RunName, Error> {
             run: "financial-agent-A",
             ticks: "opdqropdxmoqrpdxmoqrpdxopqrdmp",
             state: r#"{"cash_balance":100000,"risk_limit":0.9,"risk_threshold":0.95,"position_size":5000}"#,
-            amount: 12_000.0,
+            amount: 1_200.0,
             volatility: true,
         },
     )

@@ -2,7 +2,7 @@
 
 use dendrer::cherrypick::{Candidate, Imported, import};
 use dendrer::kernel::contract::{Checked, FieldCheck, ImportRefused};
-use dendrer::kernel::step::{Pick, Refused};
+use dendrer::kernel::step::Pick;
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer_object::record::Record;
@@ -46,25 +46,26 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let candidate = Candidate::read(&trace, tick)?;
     let target = source.trace(&into)?;
     let name = target.name().clone();
-    let mut store = (!args.dry_run).then(|| open::write_store(global)).transpose()?;
-    if let Some(store) = &mut store {
-        open::refuse_trouble(store)?;
-    }
     let mut pick = candidate.check(&target, target.tip())?;
     pick.reason = args.reason.as_deref().map(Into::into);
-    let imported = match &mut store {
-        None => None,
-        Some(store) => {
+    let (at, world) = (target.tip(), Box::new(World::default()));
+    let imported = match args.dry_run {
+        // The door is asked all the same, and nothing is written.
+        true => {
+            let mut store = open::read_store(global)?;
+            import(&mut *store, &name, &mut pick, at, world, true)?
+        }
+        false => {
+            let mut store = open::write_store(global)?;
+            open::refuse_trouble(&mut store)?;
             let key = keys::find(global.key.as_deref(), store.info())?;
-            let imported = import(store, &name, &pick, target.tip(), Box::new(World::default()))?;
-            keys::sign(store, key.as_ref())?;
-            Some(imported)
+            let imported = import(&mut store, &name, &mut pick, at, world, false)?;
+            keys::sign(&mut store, key.as_ref())?;
+            Store::close(Box::new(store))?;
+            imported
         }
     };
-    if let Some(store) = store {
-        Store::close(Box::new(store))?;
-    }
-    let answer = Answer { args, pick: &pick, target: &name, tip: target.tip(), imported: imported.as_ref() };
+    let answer = Answer { args, pick: &pick, target: &name, tip: target.tip(), imported: &imported };
     if out.is_text() {
         answer.print(out)?;
     } else {
@@ -78,7 +79,7 @@ struct Answer<'a> {
     pick: &'a Pick,
     target: &'a RunName,
     tip: u64,
-    imported: Option<&'a Imported>,
+    imported: &'a Imported,
 }
 
 impl Answer<'_> {
@@ -130,15 +131,17 @@ impl Answer<'_> {
             return Ok(());
         }
         match self.imported {
-            None => out.line("MAY BE IMPORTED   nothing was written (dry run)")?,
-            Some(Imported::Done { marker, record }) => out.line(format!(
+            Imported::Done { .. } if self.args.dry_run => {
+                out.line("MAY BE IMPORTED   nothing was written (dry run)")?;
+            }
+            Imported::Done { marker, record } => out.line(format!(
                 "IMPORTED   as {}@{}, behind its marker run.cherrypick at tick {}   hash {}",
                 self.target,
                 tick_of(record),
                 tick_of(marker),
                 record.id().short()
             ))?,
-            Some(_) => out.line("IMPORT REJECTED at the door of the target")?,
+            Imported::Refused(_) => {}
         }
         for name in &checked.advisory {
             let name = quote::escape(name);
@@ -153,13 +156,8 @@ impl Answer<'_> {
 
     /// The exit code, or the failure that says why nothing was imported.
     fn end(&self, out: &mut Out) -> Result {
-        let failure = match (&self.checked().refused, self.imported) {
-            (Some(refused), _) => self.refused(refused),
-            (None, Some(Imported::AtTheDoor(Refused { reason, .. }))) => {
-                Failure::new(reason.code(), reason.to_string())
-            }
-            _ => return Ok(0),
-        };
+        let Some(refused) = &self.checked().refused else { return Ok(0) };
+        let failure = self.refused(refused);
         let kept = if self.args.dry_run { "" } else { "; the refusal is kept beside the run" };
         let failure = failure.note(format!("no state was modified and no transition was committed{kept}"));
         if out.is_text() { Err(failure) } else { Ok(failure.exit()) }
@@ -182,6 +180,8 @@ impl Answer<'_> {
                 let differing = self.checked().fields.iter().filter(|field| field.wrong.is_some());
                 let sets: Vec<String> = differing
                     .filter_map(|field| Some(format!("{}={}", field.name, field.target.as_ref()?)))
+                    // A value of a tagged form is not written as it is read.
+                    .filter(|set| !set.contains("\"$"))
                     .collect();
                 let before = before.to_string();
                 let mut argv = vec!["dendrer", "fork", "--run", run, "--from", "tick", &before];
@@ -194,7 +194,13 @@ impl Answer<'_> {
             ImportRefused::NoContext => {
                 failure.note("record the run at stage 2 or 3: dendrer commit --run NEW --stage 2 --pack FILE")
             }
-            ImportRefused::NoContract(..) | ImportRefused::HashUnderspecified(_) => failure,
+            ImportRefused::NotEnforced => {
+                failure.note("record the target at stage 2: dendrer commit --run NEW --stage 2")
+            }
+            ImportRefused::NoContract(..)
+            | ImportRefused::HashUnderspecified(_)
+            | ImportRefused::Violates(_)
+            | ImportRefused::AtTheDoor { .. } => failure,
         }
     }
 
@@ -208,20 +214,14 @@ impl Answer<'_> {
                 Value::record([("id", Value::from(record.id())), ("tick", Value::from(record.header().tick))])
             })
         };
+        // What a dry run made is nowhere.
         let (marker, transition, refusal) = match self.imported {
-            Some(Imported::Done { marker, record }) => (Some(marker), Some(record), None),
-            Some(Imported::Refused(refusal)) => (None, None, Some(refusal)),
-            Some(Imported::AtTheDoor(refused)) => (None, None, Some(&refused.refusal)),
-            None => (None, None, None),
+            _ if self.args.dry_run => (None, None, None),
+            Imported::Done { marker, record } => (Some(marker), Some(record), None),
+            Imported::Refused(refusal) => (None, None, Some(refusal)),
         };
-        let refused = match (&checked.refused, self.imported) {
-            (Some(refused), _) => Some((refused.code(), refused.to_string())),
-            (None, Some(Imported::AtTheDoor(refused))) => {
-                Some((refused.reason.code(), refused.reason.to_string()))
-            }
-            _ => None,
-        };
-        let refused = refused.map_or(Value::Null, |(code, message)| {
+        let refused = checked.refused.as_ref().map_or(Value::Null, |refused| {
+            let (code, message) = (refused.code(), refused.to_string());
             Value::record([("code", Value::from(code)), ("message", Value::from(message))])
         });
         let [source, target] = &checked.contracts;

@@ -39,9 +39,14 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let only = args.type_name.as_deref().map(str::parse::<TypeName>).transpose();
     let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
     let checked = check(&trace, from, to, only.as_ref())?;
+    if let Some(only) = &only
+        && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
+    {
+        return Err(Failure::new("E0415", format!("no contract of {} is for {only}", trace.name())));
+    }
     let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
     if out.is_text() {
-        print(args, &trace, from, stage, &checked, out)?;
+        print(args, &trace, stage, &checked, out)?;
     } else {
         out.document(&to_json(&trace, (from, to), stage, &checked))?;
     }
@@ -56,22 +61,17 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
 fn print(
     args: &ContractCheck,
     trace: &Trace<'_>,
-    from: u64,
     stage: Option<u64>,
     checked: &Checked,
     out: &mut Out,
 ) -> Result<()> {
-    let mut begin = from;
-    for (contracts, end) in &checked.in_force {
-        if *end < begin {
-            continue;
-        }
+    for terms in &checked.in_force {
+        let contracts = &terms.contracts;
         let name = match contracts.name.is_empty() {
             true => "none".to_owned(),
             false => format!("{}/{}", contracts.name, contracts.version),
         };
-        out.line(format!("contract  {name} (in force for ticks {begin}..{end})"))?;
-        begin = end + 1;
+        out.line(format!("contract  {name} (in force for ticks {}..{})", terms.from, terms.to))?;
     }
     let enforced = match stage {
         Some(stage) if stage >= 2 => format!("enforced when it was recorded, at stage {stage}"),
@@ -94,15 +94,22 @@ fn print(
     if let Some(more) = checked.lacking.len().checked_sub(LACKING_SHOWN).filter(|more| *more > 0) {
         out.line(format!("  ({more} more; --json has all)"))?;
     }
-    let width = checked.violations.iter().map(|judged| judged.predicate.name().len()).max().unwrap_or(0);
-    for judged in &checked.violations {
-        for line in violation_lines(args, judged, width, out) {
-            out.line(line)?;
+    let width = checked.violations().map(|judged| judged.predicate.name().len()).max().unwrap_or(0);
+    for terms in &checked.in_force {
+        if checked.in_force.len() > 1 {
+            out.line(format!("ticks {}..{}", terms.from, terms.to))?;
+        }
+        for judged in &terms.violations {
+            for line in violation_lines(args, judged, width, out) {
+                out.line(line)?;
+            }
         }
     }
-    let violated = checked.violations.iter().filter(|judged| judged.onset().is_some()).count();
-    out.line(format!("{violated} of {} violated", checked.violations.len()))?;
-    if let Some(judged) = checked.violations.iter().find(|judged| judged.onset().is_some()) {
+    let violated = checked.violations().filter(|judged| judged.onset().is_some()).count();
+    out.line(format!("{violated} of {} violated", checked.violations().count()))?;
+    // Bisect knows the predicates of the pack at the tip.
+    let newest = checked.in_force.last().into_iter().flat_map(|terms| &terms.violations);
+    if let Some(judged) = newest.into_iter().find(|judged| judged.onset().is_some()) {
         out.help(&["dendrer", "bisect", trace.name().as_str(), "--predicate", judged.predicate.name()]);
     }
     Ok(())
@@ -134,11 +141,12 @@ fn violation_lines(args: &ContractCheck, judged: &Judged, width: usize, out: &Ou
 }
 
 fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checked: &Checked) -> Value {
-    let in_force = checked.in_force.iter().map(|(contracts, end)| {
+    let in_force = checked.in_force.iter().map(|terms| {
         Value::record([
-            ("name", Value::from(&*contracts.name)),
-            ("version", Value::from(&*contracts.version)),
-            ("to", Value::from(*end)),
+            ("name", Value::from(&*terms.contracts.name)),
+            ("version", Value::from(&*terms.contracts.version)),
+            ("from", Value::from(terms.from)),
+            ("to", Value::from(terms.to)),
         ])
     });
     let lacking = checked.lacking.iter().map(|lacking| {
@@ -151,12 +159,14 @@ fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checke
             ("fields", Value::array(fields)),
         ])
     });
-    let items = checked.violations.iter().map(|judged| {
+    let items = checked.violations().map(|judged| {
         let uncertain = judged.uncertain().map_or(Value::Null, |(tick, why)| {
             Value::record([("tick", Value::from(tick)), ("why", Value::from(why))])
         });
         Value::record([
             ("name", Value::from(judged.predicate.name())),
+            ("from", Value::from(judged.intervals.first().map(|interval| interval.from))),
+            ("to", Value::from(judged.intervals.last().map(|interval| interval.to))),
             ("words", Value::from(judged.predicate.words())),
             ("ok", Value::from(judged.onset().is_none() && judged.uncertain().is_none())),
             ("onset", Value::from(judged.onset())),

@@ -7,7 +7,7 @@ use dendrer::kernel::pack::Bound;
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer::{Trace, fork::fork};
-use dendrer_object::{Delta, RunName, Value, json};
+use dendrer_object::{Delta, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, quote};
 
 use super::commit::refuse_unreachable;
@@ -139,6 +139,15 @@ fn terms(args: &Fork, name: RunName, parent: &Trace<'_>) -> Result<Terms> {
             Ok((Pos::tick(&tick, parent)?, answer(file, takes_delta)?))
         })
         .collect::<Result<BTreeMap<u64, Answer>>>()?;
+    if terms.replace.len() < args.tool_output.len() {
+        return Err(Failure::new("E0106", "--tool-output names one tick twice").note("nothing was changed"));
+    }
+    let enforced =
+        |path: &Pointer| terms.enforce.iter().any(|(name, _)| Pointer::of(name.split('.')).overlaps(path));
+    if let Some((path, _)) = terms.set.iter().find(|(path, _)| enforced(path)) {
+        let what = format!("--set and --policy both say what {} is", path.dotted());
+        return Err(Failure::new("E0106", what).note("nothing was changed"));
+    }
     Ok(terms)
 }
 
@@ -316,6 +325,17 @@ fn print_carried(carried: &Carried, tip: u64, out: &mut Out) -> Result<()> {
             out.line(format!("stopped    before parent tick {tick}: {}", stopped(why)))?;
         }
     }
+    for (ticks, what) in [
+        (&carried.errors, "a rule met an error here, and the state does not follow, at parent"),
+        (&carried.unmoved, "another answer changed nothing in the state at parent"),
+    ] {
+        if !ticks.is_empty() {
+            let named: Vec<String> = ticks.iter().take(SILENT_SHOWN).map(u64::to_string).collect();
+            let more = if ticks.len() > SILENT_SHOWN { ", ..." } else { "" };
+            let line = out.paint(Style::Warn, &format!("WARN       {what} tick {}{more}", named.join(", ")));
+            out.line(line)?;
+        }
+    }
     if !carried.silent.is_empty() {
         let named: Vec<String> = carried.silent.iter().take(SILENT_SHOWN).map(u64::to_string).collect();
         let more = if carried.silent.len() > SILENT_SHOWN { ", ..." } else { "" };
@@ -369,6 +389,8 @@ fn carried_json(carried: &Carried) -> Value {
     Value::record([
         ("ticks", Value::array(ticks)),
         ("unsaid", Value::array(carried.silent.iter().map(|tick| Value::from(*tick)))),
+        ("errors", Value::array(carried.errors.iter().map(|tick| Value::from(*tick)))),
+        ("unmoved", Value::array(carried.unmoved.iter().map(|tick| Value::from(*tick)))),
         ("stopped", stop.unwrap_or(Value::Null)),
     ])
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::{Engine, Pack};
 use dendrer::pack::{self, Mark, Problem, Source, Tested};
 use dendrer_object::{Pointer, Value};
@@ -159,12 +160,13 @@ fn show_text(shown: &Shown, out: &mut Out) -> Result {
     };
     out.line(format!("reducer     {}{rules}", pack.engine.as_str()))?;
     if !pack.named.is_empty() {
-        out.line(format!("names       {}", pack.named.join(", ")))?;
+        out.line(format!("names       {}", quote::escape(&pack.named.join(", "))))?;
     }
     for field in &pack.fields {
         let decimals = field.decimals.map(|decimals| format!("  {decimals} decimals")).unwrap_or_default();
         let by = by_rules(&field.written_by, "no rule writes it");
-        out.line(format!("field       state.{}  {by}{decimals}{}", field.name, words(&field.words)))?;
+        let name = quote::escape(&field.name);
+        out.line(format!("field       state.{name}  {by}{decimals}{}", words(&field.words)))?;
     }
     let read = pack.rules_read();
     if !read.is_empty() {
@@ -194,6 +196,16 @@ fn show_text(shown: &Shown, out: &mut Out) -> Result {
             words(&tool.words)
         ))?;
     }
+    for (name, contract) in &pack.contracts.types {
+        out.line(format!("contract    {name}{}", words(&contract.words)))?;
+        for required in &contract.required {
+            out.line(format!("            {}", quote::escape(&required_words(contract, required))))?;
+        }
+        if !contract.advisory.is_empty() {
+            let names = contract.advisory.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+            out.line(format!("            advisory: {}", quote::escape(&names)))?;
+        }
+    }
     for declared in &pack.predicates {
         let predicate = &declared.predicate;
         out.line(format!(
@@ -206,6 +218,16 @@ fn show_text(shown: &Shown, out: &mut Out) -> Result {
     }
     out.line(format!("tests       {}", pack.cases.len()))?;
     Ok(0)
+}
+
+/// Says of a required field what it must be, and how an import compares it.
+fn required_words(contract: &Contract, required: &Required) -> String {
+    let mut words = vec![format!("{}: {}", required.name, required.kind)];
+    words.extend(required.precision.map(|decimals| format!("{decimals} decimals")));
+    words.extend(required.nullable.then(|| "may be null".to_owned()));
+    words.extend(contract.seeds.contains(&required.name).then(|| "seeds the hash".to_owned()));
+    words.push(format!("import: {}", contract.rule(&required.name)));
+    words.join(", ")
 }
 
 /// Names rules by their numbers.

@@ -137,7 +137,7 @@ fn the_hash_of_the_source_is_made_again_from_its_state() {
     let check = |context: Option<&Value>, seed, source: &str, target: &str| {
         let import = Import { intent: &intent, context, seed };
         let (source, target) = (v(source), v(target));
-        let side = |state| Side { state, contracts: &of };
+        let side = |state| Side { state, contracts: &of, pack: None, enforced: true };
         check_import(&import, side(&source), side(&target)).refused.map(|refused| refused.to_string())
     };
     let same = r#"{"n":1,"s":"x"}"#;

@@ -7,7 +7,7 @@ use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError}
 use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::fork::make_marker;
-use super::{Head, Inputs, Outcome, Refused, seal, second_seed, step_with};
+use super::{Head, Inputs, Outcome, Reason, seal, second_seed, step_with};
 use crate::contract::{Checked, ImportRefused};
 use crate::reduce::Reducer;
 
@@ -45,7 +45,7 @@ pub enum Picked {
         record: Record,
     },
     /// The door turned it down; nothing of it is in the run.
-    Refused(Refused),
+    Refused(Reason),
 }
 
 /// Imports a transition that was checked: the marker, and what the door makes of the intent here.
@@ -69,11 +69,8 @@ pub fn cherrypick(
             *head = behind;
             Ok(Picked::Imported { marker, record })
         }
-        // Turned down, it is nothing that a marker would announce.
-        Outcome::Refused(_) => match step_with(head, &intent, inputs, reducer)? {
-            Outcome::Refused(refused) => Ok(Picked::Refused(refused)),
-            Outcome::Committed(_) => unreachable!("a marker changes nothing that an intent is judged by"),
-        },
+        // It was turned down behind a marker that is not there then.
+        Outcome::Refused(refused) => Ok(Picked::Refused(refused.reason)),
     }
 }
 
