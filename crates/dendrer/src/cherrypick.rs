@@ -7,7 +7,7 @@ use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefuse
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Pick, Picked, Stage};
-use dendrer_object::record::{Author, Record, Rel};
+use dendrer_object::record::{Author, LINKS_MAX, Record, Rel};
 use dendrer_object::{RunName, TypeName};
 use dendrer_store::Store;
 
@@ -83,6 +83,11 @@ impl Candidate {
             let why = "it was written by the kernel about that run".to_owned();
             return Err(Error::NotImportable { run: self.run.clone(), tick: self.tick, why });
         };
+        // The marker's link and that of the agent's own branch come to those of the source.
+        if intent.links.len() + 2 > LINKS_MAX {
+            let why = "it has as many links as a record may have".to_owned();
+            return Err(Error::NotImportable { run: self.run.clone(), tick: self.tick, why });
+        }
         let context = self.record.body().value(&format!("/{CONTEXT}"));
         let import = Import { intent: &intent, context: context.as_ref(), seed: self.record.body().seed() };
         let source = Side {
