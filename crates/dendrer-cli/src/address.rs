@@ -273,6 +273,14 @@ pub(crate) fn state_path(text: &str) -> Result<Pointer> {
     Ok(Pointer::of(names.iter().map(String::as_str)))
 }
 
+/// Finds the tick that is named by a flag or in the address, and exactly once; `say` is what to do otherwise.
+pub(crate) fn one_tick(flag: Option<&Pos>, rev: &Rev, trace: &Trace<'_>, say: &str) -> Result<u64> {
+    match (flag, &rev.pos) {
+        (Some(pos), None) | (None, Some(pos)) => pos.tick(trace),
+        _ => Err(Failure::new("E0106", say).note("nothing was changed")),
+    }
+}
+
 /// Refuses a range that ends before it begins.
 pub(crate) fn in_order(from: u64, to: u64) -> Result<()> {
     if from > to {

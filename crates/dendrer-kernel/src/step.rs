@@ -646,6 +646,12 @@ fn seal_onto(head: &mut Head, mut header: Header, body: Body, agent: Arc<str>, s
     record
 }
 
+/// As [`seal_onto`], for one transition that was drafted by itself.
+fn seal_one(head: &mut Head, prepared: Prepared) -> Record {
+    let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
+    seal_onto(head, header, body, prepared.agent, prepared.seq)
+}
+
 /// Puts the `kernel.anomaly` on record that a forged type brings about.
 fn add_forgery(
     head: &mut Head,
@@ -696,8 +702,7 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
         links: Vec::new(),
     };
     let prepared = draft_transition(head, transition, Change { state, delta, notes: Vec::new() }, inputs)?;
-    let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
-    Ok(seal_onto(head, header, body, prepared.agent, prepared.seq))
+    Ok(seal_one(head, prepared))
 }
 
 fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
@@ -902,15 +907,23 @@ fn draft_refusal(
     reason: Reason,
     inputs: Inputs,
 ) -> Result<Prepared, SealError> {
-    let mut content = intent.members.clone();
-    content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
-    content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
-    content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
     // Who it was is not known; that he claimed to be the kernel is.
     let claimed = is_claimed(intent.author);
     let mut why = vec![("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))];
     why.extend(claimed.then(|| ("claimed_author", Value::from(intent.author.as_str()))));
-    content.push(("reason".into(), Value::record(why)));
+    let (mut header, content) = refusal_of(head, intent, Value::record(why), inputs);
+    header.author = if claimed { Author::Agent } else { intent.author };
+    let draft = draft(header, &content.into_iter().collect(), inputs.seed)?;
+    Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
+}
+
+/// What a refusal says: the intent as it was proposed, and why it was turned down. It has no head yet.
+fn refusal_of(head: &Head, intent: &Intent, why: Value, inputs: Inputs) -> (Header, Vec<(Arc<str>, Value)>) {
+    let mut content = intent.members.clone();
+    content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
+    content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
+    content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
+    content.push(("reason".into(), why));
     let mut links = intent.links.clone();
     links.sort_unstable();
     links.dedup();
@@ -922,13 +935,12 @@ fn draft_refusal(
         prev: None,
         head: None,
         type_name: Some(intent.type_name.clone()),
-        author: if claimed { Author::Agent } else { intent.author },
+        author: intent.author,
         ts: inputs.clock.max(head.ts),
         links,
         pack: head.pack,
     };
-    let draft = draft(header, &content.into_iter().collect(), inputs.seed)?;
-    Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
+    (header, content)
 }
 
 fn seal(header: Header, content: Vec<(&str, Value)>, seed: Seed) -> Result<Record, SealError> {

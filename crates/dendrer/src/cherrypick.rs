@@ -7,8 +7,8 @@ use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefuse
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Pick, Picked, Stage};
-use dendrer_object::record::{Author, LINKS_MAX, Record, Rel};
-use dendrer_object::{RunName, TypeName};
+use dendrer_object::record::{LINKS_MAX, Record, Rel};
+use dendrer_object::{Intent, RunName, TypeName};
 use dendrer_store::Store;
 
 use crate::error::Error;
@@ -22,7 +22,7 @@ pub struct Candidate {
     run: RunName,
     tick: u64,
     record: Record,
-    takes_delta: bool,
+    intent: Intent,
     before: Moment,
     contracts: Contracts,
 }
@@ -49,47 +49,33 @@ impl Candidate {
             return Err(no("tick 0 is the beginning of the run, and no transition"));
         }
         let record = source.record(tick)?;
-        if !matches!(record.header().author, Author::Agent | Author::Runtime) {
+        let segment = source.segment(tick);
+        let takes_delta = pack::reducer_of_segment(source, segment)?.takes_delta();
+        let Some(intent) = replay::intent(&record, takes_delta)? else {
             let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
             return Err(no(&format!("{type_name} was written by the kernel about that run")));
-        }
+        };
         // What it was decided on stands where it was decided: a chain of imports would lead around every rule.
         if let Some(link) = record.header().links.iter().find(|link| link.rel == Rel::PickedFrom) {
             let from = link.hash.short();
             return Err(no(&format!("it was imported itself, from the record {from}; import it from there")));
         }
-        let segment = source.segment(tick);
-        let takes_delta = pack::reducer_of_segment(source, segment)?.takes_delta();
+        // The marker's link and that of the agent's own branch come to those of the source.
+        if intent.links.len() + 2 > LINKS_MAX {
+            return Err(no("it has as many links as a record may have"));
+        }
         let contracts = pack::of_segment(source, segment)?.map(|pack| pack.contracts).unwrap_or_default();
         let before = source.at(tick - 1)?;
-        Ok(Candidate { run: source.name().clone(), tick, record, takes_delta, before, contracts })
-    }
-
-    /// The type.
-    pub fn type_name(&self) -> &TypeName {
-        self.record.header().type_name.as_ref().expect("a transition has a type")
-    }
-
-    /// The record.
-    pub fn record(&self) -> &Record {
-        &self.record
+        Ok(Candidate { run: source.name().clone(), tick, record, intent, before, contracts })
     }
 
     /// Checks it against a target, given where that stands.
     pub fn check(&self, target: &Trace<'_>, at: u64) -> Result<Pick, Error> {
         let contracts = pack::of_run(target)?.map(|pack| pack.contracts).unwrap_or_default();
         let head = target.head(at)?;
-        let Some(intent) = replay::intent(&self.record, self.takes_delta)? else {
-            let why = "it was written by the kernel about that run".to_owned();
-            return Err(Error::NotImportable { run: self.run.clone(), tick: self.tick, why });
-        };
-        // The marker's link and that of the agent's own branch come to those of the source.
-        if intent.links.len() + 2 > LINKS_MAX {
-            let why = "it has as many links as a record may have".to_owned();
-            return Err(Error::NotImportable { run: self.run.clone(), tick: self.tick, why });
-        }
         let context = self.record.body().value(&format!("/{CONTEXT}"));
-        let import = Import { intent: &intent, context: context.as_ref(), seed: self.record.body().seed() };
+        let import =
+            Import { intent: &self.intent, context: context.as_ref(), seed: self.record.body().seed() };
         let source = Side {
             state: &self.before.state,
             contracts: &self.contracts,
@@ -104,6 +90,7 @@ impl Candidate {
         };
         let checked: Checked = check_import(&import, source, target);
         let (run, tick, id) = (self.run.clone(), self.tick, self.record.id());
+        let intent = self.intent.clone();
         Ok(Pick { run, tick, id, intent, reason: None, checked })
     }
 }

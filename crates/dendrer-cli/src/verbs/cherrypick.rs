@@ -10,7 +10,7 @@ use dendrer_object::{RunName, Value};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
-use crate::address::Rev;
+use crate::address::{Rev, one_tick};
 use crate::args::{Cherrypick, Global};
 use crate::failure::{Failure, Result};
 use crate::out::{Out, Style};
@@ -36,13 +36,8 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let source = open::sound(global, &rev)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
-    let tick = match (&args.tick, &rev.pos) {
-        (Some(pos), None) | (None, Some(pos)) => pos.tick(&trace)?,
-        _ => {
-            return Err(Failure::new("E0106", "say once which tick is imported: --tick N, or RUN@N")
-                .note("nothing was changed"));
-        }
-    };
+    let say = "say once which tick is imported: --tick N, or RUN@N";
+    let tick = one_tick(args.tick.as_ref(), &rev, &trace, say)?;
     let candidate = Candidate::read(&trace, tick)?;
     let target = source.trace(&into)?;
     let name = target.name().clone();

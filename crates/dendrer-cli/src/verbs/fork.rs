@@ -13,7 +13,7 @@ use dendrer_view::{count, document, quote};
 use super::commit::refuse_unreachable;
 use super::pack::load;
 use super::reduce::read_json;
-use crate::address::{Pos, Rev, state_path};
+use crate::address::{Pos, Rev, one_tick, state_path};
 use crate::args::{Fork, Global};
 use crate::failure::{Failure, Result};
 use crate::out::{Out, Style};
@@ -36,13 +36,8 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     let source = open::sound(global, &rev)?;
     let rev = rev.settle(source.store())?;
     let parent = source.trace(&rev)?;
-    let tick = match (&args.from, &rev.pos) {
-        (Some(pos), None) | (None, Some(pos)) => pos.tick(&parent)?,
-        _ => {
-            return Err(Failure::new("E0106", "say once where it is forked: --from tick N, or RUN@N")
-                .note("nothing was changed"));
-        }
-    };
+    let say = "say once where it is forked: --from tick N, or RUN@N";
+    let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&mut store)?;
     let name = new_name(args, &parent, &store)?;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use dendrer_object::delta::Delta;
-use dendrer_object::record::{Author, Draft, Header, Kind, Link, Record, Rel, SealError, Seed};
+use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError, Seed};
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::{
     Change, Head, Inputs, KERNEL_VERSION, Reason, StartError, Transition, check_paths, check_version,
-    draft_transition, read_policy, reducer_note, seal, seal_onto, second_seed,
+    draft_transition, read_policy, reducer_note, seal, seal_one, second_seed,
 };
 use crate::pack::{self, Bound};
 
@@ -180,6 +180,5 @@ pub(super) fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -
         }
     };
     let prepared = draft_transition(head, Transition::of(&marker), change, inputs)?;
-    let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
-    Ok(seal_onto(head, header, body, prepared.agent, prepared.seq))
+    Ok(seal_one(head, prepared))
 }

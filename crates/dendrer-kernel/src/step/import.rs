@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError};
+use dendrer_object::record::{Author, Link, Record, Rel, SealError};
 use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::fork::make_marker;
-use super::{Head, Inputs, Outcome, Reason, seal, second_seed, step_with};
+use super::{Head, Inputs, Outcome, Reason, refusal_of, seal, second_seed, step_with};
 use crate::contract::{Checked, ImportRefused};
 use crate::reduce::Reducer;
 
@@ -93,28 +93,9 @@ pub(super) fn import_refusal(
     why: Value,
     inputs: Inputs,
 ) -> Result<Record, SealError> {
-    let mut content = intent.members.clone();
-    content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
-    content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
-    content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
+    let (mut header, mut content) = refusal_of(head, intent, why, inputs);
+    header.head = Some(head.id);
     content.push((PICK_MEMBER.into(), about));
-    content.push(("reason".into(), why));
-    let mut links = intent.links.clone();
-    links.sort_unstable();
-    links.dedup();
-    let header = Header {
-        store: head.store,
-        kind: Kind::Refusal,
-        run: Some(head.run.clone()),
-        tick: None,
-        prev: None,
-        head: Some(head.id),
-        type_name: Some(intent.type_name.clone()),
-        author: intent.author,
-        ts: inputs.clock.max(head.ts),
-        links,
-        pack: head.pack,
-    };
     let content = content.iter().map(|(name, value)| (&**name, value.clone())).collect();
     seal(header, content, inputs.seed)
 }
