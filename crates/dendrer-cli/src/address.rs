@@ -226,6 +226,12 @@ pub(crate) fn tick_arg(text: &str) -> std::result::Result<Pos, String> {
         .ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
 }
 
+/// Reads the number of a tick that need not be there yet.
+pub(crate) fn plain_tick_arg(text: &str) -> std::result::Result<u64, String> {
+    let digits = text.strip_prefix("tick:").unwrap_or(text);
+    digits.parse().map_err(|_| "a tick is a number, like 41".to_owned())
+}
+
 /// Reads which of several runs in a file is meant.
 pub(crate) fn index_arg(text: &str) -> std::result::Result<u64, String> {
     text.parse().map_err(|_| "an index is the number of a run in the file, counted from 0".to_owned())

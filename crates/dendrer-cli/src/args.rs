@@ -15,7 +15,7 @@ mod fork;
 mod keep;
 
 pub(crate) use diff::{AlignChoice, Diff, KindChoice};
-pub(crate) use fork::{Cherrypick, ContractCheck, ContractVerb, Fork, Reduce};
+pub(crate) use fork::{Cherrypick, ContractCheck, ContractExtend, ContractKeygen, ContractVerb, Fork, Reduce};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 
 /// Version control for the runs of AI agents.
@@ -958,7 +958,7 @@ pub(crate) fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> 
     for arg in args {
         let after_tick = joined.last().is_some_and(|last| last == "tick");
         let flag = joined.len().checked_sub(2).map(|at| joined[at].as_str());
-        if after_tick && matches!(flag, Some("--from" | "--to" | "--at" | "--tick")) {
+        if after_tick && matches!(flag, Some("--from" | "--to" | "--at" | "--tick" | "--effective-from")) {
             let last = joined.len() - 1;
             joined[last] = format!("tick:{arg}");
         } else {

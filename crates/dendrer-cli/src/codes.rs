@@ -219,6 +219,16 @@ is imported from it. Record at stage 2: dendrer commit --stage 2 --pack FILE."
 "The beginning of a run, and what the kernel wrote about it, belong to that run alone."
 "E0419" "import_violates" 5 "The import would bring about what its contract says must never happen."
 "A violation predicate of the pack would be violated, or could not be judged any more, in the target. Nothing was committed."
+"E0420" "extension" 5 "This is not an extension of the contract."
+"An extension names target_contract and effective_from_tick, and adds something: adds_required, adds_hash_seeds or adds_violations, \
+for the `types` it names or for every type with a contract. What comes out is checked like any pack."
+"E0421" "extension_in_the_past" 5 "An extension cannot take effect in the past."
+"What was committed was judged by the contract of its time, and stays so. An extension holds from its own tick on, or from a later one."
+"E0422" "no_approver" 5 "An extension needs an approver."
+"Somebody answers for a change of the contract: --approved-by NAME, or approved_by in the file. The model cannot."
+"E0423" "approval" 5 "The approval is not one that the contract accepts."
+"A pack that names `approvers` takes extensions that one of them signed with their key: sign the text under `to sign` as a signed \
+note, and give it with --signature FILE; or sign here with --approver-key FILE."
 "E0501" "expression" 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."

@@ -127,13 +127,28 @@ fn acting(word: &str) -> String {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        let failure = Failure::new(error.code(), error.to_string());
+        let message = match &error {
+            Error::Extension(error) => error.faults.first().map(ToString::to_string).unwrap_or_default(),
+            error => error.to_string(),
+        };
+        let failure = Failure::new(error.code(), message);
         match error {
             Error::NoRun { near: Some(near), .. } => {
                 failure.note(format!("did you mean {near}?")).help(&["dendrer", "log", near.as_str()])
             }
             Error::NoRun { .. } => failure.help(&["dendrer", "runs"]),
             Error::NoTick { run, tip, .. } => failure.help(&["dendrer", "show", &format!("{run}@{tip}")]),
+            Error::Extension(error) => {
+                let others = error.faults.iter().skip(1);
+                let failure = others.fold(failure, |failure, fault| {
+                    failure.note(format!("{}: {fault}", fault.code()))
+                });
+                match error.faults.iter().any(|fault| fault.code() == "E0423") {
+                    true => failure.at("to sign", error.text),
+                    false => failure,
+                }
+                .note("nothing was changed")
+            }
             Error::Imported { run } => failure
                 .note("nothing was committed; go on in a fork of it, or in a run that is reduced from it")
                 .help(&["dendrer", "fork", run.as_str(), "--from", "tip"])

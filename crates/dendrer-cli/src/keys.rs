@@ -35,12 +35,17 @@ pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey,
         return Err(Failure::new("E0807", "there is no home directory to keep the key of the log in")
             .help(&["dendrer", "init", "--key", "FILE"]));
     };
+    Ok((make(&store.origin(), &path)?, path))
+}
+
+/// Makes a key with a name and writes it to a new file that only its owner may read.
+pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
     let mut seed = [0; 32];
     SystemRandom::new()
         .fill(&mut seed)
         .map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
-    let key = SigningKey::from_seed(&store.origin(), seed)
-        .map_err(|error| Failure::new("E0308", error.to_string()))?;
+    let key =
+        SigningKey::from_seed(name, seed).map_err(|error| Failure::new("E0308", error.to_string()))?;
     let write = || -> std::io::Result<()> {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent)?;
@@ -49,12 +54,12 @@ pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey,
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
+        let mut file = options.open(path)?;
         file.write_all(format!("{}\n", key.secret_text()).as_bytes())?;
         file.sync_all()
     };
     match write() {
-        Ok(()) => Ok((key, path)),
+        Ok(()) => Ok(key),
         Err(error) => {
             let code = if error.kind() == std::io::ErrorKind::AlreadyExists { "E0112" } else { "E0801" };
             Err(Failure::new(code, format!("cannot write the key to {}", path.display()))

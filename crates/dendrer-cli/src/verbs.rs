@@ -11,6 +11,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod explain;
+mod extend;
 mod export;
 mod fork;
 mod fsck;

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use dendrer_object::note::VerifierKey;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::contract::Contracts;
@@ -22,6 +23,7 @@ use crate::reduce::{DeltaReducer, Reducer};
 
 pub mod cases;
 mod contracts;
+pub mod extend;
 mod read;
 mod reads;
 mod rules;
@@ -73,6 +75,8 @@ pub struct Pack {
     pub predicates: Vec<Declared>,
     /// What transition types need of the state.
     pub contracts: Contracts,
+    /// Who may approve an extension of the contracts, with the keys that they sign with.
+    pub approvers: Vec<(Arc<str>, VerifierKey)>,
     /// Small transcripts with what must come out.
     pub cases: Vec<cases::Case>,
     /// The names that the constants and definitions give, for people: `name` or `name(a, b)`.
@@ -167,6 +171,10 @@ pub struct Declared {
     pub predicate: Predicate,
     /// What it says, for people.
     pub words: Option<Arc<str>>,
+    /// Whether it is a violation of the contract, which the door looks for (dendrer paper 4.4, pillar 4).
+    pub is_violation: bool,
+    /// The transition types at which a violation is looked for; at any, if none is named.
+    pub scope: Vec<TypeName>,
 }
 
 /// Something wrong in a pack.

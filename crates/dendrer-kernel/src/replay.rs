@@ -251,6 +251,12 @@ pub fn replay_step(
     let tick = record.header().tick.unwrap_or(0);
     let recorded = recorded_state(head.state(), record)?;
     let (cause, inputs) = cause(record, tick, reducer)?;
+    if head.owes() && !matches!(cause, Cause::Violation) {
+        let (owed, found) = (Value::from(step::VIOLATION), record.header().type_name.as_ref());
+        let found = found.map(|name| Value::from(name.as_str()));
+        let sides = Difference { path: Pointer::of(["type"]), left: found, right: Some(owed) };
+        return Err(diverged(tick, Compared::Content, Some(sides), reducer));
+    }
     if let (true, Cause::Proposed(intent)) = (twice, &cause) {
         compare_evaluations(head.state(), intent, reducer, tick)?;
     }
@@ -361,15 +367,16 @@ pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Re
     Err(diverged(tick, Compared::Content, difference(record, &made), reducer))
 }
 
-/// Makes what a record of another run says the next record of this one, under this reducer. `relink` says where a link
-/// of the record leads here. The chain, the state and what the kernel noted are this run's own.
+/// Makes what a record of another run says the next record of this one, under this reducer, with what that brings about
+/// here. `relink` says where a link of the record leads here. The chain, the state and what the kernel noted are this run's
+/// own, so of what that run's contract found nothing is told.
 pub fn retell(
     head: &mut Head,
     record: &Record,
     relink: &dyn Fn(Link) -> Link,
     inputs: Inputs,
     reducer: &dyn Reducer,
-) -> Result<Record, ReplayError> {
+) -> Result<Vec<Record>, ReplayError> {
     let tick = record.header().tick.unwrap_or(0);
     let missing = record.body().fields().iter().find(|field| record.body().text(field).is_none());
     let (None, Some((mut cause, _))) = (missing, step::cause(record, reducer.takes_delta())) else {
@@ -378,7 +385,13 @@ pub fn retell(
     if let Cause::Proposed(intent) | Cause::Marker(intent) = &mut cause {
         intent.links.iter_mut().for_each(|link| *link = relink(*link));
     }
-    step::again(head, &cause, inputs, reducer).map_err(|error| ReplayError::Seal { tick, error })
+    if matches!(cause, Cause::Violation) {
+        return Ok(Vec::new());
+    }
+    let failed = |error| ReplayError::Seal { tick, error };
+    let mut made = vec![step::again(head, &cause, inputs, reducer).map_err(failed)?];
+    made.extend(step::settle(head, inputs).map_err(failed)?);
+    Ok(made)
 }
 
 /// Returns the intent that a recorded transition was made of; `None` for one that the kernel made by itself.
@@ -389,7 +402,11 @@ pub fn intent(record: &Record, takes_delta: bool) -> Result<Option<Intent>, Repl
     }
     match step::cause(record, takes_delta).ok_or(ReplayError::Malformed { tick })?.0 {
         Cause::Proposed(intent) => Ok(Some(*intent)),
-        Cause::Marker(_) | Cause::Anomaly(_) | Cause::Import(..) => Ok(None),
+        Cause::Marker(_)
+        | Cause::Anomaly(_)
+        | Cause::Violation
+        | Cause::Extension(_)
+        | Cause::Import(..) => Ok(None),
     }
 }
 

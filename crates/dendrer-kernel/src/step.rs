@@ -7,7 +7,7 @@
 //! Nothing here reads a store, a clock or a die: the caller brings the head, the time and the seed. So replaying a
 //! record is calling the same function on what the record holds and comparing ids.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -18,21 +18,25 @@ use dendrer_object::record::{
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
 
-use crate::contract::{CONTEXT, Contract, Contracts, Lack};
+use crate::contract::{CONTEXT, Contract, Lack};
 use crate::counters::Counters;
 use crate::ontology::{AuthorshipError, check_authorship, is_claimed};
-use crate::pack::{self, Bound};
+use crate::pack::Bound;
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
 
 mod cause;
+mod extension;
 mod fork;
 mod import;
+mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
 use fork::Forked;
 pub use fork::{Fork, fork};
+pub use extension::{Approval, EXTENSION, Extension, ExtensionFault, NotExtended, approval_text, extend};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
+use terms::Terms;
 
 /// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
 /// rules of its time.
@@ -126,10 +130,10 @@ pub struct Head {
     /// For a fork, where it branched off.
     forked: Option<Forked>,
     stage: Stage,
-    pack: Option<Digest>,
-    registered: Arc<BTreeSet<TypeName>>,
     policy: Arc<[Predicate]>,
-    contracts: Arc<Contracts>,
+    terms: Arc<Terms>,
+    /// The tick at which the pack came into force.
+    pack_from: u64,
     tick: u64,
     id: Digest,
     ts: Timestamp,
@@ -161,8 +165,34 @@ pub struct Inputs {
 pub enum Outcome {
     /// It is a transition now.
     Committed(Record),
+    /// It is a transition now, and brought about what the contract says must never happen.
+    Violated {
+        /// The transition.
+        record: Record,
+        /// The `predicate.violation` behind it, and those behind that.
+        violations: Vec<Record>,
+    },
     /// It was turned down; the refusal is kept beside the run.
     Refused(Refused),
+}
+
+impl Outcome {
+    /// The transition that the intent became, if it did.
+    pub fn committed(&self) -> Option<&Record> {
+        match self {
+            Outcome::Committed(record) | Outcome::Violated { record, .. } => Some(record),
+            Outcome::Refused(_) => None,
+        }
+    }
+
+    /// Every record that came of it, in the order in which they are committed.
+    pub fn records(&self) -> Vec<&Record> {
+        match self {
+            Outcome::Committed(record) => vec![record],
+            Outcome::Violated { record, violations } => [record].into_iter().chain(violations).collect(),
+            Outcome::Refused(refused) => [&refused.refusal].into_iter().chain(&refused.anomaly).collect(),
+        }
+    }
 }
 
 /// An intent that was turned down.
@@ -246,6 +276,9 @@ pub enum StartError {
         /// What is wrong with it.
         why: String,
     },
+    /// The pack that it carries does not check.
+    #[error("the pack that it carries does not check: {0}")]
+    Pack(String),
     /// A fork is to go on from a change that nobody may make, or that does not fit the state.
     #[error("{0}")]
     Change(Reason),
@@ -270,7 +303,7 @@ impl StartError {
             StartError::KernelPath(_) | StartError::Counters => "E0405",
             StartError::Policy { .. } => "E0501",
             StartError::Change(reason) => reason.code(),
-            StartError::Fork(_) => "E0703",
+            StartError::Fork(_) | StartError::Pack(_) => "E0703",
             StartError::Kernel(_) => "E0602",
             StartError::Seal(error) => error.code(),
         }
@@ -314,6 +347,11 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         Some(latched) => latched.expect("policy is an object that only the kernel writes"),
         None => start.state.clone(),
     };
+    let bound = start.pack.as_ref();
+    let terms = Terms::of(bound.map(|bound| &bound.value), &state, 0, 0, start.stage)?;
+    let mut change = Change { state, delta: Delta::default(), notes: Vec::new() };
+    terms::watch_start(&terms, &mut change);
+    let state = change.state;
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(KERNEL_VERSION)),
         ("reducer", Value::from(&*start.reducer)),
@@ -327,9 +365,6 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         ("inputs", start.inputs.clone()),
     ];
     content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    let bound = start.pack.as_ref();
-    let pack = bound.map(|bound| pack::digest(&bound.value));
-    let registered = bound.into_iter().flat_map(|bound| pack::registered(&bound.value)).collect();
     if let Some(bound) = bound {
         content.push(("pack", bound.value.clone()));
         content.push(("pack_text", Value::String(Arc::clone(&bound.text))));
@@ -348,7 +383,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         author: Author::Kernel,
         ts: inputs.clock,
         links: Vec::new(),
-        pack,
+        pack: terms.digest,
     };
     let record = seal(header, content, inputs.seed)?;
     let head = Head {
@@ -356,10 +391,9 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         run: start.run.clone(),
         forked: None,
         stage: start.stage,
-        pack,
-        registered: Arc::new(registered),
         policy: policy.into(),
-        contracts: Arc::new(bound.map(|bound| pack::contracts_of(&bound.value)).unwrap_or_default()),
+        terms: Arc::new(terms),
+        pack_from: 0,
         tick: 0,
         id: record.id(),
         ts: inputs.clock,
@@ -450,22 +484,29 @@ impl Head {
         let (first, forks) = begins.split_first().expect("a lineage begins with a run");
         let mut head = Head::at_start(first)?;
         forks.iter().try_for_each(|fork| head.go_on(fork))?;
-        Ok(Head { tick, id, ts, state, counters, agents, ..head })
+        let mut head = Head { tick, id, ts, state, counters, agents, ..head };
+        head.read_terms();
+        Ok(head)
     }
 
     /// What the pack in force requires of a type, where that is enforced: from stage 2 on.
     fn contract(&self, type_name: &TypeName) -> Option<&Contract> {
-        self.contracts.types.get(type_name).filter(|_| self.stage >= Stage::Contracts)
+        self.terms.contracts.types.get(type_name).filter(|_| self.stage >= Stage::Contracts)
     }
 
-    /// The pack in force.
+    /// The pack that the run carries.
     pub fn pack(&self) -> Option<Digest> {
-        self.pack
+        self.terms.digest
     }
 
     /// The policy rules that every state must keep.
     pub fn policy(&self) -> &[Predicate] {
         &self.policy
+    }
+
+    /// The store.
+    pub fn store(&self) -> StoreId {
+        self.store
     }
 
     /// The run.
@@ -539,12 +580,15 @@ pub fn step_each(
     for (intent, inputs) in intents {
         match prepare(head, intent, *inputs, reducer) {
             Ok(next) => {
-                let is_forged = next.is_forged();
+                let (is_forged, is_transition) = (next.is_forged(), next.reason.is_none());
                 prepared.push(next);
+                // What follows names the record, so everything up to it needs its id now.
                 if is_forged {
-                    // The anomaly that follows names the refusal, so everything up to it needs its id now.
                     seal_each(head, &mut prepared, outcomes);
                     failed = add_forgery(head, intent, *inputs, outcomes);
+                } else if is_transition && head.owes() {
+                    seal_each(head, &mut prepared, outcomes);
+                    failed = add_violations(head, *inputs, outcomes);
                 }
             }
             Err(error) => failed = Err(error),
@@ -557,6 +601,22 @@ pub fn step_each(
     failed
 }
 
+/// Makes the one record that an intent becomes, without what it brings about.
+fn step_alone(
+    head: &mut Head,
+    intent: &Intent,
+    inputs: Inputs,
+    reducer: &dyn Reducer,
+) -> Result<Record, SealError> {
+    let mut outcomes = Vec::with_capacity(1);
+    let mut prepared = vec![prepare(head, intent, inputs, reducer)?];
+    seal_each(head, &mut prepared, &mut outcomes);
+    match outcomes.pop().expect("one for one") {
+        Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record),
+        Outcome::Refused(refused) => Ok(refused.refusal),
+    }
+}
+
 /// Judges and reduces one intent. Whatever needs no id is done here; the head has moved but for ids.
 fn prepare(
     head: &mut Head,
@@ -564,6 +624,7 @@ fn prepare(
     inputs: Inputs,
     reducer: &dyn Reducer,
 ) -> Result<Prepared, SealError> {
+    head.turn_to_next();
     if let Err(reason) = judge(head, intent) {
         return draft_refusal(head, intent, reason, inputs);
     }
@@ -580,8 +641,8 @@ fn prepare(
     let change = Change { state, delta, notes: note.into_iter().collect() };
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
-        let context = contract.context(&head.contracts, intent, &head.state, inputs.seed);
-        transition.members.push((CONTEXT.into(), context.to_value(&head.contracts)));
+        let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seed);
+        transition.members.push((CONTEXT.into(), context.to_value(&head.terms.contracts)));
     }
     draft_transition(head, transition, change, inputs)
 }
@@ -671,6 +732,46 @@ fn add_forgery(
     Ok(())
 }
 
+/// The type with which the kernel names what the contract says must never happen.
+pub const VIOLATION: &str = "predicate.violation";
+
+/// Puts the `predicate.violation` on record that a transition brings about. It may bring about another one.
+fn add_violations(head: &mut Head, inputs: Inputs, outcomes: &mut [Outcome]) -> Result<(), SealError> {
+    let Some(last) = outcomes.last_mut() else { return Ok(()) };
+    let Outcome::Committed(record) = last else { return Ok(()) };
+    let record = record.clone();
+    let violations = settle(head, inputs)?;
+    *last = Outcome::Violated { record, violations };
+    Ok(())
+}
+
+/// Puts on record what the newest transition brought about that the contract says must never happen. Nothing else may
+/// follow it. For what the kernel itself wrote, with the inputs of that; [`step`] does so by itself.
+pub fn settle(head: &mut Head, inputs: Inputs) -> Result<Vec<Record>, SealError> {
+    let (mut violations, mut seed) = (Vec::new(), inputs.seed);
+    while head.owes() {
+        seed = Seed(other_seed(b"dendrer/violation-seed/v1\n", seed));
+        violations.push(make_violation(head, Inputs { seed, ..inputs })?);
+    }
+    Ok(violations)
+}
+
+/// Names the violations that the newest transition brought about; which they are stands in the state.
+fn make_violation(head: &mut Head, inputs: Inputs) -> Result<Record, SealError> {
+    let violations = Value::array(head.owed().into_iter().cloned());
+    let transition = Transition {
+        type_name: VIOLATION.parse().expect("a type of the ontology"),
+        author: Author::Kernel,
+        agent: "kernel".into(),
+        goal: None,
+        members: vec![("violations".into(), violations)],
+        links: vec![Link { rel: Rel::CausedBy, hash: head.id }],
+    };
+    let change = Change { state: head.state.clone(), delta: Delta::default(), notes: Vec::new() };
+    let prepared = draft_transition(head, transition, change, inputs)?;
+    Ok(seal_one(head, prepared))
+}
+
 fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
     let delta = intent.delta.as_ref().map(Delta::to_value);
     Value::record([
@@ -706,11 +807,12 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
 }
 
 fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
-    check_authorship(&intent.type_name, intent.author, &head.registered)?;
+    check_authorship(&intent.type_name, intent.author, &head.terms.registered)?;
     if let Some(contract) = head.contract(&intent.type_name) {
         let lacks = contract.check(&head.state);
         if !lacks.is_empty() {
-            let contract = format!("{}/{}", head.contracts.name, head.contracts.version);
+            let contracts = &head.terms.contracts;
+            let contract = format!("{}/{}", contracts.name, contracts.version);
             return Err(Reason::Contract { contract, type_name: intent.type_name.clone(), lacks });
         }
     }
@@ -803,17 +905,13 @@ fn draft_transition(
     mut change: Change,
     inputs: Inputs,
 ) -> Result<Prepared, SealError> {
+    head.turn_to_next();
     enforce_policy(head, &mut change);
     let ts = clamp_clock(head, inputs.clock, &mut change.notes);
+    terms::watch(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     let seq = head.agents.get(&what.agent).map_or(1, |last| last.seq + 1);
     let mut content = what.members;
-    if !change.notes.is_empty() {
-        let listed =
-            content.iter().position(|(name, _)| &**name == "anomalies").map(|at| content.remove(at).1);
-        let listed: Vec<Value> =
-            listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect();
-        content.push(("anomalies".into(), Value::array(listed.into_iter().chain(change.notes))));
-    }
+    add_notes(&mut content, change.notes);
     let [agent_id, delta, seq_name, state_root] = &*NAMES;
     content.push((Arc::clone(agent_id), Value::String(Arc::clone(&what.agent))));
     content.push((Arc::clone(delta), change.delta.to_value()));
@@ -831,7 +929,7 @@ fn draft_transition(
         author: what.author,
         ts,
         links: what.links,
-        pack: head.pack,
+        pack: head.terms.digest,
     };
     let content: Object = content.into_iter().collect();
     let draft = draft(header, &content, inputs.seed)?;
@@ -842,6 +940,27 @@ fn draft_transition(
     head.ts = ts;
     head.state = change.state;
     Ok(Prepared { draft, agent: what.agent, seq, reason: None })
+}
+
+/// The counters as they will be behind a transition.
+fn counted(head: &Head, what: &Transition, change: &Change) -> Value {
+    let mut content = what.members.clone();
+    add_notes(&mut content, change.notes.clone());
+    content.push(("agent_id".into(), Value::String(Arc::clone(&what.agent))));
+    let mut counters = head.counters.clone();
+    counters.add(what.type_name.as_str(), &Value::record(content));
+    counters.to_value()
+}
+
+/// Puts what the kernel notes behind the anomalies that the transition brings.
+fn add_notes(content: &mut Vec<(Arc<str>, Value)>, notes: Vec<Value>) {
+    if notes.is_empty() {
+        return;
+    }
+    let listed = content.iter().position(|(name, _)| &**name == "anomalies").map(|at| content.remove(at).1);
+    let listed: Vec<Value> =
+        listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect();
+    content.push(("anomalies".into(), Value::array(listed.into_iter().chain(notes))));
 }
 
 /// Drafts a record, leaving room for the one link that sealing may add.
@@ -897,8 +1016,11 @@ fn clamp_clock(head: &Head, clock: Timestamp, notes: &mut Vec<Value>) -> Timesta
 
 /// One step may make two records. Their salts must not be related to each other by anyone who has only one.
 fn second_seed(seed: Seed) -> Seed {
-    let digest = Digest::of_parts(&[b"dendrer/second-seed/v1\n", &seed.0]);
-    Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
+    Seed(other_seed(b"dendrer/second-seed/v1\n", seed))
+}
+
+fn other_seed(tag: &[u8], seed: Seed) -> [u8; 16] {
+    Digest::of_parts(&[tag, &seed.0]).0[..16].try_into().expect("16 of 32 bytes")
 }
 
 fn draft_refusal(
@@ -938,7 +1060,7 @@ fn refusal_of(head: &Head, intent: &Intent, why: Value, inputs: Inputs) -> (Head
         author: intent.author,
         ts: inputs.clock.max(head.ts),
         links,
-        pack: head.pack,
+        pack: head.terms.digest,
     };
     (header, content)
 }

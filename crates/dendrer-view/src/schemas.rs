@@ -9,6 +9,8 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("cherrypick", include_str!("../schemas/cherrypick.json")),
     ("commit", include_str!("../schemas/commit.json")),
     ("contract-check", include_str!("../schemas/contract-check.json")),
+    ("contract-extend", include_str!("../schemas/contract-extend.json")),
+    ("contract-keygen", include_str!("../schemas/contract-keygen.json")),
     ("demo", include_str!("../schemas/demo.json")),
     ("diff", include_str!("../schemas/diff.json")),
     ("doctor", include_str!("../schemas/doctor.json")),

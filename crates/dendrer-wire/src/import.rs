@@ -184,7 +184,7 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
         let outcome = step::step_with(&mut head, intent, inputs(), &DeltaReducer);
         Ok(match outcome.map_err(dendrer::Error::from)? {
             step::Outcome::Refused(refused) => Err(refused.reason),
-            step::Outcome::Committed(record) => {
+            step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => {
                 let id = record.id();
                 if tick <= FIRST && size <= FIRST_SIZE_MAX {
                     first.push((tick, record));
@@ -457,7 +457,7 @@ impl Groups<'_, '_> {
         // One at a time, because a result names the record of its request. Conversations alternate, so sealing two
         // together would save about a tenth of the time (64 against 71 us a record) and cost a second order of events.
         let id = match self.recorder.propose(intent)? {
-            step::Outcome::Committed(record) => record.id(),
+            step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => record.id(),
             step::Outcome::Refused(refused) => {
                 // Nothing that was turned down goes on record: ticks would not be numbers of messages any more.
                 self.recorder.discard();

@@ -149,7 +149,7 @@ pub(crate) fn run(
                 lines.push(format!("        refused  {}  {}", intent.type_name, refused.reason));
                 Heard::Refused(refused.reason.to_string())
             }
-            Outcome::Committed(record) => {
+            Outcome::Committed(record) | Outcome::Violated { record, .. } => {
                 lines.push(committed(&record));
                 match make_calls(&mut recorder, tools, &record, &mut lines)? {
                     Some(heard) => heard,
@@ -238,7 +238,7 @@ fn put_answer(
         .with("result", result);
     intent.links.push(Link { rel: Rel::CausedBy, hash: request.id() });
     match recorder.propose(&intent)? {
-        Outcome::Committed(record) => Ok(record),
+        Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record),
         Outcome::Refused(refused) => panic!("an answer was refused: {}", refused.reason),
     }
 }

@@ -4,6 +4,7 @@
 //! field of the target. There is no way around it. What passes goes through the door of the target like anything else.
 
 use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefused, Side, check_import};
+use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Pick, Picked, Stage};
@@ -17,14 +18,15 @@ use crate::recorder::{Recorder, Surroundings};
 use crate::trace::{Moment, Trace};
 
 /// A transition that may be imported, and what it was decided on.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Candidate {
     run: RunName,
     tick: u64,
     record: Record,
     intent: Intent,
     before: Moment,
-    contracts: Contracts,
+    /// What was in force for it, with what extensions added.
+    pack: Option<Pack>,
 }
 
 /// What became of an import.
@@ -64,28 +66,29 @@ impl Candidate {
         if intent.links.len() + 2 > LINKS_MAX {
             return Err(no("it has as many links as a record may have"));
         }
-        let contracts = pack::of_segment(source, segment)?.map(|pack| pack.contracts).unwrap_or_default();
         let before = source.at(tick - 1)?;
-        Ok(Candidate { run: source.name().clone(), tick, record, intent, before, contracts })
+        let pack = pack::in_force(source, tick, &before.state)?;
+        Ok(Candidate { run: source.name().clone(), tick, record, intent, before, pack })
     }
 
     /// Checks it against a target, given where that stands.
     pub fn check(&self, target: &Trace<'_>, at: u64) -> Result<Pick, Error> {
-        let contracts = pack::of_run(target)?.map(|pack| pack.contracts).unwrap_or_default();
         let head = target.head(at)?;
+        let none = Contracts::default();
+        let ours = pack::in_force(target, at + 1, head.state())?;
         let context = self.record.body().value(&format!("/{CONTEXT}"));
         let import =
             Import { intent: &self.intent, context: context.as_ref(), seed: self.record.body().seed() };
         let source = Side {
             state: &self.before.state,
-            contracts: &self.contracts,
-            pack: self.record.header().pack,
+            contracts: self.pack.as_ref().map_or(&none, |pack| &pack.contracts),
+            pack: self.pack.as_ref().map(Pack::digest),
             enforced: context.is_some(),
         };
         let target = Side {
             state: head.state(),
-            contracts: &contracts,
-            pack: head.pack(),
+            contracts: ours.as_ref().map_or(&none, |pack| &pack.contracts),
+            pack: ours.as_ref().map(Pack::digest),
             enforced: head.stage() >= Stage::Contracts,
         };
         let checked: Checked = check_import(&import, source, target);
@@ -108,7 +111,8 @@ pub fn import(
     let predicates = {
         store.refresh()?;
         let trace = Trace::open(&*store, target)?;
-        pack::of_run(&trace)?.map(|pack| pack.predicates).unwrap_or_default()
+        let head = trace.head(trace.tip())?;
+        pack::in_force(&trace, head.tick() + 1, head.state())?.map(|pack| pack.predicates).unwrap_or_default()
     };
     let mut recorder = Recorder::resume(store, target, surroundings)?;
     if recorder.head().tick() != at {
@@ -122,6 +126,7 @@ pub fn import(
                 let (code, message) = (reason.code(), reason.to_string());
                 pick.checked.refused = Some(ImportRefused::AtTheDoor { code, message });
             }
+            Picked::Violates(broken) => pick.checked.refused = Some(ImportRefused::Violates(broken)),
             Picked::Imported { marker, record } => {
                 // What must never happen is part of the contract.
                 let broken = predicates.iter().map(|declared| &declared.predicate).filter(|predicate| {

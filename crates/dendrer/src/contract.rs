@@ -4,13 +4,14 @@
 //! 1 nothing was enforced, and this says what would have been (dendrer paper 4.4 and 6).
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer_kernel::contract::{Contracts, Lack};
-use dendrer_kernel::pack::Pack;
+use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::replay::ReplayError;
 use dendrer_object::record::Author;
-use dendrer_object::{Pointer, TypeName};
+use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::error::Error;
 use crate::pack;
@@ -33,12 +34,35 @@ pub struct Checked {
 pub struct InForce {
     /// The contracts; those of no pack have no name.
     pub contracts: Contracts,
+    /// What was added to them on the way, in the order in which it came into force.
+    pub extensions: Vec<Extended>,
     /// The first tick of the range under them.
     pub from: u64,
     /// The last.
     pub to: u64,
     /// What must never happen, in the order of the pack, with where it did.
     pub violations: Vec<Judged>,
+}
+
+/// An extension of a contract, and what is required from it on.
+#[derive(Debug)]
+pub struct Extended {
+    /// What it is called.
+    pub id: Arc<str>,
+    /// The first tick under it.
+    pub from: u64,
+    /// Who approved it.
+    pub approved_by: Arc<str>,
+    /// The contracts with what it adds.
+    pub contracts: Contracts,
+}
+
+impl InForce {
+    /// The contracts in force for the transition with this tick.
+    fn at(&self, tick: u64) -> &Contracts {
+        let last = self.extensions.iter().rev().find(|extension| extension.from <= tick);
+        last.map_or(&self.contracts, |extension| &extension.contracts)
+    }
 }
 
 /// A transition that lacked what its contract requires.
@@ -115,7 +139,8 @@ pub fn check(trace: &Trace<'_>, from: u64, to: u64, only: Option<&TypeName>) -> 
             Some(last) => last.to = *end,
             None => {
                 let contracts = pack.as_ref().map(|pack| pack.contracts.clone()).unwrap_or_default();
-                checked.in_force.push(InForce { contracts, from: begin, to: *end, violations: Vec::new() });
+                let (extensions, violations) = (Vec::new(), Vec::new());
+                checked.in_force.push(InForce { contracts, extensions, from: begin, to: *end, violations });
                 packs.push(pack);
             }
         }
@@ -128,20 +153,65 @@ pub fn check(trace: &Trace<'_>, from: u64, to: u64, only: Option<&TypeName>) -> 
     in_force.retain(|(terms, _)| terms.from <= to && terms.to >= from);
     for (mut terms, pack) in in_force {
         (terms.from, terms.to) = (terms.from.max(from), terms.to.min(to));
-        let declared = pack.as_ref().map(|pack| &pack.predicates[..]).unwrap_or_default();
-        let predicates: Vec<&Predicate> = declared.iter().map(|declared| &declared.predicate).collect();
-        let lines = timeline::judge_each(trace, &predicates, terms.from, terms.to)?;
-        let judged = predicates
-            .into_iter()
-            .zip(lines)
-            .map(|(predicate, line)| Judged { predicate: predicate.clone(), intervals: line.intervals() });
-        terms.violations = judged.collect();
+        let predicates = match &pack {
+            Some(pack) => extend(trace, pack, &mut terms)?,
+            None => Vec::new(),
+        };
+        // What begins together is read together; what an extension adds is asked from there on.
+        for group in predicates.chunk_by(|a, b| a.1 == b.1) {
+            let asked: Vec<&Predicate> = group.iter().map(|(predicate, _)| predicate).collect();
+            let lines = timeline::judge_each(trace, &asked, group[0].1, terms.to)?;
+            let judged = asked.into_iter().zip(lines);
+            terms.violations.extend(judged.map(|(predicate, line)| Judged {
+                predicate: predicate.clone(),
+                intervals: line.intervals(),
+            }));
+        }
         checked.in_force.push(terms);
     }
-    if checked.in_force.iter().any(|terms| !terms.contracts.types.is_empty()) {
+    let governs = |terms: &InForce| !terms.contracts.types.is_empty() || !terms.extensions.is_empty();
+    if checked.in_force.iter().any(governs) {
         look_at_each(trace, from, to, only, &mut checked)?;
     }
     Ok(checked)
+}
+
+/// Finds what extensions added to a pack up to the end of the range, and returns what must never happen, with the tick from
+/// which on it is asked.
+fn extend(
+    trace: &Trace<'_>,
+    pack: &Pack,
+    terms: &mut InForce,
+) -> Result<Vec<(Predicate, u64)>, Error> {
+    let state = trace.at(terms.to)?.state;
+    let mut ticks: Vec<(u64, Arc<str>, Arc<str>)> = Vec::new();
+    for extension in extend::listed(pack.value(), &state) {
+        let text = |name: &str| extension.get(name).and_then(Value::as_str).unwrap_or_default().into();
+        let own = extension.get("tick").and_then(Value::as_u64).unwrap_or(0);
+        // Its own transition is not governed by it.
+        let from = extend::effective_from(extension).unwrap_or(0).max(own + 1);
+        if from <= terms.to {
+            ticks.push((from, text("id"), text("approved_by")));
+        }
+    }
+    ticks.sort();
+    let mut last = None;
+    for (from, id, approved_by) in ticks {
+        let value = extend::in_force(pack.value(), &state, from);
+        let read = Pack::read(&value).map_err(|faults| Error::PackRecorded {
+            run: trace.name().clone(),
+            why: faults.first().map(ToString::to_string).unwrap_or_default(),
+        })?;
+        terms.extensions.push(Extended { id, from, approved_by, contracts: read.contracts.clone() });
+        last = Some(read);
+    }
+    let declared = &last.as_ref().unwrap_or(pack).predicates;
+    let since = |predicate: &Predicate| extend::added(pack.value(), &state, terms.to, predicate.name());
+    let asked = declared.iter().map(|declared| {
+        let from = since(&declared.predicate).unwrap_or(terms.from).max(terms.from);
+        (declared.predicate.clone(), from)
+    });
+    Ok(asked.collect())
 }
 
 fn look_at_each(
@@ -159,7 +229,7 @@ fn look_at_each(
         let terms = checked.in_force.iter().find(|terms| tick <= terms.to);
         let type_name = header.type_name.as_ref().filter(|name| only.is_none_or(|only| only == *name));
         let proposed = matches!(header.author, Author::Agent | Author::Runtime);
-        let contract = type_name.filter(|_| proposed).and_then(|name| terms?.contracts.types.get(name));
+        let contract = type_name.filter(|_| proposed).and_then(|name| terms?.at(tick).types.get(name));
         if let Some((type_name, lacks)) =
             contract.map(|found| (found.type_name.clone(), found.check(&state.state)))
         {

@@ -4,7 +4,7 @@ use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::ontology::AuthorshipError;
 use dendrer_kernel::pack::InitError;
 use dendrer_kernel::replay::ReplayError;
-use dendrer_kernel::step::StartError;
+use dendrer_kernel::step::{ExtensionFault, NotExtended, StartError};
 use dendrer_object::bundle::BundleError;
 use dendrer_object::note::NoteError;
 use dendrer_object::record::SealError;
@@ -135,6 +135,9 @@ pub enum Error {
         /// The engine of the pack.
         other: String,
     },
+    /// A contract cannot be extended like this.
+    #[error(transparent)]
+    Extension(#[from] NotExtended),
     /// A tick is none that can be imported.
     #[error("tick {tick} of {run} cannot be imported: {why}")]
     NotImportable {
@@ -244,6 +247,7 @@ impl Error {
             Error::OtherEngine { .. } => "E0118",
             Error::UndeclaredField { .. } => "E0505",
             Error::NoContracts { .. } => "E0909",
+            Error::Extension(error) => error.faults.first().map_or("E0420", ExtensionFault::code),
             Error::NotImportable { .. } => "E0418",
             Error::Moved { .. } => "E0407",
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",

@@ -13,10 +13,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::contract::Contracts;
-use dendrer_kernel::pack::{Bound, Fault, Pack};
+use dendrer_kernel::pack::{Bound, Fault, Pack, extend};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, COUNTERS, KERNEL_PATHS, Outcome};
+use dendrer_kernel::step::{self, COUNTERS, KERNEL_PATHS, Outcome, VIOLATION};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::intent::Intent;
 use dendrer_object::number::{Number, round_half_even};
@@ -365,11 +365,23 @@ pub fn carry_on(
     let mut here: BTreeMap<Digest, (Digest, u64)> = BTreeMap::new();
     let mut there = parent.at(forked.tick)?;
     let mut result = Ok(());
-    let contracts = pack::of_segment(parent, parent.segment(forked.tick + 1))?.map(|pack| pack.contracts);
-    let contracts = &contracts.unwrap_or_default();
+    let mut contracts = Contracts::default();
+    let mut turns: Vec<u64> = extend::effective_ticks(&there.state).chain([forked.tick + 1]).collect();
+    turns.sort_unstable();
     parent.for_each(forked.tick + 1, parent.tip(), &mut |tick, record| {
-        let next = Next { tick, record: &record, there: &there, here: &here, terms, contracts, takes_delta };
-        let step = next.take(recorder, &mut carried).and_then(|made| {
+        let mut take = || {
+            if turns.binary_search(&tick).is_ok() {
+                contracts = pack::in_force(parent, tick, &there.state)?.map(|pack| pack.contracts).unwrap_or_default();
+            }
+            // What the parent's contract found there; what it finds here is found again.
+            if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == VIOLATION) {
+                return Ok(Some(recorder.head().id()));
+            }
+            let (record, there, here, contracts) = (&record, &there, &here, &contracts);
+            Next { tick, record, there, here, terms, contracts, takes_delta }.take(recorder, &mut carried)
+        };
+        let made = take();
+        let step = made.and_then(|made| {
             let Some(id) = made else { return Ok(ControlFlow::Break(())) };
             here.insert(record.id(), (id, tick));
             there.advance(&record)?;
@@ -427,7 +439,7 @@ impl Next<'_> {
         }
         let tick = recorder.head().tick() + 1;
         match recorder.propose(&intent)? {
-            Outcome::Committed(record) => {
+            Outcome::Committed(record) | Outcome::Violated { record, .. } => {
                 let delta = |record: &Record| record.body().value("/delta");
                 if replaced.is_some() && delta(&record) == delta(self.record) {
                     carried.unmoved.push(self.tick);

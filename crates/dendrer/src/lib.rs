@@ -9,6 +9,7 @@ pub mod cherrypick;
 pub mod contract;
 pub mod diff;
 pub mod error;
+pub mod extension;
 pub mod fork;
 pub mod keep;
 pub mod pack;

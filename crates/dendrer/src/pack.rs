@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::cases::{Case, Failed};
-use dendrer_kernel::pack::{Bound, Fault, Origin, Pack};
+use dendrer_kernel::pack::{Bound, Fault, Origin, Pack, extend};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
@@ -203,6 +203,21 @@ pub(crate) fn reducer_of_segment(
     Ok(of_segment(trace, segment)?.map_or_else(|| Box::new(DeltaReducer) as _, |pack| pack.reducer()))
 }
 
+/// Returns the pack in force for the transition with this tick, with what extensions add to it (dendrer paper 4.4);
+/// `None` where the run has none, or where it was erased or withheld.
+pub fn in_force(trace: &Trace<'_>, tick: u64, before: &Value) -> Result<Option<Pack>, Error> {
+    let Some(pack) = of_segment(trace, trace.segment(tick))? else { return Ok(None) };
+    if extend::listed(pack.value(), before).next().is_none() {
+        return Ok(Some(pack));
+    }
+    let value = extend::in_force(pack.value(), before, tick);
+    let fail = |faults: Vec<Fault>| Error::PackRecorded {
+        run: trace.name().clone(),
+        why: faults.first().map(ToString::to_string).unwrap_or_default(),
+    };
+    Pack::read(&value).map(Some).map_err(fail)
+}
+
 /// Returns the reducer of a run that is to begin.
 pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
     let Some(bound) = &start.pack else { return Ok(Box::new(DeltaReducer)) };
@@ -214,7 +229,7 @@ pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync
 }
 
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by
-/// the rules of the pack. `s0` is the state that the pack's `init` is given; where there is none, that of the source.
+/// the rules of the pack; where contracts are enforced, a `predicate.violation` of the source gives way to those found here. `s0` is the state that the pack's `init` is given; where there is none, that of the source.
 ///
 /// Everything that can stop it is looked at before anything is written. A rule that meets an error changes nothing at
 /// that tick and is noted there. Links to records of the source lead to the new records of the same ticks.
@@ -243,8 +258,9 @@ pub fn reduce(
         });
         match made {
             Ok(made) => {
-                renamed.insert(record.id(), made.id());
-                note(&mut reduced, tick, &made);
+                let first = made.first().map_or_else(|| recorder.head().id(), Record::id);
+                renamed.insert(record.id(), first);
+                made.iter().for_each(|made| note(&mut reduced, made.header().tick.unwrap_or(tick), made));
                 ControlFlow::Continue(())
             }
             Err(error) => {

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, Anomaly, Head, Inputs, Outcome, Pick, Picked, Start};
+use dendrer_kernel::step::{self, Anomaly, Extension, Head, Inputs, Outcome, Pick, Picked, Start};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
 use dendrer_store::{Store, StoreError, Submission};
@@ -181,7 +181,9 @@ impl<'s> Recorder<'s> {
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (appended, snapshots, pending) =
             (head.clone(), Snapshots::default(), vec![begin, marker.clone()]);
-        Ok((Recorder { store, surroundings, reducer, appended, head, pending, snapshots }, marker))
+        let mut recorder = Recorder { store, surroundings, reducer, appended, head, pending, snapshots };
+        recorder.follow(inputs)?;
+        Ok((recorder, marker))
     }
 
     /// Goes on with a run from where it stands.
@@ -263,14 +265,8 @@ impl<'s> Recorder<'s> {
         for items in items.chunks(WEIGHED) {
             let before = outcomes.len();
             let result = step::step_each(&mut self.head, items, &*self.reducer, &mut outcomes);
-            for outcome in &outcomes[before..] {
-                match outcome {
-                    Outcome::Committed(record) => self.gather(record.clone()),
-                    Outcome::Refused(refused) => {
-                        self.gather(refused.refusal.clone());
-                        refused.anomaly.iter().for_each(|anomaly| self.gather(anomaly.clone()));
-                    }
-                }
+            for record in outcomes[before..].iter().flat_map(Outcome::records) {
+                self.gather(record.clone());
             }
             self.weigh();
             if let Err(error) = result {
@@ -303,11 +299,11 @@ impl<'s> Recorder<'s> {
     }
 
     /// Takes what a transition of another run says as the next one of this run, under the reducer of this run.
-    /// `relink` says where a link of the record leads here.
-    pub fn retell(&mut self, record: &Record, relink: &dyn Fn(Link) -> Link) -> Result<Record, Error> {
+    /// `relink` says where a link of the record leads here. Returns what was made: nothing, where that run's contract spoke.
+    pub fn retell(&mut self, record: &Record, relink: &dyn Fn(Link) -> Link) -> Result<Vec<Record>, Error> {
         let inputs = self.inputs();
         let made = replay::retell(&mut self.head, record, relink, inputs, &*self.reducer)?;
-        self.gather(made.clone());
+        made.iter().for_each(|record| self.gather(record.clone()));
         self.weigh();
         Ok(made)
     }
@@ -317,7 +313,24 @@ impl<'s> Recorder<'s> {
         let inputs = self.inputs();
         let record = step::note_anomaly(&mut self.head, anomaly, inputs)?;
         self.gather(record.clone());
+        self.follow(inputs)?;
         Ok(record)
+    }
+
+    /// Puts an extension of the contract on record.
+    pub(crate) fn extend(&mut self, extension: &Extension) -> Result<Record, Error> {
+        let inputs = self.inputs();
+        let record = step::extend(&mut self.head, extension, inputs)?;
+        self.gather(record.clone());
+        self.follow(inputs)?;
+        Ok(record)
+    }
+
+    /// Gathers what the newest record of the kernel brought about that must never happen.
+    fn follow(&mut self, inputs: Inputs) -> Result<(), Error> {
+        let found = step::settle(&mut self.head, inputs)?;
+        found.into_iter().for_each(|record| self.gather(record));
+        Ok(())
     }
 
     /// Imports a transition that was checked: the marker and what the door makes of it are gathered, or its refusal.

@@ -1,8 +1,8 @@
 //! What the verbs that make a run of another take.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueHint};
 
-use crate::address::{Pos, tick_arg};
+use crate::address::{Pos, plain_tick_arg, tick_arg};
 
 /// `fork`
 #[derive(Debug, Args)]
@@ -86,6 +86,49 @@ pub(crate) enum ContractVerb {
         after_help = "Examples:\n  dendrer contract check financial-agent-A\n  dendrer contract check financial-agent-B --from tick 5 --to tick 12"
     )]
     Check(ContractCheck),
+    /// Add to the contract of a run from a tick on, with an approval
+    #[command(
+        after_help = "Examples:\n  dendrer contract extend financial-agent-B --file kyc.yaml --effective-from tick 40 --approved-by j.doe -n"
+    )]
+    Extend(ContractExtend),
+    /// Make the key of an approver, and print the line for the pack
+    #[command(after_help = "Examples:\n  dendrer contract keygen j.doe j.doe.key")]
+    Keygen(ContractKeygen),
+}
+
+/// `contract keygen`
+#[derive(Debug, Args)]
+pub(crate) struct ContractKeygen {
+    /// What the approver is called
+    pub(crate) name: String,
+    /// Where the key is kept; a new file
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+}
+
+/// `contract extend`
+#[derive(Debug, Args)]
+pub(crate) struct ContractExtend {
+    /// The run
+    pub(crate) run: String,
+    /// The extension, as YAML or JSON
+    #[arg(long, value_name = "EXT", value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    /// From which tick on it holds, whatever the file says
+    #[arg(long, value_parser = plain_tick_arg, value_name = "TICK")]
+    pub(crate) effective_from: Option<u64>,
+    /// Who approved it, whatever the file says
+    #[arg(long, value_name = "ID")]
+    pub(crate) approved_by: Option<String>,
+    /// The signed note of the approver
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) signature: Option<String>,
+    /// Sign as the approver, with the key in this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "signature")]
+    pub(crate) approver_key: Option<String>,
+    /// Check it, and write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `contract check`

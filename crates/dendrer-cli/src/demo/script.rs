@@ -56,8 +56,8 @@ impl<'s> Script<'s> {
     pub(super) fn at(&mut self, tick: u64, step: Step) -> Result<(), Error> {
         self.check(tick);
         match self.propose(step)? {
-            Outcome::Committed(record) => self.took(&record),
             Outcome::Refused(refused) => panic!("tick {tick} of the demo was refused: {}", refused.reason),
+            committed => committed.records().into_iter().for_each(|record| self.took(record)),
         }
         Ok(())
     }
@@ -82,7 +82,7 @@ impl<'s> Script<'s> {
                 }
                 Ok(refused)
             }
-            Outcome::Committed(_) => panic!("what follows tick {tick} of the demo was to be refused"),
+            Outcome::Committed(_) | Outcome::Violated { .. } => panic!("what follows tick {tick} of the demo was to be refused"),
         }
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn fill_sized(
     let mut under_way: Option<Submitted> = None;
     for tick in 1..=ticks {
         match recorder.propose(&step(tick))? {
-            Outcome::Committed(_) => {}
+            Outcome::Committed(_) | Outcome::Violated { .. } => {}
             Outcome::Refused(refused) => {
                 panic!("tick {tick} of the generated run was refused: {}", refused.reason)
             }

@@ -366,7 +366,9 @@ fn item(record: &Record, what: &str) -> Value {
         ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
     ];
     members.extend(reason.map(|reason| ("reason", reason)));
-    members.extend(record.body().value("/anomalies").map(|anomalies| ("anomalies", anomalies)));
+    for name in ["anomalies", "violations"] {
+        members.extend(record.body().value(&format!("/{name}")).map(|listed| (name, listed)));
+    }
     Value::record(members)
 }
 
@@ -375,11 +377,8 @@ fn text(record: &Record, out: &mut Out) -> Result<()> {
     let name = header.type_name.as_ref().map(|name| name.to_string()).unwrap_or_default();
     match (header.kind, header.tick) {
         (Kind::Transition, Some(tick)) => {
-            let noted = record
-                .body()
-                .value("/anomalies")
-                .map(|list| format!("   WARN {}", quote::value(&list)))
-                .unwrap_or_default();
+            let noted = |place| record.body().value(place).map(|list| format!("   WARN {}", quote::value(&list)));
+            let noted: String = ["/anomalies", "/violations"].into_iter().filter_map(noted).collect();
             out.line(format!("tick {tick}  {}  {name}{noted}", record.id()))
         }
         (Kind::Refusal, _) => {

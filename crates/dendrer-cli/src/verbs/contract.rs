@@ -19,6 +19,8 @@ const LACKING_SHOWN: usize = 10;
 pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result {
     match verb {
         ContractVerb::Check(args) => check_run(global, args, out),
+        ContractVerb::Extend(args) => super::extend::run(global, args, out),
+        ContractVerb::Keygen(args) => super::extend::keygen(args, out),
     }
 }
 
@@ -71,7 +73,11 @@ fn print(
             true => "none".to_owned(),
             false => format!("{}/{}", contracts.name, contracts.version),
         };
-        out.line(format!("contract  {name} (in force for ticks {}..{})", terms.from, terms.to))?;
+        let added = terms.extensions.iter().map(|extension| {
+            format!(", + extension {} from tick {}", quote::escape(&extension.id), extension.from)
+        });
+        let added: String = added.collect();
+        out.line(format!("contract  {name} (in force for ticks {}..{}){added}", terms.from, terms.to))?;
     }
     let enforced = match stage {
         Some(stage) if stage >= 2 => format!("enforced when it was recorded, at stage {stage}"),
@@ -147,6 +153,13 @@ fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checke
             ("version", Value::from(&*terms.contracts.version)),
             ("from", Value::from(terms.from)),
             ("to", Value::from(terms.to)),
+            ("extensions", Value::array(terms.extensions.iter().map(|extension| {
+                Value::record([
+                    ("id", Value::from(&*extension.id)),
+                    ("from", Value::from(extension.from)),
+                    ("approved_by", Value::from(&*extension.approved_by)),
+                ])
+            }))),
         ])
     });
     let lacking = checked.lacking.iter().map(|lacking| {

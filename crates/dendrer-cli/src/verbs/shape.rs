@@ -47,6 +47,8 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Pack(PackVerb::Test(_)) => pages("pack test", "pack-test"),
         Verb::Cherrypick(_) => flows("cherrypick", "cherrypick"),
         Verb::Contract(ContractVerb::Check(_)) => pages("contract check", "contract-check"),
+        Verb::Contract(ContractVerb::Extend(_)) => flows("contract extend", "contract-extend"),
+        Verb::Contract(ContractVerb::Keygen(_)) => flows("contract keygen", "contract-keygen"),
         Verb::Fork(_) => flows("fork", "fork"),
         Verb::Reduce(_) => flows("reduce", "reduce"),
         Verb::Runs(_) => pages("runs", "runs"),

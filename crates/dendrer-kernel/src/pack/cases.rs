@@ -207,7 +207,7 @@ fn run_step(pack: &Pack, head: &mut Head, step: &Step, inputs: Inputs, ran: &mut
     let Ran { failed, rules } = ran;
     let refused =
         step.intent.as_ref().and_then(|intent| match step_with(head, intent, inputs, &*pack.reducer()) {
-            Ok(Outcome::Committed(_)) => {
+            Ok(Outcome::Committed(_) | Outcome::Violated { .. }) => {
                 rules.extend(pack.fold.writers(&before, intent).into_iter().map(|index| index + 1));
                 None
             }

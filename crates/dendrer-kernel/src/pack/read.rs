@@ -17,11 +17,12 @@ use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
 use crate::fold::Fold;
 use crate::ontology;
+use dendrer_object::note::VerifierKey;
 use crate::predicate::{BUILT_IN, Polarity, Predicate, Window};
 use crate::step::{COUNTERS, KERNEL_PATHS};
 
 /// The members of a pack.
-const MEMBERS: [&str; 15] = [
+const MEMBERS: [&str; 16] = [
     "name",
     "version",
     "words",
@@ -36,6 +37,7 @@ const MEMBERS: [&str; 15] = [
     "predicates",
     "contracts",
     "violations",
+    "approvers",
     "tests",
 ];
 
@@ -312,7 +314,8 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
         .collect();
     note_writers(&mut fields, &fold);
     let digest = digest(value);
-    let predicates = read_predicates(&mut reader, &root, &scopes.state, version.as_deref(), digest);
+    let predicates = read_predicates(&mut reader, &root, &scopes.state, version.as_deref(), digest, &types);
+    let approvers = read_approvers(&mut reader, &root);
     let known = contracts::Known { fields: &decimals, types: &types, place: &scopes.state };
     let contracted = contracts::read(&mut reader, &root, &known);
     contracts::check_pillars(&mut reader, &root, &predicates);
@@ -341,6 +344,7 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
             fields,
             types,
             tools,
+            approvers,
             predicates,
             cases,
             named,
@@ -596,8 +600,10 @@ fn note_writers(fields: &mut [Field], fold: &Fold) {
 }
 
 /// The members of a predicate. In a list it has an `id` besides.
-const PREDICATE: [&str; 10] = [
+const PREDICATE: [&str; 12] = [
     "id",
+    "scope",
+    "monotone",
     "words",
     "holds",
     "condition",
@@ -657,9 +663,58 @@ fn read_predicates(
     place: &Place,
     version: Option<&str>,
     pack: Digest,
+    types: &BTreeMap<TypeName, Option<Arc<str>>>,
 ) -> Vec<Declared> {
     let entries = entries(reader, root);
-    entries.iter().filter_map(|entry| read_predicate(reader, entry, place, version, pack)).collect()
+    let mut declared: Vec<Declared> = Vec::new();
+    for entry in &entries {
+        let scope = read_scope(reader, &entry.at, types);
+        let read = read_predicate(reader, entry, place, version, pack);
+        declared.extend(read.map(|read| Declared { scope, ..read }));
+    }
+    declared
+}
+
+/// Reads at which transition types a violation is looked for.
+fn read_scope(
+    reader: &mut Reader,
+    entry: &At<'_>,
+    types: &BTreeMap<TypeName, Option<Arc<str>>>,
+) -> Vec<TypeName> {
+    let mut scope = Vec::new();
+    for at in reader.list(entry, "scope") {
+        let known = |name: &TypeName| {
+            types.contains_key(name) || ontology::TYPES.iter().any(|(known, _)| *known == name.as_str())
+        };
+        match at.value.as_str().and_then(|name| name.parse::<TypeName>().ok()) {
+            Some(name) if known(&name) => scope.push(name),
+            _ => {
+                let names = ontology::TYPES.iter().map(|(name, _)| *name);
+                let names = names.chain(types.keys().map(TypeName::as_str));
+                let near = at.value.as_str().and_then(|name| nearest(name, names));
+                let hint = near.map(|near| format!("did you mean {near}?"));
+                let message = format!("there is no transition type {}", at.value);
+                reader.fault("E0903", &at, message, hint.as_deref().unwrap_or_default());
+            }
+        }
+    }
+    scope
+}
+
+/// Reads who may approve extensions, by which key.
+fn read_approvers(reader: &mut Reader, root: &At<'_>) -> Vec<(Arc<str>, VerifierKey)> {
+    let mut approvers = Vec::new();
+    for (name, at) in reader.named(root, "approvers", "their keys") {
+        match at.value.as_str().map(str::parse::<VerifierKey>) {
+            Some(Ok(key)) => approvers.push((name.into(), key)),
+            Some(Err(error)) => reader.fault("E0902", &at, error.to_string(), "name+id+key, as `init` prints it"),
+            None => {
+                let message = format!("a key is text, not {}", kind(at.value));
+                reader.fault("E0902", &at, message, "name+id+key, as `init` prints it");
+            }
+        }
+    }
+    approvers
 }
 
 fn read_predicate(
@@ -679,7 +734,7 @@ fn read_predicate(
     }
     let (what, known) = match entry.id {
         Some(_) => ("a violation", &PREDICATE[..]),
-        None => ("a predicate", &PREDICATE[1..]),
+        None => ("a predicate", &PREDICATE[2..]),
     };
     reader.object(at, what, known)?;
     let words = reader.shared(at, "words");
@@ -704,7 +759,19 @@ fn read_predicate(
     let expr = reader.condition(at, form, place)?;
     let predicate = Predicate::registered(name, version.unwrap_or_default(), polarity, window, expr, pack);
     let predicate = if lifts { predicate.lifted() } else { predicate };
-    Some(Declared { predicate, words })
+    let scoped = at.member("scope").filter(|_| !lifts);
+    let claims = at.member("monotone").filter(|_| !lifts && !predicate.cannot_recover());
+    let hint = "add `bisect_predicate: monotone_lift`: what counts is the first time";
+    if let Some(at) = scoped {
+        let message = "what is looked for at some types only is not seen at the others, so it may recover";
+        reader.fault("E0907", &at, message, hint);
+    } else if let Some(at) = claims {
+        // Registration finds out and does not believe (requirement D-188).
+        let message = "nothing shows that it cannot recover";
+        reader.fault("E0907", &at, message, hint);
+    }
+    let (is_violation, scope) = (entry.id.is_some(), Vec::new());
+    Some(Declared { predicate, words, is_violation, scope })
 }
 
 /// Whether bisect is to look for the first violation, whatever comes after it (dendrer paper 3.3.3).
@@ -716,6 +783,10 @@ fn read_lift(reader: &mut Reader, predicate: &At<'_>) -> bool {
             "pure is true: no expression is anything else",
             "leave it out, or write `true`",
         );
+    }
+    if let Some(monotone) = predicate.member("monotone").filter(|at| *at.value != Value::from(true)) {
+        let hint = "leave it out: a predicate that may recover says `bisect_predicate: monotone_lift`";
+        reader.fault("E0902", &monotone, "monotone is true, or not said", hint);
     }
     let Some(at) = predicate.member("bisect_predicate") else { return false };
     let is_lift = at.value.as_str() == Some(MONOTONE_LIFT);

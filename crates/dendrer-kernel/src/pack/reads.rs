@@ -19,7 +19,11 @@ impl Pack {
         }
         match step::cause(record, false)?.0 {
             // The kernel's own: no rule is asked.
-            Cause::Anomaly(_) | Cause::Marker(_) | Cause::Import(..) => Some(Vec::new()),
+            Cause::Anomaly(_)
+            | Cause::Marker(_)
+            | Cause::Violation
+            | Cause::Extension(_)
+            | Cause::Import(..) => Some(Vec::new()),
             Cause::Proposed(intent) => Some(outermost(fold::reads(&self.fold, before, &intent, field))),
         }
     }

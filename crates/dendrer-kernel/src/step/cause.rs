@@ -8,7 +8,10 @@ use dendrer_object::{Intent, Timestamp, Value};
 
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
-use super::{CLOCK_WENT_BACK, Head, Inputs, Outcome, is_kernel_path, kernel_note, make_anomaly, step_with};
+use super::extension::{EXTENSION, make_extension};
+use super::{
+    CLOCK_WENT_BACK, Head, Inputs, VIOLATION, is_kernel_path, kernel_note, make_anomaly, make_violation, step_alone,
+};
 use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;
 use crate::reduce::Reducer;
@@ -19,6 +22,10 @@ pub(crate) enum Cause {
     /// A marker, as the intent that would say so if anybody could propose it.
     Marker(Box<Intent>),
     Anomaly(Value),
+    /// What the transition before it brought about; which that is stands in the state.
+    Violation,
+    /// An extension of the contract, with its approval.
+    Extension(Box<Intent>),
     /// The refusal of an import: what was to be imported, from where, and why not. It was judged by a state of another run.
     Import(Box<Intent>, Value, Value),
 }
@@ -36,6 +43,8 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     intent.links = header.links.iter().copied().filter(|link| link.rel != Rel::Predecessor).collect();
     let mut delta = Delta::from_value(content.get("delta").unwrap_or(&Value::array([]))).ok()?;
     let mut has_delta = content.get("delta").is_some();
+    let is_extension = header.author == Author::Institution && intent.type_name.as_str() == EXTENSION;
+    let is_violation = header.author == Author::Kernel && intent.type_name.as_str() == VIOLATION;
     let is_marker = header.author == Author::Kernel && matches!(intent.type_name.as_str(), FORK | PICK);
     let refused_import = content.get(PICK_MEMBER).filter(|_| header.kind == Kind::Refusal);
     if header.kind == Kind::Transition {
@@ -53,7 +62,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
             // Made by the kernel, and made again by it.
             CONTEXT => {}
-            "anomalies" if header.author == Author::Kernel && !is_marker => {
+            "anomalies" if header.author == Author::Kernel && !is_marker && !is_violation => {
                 let entry = value.as_array()?.get(0)?.clone();
                 if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {
                     clock = earlier(clock, note);
@@ -85,6 +94,8 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     let cause = match refused_import {
         Some(about) => Cause::Import(intent, about.clone(), content.get("reason")?.clone()),
         None if is_marker => Cause::Marker(intent),
+        None if is_violation => Cause::Violation,
+        None if is_extension => Cause::Extension(intent),
         None => Cause::Proposed(intent),
     };
     Some((cause, Inputs { clock, seed }))
@@ -105,10 +116,9 @@ pub(crate) fn again(
     match cause {
         Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
         Cause::Import(intent, about, why) => import_refusal(head, intent, about.clone(), why.clone(), inputs),
+        Cause::Violation => make_violation(head, inputs),
+        Cause::Extension(intent) => make_extension(head, intent, inputs),
         Cause::Marker(marker) => make_marker(head, Intent::clone(marker), inputs),
-        Cause::Proposed(intent) => match step_with(head, intent, inputs, reducer)? {
-            Outcome::Committed(record) => Ok(record),
-            Outcome::Refused(refused) => Ok(refused.refusal),
-        },
+        Cause::Proposed(intent) => step_alone(head, intent, inputs, reducer),
     }
 }

@@ -9,7 +9,7 @@ use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::{
     Change, Head, Inputs, KERNEL_VERSION, Reason, StartError, Transition, check_paths, check_version,
-    draft_transition, read_policy, reducer_note, seal, seal_one, second_seed,
+    draft_transition, read_policy, reducer_note, seal, seal_one, second_seed, terms::Terms,
 };
 use crate::pack::{self, Bound};
 
@@ -94,7 +94,7 @@ fn begin_fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Hea
         author: Author::Kernel,
         ts: inputs.clock.max(parent.ts),
         links: Vec::new(),
-        pack: fork.pack.as_ref().map(|bound| pack::digest(&bound.value)).or(parent.pack),
+        pack: fork.pack.as_ref().map(|bound| pack::digest(&bound.value)).or(parent.terms.digest),
     };
     let record = seal(header, content, inputs.seed)?;
     let mut head = parent.clone();
@@ -125,11 +125,12 @@ impl Head {
         if let Some(rules) = content.get("policy").and_then(Value::as_array) {
             self.policy = read_policy(&rules.iter().cloned().collect::<Vec<_>>())?.into();
         }
+        let tick = self.forked.as_ref().map_or(0, |forked| forked.tick);
         if let Some(pack) = content.get("pack") {
-            self.registered = Arc::new(pack::registered(pack).collect());
-            self.contracts = Arc::new(pack::contracts_of(pack));
+            self.pack_from = tick + 1;
+            let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, self.stage)?;
+            self.terms = Arc::new(terms);
         }
-        self.pack = header.pack;
         Ok(())
     }
 
@@ -152,7 +153,7 @@ impl Head {
     }
 
     /// Whether the next record is the marker of a fork.
-    fn is_at_fork(&self) -> bool {
+    pub(super) fn is_at_fork(&self) -> bool {
         self.forked.as_ref().is_some_and(|forked| forked.tick == self.tick)
     }
 }

@@ -46,6 +46,8 @@ pub enum Picked {
     },
     /// The door turned it down; nothing of it is in the run.
     Refused(Reason),
+    /// It would bring about what the contract says must never happen; nothing of it is in the run.
+    Violates(Vec<Arc<str>>),
 }
 
 /// Imports a transition that was checked: the marker, and what the door makes of the intent here.
@@ -68,6 +70,14 @@ pub fn cherrypick(
         Outcome::Committed(record) => {
             *head = behind;
             Ok(Picked::Imported { marker, record })
+        }
+        Outcome::Violated { violations, .. } => {
+            let named = violations.iter().filter_map(|record| record.body().value("/violations"));
+            let ids = named.flat_map(|listed| {
+                let ids = listed.as_array().into_iter().flat_map(|listed| listed.iter());
+                ids.filter_map(|entry| entry.get("id")?.as_str().map(Arc::from)).collect::<Vec<_>>()
+            });
+            Ok(Picked::Violates(ids.collect()))
         }
         // It was turned down behind a marker that is not there then.
         Outcome::Refused(refused) => Ok(Picked::Refused(refused.reason)),

@@ -24,6 +24,7 @@ fn start(state: &str, policy: &str, stage: Stage) -> (Record, Head) {
 fn committed(head: &mut Head, n: u64, text: &str) -> Record {
     match step(head, &intent(text), inputs(n)).unwrap() {
         Outcome::Committed(record) => record,
+        Outcome::Violated { violations, .. } => panic!("{text} violates {violations:?}"),
         Outcome::Refused(refused) => panic!("{text} was refused: {}", refused.reason),
     }
 }
@@ -31,7 +32,7 @@ fn committed(head: &mut Head, n: u64, text: &str) -> Record {
 fn refused(head: &mut Head, n: u64, text: &str) -> Refused {
     match step(head, &intent(text), inputs(n)).unwrap() {
         Outcome::Refused(refused) => *Box::new(refused),
-        Outcome::Committed(record) => panic!("{text} was committed as {record:?}"),
+        committed => panic!("{text} was committed as {committed:?}"),
     }
 }
 
@@ -299,6 +300,7 @@ fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, Head) {
         let when = if n == 6 { 2 } else { 10 + n as u64 };
         match step(&mut head, &intent(text), inputs(when)).unwrap() {
             Outcome::Committed(record) => chain.push(record),
+            Outcome::Violated { violations, .. } => panic!("{violations:?}"),
             Outcome::Refused(refused) => {
                 beside.push((head.tick() - u64::from(refused.anomaly.is_some()), refused.refusal));
                 chain.extend(refused.anomaly);

@@ -1,0 +1,182 @@
+//! `dendrer contract extend` and `contract keygen`: what an institution adds to the contract of a run, and by which key.
+
+use dendrer::error::Error;
+use dendrer::extension::{Extended, extend};
+use dendrer::kernel::pack::extend::{EFFECTIVE_FROM, effective_from};
+use dendrer::kernel::step::{Approval, Stage};
+use dendrer::pack::yaml::Document;
+use dendrer::recorder::World;
+use dendrer::store::Store;
+use dendrer::trace::Trace;
+use dendrer_object::note::{SignedNote, SigningKey};
+use dendrer_object::{RunName, Value};
+use dendrer_view::{document, quote};
+
+use super::pack::read_file;
+use crate::address::Rev;
+use crate::args::{ContractExtend, ContractKeygen, Global};
+use crate::failure::{Failure, Result};
+use crate::out::Out;
+use crate::{keys, open};
+
+pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Result {
+    let rev = Rev::parse(&args.run)?;
+    if rev.bundle.is_some() || rev.pos.is_some() {
+        return Err(Failure::new("E0106", "a contract is extended at the end of a run of the store")
+            .note("nothing was changed"));
+    }
+    let value = read(args)?;
+    let note = args.signature.as_deref().map(read_file).transpose()?;
+    let note = note.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let made = |store: &mut dyn Store| -> Result<(RunName, Extended, Option<u64>)> {
+        let name = rev.run_in(store, &[])?;
+        let note = match &args.approver_key {
+            None => note,
+            Some(path) => sign(store, &name, &value, path)?,
+        };
+        let world = Box::new(World::default());
+        let extended = extend(store, &name, &value, note.as_deref(), world, args.dry_run)?;
+        let stage = Trace::open(store, &name)?.start().body().value("/stage");
+        Ok((name, extended, stage.and_then(|stage| stage.as_u64())))
+    };
+    let (name, extended, stage) = match args.dry_run {
+        true => made(&mut *open::read_store(global)?)?,
+        false => {
+            let mut store = open::write_store(global)?;
+            open::refuse_trouble(&mut store)?;
+            let key = keys::find(global.key.as_deref(), store.info())?;
+            let made = made(&mut store)?;
+            keys::sign(&mut store, key.as_ref())?;
+            Store::close(Box::new(store))?;
+            made
+        }
+    };
+    let enforced = stage.and_then(Stage::from_number).is_some_and(|stage| stage >= Stage::Contracts);
+    match out.is_text() {
+        true => print(args, &name, &extended, enforced, out)?,
+        false => out.document(&to_json(args, &name, &extended, enforced))?,
+    }
+    Ok(0)
+}
+
+/// Reads the file, and puts what the command line says in its place.
+fn read(args: &ContractExtend) -> Result<Value> {
+    let document = Document::read(&read_file(&args.file)?).map_err(|problems| {
+        let first = problems.into_iter().next();
+        let (line, why) = first.map_or((1, String::new()), |problem| (problem.mark.line, problem.message));
+        Failure::new("E0420", format!("{} cannot be read: {why}", args.file))
+            .at("line", line.to_string())
+            .note("nothing was changed")
+    })?;
+    let Value::Object(mut members) = document.value else { return Ok(document.value) };
+    if let Some(tick) = args.effective_from {
+        members.set(EFFECTIVE_FROM, Value::from(tick));
+    }
+    if let Some(by) = &args.approved_by {
+        members.set("approved_by", Value::from(by.as_str()));
+    }
+    Ok(Value::Object(members))
+}
+
+/// Signs the text of an extension with the key in a file, once all else about it is in order.
+fn sign(store: &mut dyn Store, run: &RunName, value: &Value, path: &str) -> Result<Option<String>> {
+    let bad = |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let key = SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))?;
+    match extend(store, run, value, None, Box::new(World::default()), true) {
+        Err(Error::Extension(unsigned)) if unsigned.faults.iter().all(|fault| fault.code() == "E0423") => {
+            let note = SignedNote::sign(&unsigned.text, &key).map_err(|error| bad(error.to_string()))?;
+            Ok(Some(note.to_string()))
+        }
+        Err(error) => Err(error.into()),
+        Ok(_) => Err(Failure::new("E0423", "the contract names no approver with a key, so nothing would show whose \
+            signature it is")
+        .note("leave out --approver-key; the approval is recorded as it is said")
+        .note("nothing was changed")),
+    }
+}
+
+fn print(
+    args: &ContractExtend,
+    run: &RunName,
+    extended: &Extended,
+    enforced: bool,
+    out: &mut Out,
+) -> Result<()> {
+    let (extension, header) = (&extended.extension, extended.record.header());
+    let value = extension.value();
+    let text = |name: &str| quote::escape(value.get(name).and_then(Value::as_str).unwrap_or_default());
+    let from = effective_from(value).unwrap_or_default();
+    let done = if args.dry_run { "would extend" } else { "extended" };
+    out.line(format!("{done}  {} with {}, from tick {from} on", text("target_contract"), text("id")))?;
+    for (name, what) in [
+        ("types", "for"),
+        ("adds_required", "requires"),
+        ("adds_hash_seeds", "binds"),
+        ("adds_violations", "forbids"),
+    ] {
+        let names: Vec<String> = match value.get(name) {
+            Some(Value::Object(fields)) => fields.iter().map(|(name, _)| quote::escape(name)).collect(),
+            Some(Value::Array(list)) => list
+                .iter()
+                .filter_map(|item| item.as_str().or_else(|| item.get("id")?.as_str()))
+                .map(quote::escape)
+                .collect(),
+            _ => continue,
+        };
+        out.line(format!("{what:<9} {}", names.join(", ")))?;
+    }
+    let signed = match extension.approval() {
+        Approval::Signed(_) => "signed with their key",
+        Approval::Unsigned => "not signed: the contract names no approver with a key",
+    };
+    out.line(format!("approved  by {}   {signed}", text("approved_by")))?;
+    match (args.dry_run, header.tick) {
+        (false, Some(tick)) => out.line(format!("tick {tick}  {}  of {run}", extended.record.id()))?,
+        _ => out.say("note: nothing was written"),
+    }
+    if !enforced {
+        out.say(
+            "note: contracts are enforced from stage 2 on; in this run `contract check` says what would have been refused",
+        );
+    }
+    Ok(())
+}
+
+fn to_json(args: &ContractExtend, run: &RunName, extended: &Extended, enforced: bool) -> Value {
+    let signature = match extended.extension.approval() {
+        Approval::Signed(note) => Value::from(&**note),
+        Approval::Unsigned => Value::Null,
+    };
+    let written = |value: Value| if args.dry_run { Value::Null } else { value };
+    document(
+        "contract-extend",
+        [
+            ("run", Value::from(run.as_str())),
+            ("tick", written(Value::from(extended.record.header().tick))),
+            ("id", written(Value::from(extended.record.id()))),
+            ("extension", extended.extension.value().clone()),
+            ("signature", signature),
+            ("enforced", Value::from(enforced)),
+            ("dry_run", Value::from(args.dry_run)),
+        ],
+    )
+}
+
+/// Makes the key of an approver.
+pub(crate) fn keygen(args: &ContractKeygen, out: &mut Out) -> Result {
+    let key = keys::make(&args.name, std::path::Path::new(&args.file))?;
+    let verifier = key.verifier_key().to_string();
+    match out.is_text() {
+        true => {
+            out.line(format!("wrote {}; keep it, nobody else may read it", args.file))?;
+            out.line("approvers:")?;
+            out.line(format!("  {}: {verifier}", args.name))?;
+        }
+        false => out.document(&document(
+            "contract-keygen",
+            [("name", Value::from(args.name.as_str())), ("verifier", Value::from(verifier))],
+        ))?,
+    }
+    Ok(0)
+}

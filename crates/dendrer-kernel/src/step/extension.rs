@@ -1,0 +1,335 @@
+//! Contract extensions: what an institution adds to the contract of a run, on the ledger and with an approval
+//! (dendrer paper 4.4). No agent and no runtime can author one.
+
+use std::sync::Arc;
+
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
+use dendrer_object::record::{Author, Record, SealError};
+use dendrer_object::text::nearest;
+use dendrer_object::{Intent, Pointer, RunName, StoreId, TypeName, Value};
+
+use super::{Change, Head, Inputs, Transition, draft_transition, seal_one};
+use crate::pack::extend::{self, EXTENSIONS};
+use crate::pack::{self, Pack};
+
+/// The type of an extension.
+pub const EXTENSION: &str = "policy.contract_extension";
+
+/// The members of its content: what it adds, and the signed note that approves it.
+const EXTENSION_MEMBER: &str = "extension";
+const APPROVAL_MEMBER: &str = "approval";
+
+/// The members of an extension.
+const MEMBERS: [&str; 9] = [
+    "id",
+    "words",
+    "target_contract",
+    "types",
+    "adds_required",
+    "adds_hash_seeds",
+    "adds_violations",
+    extend::EFFECTIVE_FROM,
+    "approved_by",
+];
+
+/// The longest name of an extension or of who approved it, in bytes.
+const NAME_SIZE_MAX: usize = 128;
+
+/// An extension that was checked against the run that it is for.
+#[derive(Debug, Clone)]
+pub struct Extension {
+    value: Value,
+    approval: Approval,
+}
+
+/// How an extension was approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Approval {
+    /// Somebody is named, and the pack asks for no signature.
+    Unsigned,
+    /// The named approver signed it: the text of the signed note.
+    Signed(Arc<str>),
+}
+
+/// Something that is wrong with an extension.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExtensionFault {
+    /// It does not say what an extension says, or the contract that comes out does not check.
+    #[error("{0}")]
+    Content(String),
+    /// It is for another contract than the one that is in force.
+    #[error("it extends {named}, and {in_force} is in force")]
+    OtherContract {
+        /// What it names.
+        named: String,
+        /// What the run has.
+        in_force: String,
+    },
+    /// It is to hold for what has happened already.
+    #[error("an extension cannot take effect in the past ({run} is at tick {tick})")]
+    Past {
+        /// The run.
+        run: RunName,
+        /// Where it stands.
+        tick: u64,
+    },
+    /// Nobody approved it.
+    #[error("an extension needs an approver")]
+    NoApprover,
+    /// The pack says who may approve, and this one is not among them.
+    #[error("{by} is no approver of this contract; it names {known}")]
+    UnknownApprover {
+        /// Who is named.
+        by: String,
+        /// Who may.
+        known: String,
+    },
+    /// The pack asks for a signature of the approver, and there is none, or it is not theirs.
+    #[error("the approval of {by} is not signed by their key: {why}")]
+    Signature {
+        /// Who approved.
+        by: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// Why a contract is not extended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotExtended {
+    /// All that is wrong, in the order in which it was looked at.
+    pub faults: Vec<ExtensionFault>,
+    /// The text that an approver of this extension signs.
+    pub text: String,
+}
+
+impl std::fmt::Display for NotExtended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let told: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
+        f.write_str(&told.join("; "))
+    }
+}
+
+impl std::error::Error for NotExtended {}
+
+impl ExtensionFault {
+    /// The code under which `dendrer explain` knows it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ExtensionFault::Content(_) => "E0420",
+            ExtensionFault::OtherContract { .. } => "E0414",
+            ExtensionFault::Past { .. } => "E0421",
+            ExtensionFault::NoApprover => "E0422",
+            ExtensionFault::UnknownApprover { .. } | ExtensionFault::Signature { .. } => "E0423",
+        }
+    }
+}
+
+impl Extension {
+    /// Checks an extension against the run that it is for, and returns all that is wrong. An extension without an `id` is
+    /// called by its number; `approval` is the signed note of the approver.
+    pub fn check(head: &Head, value: &Value, approval: Option<&str>) -> Result<Extension, NotExtended> {
+        let mut faults = Vec::new();
+        let value = read(head, value, &mut faults);
+        let from = extend::effective_from(&value);
+        if from.is_some_and(|from| from <= head.tick()) {
+            faults.push(ExtensionFault::Past { run: head.run().clone(), tick: head.tick() });
+        }
+        let extended = check_content(head, &value, &mut faults);
+        let approvers = extended.map(|pack| pack.approvers).unwrap_or_default();
+        let approval = check_approval(head, &value, &approvers, approval, &mut faults);
+        match approval {
+            Some(approval) if faults.is_empty() => Ok(Extension { value, approval }),
+            _ => Err(NotExtended { text: approval_text(head.store(), head.run(), &value), faults }),
+        }
+    }
+
+    /// What is added, as it goes on record.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// How it was approved.
+    pub fn approval(&self) -> &Approval {
+        &self.approval
+    }
+
+    /// What it is called.
+    pub fn id(&self) -> &str {
+        self.value.get("id").and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// Reads the members of an extension, and names it if nobody did.
+fn read(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
+    let mut content = |message: String| faults.push(ExtensionFault::Content(message));
+    let Some(members) = value.as_object() else {
+        content(format!("an extension is a map, not {}", value.described()));
+        return Value::object();
+    };
+    for (name, _) in members.iter().filter(|(name, _)| !MEMBERS.contains(&&***name)) {
+        let near = nearest(name, MEMBERS).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        content(format!("an extension has no member {name:?}{near}"));
+    }
+    let mut members = members.clone();
+    for name in ["id", "words", "target_contract", "approved_by"] {
+        let Some(found) = members.get(name).filter(|found| **found != Value::Null) else { continue };
+        let most = if name == "words" { pack::TEXT_SIZE_MAX } else { NAME_SIZE_MAX };
+        match found.as_str() {
+            Some(text) if !text.is_empty() && text.len() <= most => {}
+            Some(_) => content(format!("{name} has 1 to {most} bytes")),
+            None => content(format!("{name} is text, not {}", found.described())),
+        }
+    }
+    for name in ["types", "adds_hash_seeds", "adds_violations", "adds_required"] {
+        let Some(found) = members.get(name) else { continue };
+        let is_map = name == "adds_required" && found.as_object().is_some();
+        let is_texts = |list: &dendrer_object::value::Array| list.iter().all(|item| item.as_str().is_some());
+        match found.as_array() {
+            Some(list) if name == "adds_violations" || is_texts(list) => {}
+            Some(_) => content(format!("{name} lists names")),
+            None if is_map => {}
+            None => content(format!("{name} is a list, not {}", found.described())),
+        }
+    }
+    if extend::effective_from(value).is_none() {
+        content(format!("{} is the number of a tick, and has to be there", extend::EFFECTIVE_FROM));
+    }
+    let bound = head.terms.bound();
+    let known: Vec<&str> = bound
+        .into_iter()
+        .flat_map(|bound| extend::listed(bound, head.state()))
+        .filter_map(|known| known.get("id").and_then(Value::as_str))
+        .collect();
+    match members.get("id").and_then(Value::as_str) {
+        Some(id) if known.contains(&id) => content(format!("there is an extension {id} already")),
+        Some(_) => {}
+        None => {
+            let free = (known.len() + 1..).map(|number| format!("e{number}"));
+            let id = free.into_iter().find(|id| !known.contains(&&**id)).expect("numbers do not end");
+            members.set("id", Value::from(id));
+        }
+    }
+    Value::Object(members)
+}
+
+/// Checks what comes out: the contract with what is added must be one that could be written so.
+fn check_content(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Option<Pack> {
+    let Some(in_force) = head.in_force() else {
+        faults.push(ExtensionFault::Content("the run has no pack, and so no contract to extend".to_owned()));
+        return None;
+    };
+    let text = |name: &str| in_force.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (name, version) = (text("name"), text("version"));
+    match value.get("target_contract").and_then(Value::as_str) {
+        // The paper joins them by a dot.
+        Some(named) if named == format!("{name}/{version}") || named == format!("{name}.{version}") => {}
+        Some(named) => faults.push(ExtensionFault::OtherContract {
+            named: named.to_owned(),
+            in_force: format!("{name}/{version}"),
+        }),
+        None => {
+            let message = format!("target_contract has to be there, like {name}/{version}");
+            faults.push(ExtensionFault::Content(message));
+        }
+    }
+    if !faults.iter().any(|fault| matches!(fault, ExtensionFault::Content(_))) {
+        let extended = extend::with(&in_force, value);
+        if extended == in_force {
+            faults.push(ExtensionFault::Content("it adds nothing to the contract".to_owned()));
+        }
+        match Pack::read(&extended) {
+            Ok(pack) => return Some(pack),
+            Err(wrong) => {
+                let told = wrong.into_iter().map(|fault| ExtensionFault::Content(fault.to_string()));
+                faults.extend(told);
+            }
+        }
+    }
+    Pack::read(&in_force).ok()
+}
+
+fn check_approval(
+    head: &Head,
+    value: &Value,
+    approvers: &[(Arc<str>, VerifierKey)],
+    note: Option<&str>,
+    faults: &mut Vec<ExtensionFault>,
+) -> Option<Approval> {
+    let Some(by) = value.get("approved_by").and_then(Value::as_str).filter(|by| !by.trim().is_empty()) else {
+        faults.push(ExtensionFault::NoApprover);
+        return None;
+    };
+    let known = || approvers.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", ");
+    let signature = |why: String| ExtensionFault::Signature { by: by.to_owned(), why };
+    let key = approvers.iter().find(|(name, _)| &**name == by).map(|(_, key)| key);
+    let fault = match (key, note) {
+        (None, None) if approvers.is_empty() => return Some(Approval::Unsigned),
+        (None, Some(_)) if approvers.is_empty() => {
+            signature("the contract names no approver with a key, so nothing shows whose signature it is".to_owned())
+        }
+        (None, _) => ExtensionFault::UnknownApprover { by: by.to_owned(), known: known() },
+        (Some(_), None) => signature("there is no signature".to_owned()),
+        (Some(key), Some(note)) => match verify(head, value, key, note) {
+            Ok(()) => return Some(Approval::Signed(note.into())),
+            Err(why) => signature(why),
+        },
+    };
+    faults.push(fault);
+    None
+}
+
+fn verify(head: &Head, value: &Value, key: &VerifierKey, note: &str) -> Result<(), String> {
+    let told = |error: NoteError| error.to_string();
+    let note = SignedNote::parse(note.as_bytes()).map_err(told)?;
+    if note.text() != approval_text(head.store(), head.run(), value) {
+        return Err("another text was signed".to_owned());
+    }
+    note.verify(std::slice::from_ref(key)).map_err(told)?;
+    Ok(())
+}
+
+/// The text that an approver signs: which extension, for which run of which store.
+pub fn approval_text(store: StoreId, run: &RunName, extension: &Value) -> String {
+    let digest = extend::extension_digest(extension);
+    format!("dendrer contract extension\nstore {store}\nrun {run}\nextension {digest}\n")
+}
+
+/// Puts an extension on record as the next transition of the run. It holds from the tick that it names on.
+pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<Record, SealError> {
+    let mut intent = Intent::new(EXTENSION.parse::<TypeName>().expect("a type of the ontology"), "institution");
+    intent.author = Author::Institution;
+    intent.members.push((EXTENSION_MEMBER.into(), extension.value.clone()));
+    if let Approval::Signed(note) = &extension.approval {
+        intent.members.push((APPROVAL_MEMBER.into(), Value::String(Arc::clone(note))));
+    }
+    make_extension(head, &intent, inputs)
+}
+
+/// Makes the record of an extension, as it is or once more. One that would not have been let in changes nothing.
+pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Record, SealError> {
+    let value = intent.member(EXTENSION_MEMBER).cloned().unwrap_or(Value::Null);
+    let approval = intent.member(APPROVAL_MEMBER).and_then(Value::as_str);
+    let checked = Extension::check(head, &value, approval);
+    let (delta, notes) = match (checked, head.pack()) {
+        (Ok(extension), Some(pack)) => {
+            let mut entry = extension.value.as_object().cloned().unwrap_or_default();
+            entry.set("pack", Value::from(pack));
+            entry.set("tick", Value::from(head.tick + 1));
+            let path = Pointer::of(["policy", EXTENSIONS]);
+            (Delta(vec![Op::append(path, Value::Object(entry))]), Vec::new())
+        }
+        (Ok(_), None) => (Delta::default(), Vec::new()),
+        (Err(error), _) => {
+            let note = [("kind", Value::from("extension_error")), ("message", Value::from(error.to_string()))];
+            (Delta::default(), vec![Value::record(note)])
+        }
+    };
+    let state = delta.apply(&head.state).expect("policy is an object that only the kernel writes");
+    let prepared = draft_transition(head, Transition::of(intent), Change { state, delta, notes }, inputs)?;
+    let record = seal_one(head, prepared);
+    head.read_terms();
+    Ok(record)
+}

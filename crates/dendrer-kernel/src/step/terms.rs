@@ -1,0 +1,195 @@
+//! What is in force: the pack of the run, what extensions on the ledger add to it, and what its violations watch
+//! (dendrer paper 4.4). All of it follows from the `run` record and the state, so that whoever has the trace knows the
+//! contract at any tick.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::{Digest, Pointer, TypeName, Value};
+
+use super::{Change, Head, Stage, StartError};
+use crate::contract::Contracts;
+use crate::counters::Counters;
+use crate::pack::{self, Pack, extend};
+use crate::predicate::{Predicate, Verdict, Window};
+
+/// The member of `/policy` that lists which violations of the contract there were, and when each began.
+pub(super) const VIOLATIONS: &str = "violations";
+
+/// What is in force from some tick on.
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    /// The pack as the `run` record carries it.
+    bound: Option<Value>,
+    /// Its digest, which every header names.
+    pub(super) digest: Option<Digest>,
+    pub(super) registered: BTreeSet<TypeName>,
+    pub(super) contracts: Contracts,
+    watched: Vec<Watched>,
+    /// The first tick at which an extension comes into force that is not here yet.
+    until: Option<u64>,
+}
+
+/// A violation of the contract that the door looks for.
+#[derive(Debug)]
+struct Watched {
+    predicate: Predicate,
+    /// The types at which it is looked for; at any, if none is named.
+    scope: Vec<TypeName>,
+    /// The tick from which it is in force.
+    from: u64,
+}
+
+impl Terms {
+    /// What is in force for the transition with this tick, by the state before it. What must never happen is watched where
+    /// contracts are enforced. `from` is the tick at which the pack came into force.
+    pub(super) fn of(
+        bound: Option<&Value>,
+        state: &Value,
+        tick: u64,
+        from: u64,
+        stage: Stage,
+    ) -> Result<Terms, StartError> {
+        let Some(bound) = bound else { return Ok(Terms::default()) };
+        let in_force = extend::in_force(bound, state, tick);
+        let mut watched = Vec::new();
+        if stage >= Stage::Contracts && in_force.get("violations").is_some() {
+            let first = |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
+            let pack = Pack::read(&in_force).map_err(|faults| StartError::Pack(first(faults)))?;
+            let since = |id: &str| extend::added(bound, state, tick, id).unwrap_or(from);
+            let violations = pack.predicates.into_iter().filter(|declared| declared.is_violation);
+            watched.extend(violations.map(|declared| Watched {
+                from: since(declared.predicate.name()),
+                predicate: declared.predicate,
+                scope: declared.scope,
+            }));
+        }
+        Ok(Terms {
+            digest: Some(pack::digest(bound)),
+            registered: pack::registered(bound).collect(),
+            contracts: pack::contracts_of(&in_force),
+            watched,
+            until: extend::next(bound, state, tick),
+            bound: Some(bound.clone()),
+        })
+    }
+
+    pub(super) fn bound(&self) -> Option<&Value> {
+        self.bound.as_ref()
+    }
+}
+
+impl Head {
+    /// Takes up what comes into force at the next tick.
+    pub(super) fn turn_to_next(&mut self) {
+        if self.terms.until.is_some_and(|until| until <= self.tick + 1) {
+            self.read_terms();
+        }
+    }
+
+    /// Reads what is in force for the next tick from the state.
+    pub(super) fn read_terms(&mut self) {
+        let bound = self.terms.bound.clone();
+        // What was in force before stays: a pack is read when it is bound and an extension before it is committed.
+        let terms = Terms::of(bound.as_ref(), &self.state, self.tick + 1, self.pack_from, self.stage);
+        if let Ok(terms) = terms {
+            self.terms = Arc::new(terms);
+        }
+    }
+
+    /// The pack in force for the next transition, with what extensions add to it.
+    pub fn in_force(&self) -> Option<Value> {
+        let bound = self.terms.bound.as_ref()?;
+        Some(extend::in_force(bound, &self.state, self.tick + 1))
+    }
+
+    /// Whether a `predicate.violation` has to come next. A fork from there owes none: its marker comes next.
+    pub(crate) fn owes(&self) -> bool {
+        !self.is_at_fork() && !self.owed().is_empty()
+    }
+
+    /// The violations that the newest transition brought about and that no record names yet.
+    pub(super) fn owed(&self) -> Vec<&Value> {
+        let listed = self.state.get("policy").and_then(|policy| policy.get(VIOLATIONS)).and_then(Value::as_array);
+        let is_new = |entry: &&Value| entry.get("tick").and_then(Value::as_u64) == Some(self.tick);
+        match self.tick {
+            // The state that a run begins with is nobody's transition.
+            0 => Vec::new(),
+            _ => listed.into_iter().flat_map(|listed| listed.iter()).filter(is_new).collect(),
+        }
+    }
+}
+
+/// Latches the violations of the contract that a transition brings about (dendrer paper 4.4, pillar 4): each once, in the
+/// state, so that everything that follows can see it. What cannot be judged is no violation; bisect and `contract check`
+/// tell it.
+pub(super) fn watch(head: &Head, type_name: &TypeName, change: &mut Change, counters: impl Fn(&Change) -> Value) {
+    let tick = head.tick + 1;
+    let found = head.terms.find(Some(type_name), &head.state, tick, change, || counters(change));
+    latch(&head.terms.contracts, found, tick, change);
+}
+
+/// As [`watch`], for the state with which a run begins.
+pub(super) fn watch_start(terms: &Terms, change: &mut Change) {
+    let before = change.state.clone();
+    let found = terms.find(None, &before, 0, change, || Counters::default().to_value());
+    latch(&terms.contracts, found, 0, change);
+}
+
+impl Terms {
+    fn find(
+        &self,
+        type_name: Option<&TypeName>,
+        before: &Value,
+        tick: u64,
+        change: &Change,
+        counters: impl Fn() -> Value,
+    ) -> Vec<&Watched> {
+        let is_new = |watched: &&Watched| {
+            let predicate = &watched.predicate;
+            let in_scope = watched.scope.is_empty() || type_name.is_some_and(|name| watched.scope.contains(name));
+            let read = predicate.expr();
+            // What it looks at is as it was when it was looked at last.
+            let unmoved = watched.scope.is_empty()
+                && predicate.window() == Window::After
+                && tick > watched.from
+                && !read.reads_counters()
+                && !change.delta.paths().any(|path| read.read_set().iter().any(|read| read.overlaps(path)));
+            if !in_scope || unmoved || is_latched(&change.state, &self.contracts, predicate.name()) {
+                return false;
+            }
+            let state = if predicate.window() == Window::Before { before } else { &change.state };
+            let counters = read.reads_counters().then(&counters);
+            predicate.verdict(state, counters.as_ref()) == Verdict::Violation
+        };
+        self.watched.iter().filter(is_new).collect()
+    }
+}
+
+fn is_latched(state: &Value, contracts: &Contracts, id: &str) -> bool {
+    let listed = state.get("policy").and_then(|policy| policy.get(VIOLATIONS)).and_then(Value::as_array);
+    let text = |entry: &Value, name: &str, wanted: &str| entry.get(name).and_then(Value::as_str) == Some(wanted);
+    listed.into_iter().flat_map(|listed| listed.iter()).any(|entry| {
+        text(entry, "id", id) && text(entry, "contract", &contracts.name) && text(entry, "version", &contracts.version)
+    })
+}
+
+fn latch(contracts: &Contracts, found: Vec<&Watched>, tick: u64, change: &mut Change) {
+    if found.is_empty() {
+        return;
+    }
+    let path = Pointer::of(["policy", VIOLATIONS]);
+    let entry = |watched: &&Watched| {
+        let entry = Value::record([
+            ("contract", Value::String(Arc::clone(&contracts.name))),
+            ("id", Value::from(watched.predicate.name())),
+            ("tick", Value::from(tick)),
+            ("version", Value::String(Arc::clone(&contracts.version))),
+        ]);
+        Op::append(path.clone(), entry)
+    };
+    let delta = Delta(found.iter().map(entry).collect());
+    change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
+    change.delta.0.extend(delta.0);
+}
