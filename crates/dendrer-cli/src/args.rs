@@ -15,7 +15,9 @@ mod fork;
 mod keep;
 
 pub(crate) use diff::{AlignChoice, Diff, KindChoice};
-pub(crate) use fork::{Cherrypick, ContractCheck, ContractExtend, ContractKeygen, ContractVerb, Fork, Reduce};
+pub(crate) use fork::{
+    Cherrypick, ContractCheck, ContractExtend, ContractKeygen, ContractVerb, Fork, Reduce,
+};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 
 /// Version control for the runs of AI agents.

@@ -140,9 +140,8 @@ impl From<Error> for Failure {
             Error::NoTick { run, tip, .. } => failure.help(&["dendrer", "show", &format!("{run}@{tip}")]),
             Error::Extension(error) => {
                 let others = error.faults.iter().skip(1);
-                let failure = others.fold(failure, |failure, fault| {
-                    failure.note(format!("{}: {fault}", fault.code()))
-                });
+                let failure =
+                    others.fold(failure, |failure, fault| failure.note(format!("{}: {fault}", fault.code())));
                 match error.faults.iter().any(|fault| fault.code() == "E0423") {
                     true => failure.at("to sign", error.text),
                     false => failure,

@@ -44,8 +44,7 @@ pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
     SystemRandom::new()
         .fill(&mut seed)
         .map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
-    let key =
-        SigningKey::from_seed(name, seed).map_err(|error| Failure::new("E0308", error.to_string()))?;
+    let key = SigningKey::from_seed(name, seed).map_err(|error| Failure::new("E0308", error.to_string()))?;
     let write = || -> std::io::Result<()> {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent)?;

@@ -402,11 +402,9 @@ pub fn intent(record: &Record, takes_delta: bool) -> Result<Option<Intent>, Repl
     }
     match step::cause(record, takes_delta).ok_or(ReplayError::Malformed { tick })?.0 {
         Cause::Proposed(intent) => Ok(Some(*intent)),
-        Cause::Marker(_)
-        | Cause::Anomaly(_)
-        | Cause::Violation
-        | Cause::Extension(_)
-        | Cause::Import(..) => Ok(None),
+        Cause::Marker(_) | Cause::Anomaly(_) | Cause::Violation | Cause::Extension(_) | Cause::Import(..) => {
+            Ok(None)
+        }
     }
 }
 

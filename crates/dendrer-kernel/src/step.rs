@@ -32,9 +32,9 @@ mod import;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
+pub use extension::{Approval, EXTENSION, Extension, ExtensionFault, NotExtended, approval_text, extend};
 use fork::Forked;
 pub use fork::{Fork, fork};
-pub use extension::{Approval, EXTENSION, Extension, ExtensionFault, NotExtended, approval_text, extend};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
 use terms::Terms;
 

@@ -178,11 +178,7 @@ pub fn check(trace: &Trace<'_>, from: u64, to: u64, only: Option<&TypeName>) -> 
 
 /// Finds what extensions added to a pack up to the end of the range, and returns what must never happen, with the tick from
 /// which on it is asked.
-fn extend(
-    trace: &Trace<'_>,
-    pack: &Pack,
-    terms: &mut InForce,
-) -> Result<Vec<(Predicate, u64)>, Error> {
+fn extend(trace: &Trace<'_>, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Predicate, u64)>, Error> {
     let state = trace.at(terms.to)?.state;
     let mut ticks: Vec<(u64, Arc<str>, Arc<str>)> = Vec::new();
     for extension in extend::listed(pack.value(), &state) {

@@ -371,7 +371,9 @@ pub fn carry_on(
     parent.for_each(forked.tick + 1, parent.tip(), &mut |tick, record| {
         let mut take = || {
             if turns.binary_search(&tick).is_ok() {
-                contracts = pack::in_force(parent, tick, &there.state)?.map(|pack| pack.contracts).unwrap_or_default();
+                contracts = pack::in_force(parent, tick, &there.state)?
+                    .map(|pack| pack.contracts)
+                    .unwrap_or_default();
             }
             // What the parent's contract found there; what it finds here is found again.
             if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == VIOLATION) {

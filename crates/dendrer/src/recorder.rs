@@ -318,7 +318,7 @@ impl<'s> Recorder<'s> {
     }
 
     /// Puts an extension of the contract on record.
-    pub(crate) fn extend(&mut self, extension: &Extension) -> Result<Record, Error> {
+    pub fn extend(&mut self, extension: &Extension) -> Result<Record, Error> {
         let inputs = self.inputs();
         let record = step::extend(&mut self.head, extension, inputs)?;
         self.gather(record.clone());

@@ -258,7 +258,9 @@ fn one_case(
     let expected = lacking(&fields, &source);
     match outcome {
         // What the source breaks by itself is the source's.
-        Outcome::Committed(_) | Outcome::Violated { .. } => assert_eq!(expected, Vec::<String>::new(), "{text}\n{source}"),
+        Outcome::Committed(_) | Outcome::Violated { .. } => {
+            assert_eq!(expected, Vec::<String>::new(), "{text}\n{source}")
+        }
         Outcome::Refused(refused) => {
             assert_eq!(refused.reason.code(), "E0411");
             assert!(

@@ -82,7 +82,9 @@ impl<'s> Script<'s> {
                 }
                 Ok(refused)
             }
-            Outcome::Committed(_) | Outcome::Violated { .. } => panic!("what follows tick {tick} of the demo was to be refused"),
+            Outcome::Committed(_) | Outcome::Violated { .. } => {
+                panic!("what follows tick {tick} of the demo was to be refused")
+            }
         }
     }
 

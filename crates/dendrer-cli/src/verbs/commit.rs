@@ -377,7 +377,8 @@ fn text(record: &Record, out: &mut Out) -> Result<()> {
     let name = header.type_name.as_ref().map(|name| name.to_string()).unwrap_or_default();
     match (header.kind, header.tick) {
         (Kind::Transition, Some(tick)) => {
-            let noted = |place| record.body().value(place).map(|list| format!("   WARN {}", quote::value(&list)));
+            let noted =
+                |place| record.body().value(place).map(|list| format!("   WARN {}", quote::value(&list)));
             let noted: String = ["/anomalies", "/violations"].into_iter().filter_map(noted).collect();
             out.line(format!("tick {tick}  {}  {name}{noted}", record.id()))
         }

@@ -153,13 +153,16 @@ fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checke
             ("version", Value::from(&*terms.contracts.version)),
             ("from", Value::from(terms.from)),
             ("to", Value::from(terms.to)),
-            ("extensions", Value::array(terms.extensions.iter().map(|extension| {
-                Value::record([
-                    ("id", Value::from(&*extension.id)),
-                    ("from", Value::from(extension.from)),
-                    ("approved_by", Value::from(&*extension.approved_by)),
-                ])
-            }))),
+            (
+                "extensions",
+                Value::array(terms.extensions.iter().map(|extension| {
+                    Value::record([
+                        ("id", Value::from(&*extension.id)),
+                        ("from", Value::from(extension.from)),
+                        ("approved_by", Value::from(&*extension.approved_by)),
+                    ])
+                })),
+            ),
         ])
     });
     let lacking = checked.lacking.iter().map(|lacking| {

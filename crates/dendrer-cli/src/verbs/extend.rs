@@ -80,7 +80,8 @@ fn read(args: &ContractExtend) -> Result<Value> {
 
 /// Signs the text of an extension with the key in a file, once all else about it is in order.
 fn sign(store: &mut dyn Store, run: &RunName, value: &Value, path: &str) -> Result<Option<String>> {
-    let bad = |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
+    let bad =
+        |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
     let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
     let key = SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))?;
     match extend(store, run, value, None, Box::new(World::default()), true) {
@@ -89,8 +90,11 @@ fn sign(store: &mut dyn Store, run: &RunName, value: &Value, path: &str) -> Resu
             Ok(Some(note.to_string()))
         }
         Err(error) => Err(error.into()),
-        Ok(_) => Err(Failure::new("E0423", "the contract names no approver with a key, so nothing would show whose \
-            signature it is")
+        Ok(_) => Err(Failure::new(
+            "E0423",
+            "the contract names no approver with a key, so nothing would show whose \
+            signature it is",
+        )
         .note("leave out --approver-key; the approval is recorded as it is said")
         .note("nothing was changed")),
     }

@@ -120,6 +120,14 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
     if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
         return Ok(Meant::plain(declared.clone()));
     }
+    // What an extension added is looked for last, because the state has to be read for it.
+    if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
+        let tip = trace.tip();
+        let extended = dendrer::pack::in_force(trace, tip + 1, &trace.at(tip)?.state)?;
+        if let Some(added) = extended.as_ref().and_then(|pack| pack.predicate(text)) {
+            return Ok(Meant::plain(added.clone()));
+        }
+    }
     if registry::is_name(text) || text.starts_with("kernel.") {
         let failure = match found {
             Some(_) => Failure::new("E0511", format!("{text} was retired"))

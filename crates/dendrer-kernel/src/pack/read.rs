@@ -17,9 +17,9 @@ use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
 use crate::fold::Fold;
 use crate::ontology;
-use dendrer_object::note::VerifierKey;
 use crate::predicate::{BUILT_IN, Polarity, Predicate, Window};
 use crate::step::{COUNTERS, KERNEL_PATHS};
+use dendrer_object::note::VerifierKey;
 
 /// The members of a pack.
 const MEMBERS: [&str; 16] = [
@@ -707,7 +707,9 @@ fn read_approvers(reader: &mut Reader, root: &At<'_>) -> Vec<(Arc<str>, Verifier
     for (name, at) in reader.named(root, "approvers", "their keys") {
         match at.value.as_str().map(str::parse::<VerifierKey>) {
             Some(Ok(key)) => approvers.push((name.into(), key)),
-            Some(Err(error)) => reader.fault("E0902", &at, error.to_string(), "name+id+key, as `init` prints it"),
+            Some(Err(error)) => {
+                reader.fault("E0902", &at, error.to_string(), "name+id+key, as `init` prints it")
+            }
             None => {
                 let message = format!("a key is text, not {}", kind(at.value));
                 reader.fault("E0902", &at, message, "name+id+key, as `init` prints it");

@@ -6,11 +6,12 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Author, Kind, Record, Rel, SealError};
 use dendrer_object::{Intent, Timestamp, Value};
 
+use super::extension::{EXTENSION, make_extension};
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
-use super::extension::{EXTENSION, make_extension};
 use super::{
-    CLOCK_WENT_BACK, Head, Inputs, VIOLATION, is_kernel_path, kernel_note, make_anomaly, make_violation, step_alone,
+    CLOCK_WENT_BACK, Head, Inputs, VIOLATION, is_kernel_path, kernel_note, make_anomaly, make_violation,
+    step_alone,
 };
 use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;

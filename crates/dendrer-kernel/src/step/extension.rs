@@ -267,9 +267,9 @@ fn check_approval(
     let key = approvers.iter().find(|(name, _)| &**name == by).map(|(_, key)| key);
     let fault = match (key, note) {
         (None, None) if approvers.is_empty() => return Some(Approval::Unsigned),
-        (None, Some(_)) if approvers.is_empty() => {
-            signature("the contract names no approver with a key, so nothing shows whose signature it is".to_owned())
-        }
+        (None, Some(_)) if approvers.is_empty() => signature(
+            "the contract names no approver with a key, so nothing shows whose signature it is".to_owned(),
+        ),
         (None, _) => ExtensionFault::UnknownApprover { by: by.to_owned(), known: known() },
         (Some(_), None) => signature("there is no signature".to_owned()),
         (Some(key), Some(note)) => match verify(head, value, key, note) {
@@ -299,7 +299,8 @@ pub fn approval_text(store: StoreId, run: &RunName, extension: &Value) -> String
 
 /// Puts an extension on record as the next transition of the run. It holds from the tick that it names on.
 pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<Record, SealError> {
-    let mut intent = Intent::new(EXTENSION.parse::<TypeName>().expect("a type of the ontology"), "institution");
+    let mut intent =
+        Intent::new(EXTENSION.parse::<TypeName>().expect("a type of the ontology"), "institution");
     intent.author = Author::Institution;
     intent.members.push((EXTENSION_MEMBER.into(), extension.value.clone()));
     if let Approval::Signed(note) = &extension.approval {
@@ -323,7 +324,8 @@ pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -
         }
         (Ok(_), None) => (Delta::default(), Vec::new()),
         (Err(error), _) => {
-            let note = [("kind", Value::from("extension_error")), ("message", Value::from(error.to_string()))];
+            let note =
+                [("kind", Value::from("extension_error")), ("message", Value::from(error.to_string()))];
             (Delta::default(), vec![Value::record(note)])
         }
     };

@@ -55,7 +55,8 @@ impl Terms {
         let in_force = extend::in_force(bound, state, tick);
         let mut watched = Vec::new();
         if stage >= Stage::Contracts && in_force.get("violations").is_some() {
-            let first = |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
+            let first =
+                |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
             let pack = Pack::read(&in_force).map_err(|faults| StartError::Pack(first(faults)))?;
             let since = |id: &str| extend::added(bound, state, tick, id).unwrap_or(from);
             let violations = pack.predicates.into_iter().filter(|declared| declared.is_violation);
@@ -111,7 +112,8 @@ impl Head {
 
     /// The violations that the newest transition brought about and that no record names yet.
     pub(super) fn owed(&self) -> Vec<&Value> {
-        let listed = self.state.get("policy").and_then(|policy| policy.get(VIOLATIONS)).and_then(Value::as_array);
+        let listed =
+            self.state.get("policy").and_then(|policy| policy.get(VIOLATIONS)).and_then(Value::as_array);
         let is_new = |entry: &&Value| entry.get("tick").and_then(Value::as_u64) == Some(self.tick);
         match self.tick {
             // The state that a run begins with is nobody's transition.
@@ -124,7 +126,12 @@ impl Head {
 /// Latches the violations of the contract that a transition brings about (dendrer paper 4.4, pillar 4): each once, in the
 /// state, so that everything that follows can see it. What cannot be judged is no violation; bisect and `contract check`
 /// tell it.
-pub(super) fn watch(head: &Head, type_name: &TypeName, change: &mut Change, counters: impl Fn(&Change) -> Value) {
+pub(super) fn watch(
+    head: &Head,
+    type_name: &TypeName,
+    change: &mut Change,
+    counters: impl Fn(&Change) -> Value,
+) {
     let tick = head.tick + 1;
     let found = head.terms.find(Some(type_name), &head.state, tick, change, || counters(change));
     latch(&head.terms.contracts, found, tick, change);
@@ -148,7 +155,8 @@ impl Terms {
     ) -> Vec<&Watched> {
         let is_new = |watched: &&Watched| {
             let predicate = &watched.predicate;
-            let in_scope = watched.scope.is_empty() || type_name.is_some_and(|name| watched.scope.contains(name));
+            let in_scope =
+                watched.scope.is_empty() || type_name.is_some_and(|name| watched.scope.contains(name));
             let read = predicate.expr();
             // What it looks at is as it was when it was looked at last.
             let unmoved = watched.scope.is_empty()
@@ -169,9 +177,12 @@ impl Terms {
 
 fn is_latched(state: &Value, contracts: &Contracts, id: &str) -> bool {
     let listed = state.get("policy").and_then(|policy| policy.get(VIOLATIONS)).and_then(Value::as_array);
-    let text = |entry: &Value, name: &str, wanted: &str| entry.get(name).and_then(Value::as_str) == Some(wanted);
+    let text =
+        |entry: &Value, name: &str, wanted: &str| entry.get(name).and_then(Value::as_str) == Some(wanted);
     listed.into_iter().flat_map(|listed| listed.iter()).any(|entry| {
-        text(entry, "id", id) && text(entry, "contract", &contracts.name) && text(entry, "version", &contracts.version)
+        text(entry, "id", id)
+            && text(entry, "contract", &contracts.name)
+            && text(entry, "version", &contracts.version)
     })
 }
 
