@@ -6,6 +6,7 @@
 use std::ops::ControlFlow;
 
 use dendrer_kernel::contract::{Contracts, Lack};
+use dendrer_kernel::obligation::Standing;
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::replay::ReplayError;
@@ -37,7 +38,7 @@ pub struct InForce {
     pub from: u64,
     /// The last.
     pub to: u64,
-    /// What must never happen, in the order of the pack, with where it did.
+    /// What must never happen, and then what must have been done, in the order of the pack, with where it was not so.
     pub violations: Vec<Judged>,
 }
 
@@ -52,13 +53,15 @@ pub struct Lacking {
     pub lacks: Vec<Lack>,
 }
 
-/// A violation predicate of the pack, judged at every tick of the range.
+/// A violation predicate or an obligation of the pack, judged at every tick of the range.
 #[derive(Debug)]
 pub struct Judged {
     /// The predicate.
     pub predicate: Predicate,
     /// Where it was what, without gaps.
     pub intervals: Vec<Interval>,
+    /// How an obligation stands at the end of the range.
+    pub standing: Option<Standing>,
 }
 
 impl Judged {
@@ -128,13 +131,16 @@ pub fn check(trace: &Trace<'_>, from: u64, to: u64, only: Option<&TypeName>) -> 
     in_force.retain(|(terms, _)| terms.from <= to && terms.to >= from);
     for (mut terms, pack) in in_force {
         (terms.from, terms.to) = (terms.from.max(from), terms.to.min(to));
-        let declared = pack.as_ref().map(|pack| &pack.predicates[..]).unwrap_or_default();
-        let predicates: Vec<&Predicate> = declared.iter().map(|declared| &declared.predicate).collect();
+        let declared = pack.iter().flat_map(Pack::declared);
+        let predicates: Vec<&Predicate> = declared.map(|declared| &declared.predicate).collect();
         let lines = timeline::judge_each(trace, &predicates, terms.from, terms.to)?;
         let judged = predicates
             .into_iter()
             .zip(lines)
-            .map(|(predicate, line)| Judged { predicate: predicate.clone(), intervals: line.intervals() });
+            .map(|(predicate, line)| {
+                let (intervals, standing) = (line.intervals(), line.standing);
+                Judged { predicate: predicate.clone(), intervals, standing }
+            });
         terms.violations = judged.collect();
         checked.in_force.push(terms);
     }
