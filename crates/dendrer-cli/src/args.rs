@@ -846,6 +846,9 @@ pub(crate) struct PredicateList {
     /// Retired names and older versions, too
     #[arg(long)]
     pub(crate) all: bool,
+    /// What the pack of this run declares, too
+    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
+    pub(crate) run: Option<String>,
 }
 
 /// `predicate show`
@@ -856,6 +859,9 @@ pub(crate) struct PredicateShow {
     /// A bundle to read instead of a store
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<String>,
+    /// What the pack of this run declares under the name, too
+    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
+    pub(crate) run: Option<String>,
 }
 
 /// `predicate test`

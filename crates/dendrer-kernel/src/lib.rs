@@ -6,6 +6,7 @@ pub mod contract;
 pub mod counters;
 pub mod expr;
 pub mod fold;
+pub mod obligation;
 pub mod ontology;
 pub mod pack;
 pub mod predicate;

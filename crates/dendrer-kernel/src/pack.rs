@@ -24,6 +24,7 @@ use crate::reduce::{DeltaReducer, Reducer};
 pub mod cases;
 mod contracts;
 pub mod extend;
+mod obligations;
 mod read;
 mod reads;
 mod rules;
@@ -73,6 +74,8 @@ pub struct Pack {
     pub tools: Vec<Tool>,
     /// What must hold, by name.
     pub predicates: Vec<Declared>,
+    /// What must have held in time, in the order of the pack.
+    pub obligations: Vec<Declared>,
     /// What transition types need of the state.
     pub contracts: Contracts,
     /// Who may approve an extension of the contracts, with the keys that they sign with.
@@ -173,8 +176,6 @@ pub struct Declared {
     pub words: Option<Arc<str>>,
     /// Whether it is a violation of the contract, which the door looks for (dendrer paper 4.4, pillar 4).
     pub is_violation: bool,
-    /// The transition types at which a violation is looked for; at any, if none is named.
-    pub scope: Vec<TypeName>,
 }
 
 /// Something wrong in a pack.
@@ -249,9 +250,18 @@ impl Pack {
         }
     }
 
-    /// Returns the predicate of this name.
+    /// Everything that may be asked of a run by name: predicates, and then obligations.
+    pub fn declared(&self) -> impl Iterator<Item = &Declared> {
+        self.predicates.iter().chain(&self.obligations)
+    }
+
+    /// Returns the predicate or obligation of this name, which may stand behind the name of the pack: `acme.orders/paid`.
     pub fn predicate(&self, name: &str) -> Option<&Predicate> {
-        self.predicates.iter().map(|declared| &declared.predicate).find(|predicate| predicate.name() == name)
+        let within = name.strip_prefix(&*self.name).and_then(|rest| rest.strip_prefix('/'));
+        let named = |name: &str| {
+            self.declared().map(|declared| &declared.predicate).find(|predicate| predicate.name() == name)
+        };
+        named(name).or_else(|| within.and_then(named))
     }
 
     /// Reads an expression over the state that somebody asks of a run with this pack: its constants and definitions
@@ -401,7 +411,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn outermost(mut places: Vec<Pointer>) -> Vec<Pointer> {
+pub(crate) fn outermost(mut places: Vec<Pointer>) -> Vec<Pointer> {
     places.sort();
     places.dedup();
     let all = places.clone();

@@ -4,10 +4,13 @@
 //! which. A newcomer would break one rule: uncertain is never taken for ok.
 
 use std::fmt;
+use std::sync::Arc;
 
-use dendrer_object::{Digest, Value};
+use dendrer_object::{Digest, Pointer, TypeName, Value};
 
-use crate::expr::{Budget, Env, Expr, ExprError, STEPS_MAX, Scope, Truth};
+use crate::counters::{Counters, Hidden};
+use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
+use crate::obligation::{Look, Obligation, unknown_words};
 
 /// Which truth value of the expression is the violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +66,10 @@ pub struct Predicate {
     pack: Option<Digest>,
     /// Whether that pack declares it, so that its name alone says what it is.
     declared: bool,
+    /// The transition types at which it is looked for; at any, if none is named.
+    scope: Arc<[TypeName]>,
+    /// When the expression must have held, where that is not at every tick.
+    owed: Option<Arc<Obligation>>,
 }
 
 /// The predicates that are always there.
@@ -90,6 +97,8 @@ impl Predicate {
             expr,
             pack: None,
             declared: false,
+            scope: Arc::default(),
+            owed: None,
         })
     }
 
@@ -112,7 +121,61 @@ impl Predicate {
             expr,
             pack: Some(pack),
             declared: true,
+            scope: Arc::default(),
+            owed: None,
         }
+    }
+
+    /// Makes of a predicate that names what must hold one that need not hold before it is due. Once missed, it stays so.
+    pub(crate) fn owed(self, owed: Obligation) -> Predicate {
+        assert!(self.polarity == Polarity::Holds, "an obligation names what must hold");
+        Predicate { owed: Some(Arc::new(owed)), monotone: Monotone::ByConstruction, ..self }
+    }
+
+    /// Looks for it at transitions of these types alone: at any other it is ok, so it may recover.
+    #[must_use]
+    pub(crate) fn scoped(self, scope: Vec<TypeName>) -> Predicate {
+        Predicate { scope: scope.into(), ..self }
+    }
+
+    /// The transition types at which it is looked for; at any, if none is named (dendrer paper, appendix G).
+    pub fn scope(&self) -> &[TypeName] {
+        &self.scope
+    }
+
+    /// Whether it is looked for at a transition of this type, or in the state with which a run begins.
+    pub fn is_for(&self, type_name: Option<&TypeName>) -> bool {
+        self.scope.is_empty() || type_name.is_some_and(|name| self.scope.contains(name))
+    }
+
+    /// When it is due, if it is an obligation. Such a predicate is judged over a run ([`crate::obligation::Course`]).
+    pub fn obligation(&self) -> Option<&Obligation> {
+        self.owed.as_deref()
+    }
+
+    /// Judges the conditions of an obligation over a state; `None` for any other predicate.
+    pub fn look(&self, state: &Value, counters: Option<&Value>) -> Option<Look> {
+        let env = Env { counters, ..Env::of(state) };
+        Some(self.owed.as_ref()?.look(&self.expr, &env))
+    }
+
+    /// The places of the state that it can look at, sorted, none below another.
+    pub fn read_set(&self) -> &[Pointer] {
+        self.owed.as_ref().map_or_else(|| self.expr.read_set(), |owed| owed.read_set())
+    }
+
+    /// Tells whether it can look at `state.counters`, which no write of the state shows.
+    pub fn reads_counters(&self) -> bool {
+        self.exprs().any(Expr::reads_counters)
+    }
+
+    /// Returns what keeps the counters that it can look at from being known, if anything does.
+    pub fn hidden_counter<'c>(&self, counters: &'c Counters) -> Option<&'c Hidden> {
+        self.exprs().find_map(|expr| expr.hidden_counter(counters))
+    }
+
+    fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        std::iter::once(&self.expr).chain(self.owed.iter().flat_map(|owed| owed.exprs()))
     }
 
     /// An expression that uses what a pack defines. Its digest is that of the pack and its text.
@@ -219,9 +282,17 @@ impl Predicate {
 
     /// Says when it is violated, in words.
     pub fn words(&self) -> String {
-        match self.polarity {
-            Polarity::Condition => format!("violated when {}", self.expr.text()),
-            Polarity::Holds => format!("must hold {}", self.expr.text()),
+        let words = match (self.polarity, &self.owed) {
+            (Polarity::Condition, _) => format!("violated when {}", self.expr.text()),
+            (Polarity::Holds, None) => format!("must hold {}", self.expr.text()),
+            (Polarity::Holds, Some(owed)) => format!("must hold {owed}: {}", self.expr.text()),
+        };
+        match &self.scope[..] {
+            [] => words,
+            scope => {
+                let types: Vec<&str> = scope.iter().map(TypeName::as_str).collect();
+                format!("at {}: {words}", types.join(", "))
+            }
         }
     }
 
@@ -249,16 +320,25 @@ impl Predicate {
     }
 
     /// Judges a state. `counters` are the derived counters at that state, for expressions that read them.
+    ///
+    /// An obligation cannot be judged by one state.
     pub fn verdict(&self, state: &Value, counters: Option<&Value>) -> Verdict {
+        if self.owed.is_some() {
+            return Verdict::Uncertain("an obligation is judged over a run, not by one state".to_owned());
+        }
         let env = Env { counters, ..Env::of(state) };
-        match self.expr.holds(&env, &mut Budget::default()) {
+        match truth(&self.expr, &env) {
             Truth::True if self.polarity == Polarity::Condition => Verdict::Violation,
             Truth::False if self.polarity == Polarity::Holds => Verdict::Violation,
             Truth::True | Truth::False => Verdict::Ok,
-            Truth::Uncertain(why) => Verdict::Uncertain(why.to_string()),
-            Truth::Exhausted => Verdict::Uncertain(format!("it takes more than {STEPS_MAX} steps")),
+            unknown => Verdict::Uncertain(unknown_words(&unknown).unwrap_or_default()),
         }
     }
+}
+
+/// Judges a condition with the budget that every verdict has.
+pub(crate) fn truth(expr: &Expr, env: &Env<'_>) -> Truth {
+    expr.holds(env, &mut Budget::default())
 }
 
 impl fmt::Display for Verdict {

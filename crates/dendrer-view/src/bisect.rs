@@ -1,6 +1,7 @@
 //! A bisect report, and the verdicts of a run, as lines and as documents.
 
 use dendrer::bisect::{Outcome, Probe, Question, Report};
+use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Monotone, Verdict, Window};
 use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::Value;
@@ -74,6 +75,32 @@ pub fn head_lines(question: &Question, report: &Report) -> Vec<String> {
         lines.push(format!("allowed    {about} was last allowed at tick {allowed}"));
     }
     lines
+}
+
+/// Says how an obligation stands, and of one that is open whether the run can still meet it.
+pub fn standing_words(standing: &Standing, ended: bool) -> String {
+    let words = quote::escape(&standing.to_string());
+    match standing {
+        Standing::Open(_) if ended => format!("{words}; the run was closed before"),
+        _ => words,
+    }
+}
+
+/// Returns how an obligation stands, for documents; null for any other predicate.
+pub fn standing_json(standing: Option<&Standing>, ended: bool) -> Value {
+    let Some(standing) = standing else { return Value::Null };
+    let (due, why) = match standing {
+        Standing::Open(due) => (*due, None),
+        Standing::Unknown(_, why) => (None, Some(why.as_str())),
+        _ => (None, None),
+    };
+    Value::record([
+        ("standing", Value::from(standing.as_str())),
+        ("tick", Value::from(standing.tick())),
+        ("due", Value::from(due)),
+        ("why", Value::from(why)),
+        ("ended", Value::from(ended)),
+    ])
 }
 
 /// Returns "41 candidate ticks".

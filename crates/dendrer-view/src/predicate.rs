@@ -57,9 +57,18 @@ pub fn entry_json(entry: &Registered) -> Value {
     Value::record(members)
 }
 
-/// As [`entry_json`], for a predicate that is always there.
-pub fn built_in_json(predicate: &Predicate) -> Value {
-    let mut members = members(predicate, "by construction", &[]);
+/// Says how it is known that a predicate which a pack declares does not recover.
+pub fn declared_words(monotone: Monotone) -> &'static str {
+    match monotone {
+        Monotone::ByConstruction => "by construction",
+        Monotone::Lifted => "lifted",
+        Monotone::Unknown => "not tested",
+    }
+}
+
+/// As [`entry_json`], for a predicate that a pack declares or that is always there.
+pub fn declared_json(predicate: &Predicate) -> Value {
+    let mut members = members(predicate, declared_words(predicate.monotone()), &[]);
     members.extend([("record", Value::Null), ("ts", Value::Null), ("retired", Value::Null)]);
     Value::record(members)
 }

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer_kernel::obligation::Standing;
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
@@ -202,6 +203,8 @@ pub struct Report {
     pub allowed: Option<u64>,
     /// The last tick whose verdict was worked out before, and only read here.
     pub known_to: Option<u64>,
+    /// For an obligation: how it stands at the last tick.
+    pub standing: Option<Standing>,
     /// With a scan: the first violated tick that judging every tick finds.
     pub scan: Option<Option<u64>>,
 }
@@ -271,6 +274,7 @@ fn report(line: &Timeline, lift: bool) -> Report {
         recoveries: None,
         allowed: None,
         known_to: line.known_to,
+        standing: line.standing.clone(),
         scan: None,
     };
     let uncertain = searched.turns.iter().find_map(|(tick, verdict)| match verdict {
@@ -392,20 +396,19 @@ fn confirm(trace: &Trace<'_>, questions: &[Question], reports: &[Report]) -> Res
     let mut onsets: BTreeMap<u64, Vec<&Predicate>> = BTreeMap::new();
     for (question, report) in questions.iter().zip(reports) {
         if let (Some(predicate), Outcome::Onset(tick)) = (question.predicate(), &report.outcome) {
-            if predicate.expr().reads_counters() && report.known_to.is_some_and(|known| known >= *tick) {
+            if predicate.reads_counters() && report.known_to.is_some_and(|known| known >= *tick) {
                 continue;
             }
             onsets.entry(*tick).or_default().push(predicate);
         }
     }
-    let counted = onsets.values().flatten().any(|predicate| predicate.expr().reads_counters());
+    let counted = onsets.values().flatten().any(|predicate| predicate.reads_counters());
     let fresh = Trace::open(trace.store(), trace.name())?;
     let fresh = if counted { fresh.without_snapshots() } else { fresh };
     // In order of tick, so that the fold goes on from where it stands.
     for (tick, predicates) in onsets {
         for predicate in predicates {
-            let both = (timeline::at(&fresh, predicate, tick - 1)?, timeline::at(&fresh, predicate, tick)?);
-            if both != (Verdict::Ok, Verdict::Violation) {
+            if timeline::around(&fresh, predicate, tick)? != (Verdict::Ok, Verdict::Violation) {
                 return Err(Error::Unconfirmed { run: trace.name().clone(), tick });
             }
         }

@@ -129,7 +129,9 @@ pub fn import(
             Picked::Violates(broken) => pick.checked.refused = Some(ImportRefused::Violates(broken)),
             Picked::Imported { marker, record } => {
                 // What must never happen is part of the contract.
-                let broken = predicates.iter().map(|declared| &declared.predicate).filter(|predicate| {
+                let asked = predicates.iter().map(|declared| &declared.predicate);
+                let asked = asked.filter(|predicate| predicate.is_for(Some(&pick.intent.type_name)));
+                let broken = asked.filter(|predicate| {
                     let verdict = |state| predicate.verdict(state, None);
                     verdict(recorder.head().state()) != Verdict::Ok && verdict(&before) == Verdict::Ok
                 });

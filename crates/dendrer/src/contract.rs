@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::contract::{Contracts, Lack};
+use dendrer_kernel::obligation::Standing;
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::replay::ReplayError;
@@ -40,7 +41,7 @@ pub struct InForce {
     pub from: u64,
     /// The last.
     pub to: u64,
-    /// What must never happen, in the order of the pack, with where it did.
+    /// What must never happen, and then what must have been done, in the order of the pack, with where it was not so.
     pub violations: Vec<Judged>,
 }
 
@@ -76,13 +77,15 @@ pub struct Lacking {
     pub lacks: Vec<Lack>,
 }
 
-/// A violation predicate of the pack, judged at every tick of the range.
+/// A violation predicate or an obligation of the pack, judged at every tick of the range.
 #[derive(Debug)]
 pub struct Judged {
     /// The predicate.
     pub predicate: Predicate,
     /// Where it was what, without gaps.
     pub intervals: Vec<Interval>,
+    /// How an obligation stands at the end of the range.
+    pub standing: Option<Standing>,
 }
 
 impl Judged {
@@ -162,9 +165,9 @@ pub fn check(trace: &Trace<'_>, from: u64, to: u64, only: Option<&TypeName>) -> 
             let asked: Vec<&Predicate> = group.iter().map(|(predicate, _)| predicate).collect();
             let lines = timeline::judge_each(trace, &asked, group[0].1, terms.to)?;
             let judged = asked.into_iter().zip(lines);
-            terms.violations.extend(judged.map(|(predicate, line)| Judged {
-                predicate: predicate.clone(),
-                intervals: line.intervals(),
+            terms.violations.extend(judged.map(|(predicate, line)| {
+                let (intervals, standing) = (line.intervals(), line.standing);
+                Judged { predicate: predicate.clone(), intervals, standing }
             }));
         }
         checked.in_force.push(terms);
@@ -201,9 +204,9 @@ fn extend(trace: &Trace<'_>, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Pr
         terms.extensions.push(Extended { id, from, approved_by, contracts: read.contracts.clone() });
         last = Some(read);
     }
-    let declared = &last.as_ref().unwrap_or(pack).predicates;
+    let declared = last.as_ref().unwrap_or(pack).declared();
     let since = |predicate: &Predicate| extend::added(pack.value(), &state, terms.to, predicate.name());
-    let asked = declared.iter().map(|declared| {
+    let asked = declared.map(|declared| {
         let from = since(&declared.predicate).unwrap_or(terms.from).max(terms.from);
         (declared.predicate.clone(), from)
     });

@@ -11,11 +11,12 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer_kernel::obligation::{Course, Look as Looked, Standing};
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_kernel::replay::ReplayError;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::Record;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::error::Error;
 use crate::trace::{Moment, Trace};
@@ -34,6 +35,8 @@ pub struct Timeline {
     pub judged: u64,
     /// The last tick whose verdict was worked out before, and only read here.
     pub known_to: Option<u64>,
+    /// How an obligation stands at the last tick; `None` for any other predicate.
+    pub standing: Option<Standing>,
 }
 
 /// A stretch of ticks with one verdict, as long as it can be.
@@ -49,7 +52,7 @@ pub struct Interval {
 
 impl Timeline {
     fn new(from: u64, to: u64) -> Timeline {
-        Timeline { from, to, turns: Vec::new(), judged: 0, known_to: None }
+        Timeline { from, to, turns: Vec::new(), judged: 0, known_to: None, standing: None }
     }
 
     /// Makes the timeline of something that happens once and stays.
@@ -134,7 +137,11 @@ pub fn judge_each(
     from: u64,
     to: u64,
 ) -> Result<Vec<Timeline>, Error> {
-    let known = |predicate: &&Predicate| (from == 0).then(|| verdicts::find(trace, predicate, to)).flatten();
+    // What is kept of a run does not say how its obligations stood.
+    let known = |predicate: &&Predicate| match predicate.obligation() {
+        None if from == 0 => verdicts::find(trace, predicate, to),
+        _ => None,
+    };
     let mut lines: Vec<Timeline> = predicates
         .iter()
         .map(|predicate| known(predicate).unwrap_or_else(|| Timeline::new(from, to)))
@@ -145,15 +152,30 @@ pub fn judge_each(
     let mut read = read_through(trace, watchers, Look::AtCandidates)?.into_iter();
     for (predicate, line) in predicates.iter().zip(&mut lines).filter(|(_, line)| is_open(line)) {
         *line = read.next().expect("one for each that was open");
-        verdicts::keep(trace, predicate, line);
+        if predicate.obligation().is_none() {
+            verdicts::keep(trace, predicate, line);
+        }
     }
     Ok(lines)
 }
 
-/// Judges a predicate at one tick, by the state that a trace reads there.
-pub fn at(trace: &Trace<'_>, predicate: &Predicate, tick: u64) -> Result<Verdict, Error> {
-    let (state_tick, ..) = looked_at(predicate, tick, tick);
-    verdict(predicate, &trace.at(state_tick)?)
+/// Judges a predicate at one tick and the one before it: by the states that a trace reads there, and an obligation by the
+/// records from the beginning of the run.
+pub(crate) fn around(
+    trace: &Trace<'_>,
+    predicate: &Predicate,
+    tick: u64,
+) -> Result<(Verdict, Verdict), Error> {
+    if predicate.obligation().is_some() || !predicate.scope().is_empty() {
+        let watcher = Watcher::new(predicate, Timeline::new(tick - 1, tick), tick);
+        let line = read_through(trace, vec![watcher], Look::AtCandidates)?.pop().expect("one for one");
+        return Ok((line.at(tick - 1).clone(), line.at(tick).clone()));
+    }
+    let at = |tick| {
+        let (state_tick, ..) = looked_at(predicate, tick, tick);
+        verdict(predicate, &trace.at(state_tick)?)
+    };
+    Ok((at(tick - 1)?, at(tick)?))
 }
 
 /// Judges predicates at every single tick, from the records alone: no index, no snapshot. Slow, and what the others
@@ -176,14 +198,19 @@ fn looked_at(predicate: &Predicate, from: u64, to: u64) -> (u64, u64, u64) {
     (from.saturating_sub(lag), to.saturating_sub(lag), lag)
 }
 
-/// Judges a moment. A counter that would have counted what was erased or withheld is not known, whatever it says.
+/// Judges a moment.
 fn verdict(predicate: &Predicate, moment: &Moment) -> Result<Verdict, Error> {
-    if let Some(hidden) = predicate.expr().hidden_counter(&moment.counters) {
+    Ok(predicate.verdict(&moment.state, counters(predicate, moment)?.as_ref()))
+}
+
+/// Returns the counters for a predicate that reads them. One that would have counted what was erased or withheld is not
+/// known, whatever it says.
+fn counters(predicate: &Predicate, moment: &Moment) -> Result<Option<Value>, Error> {
+    if let Some(hidden) = predicate.hidden_counter(&moment.counters) {
         let (what, pointer) = ("a counter that the predicate reads".to_owned(), hidden.pointer.clone());
         return Err(Error::Hidden { what, tick: hidden.tick, pointer });
     }
-    let counters = predicate.expr().reads_counters().then(|| moment.counters.to_value());
-    Ok(predicate.verdict(&moment.state, counters.as_ref()))
+    Ok(predicate.reads_counters().then(|| moment.counters.to_value()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -204,11 +231,15 @@ fn read_through(
     let fresh = Trace::open(trace.store(), trace.name())?;
     // A snapshot binds the state, and not the counters beside it.
     let predicates: Vec<&Predicate> = watchers.iter().map(|watcher| watcher.predicate).collect();
-    let counted = predicates.iter().any(|predicate| predicate.expr().reads_counters());
+    let counted = predicates.iter().any(|predicate| predicate.reads_counters());
     let fresh = if counted || !trace.uses_snapshots() { fresh.without_snapshots() } else { fresh };
     let mut failed = None;
-    let mut pass = |moment: &Moment, written: &[Pointer]| {
-        let passed = watchers.iter_mut().try_for_each(|watcher| watcher.pass(moment, written, look));
+    let mut pass = |moment: &Moment, type_name: Option<&TypeName>, written: &[Pointer]| {
+        let passed = watchers.iter_mut().try_for_each(|watcher| match watcher.course {
+            Some(_) => watcher.pass_owed(moment, type_name, written, look),
+            None if !watcher.predicate.scope().is_empty() => watcher.pass_scoped(moment, type_name),
+            None => watcher.pass(moment, written, look),
+        });
         match passed {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -219,16 +250,19 @@ fn read_through(
     };
     if look == Look::Everywhere {
         fresh.moments(first, last, &mut |moment, record| {
-            pass(moment, &record.map_or_else(Vec::new, written))
+            let type_name = record.and_then(|record| record.header().type_name.as_ref());
+            pass(moment, type_name, &record.map_or_else(Vec::new, written))
         })?;
     } else {
-        let read_sets = predicates.iter().flat_map(|predicate| predicate.expr().read_set());
+        let read_sets = predicates.iter().flat_map(|predicate| predicate.read_set());
         let watched: Vec<Pointer> = read_sets.map(from_first_name).collect();
-        fold_at(&fresh, &watched, first, last, counted, &mut |step| pass(step.moment, step.written))?;
+        fold_at(&fresh, &watched, first, last, counted, &mut |step| {
+            pass(step.moment, step.type_name, step.written)
+        })?;
     }
     match failed {
         Some(error) => Err(error),
-        None => Ok(watchers.into_iter().map(|watcher| watcher.line).collect()),
+        None => Ok(watchers.into_iter().map(Watcher::finish).collect()),
     }
 }
 
@@ -242,6 +276,7 @@ struct Folded<'a> {
     /// What stood there before.
     before: &'a Value,
     moment: &'a Moment,
+    type_name: Option<&'a TypeName>,
     /// Everything the transition wrote.
     written: &'a [Pointer],
 }
@@ -257,7 +292,8 @@ fn fold_at(
     f: &mut dyn FnMut(Folded<'_>) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let mut moment = trace.at(first)?;
-    if f(Folded { before: &moment.state, moment: &moment, written: &[] }).is_break() {
+    // What is folded begins behind this tick, or the run does: nobody asks for the type of its transition.
+    if f(Folded { before: &moment.state, moment: &moment, type_name: None, written: &[] }).is_break() {
         return Ok(());
     }
     let mut failed = None;
@@ -275,7 +311,8 @@ fn fold_at(
             moment.counters.take(&record);
         }
         let written: Vec<Pointer> = delta.paths().cloned().collect();
-        f(Folded { before: &before, moment: &moment, written: &written })
+        let type_name = record.header().type_name.as_ref();
+        f(Folded { before: &before, moment: &moment, type_name, written: &written })
     })?;
     failed.map_or(Ok(()), Err)
 }
@@ -297,6 +334,10 @@ struct Watcher<'p> {
     lag: u64,
     /// For each place that is read: whether everything above it is there.
     standing: Vec<bool>,
+    /// Of an obligation: how it went so far, and what its conditions said where they were looked at last.
+    course: Option<(Course, Option<Looked>)>,
+    /// Of a predicate that is looked for at some types: its verdict of the state before, where that is what counts.
+    before: Option<Verdict>,
 }
 
 impl<'p> Watcher<'p> {
@@ -304,16 +345,81 @@ impl<'p> Watcher<'p> {
     fn new(predicate: &'p Predicate, line: Timeline, to: u64) -> Watcher<'p> {
         let begin = line.known_to.unwrap_or(line.from);
         let (first, last, lag) = looked_at(predicate, begin, to);
-        Watcher { predicate, line: Timeline { to, ..line }, begin, first, last, lag, standing: Vec::new() }
+        let course = predicate.obligation().map(|_| (Course::default(), None));
+        // An obligation begins with the run, or before the range.
+        let first = if course.is_some() { 0 } else { first };
+        // At which transitions it is looked for shows at the transitions, and what stood before in the state before.
+        let (first, last) = match predicate.scope().is_empty() {
+            true => (first, last),
+            false => (begin.saturating_sub(1), to),
+        };
+        let (line, standing) = (Timeline { to, ..line }, Vec::new());
+        Watcher { predicate, line, begin, first, last, lag, standing, course, before: None }
+    }
+
+    /// Takes a predicate that is looked for at some types through a tick: at any other it is ok.
+    fn pass_scoped(&mut self, moment: &Moment, type_name: Option<&TypeName>) -> Result<(), Error> {
+        let is_before = self.lag > 0;
+        if (self.begin..=self.last).contains(&moment.tick) {
+            let found = match self.predicate.is_for(type_name) {
+                false => Verdict::Ok,
+                true if is_before => self.before.take().unwrap_or(Verdict::Ok),
+                true => verdict(self.predicate, moment)?,
+            };
+            self.line.judged += u64::from(self.predicate.is_for(type_name));
+            self.line.push(moment.tick, found);
+        }
+        if is_before {
+            self.before = Some(verdict(self.predicate, moment)?);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Timeline {
+        Timeline { standing: self.course.map(|(course, _)| course.standing()), ..self.line }
+    }
+
+    /// Takes an obligation through a tick. Its conditions are looked at where something was written that they read.
+    fn pass_owed(
+        &mut self,
+        moment: &Moment,
+        type_name: Option<&TypeName>,
+        written: &[Pointer],
+        look: Look,
+    ) -> Result<(), Error> {
+        let (Some(owed), Some((mut course, known))) = (self.predicate.obligation(), self.course.take()) else {
+            return Ok(());
+        };
+        let tick = moment.tick;
+        // What was missed stays so, whatever of the rest cannot be read.
+        let settled = course.verdict() == Verdict::Violation;
+        let mut looked = known;
+        if tick <= self.last && !settled {
+            let moved = self.may_differ(&moment.state, written);
+            let wanted = look == Look::Everywhere || self.predicate.reads_counters();
+            if moved || wanted || looked.is_none() {
+                self.line.judged += u64::from(tick > 0);
+                let counters = counters(self.predicate, moment)?;
+                looked = self.predicate.look(&moment.state, counters.as_ref());
+            }
+            if let Some(looked) = &looked {
+                course.pass(owed, tick, type_name, looked);
+            }
+        }
+        if (self.begin..=self.last).contains(&tick) {
+            self.line.push(tick, course.verdict());
+        }
+        self.course = Some((course, looked));
+        Ok(())
     }
 
     fn pass(&mut self, moment: &Moment, written: &[Pointer], look: Look) -> Result<(), Error> {
-        let counters = self.predicate.expr().reads_counters();
+        let counters = self.predicate.reads_counters();
         // What cannot recover stays violated, whatever of the rest cannot be read.
         let settled = self.predicate.monotone() == Monotone::ByConstruction
             && self.line.turns.last().is_some_and(|(_, verdict)| *verdict == Verdict::Violation);
         if moment.tick == self.first {
-            self.standing = standing(self.predicate.expr().read_set(), &moment.state);
+            self.standing = standing(self.predicate.read_set(), &moment.state);
             self.line.push(self.begin, verdict(self.predicate, moment)?);
         } else if moment.tick > self.first && moment.tick <= self.last && !settled {
             let moved = self.may_differ(&moment.state, written);
@@ -327,7 +433,7 @@ impl<'p> Watcher<'p> {
 
     /// Tells whether a transition that wrote these places can have changed the verdict.
     fn may_differ(&mut self, state: &Value, written: &[Pointer]) -> bool {
-        let read_set = self.predicate.expr().read_set();
+        let read_set = self.predicate.read_set();
         let touched = written.iter().any(|path| read_set.iter().any(|place| place.overlaps(path)));
         // Writing `a.x` makes an `a` for whoever asks `has(state.a.b)`.
         let near =

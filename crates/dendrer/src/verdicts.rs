@@ -37,7 +37,7 @@ pub(crate) fn find(trace: &Trace<'_>, predicate: &Predicate, to: u64) -> Option<
     let turns: Option<Vec<(u64, Verdict)>> = statement.get("turns")?.as_array()?.iter().map(turn).collect();
     let turns = turns.filter(|turns| turns.first().is_some_and(|(first, _)| *first == 0))?;
     let judged = statement.get("judged")?.as_u64()?;
-    Some(Timeline { from: 0, to: tick, turns, judged, known_to: Some(tick) })
+    Some(Timeline { from: 0, to: tick, turns, judged, known_to: Some(tick), standing: None })
 }
 
 /// Keeps what was worked out from the records. Failing to costs only time.

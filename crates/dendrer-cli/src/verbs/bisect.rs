@@ -10,14 +10,14 @@ use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::registry::Known;
 use dendrer::why::Chain;
 use dendrer_object::{TypeName, Value};
-use dendrer_view::bisect::{head_lines, list, probe_lines, to_json};
+use dendrer_view::bisect::{head_lines, list, probe_lines, standing_json, standing_words, to_json};
 use dendrer_view::diff::{item_json, lines};
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
-use super::predicate::{Meant, expression, has_hint, of_file, registration_line, resolve};
+use super::predicate::{Meant, ended, expression, has_hint, of_file, registration_line, resolve};
 use crate::address::{self, Rev};
 use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result, shell};
@@ -142,7 +142,10 @@ fn exit(report: &Report) -> u8 {
 
 fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<Value> {
     let origin = report.onset().map(|tick| origin_json(trace, tick)).transpose()?;
-    Ok(to_json(trace.name().as_str(), question, report, origin))
+    let document = to_json(trace.name().as_str(), question, report, origin);
+    let mut document = document.as_object().cloned().unwrap_or_default();
+    document.set("obligation", standing_json(report.standing.as_ref(), ended(trace, report.high.0)));
+    Ok(Value::Object(document))
 }
 
 /// The fork from before the onset, as a command that can be pasted. None where the first transition brought it about,
@@ -264,7 +267,10 @@ fn table(trace: &Trace<'_>, questions: &[Question], reports: &[Report], out: &mu
                 format!("{} by {}", row.type_name, row.agent)
             }
             Outcome::Initial => "the initial state of the range is in violation".to_owned(),
-            Outcome::Never => "never violated".to_owned(),
+            Outcome::Never => match &report.standing {
+                Some(standing) => standing_words(standing, ended(trace, report.high.0)),
+                None => "never violated".to_owned(),
+            },
             Outcome::Recovers(turns) => {
                 let ticks: Vec<String> = turns.iter().map(|(tick, _)| tick.to_string()).collect();
                 format!("REFUSED: it recovers (turns at {})", list(&ticks, 8).unwrap_or_default())
@@ -365,6 +371,10 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
         };
         head.insert(2, format!("           {}{here}", registration_line(registered)));
     }
+    if let Some(standing) = &report.standing {
+        let words = standing_words(standing, ended(trace, report.high.0));
+        head.push(format!("owed       {words} (at tick {})", report.high.0));
+    }
     for line in head {
         out.line(line)?;
     }
@@ -450,6 +460,9 @@ fn never(question: &Question, report: &Report) -> String {
         };
     }
     let why = match question.monotone() {
+        _ if report.standing.is_some() => {
+            return format!("no violation: nothing was missed up to tick {}", report.high.0);
+        }
         Monotone::ByConstruction => "the predicate cannot recover in between",
         Monotone::Lifted | Monotone::Unknown => "every tick that wrote what it reads was checked",
     };

@@ -4,9 +4,10 @@ use dendrer::Trace;
 use dendrer::contract::{Checked, Judged, check};
 use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::{TypeName, Value};
-use dendrer_view::bisect::intervals_json;
+use dendrer_view::bisect::{intervals_json, standing_json, standing_words};
 use dendrer_view::{count, document, quote};
 
+use super::predicate::ended;
 use crate::address::{self, Rev};
 use crate::args::{ContractCheck, ContractVerb, Global};
 use crate::failure::{Failure, Result};
@@ -106,7 +107,7 @@ fn print(
             out.line(format!("ticks {}..{}", terms.from, terms.to))?;
         }
         for judged in &terms.violations {
-            for line in violation_lines(args, judged, width, out) {
+            for line in violation_lines(args, trace, judged, width, out) {
                 out.line(line)?;
             }
         }
@@ -121,7 +122,13 @@ fn print(
     Ok(())
 }
 
-fn violation_lines(args: &ContractCheck, judged: &Judged, width: usize, out: &Out) -> Vec<String> {
+fn violation_lines(
+    args: &ContractCheck,
+    trace: &Trace<'_>,
+    judged: &Judged,
+    width: usize,
+    out: &Out,
+) -> Vec<String> {
     let name = judged.predicate.name();
     let window = match judged.predicate.window() {
         Window::After => "after",
@@ -136,7 +143,12 @@ fn violation_lines(args: &ContractCheck, judged: &Judged, width: usize, out: &Ou
             out.paint(Style::Warn, "WARN"),
             format!("cannot be judged at tick {tick}: {}", quote::escape(why)),
         ),
-        (None, None) => (out.paint(Style::Good, "OK  "), String::new()),
+        (None, None) => {
+            let words = judged.standing.as_ref().map(|standing| {
+                standing_words(standing, judged.intervals.last().is_some_and(|last| ended(trace, last.to)))
+            });
+            (out.paint(Style::Good, "OK  "), words.unwrap_or_default())
+        }
     };
     let mut lines = vec![format!("  {mark}  {name:<width$}  {what}").trim_end().to_owned()];
     if args.all_violations {
@@ -188,6 +200,13 @@ fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checke
             ("onset", Value::from(judged.onset())),
             ("uncertain", uncertain),
             ("intervals", intervals_json(&judged.intervals)),
+            (
+                "obligation",
+                standing_json(
+                    judged.standing.as_ref(),
+                    judged.intervals.last().is_some_and(|last| ended(trace, last.to)),
+                ),
+            ),
         ])
     });
     let certainty = if checked.is_uncertain() { "unavailable" } else { "exact" };

@@ -206,15 +206,16 @@ fn show_text(shown: &Shown, out: &mut Out) -> Result {
             out.line(format!("            advisory: {}", quote::escape(&names)))?;
         }
     }
-    for declared in &pack.predicates {
+    for declared in pack.declared() {
         let predicate = &declared.predicate;
+        let kind = if predicate.obligation().is_some() { "obligation" } else { "predicate" };
         out.line(format!(
-            "predicate   {}  {}{}",
+            "{kind:<11} {}  {}{}",
             predicate.name(),
             quote::escape(&predicate.words()),
             words(&declared.words)
         ))?;
-        out.line(format!("            reads {}", dotted(predicate.expr().read_set())))?;
+        out.line(format!("            reads {}", dotted(predicate.read_set())))?;
     }
     out.line(format!("tests       {}", pack.cases.len()))?;
     Ok(0)
@@ -271,14 +272,15 @@ fn show_json(shown: &Shown) -> Value {
             ("rules", numbers(&governed.rules)),
         ])
     });
-    let predicates = pack.predicates.iter().map(|declared| {
+    let predicates = pack.declared().map(|declared| {
         let predicate = &declared.predicate;
         Value::record([
+            ("obligation", Value::from(predicate.obligation().is_some())),
             ("name", Value::from(predicate.name())),
             ("words", Value::from(declared.words.as_deref())),
             ("question", Value::from(predicate.words())),
             ("digest", Value::from(predicate.digest())),
-            ("reads", places(predicate.expr().read_set())),
+            ("reads", places(predicate.read_set())),
         ])
     });
     document(

@@ -14,9 +14,10 @@ use dendrer::timeline::{self, Timeline};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, Value, json};
 use dendrer_view::bisect::{
-    candidate_ticks, interval_lines, question_lines, sum_up, timeline_json, word, words,
+    candidate_ticks, interval_lines, question_lines, standing_json, standing_words, sum_up, timeline_json,
+    word, words,
 };
-use dendrer_view::predicate::{entry_json, known_words};
+use dendrer_view::predicate::{declared_json, declared_words, entry_json, known_words};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
 
@@ -99,7 +100,8 @@ impl Meant {
 /// Whether two predicates say the same of every state.
 fn says_the_same(a: &Predicate, b: &Predicate) -> bool {
     let said = |one: &Predicate| (one.polarity(), one.window(), one.expr().canonical().to_owned());
-    said(a) == said(b)
+    // What is owed is never what holds at every tick, whatever its text.
+    said(a) == said(b) && a.obligation().is_none() && b.obligation().is_none()
 }
 
 /// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the
@@ -158,7 +160,7 @@ fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> std::result::Re
 }
 
 fn unknown(text: &str, registry: &Registry, pack: Option<&Pack>) -> Failure {
-    let declared = pack.into_iter().flat_map(|pack| &pack.predicates).map(|one| one.predicate.name());
+    let declared = pack.into_iter().flat_map(Pack::declared).map(|one| one.predicate.name());
     let live = registry.entries.iter().filter(|entry| entry.retired.is_none());
     let known: Vec<&str> =
         BUILT_IN.iter().copied().chain(live.map(|entry| entry.predicate.name())).chain(declared).collect();
@@ -190,7 +192,7 @@ pub(super) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
         value.as_ref().and_then(|value| value.get("predicates")?.as_array().map(|list| (value, list)));
     let Some((value, listed)) = listed else {
         let source = pack::load(path)?;
-        return Ok(source.pack.predicates.into_iter().map(|declared| declared.predicate).collect());
+        return Ok(source.pack.declared().map(|declared| declared.predicate.clone()).collect());
     };
     if let Some((other, _)) =
         value.as_object().into_iter().flat_map(|o| o.iter()).find(|(n, _)| &***n != "predicates")
@@ -263,6 +265,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     if !out.is_text() {
         let document = timeline_json(trace.name().as_str(), &question, &line, at);
         let mut document = document.as_object().cloned().unwrap_or_default();
+        document.set("obligation", standing_json(line.standing.as_ref(), ended(&trace, line.to)));
         if args.ticks {
             document.set("items", Value::array(tick_rows(&trace, &line)?.iter().map(TickRow::to_json)));
         }
@@ -299,6 +302,9 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
                 count(to - from + 1, "tick", "ticks")
             ))?;
         }
+        if let Some(standing) = &line.standing {
+            out.line(format!("at tick {}  {}", line.to, standing_words(standing, ended(&trace, line.to))))?;
+        }
         let judged = |(_, verdict): &(u64, Verdict)| !matches!(verdict, Verdict::Uncertain(_));
         if !line.turns.iter().any(judged)
             && let Some(meant) = question.predicate().and_then(|predicate| meant_field(&trace, predicate))
@@ -312,6 +318,11 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
         Some(Verdict::Violation) => 1,
         Some(Verdict::Uncertain(_)) => 6,
     })
+}
+
+/// Whether a run was closed with this tick, so that nothing comes after it.
+pub(super) fn ended(trace: &Trace<'_>, tick: u64) -> bool {
+    tick == trace.tip() && trace.summary().ended
 }
 
 /// A row of the table of the dendrer paper, 4.8: `tick | transition_type | predicate | notes`.
@@ -539,7 +550,7 @@ fn prove(
 
 /// Says what a missing field was probably meant to be, or else offers to say what its absence means.
 pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicate) -> Failure {
-    match (meant_field(trace, predicate), predicate.expr().read_set().first()) {
+    match (meant_field(trace, predicate), predicate.read_set().first()) {
         (Some(meant), _) => failure.note(format!("did you mean {meant}?")),
         (None, Some(path)) => {
             failure.note(format!("say what a missing field means, like: has(state.{}) && ...", path.dotted()))
@@ -552,7 +563,7 @@ pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicat
 /// at the tip.
 fn meant_field(trace: &Trace<'_>, predicate: &Predicate) -> Option<String> {
     let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
-    let names: Vec<String> = predicate.expr().read_set().iter().filter_map(first).collect();
+    let names: Vec<String> = predicate.read_set().iter().filter_map(first).collect();
     if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {
         return Some(format!("state.counters.{name}"));
     }
@@ -619,13 +630,38 @@ fn list(global: &Global, args: &PredicateList, out: &mut Out) -> Result {
         .iter()
         .filter(|entry| args.all || (entry.retired.is_none() && is_newest(entry)))
         .collect();
-    listing(&registry, &shown, args.all, out)
+    let declared = declared_by(global, args.file.as_deref(), args.run.as_deref())?;
+    let declared: Vec<&Predicate> = declared.iter().collect();
+    listing(&registry, &shown, &declared, args.all, out)
 }
 
-fn listing(registry: &Registry, shown: &[&Registered], all: bool, out: &mut Out) -> Result {
+/// Returns what the pack of a run declares, each under its full name.
+fn declared_by(global: &Global, bundle: Option<&str>, run: Option<&str>) -> Result<Vec<Predicate>> {
+    let Some(run) = run else { return Ok(Vec::new()) };
+    let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
+    let rev = Rev::parse(&named)?;
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
+    let trace = source.trace(&rev)?;
+    let Some(pack) = dendrer::pack::of_run(&trace)? else {
+        return Err(Failure::new("E0511", format!("{} carries no pack", trace.name()))
+            .note("what a pack declares is known of the runs that were begun with it"));
+    };
+    let full = |one: &Predicate| one.clone().named(&format!("{}/{}", pack.name, one.name()), one.version());
+    Ok(pack.declared().map(|one| full(&one.predicate)).collect())
+}
+
+fn listing(
+    registry: &Registry,
+    shown: &[&Registered],
+    declared: &[&Predicate],
+    all: bool,
+    out: &mut Out,
+) -> Result {
     let unreadable = Value::array(registry.unreadable.iter().map(|id| Value::from(*id)));
     if !out.is_text() {
-        let items = Value::array(shown.iter().map(|entry| entry_json(entry)));
+        let declared = declared.iter().map(|predicate| declared_json(predicate));
+        let items = Value::array(shown.iter().map(|entry| entry_json(entry)).chain(declared));
         out.document(&document("predicates", [("items", items), ("unreadable", unreadable)]))?;
         return Ok(0);
     }
@@ -647,14 +683,27 @@ fn listing(registry: &Registry, shown: &[&Registered], all: bool, out: &mut Out)
             format!("{}{retired}", quote::escape(&entry.predicate.words())),
         ]);
     }
-    if !shown.is_empty() {
+    for predicate in declared {
+        table.row(vec![
+            quote::escape(predicate.name()),
+            quote::escape(predicate.version()),
+            predicate.digest().short(),
+            declared_words(predicate.monotone()).to_owned(),
+            quote::escape(&predicate.words()),
+        ]);
+    }
+    if !shown.is_empty() || !declared.is_empty() {
         for line in table.lines(out.width()).0 {
             out.line(line)?;
         }
     }
     let names = if all { ("registration", "registrations") } else { ("name", "names") };
+    let by_pack = match declared.len() as u64 {
+        0 => String::new(),
+        n => format!(", {} by the pack", thousands(n)),
+    };
     out.line(format!(
-        "{}, and built in: {}",
+        "{}{by_pack}, and built in: {}",
         count(shown.len() as u64, names.0, names.1),
         BUILT_IN.join(", ")
     ))?;
@@ -670,7 +719,12 @@ fn listing(registry: &Registry, shown: &[&Registered], all: bool, out: &mut Out)
 fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
     let registry = registry_of(global, args.file.as_deref())?;
     let versions: Vec<&Registered> = registry.versions(&args.name).collect();
-    if versions.is_empty() {
+    let declared = declared_by(global, args.file.as_deref(), args.run.as_deref())?;
+    let named = |one: &&Predicate| {
+        one.name() == args.name || one.name().rsplit_once('/').is_some_and(|(_, name)| name == args.name)
+    };
+    let declared: Vec<&Predicate> = declared.iter().filter(named).collect();
+    if versions.is_empty() && declared.is_empty() {
         return match Predicate::built_in(&args.name) {
             Some(built_in) if out.is_text() => {
                 for line in question_lines(&Question::Predicate(built_in), "by construction") {
@@ -680,14 +734,14 @@ fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
                 Ok(0)
             }
             Some(built_in) => {
-                let items = Value::array([dendrer_view::predicate::built_in_json(&built_in)]);
+                let items = Value::array([declared_json(&built_in)]);
                 out.document(&document("predicates", [("items", items), ("unreadable", Value::array([]))]))?;
                 Ok(0)
             }
             None => Err(hidden(&registry, unknown(&args.name, &registry, None))),
         };
     }
-    listing(&registry, &versions, true, out)
+    listing(&registry, &versions, &declared, true, out)
 }
 
 fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {

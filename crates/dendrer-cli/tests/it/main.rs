@@ -19,6 +19,7 @@ mod honest;
 mod import;
 mod keep;
 mod key;
+mod obligations;
 mod output;
 mod packs;
 mod paper;

@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use dendrer_object::record::{Author, Seed};
 use dendrer_object::text::nearest;
-use dendrer_object::{Intent, Pointer, StoreId, Timestamp, Value};
+use dendrer_object::{Intent, Pointer, StoreId, Timestamp, TypeName, Value};
 
 use super::read::{At, Reader};
 use super::scopes::Place;
 use super::{Bound, Fault, Origin, Pack};
 use crate::expr::{Budget, Env, Expr, Truth};
+use crate::obligation::Course;
 use crate::ontology::{self, Class};
-use crate::predicate::Verdict;
+use crate::predicate::{Predicate, Verdict};
 use crate::step::{Head, Inputs, Outcome, Stage, Start, begin, step_with};
 
 /// A small transcript with what must come out.
@@ -69,7 +70,7 @@ impl Pack {
         if value.as_array().is_none() {
             reader.fault("E0902", &root, "a file of cases is a list", "each item begins with `- name: ...`");
         }
-        let names: Vec<&str> = self.predicates.iter().map(|declared| declared.predicate.name()).collect();
+        let names: Vec<&str> = self.declared().map(|declared| declared.predicate.name()).collect();
         let items: Vec<At<'_>> = root.items().collect();
         let cases = read(&mut reader, &items, &Place::of_state(self.scope.clone()), &names);
         let faults = reader.finish();
@@ -196,18 +197,42 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
         Err(error) => return fail(error.to_string()),
     };
     let mut ran = Ran::default();
+    let obligations = pack.obligations.iter().map(|declared| &declared.predicate);
+    let mut courses: Courses<'_> = obligations.map(|owed| (owed, Course::default())).collect();
+    pass(&mut courses, &head, None);
     for step in &case.steps {
-        run_step(pack, &mut head, step, inputs, &mut ran);
+        run_step(pack, &mut head, step, inputs, &mut courses, &mut ran);
     }
     ran
 }
 
-fn run_step(pack: &Pack, head: &mut Head, step: &Step, inputs: Inputs, ran: &mut Ran) {
+/// The obligations of a pack on their way through a case.
+type Courses<'p> = Vec<(&'p Predicate, Course)>;
+
+fn pass(courses: &mut Courses<'_>, head: &Head, type_name: Option<&TypeName>) {
+    let counters = head.counters().to_value();
+    for (predicate, course) in courses {
+        let look = predicate.look(head.state(), Some(&counters));
+        if let (Some(owed), Some(look)) = (predicate.obligation(), look) {
+            course.pass(owed, head.tick(), type_name, &look);
+        }
+    }
+}
+
+fn run_step(
+    pack: &Pack,
+    head: &mut Head,
+    step: &Step,
+    inputs: Inputs,
+    courses: &mut Courses<'_>,
+    ran: &mut Ran,
+) {
     let before = head.state().clone();
     let Ran { failed, rules } = ran;
     let refused =
         step.intent.as_ref().and_then(|intent| match step_with(head, intent, inputs, &*pack.reducer()) {
-            Ok(Outcome::Committed(_) | Outcome::Violated { .. }) => {
+            Ok(Outcome::Committed(record) | Outcome::Violated { record, .. }) => {
+                pass(courses, head, record.header().type_name.as_ref());
                 rules.extend(pack.fold.writers(&before, intent).into_iter().map(|index| index + 1));
                 None
             }
@@ -247,7 +272,12 @@ fn run_step(pack: &Pack, head: &mut Head, step: &Step, inputs: Inputs, ran: &mut
             crate::predicate::Window::Before => &before,
             crate::predicate::Window::After => state,
         };
-        let verdict = predicate.verdict(looked_at, Some(&head.counters().to_value()));
+        let course = courses.iter().find(|(owed, _)| owed.name() == predicate.name());
+        let verdict = match course {
+            Some((_, course)) => course.verdict(),
+            None if !predicate.is_for(step.intent.as_ref().map(|intent| &intent.type_name)) => Verdict::Ok,
+            None => predicate.verdict(looked_at, Some(&head.counters().to_value())),
+        };
         let word = match &verdict {
             Verdict::Ok => "ok",
             Verdict::Violation => "violation",

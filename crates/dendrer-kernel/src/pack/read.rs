@@ -11,7 +11,7 @@ use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
     DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, MONOTONE_LIFT, Pack, Tool, cases,
-    contracts, digest, kind,
+    contracts, digest, kind, obligations,
 };
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
@@ -22,7 +22,7 @@ use crate::step::{COUNTERS, KERNEL_PATHS};
 use dendrer_object::note::VerifierKey;
 
 /// The members of a pack.
-const MEMBERS: [&str; 16] = [
+const MEMBERS: [&str; 17] = [
     "name",
     "version",
     "words",
@@ -38,6 +38,7 @@ const MEMBERS: [&str; 16] = [
     "contracts",
     "violations",
     "approvers",
+    "obligations",
     "tests",
 ];
 
@@ -185,7 +186,7 @@ impl Reader {
         at.items().collect()
     }
 
-    fn count(&mut self, at: &At<'_>, count: usize) {
+    pub(super) fn count(&mut self, at: &At<'_>, count: usize) {
         if count > DECLARATIONS_MAX {
             self.fault(
                 "E0904",
@@ -316,14 +317,20 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
     let digest = digest(value);
     let predicates = read_predicates(&mut reader, &root, &scopes.state, version.as_deref(), digest, &types);
     let approvers = read_approvers(&mut reader, &root);
+    let taken: Vec<&str> = root
+        .member("predicates")
+        .into_iter()
+        .flat_map(|at| at.members())
+        .map(|(name, _)| name)
+        .chain(ids(&root, "violations"))
+        .collect();
+    let asked = obligations::Known { types: &types, place: &scopes.state, taken: &taken };
+    let obligations = obligations::read(&mut reader, &root, &asked, version.as_deref(), digest);
     let known = contracts::Known { fields: &decimals, types: &types, place: &scopes.state };
     let contracted = contracts::read(&mut reader, &root, &known);
     contracts::check_pillars(&mut reader, &root, &predicates);
     // Those with a fault, too: a test of one has no fault of its own.
-    let in_map = root.member("predicates").into_iter().flat_map(|at| at.members()).map(|(name, _)| name);
-    let listed = reader_list(&root, "violations");
-    let listed = listed.iter().filter_map(|at| at.value.get("id")?.as_str());
-    let names: Vec<&str> = in_map.chain(listed).collect();
+    let names: Vec<&str> = taken.iter().copied().chain(ids(&root, "obligations")).collect();
     let cases = cases::read(&mut reader, &reader_list(&root, "tests"), &scopes.state, &names);
     if let Some(tests) = root.member("tests").filter(|tests| tests.value.as_array().is_none()) {
         reader.fault("E0902", &tests, "tests is a list", "each item begins with `- `");
@@ -346,6 +353,7 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
             tools,
             approvers,
             predicates,
+            obligations,
             cases,
             named,
             fold: Arc::new(fold),
@@ -355,6 +363,11 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
         }),
         _ => Err(faults),
     }
+}
+
+/// The ids in a list, those of entries with a fault among them.
+fn ids<'a>(root: &At<'a>, name: &str) -> impl Iterator<Item = &'a str> {
+    reader_list(root, name).into_iter().filter_map(|at| at.value.get("id")?.as_str())
 }
 
 fn reader_list<'a>(root: &At<'a>, name: &str) -> Vec<At<'a>> {
@@ -670,7 +683,7 @@ fn read_predicates(
     for entry in &entries {
         let scope = read_scope(reader, &entry.at, types);
         let read = read_predicate(reader, entry, place, version, pack);
-        declared.extend(read.map(|read| Declared { scope, ..read }));
+        declared.extend(read.map(|read| Declared { predicate: read.predicate.scoped(scope), ..read }));
     }
     declared
 }
@@ -719,6 +732,19 @@ fn read_approvers(reader: &mut Reader, root: &At<'_>) -> Vec<(Arc<str>, Verifier
     approvers
 }
 
+/// Tells what is wrong with the name of a predicate, and what to write instead.
+pub(super) fn check_name(name: &str) -> Result<(), (String, &'static str)> {
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    if name.is_empty() || name.len() > NAME_SIZE_MAX || !name.bytes().all(plain) {
+        let message = "this is not a name for a predicate".to_owned();
+        Err((message, "letters, digits, `.`, `_` and `-`, at most 128"))
+    } else if name.starts_with("kernel.") || BUILT_IN.contains(&name) {
+        Err((format!("{name} is the kernel's"), ""))
+    } else {
+        Ok(())
+    }
+}
+
 fn read_predicate(
     reader: &mut Reader,
     entry: &Entry<'_>,
@@ -727,12 +753,8 @@ fn read_predicate(
     pack: Digest,
 ) -> Option<Declared> {
     let (name, at) = (entry.name, &entry.at);
-    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
-    if name.is_empty() || name.len() > NAME_SIZE_MAX || !name.bytes().all(plain) {
-        let message = "this is not a name for a predicate".to_owned();
-        entry.name_fault(reader, message, "letters, digits, `.`, `_` and `-`, at most 128");
-    } else if name.starts_with("kernel.") || BUILT_IN.contains(&name) {
-        entry.name_fault(reader, format!("{name} is the kernel's"), "");
+    if let Err((message, hint)) = check_name(name) {
+        entry.name_fault(reader, message, hint);
     }
     let (what, known) = match entry.id {
         Some(_) => ("a violation", &PREDICATE[..]),
@@ -772,8 +794,7 @@ fn read_predicate(
         let message = "nothing shows that it cannot recover";
         reader.fault("E0907", &at, message, hint);
     }
-    let (is_violation, scope) = (entry.id.is_some(), Vec::new());
-    Some(Declared { predicate, words, is_violation, scope })
+    Some(Declared { predicate, words, is_violation: entry.id.is_some() })
 }
 
 /// Whether bisect is to look for the first violation, whatever comes after it (dendrer paper 3.3.3).

@@ -457,3 +457,91 @@ fn violations_are_predicates_with_an_id() {
         "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
     );
 }
+
+#[test]
+fn obligations_say_what_must_hold_and_by_when() {
+    let of = |text: &str| {
+        let op = dendrer_object::delta::Op::set("/obligations".parse().unwrap(), json(text));
+        Pack::read(&dendrer_object::Delta(vec![op]).apply(&json(WHOLE)).unwrap())
+    };
+    let pack = of(r#"[
+        {"id":"spent","words":"w","holds":"state.spent > limit","by":"goal.complete"},
+        {"id":"soon","holds":"state.spent > 1","by":{"tick":40},"lost":"state.region == 'none'"},
+        {"id":"after","holds":"state.spent > 1","within":{"ticks":1,"of":"action.request"}},
+        {"id":"there","holds":"state.spent > 1","within":{"ticks":0,"of":"state.spent > 0"}}]"#)
+    .unwrap();
+    let words: Vec<String> = pack.obligations.iter().map(|owed| owed.predicate.words()).collect();
+    assert_eq!(words, [
+        "must hold by goal.complete: state.spent > limit",
+        "must hold by tick 40, lost with state.region == 'none': state.spent > 1",
+        "must hold within 1 tick of action.request: state.spent > 1",
+        "must hold whenever it comes to state.spent > 0: state.spent > 1",
+    ]);
+    let named = |name: &str| pack.predicate(name).map(|predicate| predicate.name().to_owned());
+    assert_eq!(named(&format!("{}/spent", pack.name)), Some("spent".to_owned()));
+    assert_eq!(named("other.pack/spent"), None);
+    let soon = pack.predicate("soon").unwrap();
+    assert_eq!(soon.monotone(), crate::predicate::Monotone::ByConstruction);
+    assert_eq!(soon.read_set().iter().map(Pointer::as_str).collect::<Vec<_>>(), ["/region", "/spent"]);
+    // One state says nothing about what is owed, and nothing is never ok.
+    let verdict = soon.verdict(&json(r#"{"orders":{},"spent":100,"region":"EU"}"#), None);
+    assert!(matches!(verdict, Verdict::Uncertain(_)));
+    for (text, expected) in [
+        (
+            r#"[{"id":"x","holds":"true","by":"goal.completed"}]"#,
+            "E0903 obligations[0].by: there is no transition type goal.completed (did you mean goal.complete?)",
+        ),
+        (
+            r#"[{"id":"x","holds":"true"}]"#,
+            "E0902 obligations[0]: an obligation has exactly one of by and within (like `by: goal.complete`, \
+             `by: {tick: 40}` or `within: {ticks: 5, of: action.request}`)",
+        ),
+        (
+            r#"[{"id":"x","holds":"true","by":{"tick":-1}}]"#,
+            "E0902 obligations[0].by.tick: tick is a number from 0 on, not a number",
+        ),
+        (
+            r#"[{"id":"x","holds":"true","within":{"ticks":2}}]"#,
+            "E0902 obligations[0].within: within does not say of what (a transition type, or a condition on the state)",
+        ),
+        (
+            r#"[{"id":"within_limit","holds":"true","by":{"tick":1}}]"#,
+            "E0903 obligations[0].id: there is another predicate named within_limit",
+        ),
+        (
+            r#"[{"id":"x","by":{"tick":1}}]"#,
+            "E0902 obligations[0]: x does not say what must hold (add a line like `holds: state.confirmed`)",
+        ),
+        (
+            r#"[{"id":"x","holds":"state.spend > 1","by":{"tick":1}}]"#,
+            "E0505 obligations[0].holds: no field `spend` is declared in state @5 (did you mean state.spent)",
+        ),
+        (
+            r#"[{"id":"x","holds":"true","by":{"tick":1},"condition":"true"}]"#,
+            "E0902 obligations[0].condition: an obligation has no member condition (an obligation has id, words, holds, \
+             by, within, lost)",
+        ),
+    ] {
+        check("/obligations", text, expected);
+    }
+}
+
+#[test]
+fn a_test_of_a_pack_follows_its_obligations() {
+    let pack = Pack::read(&json(
+        r#"{"name":"p","version":"v1","state":{"x":{"init":0}},
+            "rules":[{"when_type":"memory.write","steps":[{"set":"x","value":"t.intent.x"}]}],
+            "obligations":[{"id":"two","holds":"state.x == 2","within":{"ticks":1,"of":"state.x == 1"}}],
+            "tests":[{"name":"a","then":[
+                {"predicates":{"two":"ok"}},
+                {"t":{"type":"memory.write","intent":{"x":1}},"predicates":{"two":"ok"}},
+                {"t":{"type":"memory.write","intent":{"x":2}},"predicates":{"two":"ok"}},
+                {"t":{"type":"memory.write","intent":{"x":1}}},
+                {"t":{"type":"memory.write","intent":{"x":0}},"predicates":{"two":"violation"}},
+                {"t":{"type":"memory.write","intent":{"x":2}},"predicates":{"two":"ok"}}]}]}"#,
+    ))
+    .unwrap();
+    let ran = super::cases::run(&pack, &pack.cases[0]);
+    assert_eq!(ran.failed.len(), 1, "{:?}", ran.failed);
+    assert_eq!(ran.failed[0].message, "two: expected ok, found violation", "once missed, missed for good");
+}

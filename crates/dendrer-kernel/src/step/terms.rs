@@ -35,8 +35,6 @@ pub(super) struct Terms {
 #[derive(Debug)]
 struct Watched {
     predicate: Predicate,
-    /// The types at which it is looked for; at any, if none is named.
-    scope: Vec<TypeName>,
     /// The tick from which it is in force.
     from: u64,
 }
@@ -63,7 +61,6 @@ impl Terms {
             watched.extend(violations.map(|declared| Watched {
                 from: since(declared.predicate.name()),
                 predicate: declared.predicate,
-                scope: declared.scope,
             }));
         }
         Ok(Terms {
@@ -155,16 +152,14 @@ impl Terms {
     ) -> Vec<&Watched> {
         let is_new = |watched: &&Watched| {
             let predicate = &watched.predicate;
-            let in_scope =
-                watched.scope.is_empty() || type_name.is_some_and(|name| watched.scope.contains(name));
             let read = predicate.expr();
             // What it looks at is as it was when it was looked at last.
-            let unmoved = watched.scope.is_empty()
+            let unmoved = predicate.scope().is_empty()
                 && predicate.window() == Window::After
                 && tick > watched.from
                 && !read.reads_counters()
-                && !change.delta.paths().any(|path| read.read_set().iter().any(|read| read.overlaps(path)));
-            if !in_scope || unmoved || is_latched(&change.state, &self.contracts, predicate.name()) {
+                && !change.delta.paths().any(|path| read.read_set().iter().any(|place| are_near(place, path)));
+            if !predicate.is_for(type_name) || unmoved || is_latched(&change.state, &self.contracts, predicate.name()) {
                 return false;
             }
             let state = if predicate.window() == Window::Before { before } else { &change.state };
@@ -172,6 +167,14 @@ impl Terms {
             predicate.verdict(state, counters.as_ref()) == Verdict::Violation
         };
         self.watched.iter().filter(is_new).collect()
+    }
+}
+
+/// Whether two places lie in the same member of the state. Writing `a.x` makes an `a` for whoever asks `has(state.a.b)`.
+fn are_near(place: &Pointer, path: &Pointer) -> bool {
+    match (place.tokens().next(), path.tokens().next()) {
+        (Some(place), Some(path)) => place == path,
+        _ => true,
     }
 }
 

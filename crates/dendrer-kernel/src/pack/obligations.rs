@@ -1,0 +1,146 @@
+//! Reading the obligations of a pack: what must have held by then.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dendrer_object::text::nearest;
+use dendrer_object::{Digest, TypeName, Value};
+
+use super::read::{At, Reader, check_name};
+use super::scopes::Place;
+use super::{Declared, kind};
+use crate::obligation::{Due, Obligation, Trigger};
+use crate::ontology;
+use crate::predicate::{Polarity, Predicate, Window};
+
+const OBLIGATION: [&str; 6] = ["id", "words", "holds", "by", "within", "lost"];
+
+/// What reading obligations has to know of the rest of a pack.
+pub(super) struct Known<'a> {
+    pub(super) types: &'a BTreeMap<TypeName, Option<Arc<str>>>,
+    /// The scope of expressions over the state, with constants and definitions.
+    pub(super) place: &'a Place,
+    /// The names that predicates have.
+    pub(super) taken: &'a [&'a str],
+}
+
+impl Known<'_> {
+    fn has_type(&self, name: &TypeName) -> bool {
+        self.types.contains_key(name) || ontology::TYPES.iter().any(|(known, _)| *known == name.as_str())
+    }
+
+    fn near_type(&self, name: &str) -> Option<String> {
+        let known = ontology::TYPES.iter().map(|(name, _)| *name);
+        nearest(name, known.chain(self.types.keys().map(TypeName::as_str))).map(str::to_owned)
+    }
+}
+
+/// Reads the obligations, and reports all that is wrong with them.
+pub(super) fn read(
+    reader: &mut Reader,
+    root: &At<'_>,
+    known: &Known<'_>,
+    version: Option<&str>,
+    pack: Digest,
+) -> Vec<Declared> {
+    let listed = reader.list(root, "obligations");
+    if let Some(at) = root.member("obligations") {
+        reader.count(&at, listed.len());
+    }
+    let mut taken: BTreeSet<&str> = known.taken.iter().copied().collect();
+    let mut read = Vec::new();
+    for at in listed {
+        if reader.object(&at, "an obligation", &OBLIGATION).is_none() {
+            continue;
+        }
+        let Some(id) = at.member("id") else {
+            reader.missing(&at, "an obligation has an id".to_owned(), "add a line like `id: confirmed`");
+            continue;
+        };
+        let Some(name) = reader.text(&at, "id") else { continue };
+        if let Err((message, hint)) = check_name(name) {
+            reader.fault("E0903", &id, message, hint);
+        } else if !taken.insert(name) {
+            reader.fault("E0903", &id, format!("there is another predicate named {name}"), "");
+        }
+        let words = reader.shared(&at, "words");
+        if at.member("holds").is_none() {
+            let message = format!("{name} does not say what must hold");
+            reader.missing(&at, message, "add a line like `holds: state.confirmed`");
+        }
+        let holds = reader.condition(&at, "holds", known.place);
+        let due = read_due(reader, &at, known);
+        let lost = reader.condition(&at, "lost", known.place);
+        // A `lost` with a fault was reported, and then nothing of the pack is taken.
+        let (Some(holds), Some(due)) = (holds, due) else { continue };
+        let owed = Obligation::new(&holds, due, lost);
+        let (polarity, window) = (Polarity::Holds, Window::After);
+        let version = version.unwrap_or_default();
+        let predicate = Predicate::registered(name, version, polarity, window, holds, pack).owed(owed);
+        read.push(Declared { predicate, words, is_violation: false });
+    }
+    read
+}
+
+fn read_due(reader: &mut Reader, at: &At<'_>, known: &Known<'_>) -> Option<Due> {
+    match (at.member("by"), at.member("within")) {
+        (Some(by), None) => read_by(reader, &by, known),
+        (None, Some(within)) => read_within(reader, &within, known),
+        _ => {
+            let hint = "like `by: goal.complete`, `by: {tick: 40}` or `within: {ticks: 5, of: action.request}`";
+            reader.fault("E0902", at, "an obligation has exactly one of by and within", hint);
+            None
+        }
+    }
+}
+
+fn read_by(reader: &mut Reader, by: &At<'_>, known: &Known<'_>) -> Option<Due> {
+    if let Value::Object(_) = by.value {
+        reader.object(by, "by", &["tick"])?;
+        return read_ticks(reader, by, "tick").map(Due::Tick);
+    }
+    let Some(text) = by.value.as_str() else {
+        let message = format!("by is a transition type or a tick, not {}", kind(by.value));
+        reader.fault("E0902", by, message, "like `by: goal.complete` or `by: {tick: 40}`");
+        return None;
+    };
+    if let Some(name) = text.parse().ok().filter(|name| known.has_type(name)) {
+        return Some(Due::OfType(name));
+    }
+    let near = known.near_type(text);
+    let hint = near.map_or_else(
+        || "a new type is registered under `types`".to_owned(),
+        |near| format!("did you mean {near}?"),
+    );
+    reader.fault("E0903", by, format!("there is no transition type {text}"), &hint);
+    None
+}
+
+fn read_within(reader: &mut Reader, within: &At<'_>, known: &Known<'_>) -> Option<Due> {
+    reader.object(within, "within", &["ticks", "of"])?;
+    let ticks = read_ticks(reader, within, "ticks");
+    let Some(of) = within.member("of") else {
+        let hint = "a transition type, or a condition on the state";
+        reader.missing(within, "within does not say of what".to_owned(), hint);
+        return None;
+    };
+    // What is a known type is one, though it may read as an expression.
+    let named = of.value.as_str().and_then(|text| text.parse().ok()).filter(|name| known.has_type(name));
+    let trigger = match named {
+        Some(name) => Trigger::OfType(name),
+        None => Trigger::Becomes(reader.condition(within, "of", known.place)?),
+    };
+    Some(Due::Within(ticks?, trigger))
+}
+
+fn read_ticks(reader: &mut Reader, parent: &At<'_>, name: &str) -> Option<u64> {
+    let Some(at) = parent.member(name) else {
+        reader.missing(parent, format!("there is no `{name}`"), &format!("add `{name}:` and a number"));
+        return None;
+    };
+    let ticks = at.value.as_u64();
+    if ticks.is_none() {
+        reader.fault("E0902", &at, format!("{name} is a number from 0 on, not {}", kind(at.value)), "");
+    }
+    ticks
+}
