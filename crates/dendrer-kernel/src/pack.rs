@@ -22,12 +22,14 @@ use crate::reduce::{DeltaReducer, Reducer};
 
 pub mod cases;
 mod contracts;
+pub mod lint;
 mod read;
 mod reads;
 mod rules;
 mod scopes;
 #[cfg(test)]
 mod tests;
+pub mod writes;
 
 /// How many bytes the text of a pack may have.
 pub const TEXT_SIZE_MAX: usize = 4 << 20;
