@@ -20,6 +20,7 @@ use crate::trace::Trace;
 pub mod compare;
 pub mod find;
 pub mod lint;
+pub mod suggest;
 pub mod terms;
 
 /// What a check of a run found.

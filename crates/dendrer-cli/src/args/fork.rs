@@ -1,6 +1,6 @@
 //! What the verbs that make a run of another take.
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
 use crate::address::{Pos, tick_arg};
 
@@ -76,35 +76,6 @@ pub(crate) struct Cherrypick {
     /// Check only: write nothing, no refusal either
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
-}
-
-/// `contract`
-#[derive(Debug, Subcommand)]
-pub(crate) enum ContractVerb {
-    /// Say what of a run its contracts would have refused, and which violations happened
-    #[command(
-        after_help = "Examples:\n  dendrer contract check financial-agent-A\n  dendrer contract check financial-agent-B --from tick 5 --to tick 12"
-    )]
-    Check(ContractCheck),
-}
-
-/// `contract check`
-#[derive(Debug, Args)]
-pub(crate) struct ContractCheck {
-    /// The run
-    pub(crate) run: String,
-    /// The first tick
-    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
-    /// The last tick
-    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
-    /// Only transitions of this type; violations are of states and have none
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) type_name: Option<String>,
-    /// List every stretch of a violation, and not the first alone
-    #[arg(long)]
-    pub(crate) all_violations: bool,
 }
 
 /// `reduce`
