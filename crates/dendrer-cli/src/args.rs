@@ -10,14 +10,16 @@ use crate::complete;
 use crate::out::ColorChoice;
 use crate::progress::ProgressChoice;
 
+mod contract;
 mod diff;
 mod fork;
 mod keep;
 
-pub(crate) use diff::{AlignChoice, Diff, KindChoice};
-pub(crate) use fork::{
-    Cherrypick, ContractCheck, ContractExtend, ContractKeygen, ContractVerb, Fork, Reduce,
+pub(crate) use contract::{
+    ContractCheck, ContractDiff, ContractExtend, ContractKeygen, ContractLint, ContractShow, ContractSuggest, ContractVerb,
 };
+pub(crate) use diff::{AlignChoice, Diff, KindChoice};
+pub(crate) use fork::{Cherrypick, Fork, Reduce};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 
 /// Version control for the runs of AI agents.
@@ -200,10 +202,10 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash"
     )]
     Cherrypick(Cherrypick),
-    /// Contracts of packs: check a run against them
+    /// Contracts of packs: list, show, compare and mend them, and check a run against them
     #[command(
         subcommand,
-        after_help = "Examples:\n  dendrer contract check financial-agent-A\n  dendrer contract check financial-agent-B --type execute_transaction"
+        after_help = "Examples:\n  dendrer contract check financial-agent-A\n  dendrer contract show acme.financial/v1\n  dendrer contract lint orders.yaml\n  dendrer contract suggest financial-agent-A financial-agent-B"
     )]
     Contract(ContractVerb),
     /// Reduce a recorded run again under another pack, into a new run

@@ -229,6 +229,12 @@ for the `types` it names or for every type with a contract. What comes out is ch
 "E0423" "approval" 5 "The approval is not one that the contract accepts."
 "A pack that names `approvers` takes extensions that one of them signed with their key: sign the text under `to sign` as a signed \
 note, and give it with --signature FILE; or sign here with --approver-key FILE."
+"E0431" "no_such_contract" 3 "No run of the store is under a contract of that name and version."
+"`dendrer contract list` lists those that are there. A pack in a file is named by its path, the contract in force at a tick of a \
+run by RUN@TICK."
+"E0432" "ambiguous_contract" 2 "A name and version stand for several contracts."
+"Two packs that say different things carry one name and version. Name a run instead: RUN or RUN@TICK means the one in force there. \
+Whoever changes a pack gives it another version."
 "E0501" "expression" 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."
@@ -321,6 +327,26 @@ counts where it is missing: `has(s0.x) ? s0.x : 0`."
 "E0909" "no_pack" 3 "The run has no pack."
 "It was begun without one. `dendrer reduce RUN --pack FILE --as NEW` makes a run with the same transitions and the pack's \
 states."
+"W0441" "precision" 1 "Something is compared more finely than its field is kept."
+"A field is rounded to its decimals whenever it is written, and a contract counts a number to its precision. What is finer than that is \
+no place where a value can be. Write both with the same number of decimals."
+"W0442" "guard_band" 1 "A threshold lies where rounding alone can put a value."
+"A number that was rounded may lie on a threshold that is as fine as the rounding, so that what differs in nothing that matters is judged \
+differently. Put the threshold a step further than what is meant (0.86 and not 0.850), or keep the field to one decimal more."
+"W0443" "not_required" 1 "A predicate reads a field that no contract requires."
+"A transition is then committed where the field is missing, and imported where it is another: no import compares it. Add it to \
+required_state of the types that the predicate judges. A field that follows from what is required alone needs not be named."
+"W0444" "not_monotone" 1 "A predicate is said to be monotone and can recover."
+"What is said of a predicate is not believed. It is known not to recover by its text, or where no rule of the pack can take it back. Write \
+`bisect_predicate: monotone_lift`, and its first violation counts whatever comes after."
+"W0445" "unreachable" 1 "A condition is never true, or a rule is never asked."
+"What it guards never happens. A rule is asked about transitions that agents and the runtime propose, not about what the kernel writes."
+"W0446" "unmeetable" 1 "A contract requires what no state of a run can have."
+"The field begins the same in every run, no rule writes it, and that value is not what is required. Every transition of the type would \
+be refused."
+"W0447" "unknown_word" 1 "A condition compares with a word that nothing is called."
+"Tools are called as `tools` of the pack declares them, types as the ontology and `types` name them. A slip makes a rule that never \
+applies."
 }
 
 /// Finds a code.

@@ -39,6 +39,7 @@ mod comprehend;
 mod error;
 mod eval;
 mod functions;
+mod inspect;
 mod lex;
 mod library;
 mod names;
@@ -49,10 +50,13 @@ mod print;
 mod rises;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use crate::counters::{Counters, Hidden};
 use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
+pub use inspect::{Compared, Literal, Place};
+pub use turns::Way;
 
 /// How many bytes a text may have.
 pub const TEXT_SIZE_MAX: usize = 64 << 10;

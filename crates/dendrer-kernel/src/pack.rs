@@ -24,6 +24,7 @@ use crate::reduce::{DeltaReducer, Reducer};
 pub mod cases;
 mod contracts;
 pub mod extend;
+pub mod lint;
 mod obligations;
 mod read;
 mod reads;
@@ -31,6 +32,7 @@ mod rules;
 mod scopes;
 #[cfg(test)]
 mod tests;
+pub mod writes;
 
 /// How many bytes the text of a pack may have.
 pub const TEXT_SIZE_MAX: usize = 4 << 20;

@@ -19,6 +19,12 @@ use crate::pack;
 use crate::timeline::{self, Interval};
 use crate::trace::Trace;
 
+pub mod compare;
+pub mod find;
+pub mod lint;
+pub mod suggest;
+pub mod terms;
+
 /// What a check of a run found.
 #[derive(Debug)]
 pub struct Checked {

@@ -1,8 +1,8 @@
 //! What the verbs that make a run of another take.
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::Args;
 
-use crate::address::{Pos, plain_tick_arg, tick_arg};
+use crate::address::{Pos, tick_arg};
 
 /// `fork`
 #[derive(Debug, Args)]
@@ -76,78 +76,6 @@ pub(crate) struct Cherrypick {
     /// Check only: write nothing, no refusal either
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
-}
-
-/// `contract`
-#[derive(Debug, Subcommand)]
-pub(crate) enum ContractVerb {
-    /// Say what of a run its contracts would have refused, and which violations happened
-    #[command(
-        after_help = "Examples:\n  dendrer contract check financial-agent-A\n  dendrer contract check financial-agent-B --from tick 5 --to tick 12"
-    )]
-    Check(ContractCheck),
-    /// Add to the contract of a run from a tick on, with an approval
-    #[command(
-        after_help = "Examples:\n  dendrer contract extend financial-agent-B --file kyc.yaml --effective-from tick 40 --approved-by j.doe -n"
-    )]
-    Extend(ContractExtend),
-    /// Make the key of an approver, and print the line for the pack
-    #[command(after_help = "Examples:\n  dendrer contract keygen j.doe j.doe.key")]
-    Keygen(ContractKeygen),
-}
-
-/// `contract keygen`
-#[derive(Debug, Args)]
-pub(crate) struct ContractKeygen {
-    /// What the approver is called
-    pub(crate) name: String,
-    /// Where the key is kept; a new file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: String,
-}
-
-/// `contract extend`
-#[derive(Debug, Args)]
-pub(crate) struct ContractExtend {
-    /// The run
-    pub(crate) run: String,
-    /// The extension, as YAML or JSON
-    #[arg(long, value_name = "EXT", value_hint = ValueHint::FilePath)]
-    pub(crate) file: String,
-    /// From which tick on it holds, whatever the file says
-    #[arg(long, value_parser = plain_tick_arg, value_name = "TICK")]
-    pub(crate) effective_from: Option<u64>,
-    /// Who approved it, whatever the file says
-    #[arg(long, value_name = "ID")]
-    pub(crate) approved_by: Option<String>,
-    /// The signed note of the approver
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) signature: Option<String>,
-    /// Sign as the approver, with the key in this file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "signature")]
-    pub(crate) approver_key: Option<String>,
-    /// Check it, and write nothing
-    #[arg(short = 'n', long)]
-    pub(crate) dry_run: bool,
-}
-
-/// `contract check`
-#[derive(Debug, Args)]
-pub(crate) struct ContractCheck {
-    /// The run
-    pub(crate) run: String,
-    /// The first tick
-    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
-    /// The last tick
-    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
-    /// Only transitions of this type; violations are of states and have none
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) type_name: Option<String>,
-    /// List every stretch of a violation, and not the first alone
-    #[arg(long)]
-    pub(crate) all_violations: bool,
 }
 
 /// `reduce`

@@ -184,7 +184,23 @@ impl Answer<'_> {
                 failure.help(&argv)
             }
             ImportRefused::ContractsDiffer { .. } => {
-                failure.note("fields were not compared; the version is checked first")
+                let failure = failure.note("fields were not compared; the version is checked first");
+                let [source, target] = &self.checked().contracts;
+                let named = |(name, version): &(std::sync::Arc<str>, std::sync::Arc<str>)| {
+                    format!("{name}/{version}")
+                };
+                match () {
+                    // A side without a contract has nothing to compare.
+                    () if source.0.is_empty() || target.0.is_empty() => failure,
+                    () if source != target => {
+                        failure.help(&["dendrer", "contract", "diff", &named(source), &named(target)])
+                    }
+                    // One name for two packs: each run says which it means.
+                    () => {
+                        let at = format!("{run}@{before}");
+                        failure.help(&["dendrer", "contract", "diff", &at, self.target.as_str()])
+                    }
+                }
             }
             ImportRefused::NoContext => {
                 failure.note("record the run at stage 2 or 3: dendrer commit --run NEW --stage 2 --pack FILE")

@@ -1,4 +1,4 @@
-//! `dendrer contract`: runs against the contracts of their packs.
+//! `dendrer contract`: runs against the contracts of their packs, and contracts by themselves.
 
 use dendrer::Trace;
 use dendrer::contract::{Checked, Judged, check};
@@ -14,6 +14,10 @@ use crate::failure::{Failure, Result};
 use crate::open;
 use crate::out::{Out, Style};
 
+mod lint;
+mod read;
+mod suggest;
+
 /// How many transitions that lack something are listed for people.
 const LACKING_SHOWN: usize = 10;
 
@@ -22,6 +26,11 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
         ContractVerb::Check(args) => check_run(global, args, out),
         ContractVerb::Extend(args) => super::extend::run(global, args, out),
         ContractVerb::Keygen(args) => super::extend::keygen(args, out),
+        ContractVerb::List => read::list(global, out),
+        ContractVerb::Show(args) => read::show(global, args, out),
+        ContractVerb::Diff(args) => read::diff(global, args, out),
+        ContractVerb::Lint(args) => lint::run(global, args, out),
+        ContractVerb::Suggest(args) => suggest::run(global, args, out),
     }
 }
 

@@ -1,0 +1,267 @@
+//! `dendrer contract list`, `show` and `diff`: contracts by themselves.
+
+use std::sync::Arc;
+
+use dendrer::contract::compare::{Ranked, compare};
+use dendrer::contract::find::{Listing, in_force, list as list_all};
+use dendrer::contract::terms::terms;
+use dendrer::kernel::pack::Pack;
+use dendrer::pack::text_of_run;
+use dendrer::store::Store;
+use dendrer_object::text::nearest;
+use dendrer_object::{RunName, TypeName, Value};
+use dendrer_view::contract::{change_json, change_line, lines, listing_json, terms_json};
+use dendrer_view::table::{Align, Table};
+use dendrer_view::{count, document, quote};
+
+use crate::address::Rev;
+use crate::args::{ContractDiff, ContractShow, Global};
+use crate::failure::{Failure, Result};
+use crate::open;
+use crate::out::{CUT, Out, Style};
+use crate::verbs::pack;
+
+/// A contract, and where it was found.
+pub(super) struct Resolved {
+    pub(super) pack: Pack,
+    /// Name and version.
+    pub(super) title: String,
+    /// The run and the tick at which it is in force, and the stage it was recorded at.
+    pub(super) at: Option<(RunName, u64, Option<u64>)>,
+    /// The text it was written in, where it says the same.
+    pub(super) text: Option<Arc<str>>,
+}
+
+impl Resolved {
+    fn new(pack: Pack) -> Resolved {
+        let title = format!("{}/{}", pack.name, pack.version);
+        Resolved { pack, title, at: None, text: None }
+    }
+}
+
+/// Whether an address means a pack in a file.
+pub(super) fn is_file(address: &str) -> bool {
+    std::path::Path::new(address).is_file() && !address.ends_with(".dnd")
+}
+
+/// Finds the contract that an address means: a pack file, NAME/VERSION, or the one in force in a run.
+pub(super) fn resolve(global: &Global, address: &str) -> Result<Resolved> {
+    if is_file(address) {
+        let source = pack::load(address)?;
+        let text = Some(Arc::clone(&source.text));
+        return Ok(Resolved { text, ..Resolved::new(source.pack) });
+    }
+    match address.rsplit_once('/') {
+        // The name of a run has no slash; that of a bundle or of a pack file may.
+        Some((name, version)) if !address.contains(".dnd") => named(global, address, name, version),
+        _ => in_run(global, address),
+    }
+}
+
+fn named(global: &Global, address: &str, name: &str, version: &str) -> Result<Resolved> {
+    let store = open::read_store(global)?;
+    let listing = list_all(&*store)?;
+    let mut found = listing.named(name, version);
+    let (first, second) = (found.next(), found.next());
+    let runs = |runs: &[RunName]| runs.iter().take(3).map(RunName::as_str).collect::<Vec<_>>().join(", ");
+    match (first, second) {
+        (Some(one), None) => {
+            let run = one.runs.last().expect("a listed pack has a run").clone();
+            let rev = Rev::parse(run.as_str())?;
+            drop(store);
+            let resolved = in_run(global, run.as_str())?;
+            debug_assert!(rev.pos.is_none());
+            // Which run carries it says nothing of the contract.
+            Ok(Resolved { at: None, ..resolved })
+        }
+        (Some(_), Some(_)) => {
+            let mut failure = Failure::new("E0432", format!("{address} stands for several packs"));
+            for one in listing.named(name, version).take(5) {
+                failure = failure.at(&one.pack.digest().short(), format!("runs {}", runs(&one.runs)));
+            }
+            Err(failure.help(&["dendrer", "contract", "list"]))
+        }
+        (None, _) => {
+            let titles: Vec<String> =
+                listing.packs.iter().map(|one| format!("{}/{}", one.pack.name, one.pack.version)).collect();
+            let failure = Failure::new(
+                "E0431",
+                format!("no run is under a contract {address}, and no file has that name"),
+            );
+            let failure = match nearest(address, titles.iter().map(String::as_str)) {
+                Some(near) => failure.note(format!("did you mean {near}?")),
+                None => failure,
+            };
+            Err(failure.help(&["dendrer", "contract", "list"]))
+        }
+    }
+}
+
+fn in_run(global: &Global, address: &str) -> Result<Resolved> {
+    let rev = Rev::parse(address)?;
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
+    let trace = source.trace(&rev)?;
+    let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+    let Some(pack) = in_force(&trace, tick)? else {
+        return Err(Failure::new("E0909", format!("{} has no pack at tick {tick}", trace.name())));
+    };
+    let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
+    // The text is that of the pack at the tip.
+    let text = text_of_run(&trace).filter(|(text, agrees)| {
+        *agrees
+            && dendrer::pack::read(text.as_bytes()).is_ok_and(|source| source.pack.digest() == pack.digest())
+    });
+    let at = Some((trace.name().clone(), tick, stage));
+    Ok(Resolved { at, text: text.map(|(text, _)| text), ..Resolved::new(pack) })
+}
+
+pub(super) fn list(global: &Global, out: &mut Out) -> Result {
+    let store = open::read_store(global)?;
+    let listing = list_all(&*store)?;
+    Store::close(store)?;
+    if !out.is_text() {
+        out.document(&listing_json(&listing))?;
+        return Ok(0);
+    }
+    list_text(&listing, out)
+}
+
+fn list_text(listing: &Listing, out: &mut Out) -> Result {
+    let columns = [("contract", Align::Left), ("runs", Align::Right), ("types", Align::Right)];
+    let more = [("violations", Align::Right), ("digest", Align::Left), ("newest run", Align::Left)];
+    let mut table = Table::new(
+        columns.into_iter().chain(more).collect::<Vec<_>>().try_into().unwrap_or([("", Align::Left); 6]),
+    );
+    for listed in &listing.packs {
+        let pack = &listed.pack;
+        table.row(vec![
+            format!("{}/{}", pack.name, pack.version),
+            listed.runs.len().to_string(),
+            pack.contracts.types.len().to_string(),
+            pack.predicates.len().to_string(),
+            pack.digest().short(),
+            listed.runs.last().map(RunName::to_string).unwrap_or_default(),
+        ]);
+    }
+    let (lines, cut) = table.lines(out.width());
+    for line in lines {
+        out.line(line)?;
+    }
+    for (index, listed) in listing.packs.iter().enumerate() {
+        let title = |pack: &Pack| (Arc::clone(&pack.name), Arc::clone(&pack.version));
+        let before = index.checked_sub(1).and_then(|before| listing.packs.get(before));
+        if before.is_some_and(|before| title(&before.pack) == title(&listed.pack)) {
+            let warn = out.paint(Style::Warn, "WARN");
+            out.line(format!(
+                "{warn}  {}/{} stands for packs that say different things; a run says which it means",
+                listed.pack.name, listed.pack.version
+            ))?;
+        }
+    }
+    for (run, why) in &listing.unreadable {
+        let warn = out.paint(Style::Warn, "WARN");
+        out.line(format!("{warn}  {run}: {}", quote::escape(why)))?;
+    }
+    out.line(format!(
+        "{}, {} without one",
+        count(listing.packs.len() as u64, "contract", "contracts"),
+        count(listing.without, "run", "runs")
+    ))?;
+    if cut {
+        out.say(CUT);
+    }
+    Ok(0)
+}
+
+pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Result {
+    let found = resolve(global, &args.contract)?;
+    let only = args.type_name.as_deref().map(str::parse::<TypeName>).transpose();
+    let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
+    let terms = terms(&found.pack);
+    if let Some(only) = &only
+        && !terms.types.iter().any(|one| one.name == *only)
+    {
+        let failure = Failure::new("E0415", format!("{} says nothing of {only} by name", found.title));
+        let near = nearest(only.as_str(), terms.types.iter().map(|one| one.name.as_str()));
+        return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
+    }
+    let at = found.at.as_ref();
+    if !out.is_text() {
+        let mut members = terms_json(&terms, only.as_ref());
+        members.push(("run", Value::from(at.map(|(run, ..)| Value::from(run.as_str())))));
+        members.push(("tick", Value::from(at.map(|(_, tick, _)| *tick))));
+        members.push(("stage", Value::from(at.and_then(|(.., stage)| *stage))));
+        out.document(&document("contract", members))?;
+        return Ok(0);
+    }
+    let title = out.paint(Style::Strong, &found.title);
+    let words = found.pack.words.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let words = words.map(|words| format!("   {}", quote::escape(&words))).unwrap_or_default();
+    out.line(format!("{title}{words}"))?;
+    out.line(format!("digest    {}", found.pack.digest()))?;
+    let rules = count(found.pack.rules() as u64, "rule", "rules");
+    out.line(format!("reducer   {}, {rules}", found.pack.engine.as_str()))?;
+    out.line(match at {
+        Some((run, tick, Some(stage))) if *stage >= 2 => {
+            format!("enforced  in {run} at tick {tick}, recorded at stage {stage}: what follows was asked before each commit")
+        }
+        Some((run, tick, Some(stage))) => {
+            format!("enforced  not in {run} (tick {tick}), recorded at stage {stage}: contracts are enforced from stage 2 on")
+        }
+        Some((run, tick, None)) => format!("enforced  not known of {run} (tick {tick}): its stage cannot be read"),
+        None => "enforced  from stage 2 on: what a type needs is looked at in the state before each commit".to_owned(),
+    })?;
+    for line in lines(&terms, only.as_ref()) {
+        out.line(line)?;
+    }
+    Ok(0)
+}
+
+pub(super) fn diff(global: &Global, args: &ContractDiff, out: &mut Out) -> Result {
+    let (old, new) = (resolve(global, &args.a)?, resolve(global, &args.b)?);
+    let changes = compare(&old.pack, &new.pack);
+    let ranked = |wanted: Ranked| changes.iter().filter(|change| change.ranked == wanted).count() as u64;
+    let (stricter, looser, other) = (ranked(Ranked::Stricter), ranked(Ranked::Looser), ranked(Ranked::Other));
+    let code = u8::from(args.exit_code && !changes.is_empty());
+    if !out.is_text() {
+        let side = |found: &Resolved| {
+            Value::record([
+                ("name", Value::from(&*found.pack.name)),
+                ("version", Value::from(&*found.pack.version)),
+                ("digest", Value::from(found.pack.digest())),
+            ])
+        };
+        out.document(&document(
+            "contract-diff",
+            [
+                ("a", side(&old)),
+                ("b", side(&new)),
+                ("stricter", Value::from(stricter)),
+                ("looser", Value::from(looser)),
+                ("other", Value::from(other)),
+                ("items", Value::array(changes.iter().map(change_json))),
+            ],
+        ))?;
+        return Ok(code);
+    }
+    let digest = |found: &Resolved| format!("{} ({})", found.title, found.pack.digest().short());
+    out.line(format!("{} -> {}", digest(&old), digest(&new)))?;
+    for change in &changes {
+        let line = change_line(change);
+        let (word, rest) = line.split_at(8);
+        let style = match change.ranked {
+            Ranked::Stricter => Style::Good,
+            Ranked::Looser => Style::Warn,
+            Ranked::Other => Style::Strong,
+        };
+        let word = out.paint(style, word);
+        out.line(format!("{word}{rest}"))?;
+    }
+    out.line(format!("{stricter} stricter, {looser} looser, {other} that cannot be ranked"))?;
+    match changes.is_empty() {
+        true => out.say("note: words and tests are not compared"),
+        false => out.say("note: the second is ranked against the first; words and tests are not compared"),
+    }
+    Ok(code)
+}

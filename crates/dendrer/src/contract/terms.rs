@@ -1,0 +1,199 @@
+//! What a contract says, gathered so that whoever reads it can tell what could not have happened (dendrer paper 5.2 and
+//! appendix G): what each type needs, who may write what, what must never be, and how that is known to be sound.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dendrer_kernel::contract::Required;
+use dendrer_kernel::ontology::{self, Class};
+use dendrer_kernel::pack::Pack;
+use dendrer_kernel::pack::writes::{Sound, Written};
+use dendrer_kernel::predicate::Predicate;
+use dendrer_object::{Pointer, TypeName, Value};
+
+/// The members of a pack that have a place in [`Terms`], or say nothing of what may happen.
+const TOLD: [&str; 15] = [
+    "name",
+    "version",
+    "words",
+    "goal",
+    "reducer",
+    "constants",
+    "define",
+    "state",
+    "types",
+    "tools",
+    "rules",
+    "predicates",
+    "contracts",
+    "violations",
+    "tests",
+];
+
+/// What a contract says.
+#[derive(Debug)]
+pub struct Terms<'p> {
+    /// The pack.
+    pub pack: &'p Pack,
+    /// The types that it says anything of, in order of names.
+    pub types: Vec<TypeTerms<'p>>,
+    /// What must hold, in the order of the pack.
+    pub never: Vec<Never<'p>>,
+    /// The fields of the state, in order.
+    pub fields: Vec<FieldTerms<'p>>,
+    /// Members of the pack that stand in none of these, as they are.
+    pub others: Vec<(&'p str, &'p Value)>,
+}
+
+/// What is said of a type.
+#[derive(Debug)]
+pub struct TypeTerms<'p> {
+    /// The type.
+    pub name: TypeName,
+    /// What it means, or what its contract is for.
+    pub words: Option<&'p str>,
+    /// Who may write it.
+    pub authors: &'static str,
+    /// Whether the pack registers it.
+    pub registered: bool,
+    /// Whether it has a contract.
+    pub has_contract: bool,
+    /// What the state before must have.
+    pub needs: Vec<Need<'p>>,
+    /// What a model may say it looked at besides.
+    pub advisory: &'p [Arc<str>],
+    /// What the rules for it write.
+    pub writes: Vec<Written>,
+}
+
+/// A field that must stand in the state before.
+#[derive(Debug)]
+pub struct Need<'p> {
+    /// The field.
+    pub required: &'p Required,
+    /// Whether the justification of an import is bound to its value.
+    pub is_seed: bool,
+    /// How an import compares it.
+    pub import: &'p str,
+}
+
+/// What must not be.
+#[derive(Debug)]
+pub struct Never<'p> {
+    /// The predicate.
+    pub predicate: &'p Predicate,
+    /// What it is for.
+    pub words: Option<&'p str>,
+    /// How it is known that it cannot recover.
+    pub sound: Sound,
+    /// What it reads, each with the types whose contract requires it.
+    pub reads: Vec<(Pointer, Vec<TypeName>)>,
+}
+
+/// A field of the state.
+#[derive(Debug)]
+pub struct FieldTerms<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// What it means.
+    pub words: Option<&'p str>,
+    /// How many decimals its number is kept to.
+    pub decimals: Option<u8>,
+    /// What it begins with where that is the same in every run.
+    pub begins: Option<Value>,
+    /// What it begins with, as it stands in the pack.
+    pub init: Option<&'p Value>,
+    /// The writes that rules make, each with the types of the rule; `None` for every type.
+    pub writes: Vec<(Written, Option<Vec<TypeName>>)>,
+}
+
+/// Who may write a type.
+fn authors(name: &TypeName) -> &'static str {
+    let class = ontology::TYPES.iter().find(|(known, _)| *known == name.as_str()).map(|(_, class)| *class);
+    match class {
+        Some(Class::System) => "the kernel",
+        Some(Class::Governance) => "the institution",
+        Some(Class::Runtime) => "the runtime",
+        Some(Class::Agent) | None => "agents and the runtime",
+    }
+}
+
+/// Gathers what a contract says.
+pub fn terms(pack: &Pack) -> Terms<'_> {
+    let writes = pack.writes();
+    let contracted = pack.contracts.types.keys().cloned();
+    let for_all = pack.rules_for_all();
+    let ruled = pack.governed().into_iter().filter(|(_, says)| says.registered || says.rules != for_all);
+    let names: BTreeSet<TypeName> = contracted.chain(ruled.map(|(name, _)| name)).collect();
+    let others = pack.value().as_object().into_iter().flat_map(|members| members.iter());
+    Terms {
+        pack,
+        types: names.into_iter().map(|name| of_type(pack, name, &writes)).collect(),
+        never: pack.predicates.iter().map(|declared| never(pack, declared)).collect(),
+        fields: pack.fields.iter().map(|field| of_field(pack, field, &writes)).collect(),
+        others: others
+            .filter(|(name, _)| !TOLD.contains(&&***name))
+            .map(|(name, value)| (&**name, value))
+            .collect(),
+    }
+}
+
+fn of_type<'p>(pack: &'p Pack, name: TypeName, writes: &[Written]) -> TypeTerms<'p> {
+    let contract = pack.contracts.types.get(&name);
+    let needs = contract.into_iter().flat_map(|contract| {
+        contract.required.iter().map(|required| Need {
+            required,
+            is_seed: contract.seeds.contains(&required.name),
+            import: contract.rule(&required.name),
+        })
+    });
+    let applies = |rule: usize| pack.rule_types(rule).is_none_or(|types| types.contains(&name));
+    TypeTerms {
+        words: contract
+            .and_then(|contract| contract.words.as_deref())
+            .or_else(|| pack.types.get(&name).and_then(Option::as_deref)),
+        authors: authors(&name),
+        registered: pack.types.contains_key(&name),
+        has_contract: contract.is_some(),
+        needs: needs.collect(),
+        advisory: contract.map_or(&[], |contract| &contract.advisory),
+        writes: writes.iter().filter(|write| applies(write.rule)).cloned().collect(),
+        name,
+    }
+}
+
+fn never<'p>(pack: &'p Pack, declared: &'p dendrer_kernel::pack::Declared) -> Never<'p> {
+    let requires = |place: &Pointer| {
+        let types = pack.contracts.types.iter().filter(|(_, contract)| {
+            contract.required.iter().any(|field| Pointer::of(field.name.split('.')).overlaps(place))
+        });
+        types.map(|(name, _)| name.clone()).collect()
+    };
+    let reads = declared.predicate.expr().read_set().iter();
+    Never {
+        predicate: &declared.predicate,
+        words: declared.words.as_deref(),
+        sound: pack.sound(&declared.predicate),
+        reads: reads.map(|place| (place.clone(), requires(place))).collect(),
+    }
+}
+
+fn of_field<'p>(
+    pack: &'p Pack,
+    field: &'p dendrer_kernel::pack::Field,
+    writes: &[Written],
+) -> FieldTerms<'p> {
+    let types = |rule: usize| pack.rule_types(rule).map(|types| types.iter().cloned().collect());
+    FieldTerms {
+        name: &field.name,
+        words: field.words.as_deref(),
+        decimals: field.decimals,
+        begins: pack.fixed_init(&field.name),
+        init: pack.value().get("state").and_then(|state| state.get(&field.name)?.get("init")),
+        writes: writes
+            .iter()
+            .filter(|write| write.field == field.name)
+            .map(|write| (write.clone(), types(write.rule)))
+            .collect(),
+    }
+}
