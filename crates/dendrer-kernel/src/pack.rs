@@ -116,8 +116,8 @@ pub struct Field {
     init: Template,
 }
 
-/// What a tool does to the world (requirement D-148).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a tool does to the world (dendrer paper 9.6), the mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Looks only.
     Read,
@@ -137,6 +137,11 @@ impl Effect {
             Effect::IdempotentWrite => "idempotent_write",
             Effect::Effectful => "effectful",
         }
+    }
+
+    /// Reads the word of a pack or a record.
+    pub fn parse(text: &str) -> Option<Effect> {
+        Effect::ALL.into_iter().find(|effect| effect.as_str() == text)
     }
 }
 
@@ -244,6 +249,11 @@ impl Pack {
     /// Returns the predicate of this name.
     pub fn predicate(&self, name: &str) -> Option<&Predicate> {
         self.predicates.iter().map(|declared| &declared.predicate).find(|predicate| predicate.name() == name)
+    }
+
+    /// What a tool is declared to do to the world; `None` for one that is not declared, which counts as effectful.
+    pub fn effect_of(&self, tool: &str) -> Option<Effect> {
+        self.tools.iter().find(|declared| &*declared.name == tool).map(|declared| declared.effect)
     }
 
     /// Reads an expression over the state that somebody asks of a run with this pack: its constants and definitions
