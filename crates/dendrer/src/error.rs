@@ -135,6 +135,24 @@ pub enum Error {
         /// The engine of the pack.
         other: String,
     },
+    /// Two runs are reduced by different engines, so what one was asked for means something else in the other.
+    #[error("{run} is reduced by {own} and {onto} by {other}, so an intent does not mean the same in both")]
+    EnginesDiffer {
+        /// One run.
+        run: RunName,
+        /// Its engine.
+        own: String,
+        /// The other run.
+        onto: RunName,
+        /// Its engine.
+        other: String,
+    },
+    /// A run has no transitions of its own whose intents could be proposed again.
+    #[error("{run} has no intents of its own")]
+    NothingOfItsOwn {
+        /// The run.
+        run: RunName,
+    },
     /// A tick is none that can be imported.
     #[error("tick {tick} of {run} cannot be imported: {why}")]
     NotImportable {
@@ -241,7 +259,8 @@ impl Error {
             Error::DamagedRecord { .. } => "E0301",
             Error::NothingEnforces { .. } => "E0116",
             Error::NoAnswer { .. } => "E0117",
-            Error::OtherEngine { .. } => "E0118",
+            Error::OtherEngine { .. } | Error::EnginesDiffer { .. } => "E0118",
+            Error::NothingOfItsOwn { .. } => "E0119",
             Error::UndeclaredField { .. } => "E0505",
             Error::NoContracts { .. } => "E0909",
             Error::NotImportable { .. } => "E0418",

@@ -13,6 +13,7 @@ pub mod fork;
 pub mod keep;
 pub mod pack;
 pub mod profile;
+pub mod rebase;
 pub mod recorder;
 pub mod registry;
 pub mod timeline;
