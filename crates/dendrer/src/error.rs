@@ -11,6 +11,8 @@ use dendrer_object::record::SealError;
 use dendrer_object::{Digest, Pointer, RunName};
 use dendrer_store::StoreError;
 
+use crate::merge::MergeError;
+
 /// Why the repository did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -153,6 +155,9 @@ pub enum Error {
         /// The run.
         run: RunName,
     },
+    /// Runs cannot be merged, or a conflict not be resolved.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// A tick is none that can be imported.
     #[error("tick {tick} of {run} cannot be imported: {why}")]
     NotImportable {
@@ -260,6 +265,7 @@ impl Error {
             Error::NothingEnforces { .. } => "E0116",
             Error::NoAnswer { .. } => "E0117",
             Error::OtherEngine { .. } | Error::EnginesDiffer { .. } => "E0118",
+            Error::Merge(error) => error.code(),
             Error::NothingOfItsOwn { .. } => "E0119",
             Error::UndeclaredField { .. } => "E0505",
             Error::NoContracts { .. } => "E0909",

@@ -11,6 +11,7 @@ pub mod diff;
 pub mod error;
 pub mod fork;
 pub mod keep;
+pub mod merge;
 pub mod pack;
 pub mod profile;
 pub mod rebase;
