@@ -14,6 +14,7 @@ mod contract;
 mod diff;
 mod fork;
 mod keep;
+mod rebase;
 
 pub(crate) use contract::{
     ContractCheck, ContractDiff, ContractExtend, ContractKeygen, ContractLint, ContractShow, ContractSuggest, ContractVerb,
@@ -21,6 +22,7 @@ pub(crate) use contract::{
 pub(crate) use diff::{AlignChoice, Diff, KindChoice};
 pub(crate) use fork::{Cherrypick, Fork, Reduce};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
+pub(crate) use rebase::{ConflictsResolve, ConflictsVerb, Merge, Rebase, StopOn, StrategyChoice};
 
 /// Version control for the runs of AI agents.
 #[derive(Debug, Parser)]
@@ -202,6 +204,22 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash"
     )]
     Cherrypick(Cherrypick),
+    /// Propose the intents of a run again on the state of another, as a new run
+    #[command(
+        after_help = "Examples:\n  dendrer rebase --run logistics-run-47 --onto logistics-planner-1@13 --plan\n  dendrer rebase logistics-run-47 --onto logistics-planner-1@13 --stop-on effectful -n"
+    )]
+    Rebase(Rebase),
+    /// Begin a new run with what was chosen from several others; no merge of their histories
+    #[command(
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47@21 --from logistics-planner-1@13 --seed-only -n\n  dendrer merge --as picked --from logistics-run-47 --from logistics-planner-1 --artifact risk_threshold --seed-only"
+    )]
+    Merge(Merge),
+    /// What a merge left open: list, show, resolve
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from logistics-planner-1 --artifact risk_score --seed-only\n  dendrer conflicts list both"
+    )]
+    Conflicts(ConflictsVerb),
     /// Contracts of packs: list, show, compare and mend them, and check a run against them
     #[command(
         subcommand,

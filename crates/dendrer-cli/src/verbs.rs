@@ -6,6 +6,7 @@ mod bisect;
 mod cherrypick;
 mod commit;
 mod completions;
+mod conflicts;
 mod contract;
 mod demo;
 mod diff;
@@ -21,8 +22,10 @@ mod import;
 mod init;
 mod log;
 mod man;
+mod merge;
 mod pack;
 mod predicate;
+mod rebase;
 mod reduce;
 mod replay;
 mod restore;
@@ -69,6 +72,9 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Cherrypick(args) => cherrypick::run(global, args, out),
         Verb::Contract(verb) => contract::run(global, verb, out),
         Verb::Fork(args) => fork::run(global, args, out),
+        Verb::Rebase(args) => rebase::run(global, args, out),
+        Verb::Merge(args) => merge::run(global, args, out),
+        Verb::Conflicts(verb) => conflicts::run(global, verb, out),
         Verb::Reduce(args) => reduce::run(global, args, out),
         Verb::Backup(args) => backup::run(global, args, out),
         Verb::Restore(args) => restore::run(global, args, out),

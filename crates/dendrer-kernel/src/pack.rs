@@ -125,8 +125,8 @@ pub struct Field {
     init: Template,
 }
 
-/// What a tool does to the world (requirement D-148).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a tool does to the world (dendrer paper 9.6), the mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Looks only.
     Read,
@@ -146,6 +146,11 @@ impl Effect {
             Effect::IdempotentWrite => "idempotent_write",
             Effect::Effectful => "effectful",
         }
+    }
+
+    /// Reads the word of a pack or a record.
+    pub fn parse(text: &str) -> Option<Effect> {
+        Effect::ALL.into_iter().find(|effect| effect.as_str() == text)
     }
 }
 
@@ -264,6 +269,11 @@ impl Pack {
             self.declared().map(|declared| &declared.predicate).find(|predicate| predicate.name() == name)
         };
         named(name).or_else(|| within.and_then(named))
+    }
+
+    /// What a tool is declared to do to the world; `None` for one that is not declared, which counts as effectful.
+    pub fn effect_of(&self, tool: &str) -> Option<Effect> {
+        self.tools.iter().find(|declared| &*declared.name == tool).map(|declared| declared.effect)
     }
 
     /// Reads an expression over the state that somebody asks of a run with this pack: its constants and definitions

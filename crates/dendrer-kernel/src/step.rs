@@ -185,6 +185,17 @@ impl Outcome {
         }
     }
 
+    /// What the contract says must never happen and it brought about.
+    pub fn violated(&self) -> Vec<Arc<str>> {
+        let Outcome::Violated { violations, .. } = self else { return Vec::new() };
+        let listed = violations.iter().filter_map(|record| record.body().value("/violations"));
+        let ids = listed.flat_map(|listed| {
+            let entries = listed.as_array().into_iter().flat_map(|listed| listed.iter());
+            entries.filter_map(|entry| entry.get("id")?.as_str().map(Arc::from)).collect::<Vec<_>>()
+        });
+        ids.collect()
+    }
+
     /// Every record that came of it, in the order in which they are committed.
     pub fn records(&self) -> Vec<&Record> {
         match self {

@@ -11,6 +11,8 @@ use dendrer_object::record::SealError;
 use dendrer_object::{Digest, Pointer, RunName};
 use dendrer_store::StoreError;
 
+use crate::merge::MergeError;
+
 /// Why the repository did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -138,6 +140,27 @@ pub enum Error {
     /// A contract cannot be extended like this.
     #[error(transparent)]
     Extension(#[from] NotExtended),
+    /// Two runs are reduced by different engines, so what one was asked for means something else in the other.
+    #[error("{run} is reduced by {own} and {onto} by {other}, so an intent does not mean the same in both")]
+    EnginesDiffer {
+        /// One run.
+        run: RunName,
+        /// Its engine.
+        own: String,
+        /// The other run.
+        onto: RunName,
+        /// Its engine.
+        other: String,
+    },
+    /// A run has no transitions of its own whose intents could be proposed again.
+    #[error("{run} has no intents of its own")]
+    NothingOfItsOwn {
+        /// The run.
+        run: RunName,
+    },
+    /// Runs cannot be merged, or a conflict not be resolved.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     /// A tick is none that can be imported.
     #[error("tick {tick} of {run} cannot be imported: {why}")]
     NotImportable {
@@ -244,7 +267,9 @@ impl Error {
             Error::DamagedRecord { .. } => "E0301",
             Error::NothingEnforces { .. } => "E0116",
             Error::NoAnswer { .. } => "E0117",
-            Error::OtherEngine { .. } => "E0118",
+            Error::OtherEngine { .. } | Error::EnginesDiffer { .. } => "E0118",
+            Error::Merge(error) => error.code(),
+            Error::NothingOfItsOwn { .. } => "E0119",
             Error::UndeclaredField { .. } => "E0505",
             Error::NoContracts { .. } => "E0909",
             Error::Extension(error) => error.faults.first().map_or("E0420", ExtensionFault::code),

@@ -34,7 +34,7 @@ use crate::verify::replay_range;
 
 /// How many transitions are appended together while intents are carried on.
 /// Shorter ones are on record as a whole or not at all.
-const GROUP: usize = 20_000;
+pub(crate) const GROUP: usize = 20_000;
 
 /// What is different in a fork.
 #[derive(Debug, Clone)]
@@ -55,6 +55,8 @@ pub struct Terms {
     pub replace: BTreeMap<u64, Answer>,
     /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
     pub restored: Option<Arc<str>>,
+    /// What the marker says of the run whose intents go on here, where this is a rebase.
+    pub(crate) rebased: Option<Value>,
 }
 
 impl Terms {
@@ -69,6 +71,7 @@ impl Terms {
             pack: None,
             replace: BTreeMap::new(),
             restored: None,
+            rebased: None,
         }
     }
 }
@@ -299,6 +302,9 @@ fn about(terms: &Terms, changed: &[Changed]) -> Object {
     if let Some(agent) = &terms.restored {
         about.set("restored", Value::String(Arc::clone(agent)));
     }
+    if let Some(rebased) = &terms.rebased {
+        about.set("rebased", rebased.clone());
+    }
     about
 }
 
@@ -496,7 +502,7 @@ impl Next<'_> {
 }
 
 /// Tells whether a rule met an error when a transition was made, so that the state did not follow.
-fn has_rule_error(record: &Record) -> bool {
+pub(crate) fn has_rule_error(record: &Record) -> bool {
     let Some(Value::Array(anomalies)) = record.body().value("/anomalies") else { return false };
     anomalies.iter().any(|note| note.get("kind").and_then(Value::as_str) == Some("reducer_error"))
 }
@@ -512,7 +518,7 @@ enum Basis {
 }
 
 /// Puts another answer in the place of the recorded one.
-fn replace(intent: &mut Intent, answer: &Answer) {
+pub(crate) fn replace(intent: &mut Intent, answer: &Answer) {
     let mut result = intent.member("result").and_then(Value::as_object).cloned().unwrap_or_default();
     result.remove("error");
     result.set("output", answer.output.clone());

@@ -183,11 +183,15 @@ fn carrier<'t>(trace: &'t Trace<'_>, segment: usize) -> &'t Record {
 /// Returns the text of the pack that a run carries, and whether it says what the pack says.
 pub fn text_of_run(trace: &Trace<'_>) -> Option<(Arc<str>, bool)> {
     let carrier = carrier(trace, trace.begins().len() - 1);
-    let text = carrier.body().value("/pack_text")?;
-    let text: Arc<str> = text.as_str()?.into();
+    let text = text_of_segment(trace, trace.begins().len() - 1)?;
     let read = yaml::Document::read(text.as_bytes()).ok();
     let agrees = read.map(|document| dendrer_kernel::pack::digest(&document.value)) == carrier.header().pack;
     Some((text, agrees))
+}
+
+/// The text of the pack in force in a run of a lineage.
+pub(crate) fn text_of_segment(trace: &Trace<'_>, segment: usize) -> Option<Arc<str>> {
+    Some(carrier(trace, segment).body().value("/pack_text")?.as_str()?.into())
 }
 
 /// Returns the reducer of a run: that of its pack, else `delta/1`.

@@ -228,6 +228,23 @@ impl<'s> Recorder<'s> {
         Ok(outcomes.map_err(|(_, error)| error)?.pop().expect("one for one"))
     }
 
+    /// As [`Recorder::propose`], but what comes out is taken back where `keep` does not want it: then it is as if nothing
+    /// had been proposed.
+    pub(crate) fn propose_if(
+        &mut self,
+        intent: &Intent,
+        keep: impl FnOnce(&Outcome, &Head) -> bool,
+    ) -> Result<Outcome, Error> {
+        let (before, gathered) = (self.head.clone(), self.pending.len());
+        let outcome = self.propose(intent)?;
+        if !keep(&outcome, &self.head) {
+            self.snapshots.ready.retain(|(tick, _)| *tick <= before.tick());
+            self.pending.truncate(gathered);
+            self.head = before;
+        }
+        Ok(outcome)
+    }
+
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
     /// of an intent that cannot be sealed; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {

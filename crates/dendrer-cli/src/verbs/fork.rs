@@ -40,7 +40,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&mut store)?;
-    let name = new_name(args, &parent, &store)?;
+    let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &store)?;
     let terms = terms(args, name, &parent)?;
     let key = keys::find(global.key.as_deref(), store.info())?;
     let surroundings = Box::new(World::default());
@@ -69,12 +69,12 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
 }
 
 /// The name that was given, or the first one that is free.
-fn new_name(args: &Fork, parent: &Trace<'_>, store: &dyn Store) -> Result<RunName> {
+pub(super) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Result<RunName> {
     let parse = |text: &str| -> Result<RunName> {
         text.parse()
             .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))
     };
-    if let Some(text) = &args.new {
+    if let Some(text) = given {
         let name = parse(text)?;
         refuse_unreachable(&name)?;
         if store.run(&name)?.is_some() {
@@ -84,7 +84,7 @@ fn new_name(args: &Fork, parent: &Trace<'_>, store: &dyn Store) -> Result<RunNam
     }
     let mut number = 1_u64;
     loop {
-        let name = parse(&format!("{}-fork-{number}", parent.name()))?;
+        let name = parse(&format!("{stem}-{number}"))?;
         if store.run(&name)?.is_none() {
             return Ok(name);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dendrer::kernel::contract::{Contract, Required};
-use dendrer::kernel::pack::{Engine, Pack};
+use dendrer::kernel::pack::{Effect, Engine, Pack};
 use dendrer::pack::{self, Mark, Problem, Source, Tested};
 use dendrer_object::{Pointer, Value};
 use dendrer_view::{count, document, quote};
@@ -196,6 +196,8 @@ fn show_text(shown: &Shown, out: &mut Out) -> Result {
             words(&tool.words)
         ))?;
     }
+    let other = if pack.tools.is_empty() { "any" } else { "every other" };
+    out.line(format!("tool        ({other})  counts as {}, undeclared", Effect::Effectful.as_str()))?;
     for (name, contract) in &pack.contracts.types {
         out.line(format!("contract    {name}{}", words(&contract.words)))?;
         for required in &contract.required {
@@ -283,6 +285,13 @@ fn show_json(shown: &Shown) -> Value {
             ("reads", places(predicate.read_set())),
         ])
     });
+    let tools = pack.tools.iter().map(|tool| {
+        Value::record([
+            ("name", Value::from(&*tool.name)),
+            ("effect", Value::from(tool.effect.as_str())),
+            ("words", Value::from(tool.words.as_deref())),
+        ])
+    });
     document(
         "pack",
         [
@@ -294,6 +303,8 @@ fn show_json(shown: &Shown) -> Value {
             ("fields", Value::array(fields)),
             ("governs", Value::array(governs)),
             ("rules_read", places(&pack.rules_read())),
+            ("tools", Value::array(tools)),
+            ("undeclared_tools", Value::from(Effect::Effectful.as_str())),
             ("predicates", Value::array(predicates)),
             ("pack", pack.value().clone()),
         ],

@@ -6,7 +6,7 @@ use dendrer_object::Value;
 use dendrer_view::document;
 use dendrer_view::fields::{Fields, available};
 
-use crate::args::{ContractVerb, Global, PackVerb, PredicateVerb, Verb};
+use crate::args::{ConflictsVerb, ContractVerb, Global, PackVerb, PredicateVerb, Verb};
 use crate::failure::{Failure, Result};
 use crate::out::Format;
 
@@ -55,6 +55,12 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Contract(ContractVerb::Lint(_)) => pages("contract lint", "contract-lint"),
         Verb::Contract(ContractVerb::Suggest(_)) => pages("contract suggest", "contract-suggest"),
         Verb::Fork(_) => flows("fork", "fork"),
+        Verb::Rebase(args) if args.plan => pages("rebase", "rebase"),
+        Verb::Rebase(_) => flows("rebase", "rebase"),
+        Verb::Merge(_) => flows("merge", "merge"),
+        Verb::Conflicts(ConflictsVerb::List(_)) => pages("conflicts list", "conflicts"),
+        Verb::Conflicts(ConflictsVerb::Show(_)) => pages("conflicts show", "conflicts"),
+        Verb::Conflicts(ConflictsVerb::Resolve(_)) => flows("conflicts resolve", "resolved"),
         Verb::Reduce(_) => flows("reduce", "reduce"),
         Verb::Runs(_) => pages("runs", "runs"),
         Verb::Log(args) => Shape {

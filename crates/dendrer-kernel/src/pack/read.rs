@@ -587,7 +587,7 @@ fn read_tools(reader: &mut Reader, root: &At<'_>) -> Vec<Tool> {
             );
             continue;
         };
-        match Effect::ALL.into_iter().find(|effect| named.value.as_str() == Some(effect.as_str())) {
+        match named.value.as_str().and_then(Effect::parse) {
             Some(effect) => tools.push(Tool { name: name.into(), effect, words }),
             None => reader.fault(
                 "E0902",

@@ -71,14 +71,7 @@ pub fn cherrypick(
             *head = behind;
             Ok(Picked::Imported { marker, record })
         }
-        Outcome::Violated { violations, .. } => {
-            let named = violations.iter().filter_map(|record| record.body().value("/violations"));
-            let ids = named.flat_map(|listed| {
-                let ids = listed.as_array().into_iter().flat_map(|listed| listed.iter());
-                ids.filter_map(|entry| entry.get("id")?.as_str().map(Arc::from)).collect::<Vec<_>>()
-            });
-            Ok(Picked::Violates(ids.collect()))
-        }
+        outcome @ Outcome::Violated { .. } => Ok(Picked::Violates(outcome.violated())),
         // It was turned down behind a marker that is not there then.
         Outcome::Refused(refused) => Ok(Picked::Refused(refused.reason)),
     }

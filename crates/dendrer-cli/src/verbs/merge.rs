@@ -1,0 +1,133 @@
+//! `dendrer merge`: a new run that begins with what was chosen from several others.
+
+use dendrer::merge::{Merged, Source, Standing, Strategy, Terms, merge};
+use dendrer::recorder::World;
+use dendrer::store::Store;
+use dendrer_object::{Digest, Value};
+use dendrer_view::merge as view;
+use dendrer_view::{count, document, quote};
+
+use super::fork::new_name;
+use crate::address::{Rev, state_path};
+use crate::args::{Global, Merge, StrategyChoice};
+use crate::failure::{Failure, Result};
+use crate::out::{Out, Style};
+use crate::{keys, open};
+
+pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
+    let revs: Vec<Rev> = args.from.iter().map(|text| Rev::parse(text)).collect::<Result<_>>()?;
+    if revs.iter().any(|rev| rev.bundle.is_some()) {
+        return Err(Failure::new("E0106", "a run of a bundle is read; a merge is made of runs of the store")
+            .note("nothing was changed"));
+    }
+    // The sources are read through a handle of their own; the new run is written through another.
+    let reader = open::read_store(global)?;
+    let mut traces = Vec::with_capacity(revs.len());
+    for rev in revs {
+        let rev = rev.settle(&*reader)?;
+        let trace = dendrer::Trace::open(&*reader, &rev.run_in(&*reader, &[])?)?;
+        let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+        traces.push((trace, tick));
+    }
+    let sources: Vec<Source<'_, '_>> =
+        traces.iter().map(|(trace, tick)| Source { trace, tick: *tick }).collect();
+    let terms = Terms {
+        run: new_name(Some(&args.new), "", &*reader)?,
+        artifacts: args.artifact.iter().map(|path| state_path(path)).collect::<Result<_>>()?,
+        strategy: match args.strategy {
+            StrategyChoice::Manual => Strategy::Manual,
+            StrategyChoice::Lww => Strategy::Lww,
+            StrategyChoice::Confidence => Strategy::Confidence,
+            StrategyChoice::Policy => Strategy::Policy,
+        },
+        seed_only: args.seed_only,
+    };
+    let world = Box::new(World::default());
+    let (merged, root, begin) = if args.dry_run {
+        let mut store = open::read_store(global)?;
+        let (mut recorder, merged) = merge(&sources, &mut *store, &terms, world)?;
+        let root = recorder.head().state().digest();
+        recorder.discard();
+        (merged, root, None)
+    } else {
+        let mut store = open::write_store(global)?;
+        open::refuse_trouble(&mut store)?;
+        let key = keys::find(global.key.as_deref(), store.info())?;
+        let (mut recorder, merged) = merge(&sources, &mut store, &terms, world)?;
+        let (root, begin) = (recorder.head().state().digest(), recorder.head().id());
+        recorder.commit()?;
+        drop(recorder);
+        keys::sign(&mut store, key.as_ref())?;
+        Store::close(Box::new(store))?;
+        (merged, root, Some(begin))
+    };
+    match out.is_text() {
+        true => print(args, &terms, &merged, out)?,
+        false => out.document(&written(args, &terms, &merged, root, begin))?,
+    }
+    Ok(0)
+}
+
+fn print(args: &Merge, terms: &Terms, merged: &Merged, out: &mut Out) -> Result<()> {
+    let ok = out.paint(Style::Good, "OK");
+    for source in &merged.sources {
+        let (name, run, tick) = (&source.name, &source.run, source.tick);
+        let root = source.state_root.short();
+        out.line(format!("source     {name} {run}@{tick}   replayed {ok}, state {root}"))?;
+    }
+    let word = if args.dry_run { "would make" } else { "created   " };
+    let places = count(merged.seeded.len() as u64, "place", "places");
+    let sources = merged.sources.len();
+    out.line(format!(
+        "{word} {}: a new run, seeded with {places} of {sources} runs. This is not a history merge.",
+        terms.run
+    ))?;
+    if terms.seed_only {
+        out.line("terms      none: values alone, without pack, policy rules and goal")?;
+    }
+    for conflict in &merged.conflicts {
+        let how = match &conflict.taken {
+            Some(name) => format!("{} taken", quote::escape(name)),
+            None if terms.strategy == Strategy::Manual => "all kept, none taken".to_owned(),
+            None => "it does not tell them apart: all kept, none taken".to_owned(),
+        };
+        let path = quote::path(&conflict.path);
+        let line =
+            format!("conflict   {path}   {}   strategy {}: {how}", view::values(conflict), merged.strategy);
+        let line = out.paint(Style::Warn, &line);
+        out.line(line)?;
+    }
+    if args.dry_run {
+        out.say("nothing was written (dry run)");
+        return Ok(());
+    }
+    if let Some(open) = merged.conflicts.iter().find(|conflict| conflict.taken.is_none()) {
+        let (run, path) = (terms.run.as_str(), open.path.dotted());
+        let first = open.values.first().map_or("a", |(from, _)| &*from.source);
+        out.help(&["dendrer", "conflicts", "resolve", run, &path, "--take", first, "--reason", "..."]);
+    }
+    Ok(())
+}
+
+fn written(args: &Merge, terms: &Terms, merged: &Merged, root: Digest, begin: Option<Digest>) -> Value {
+    let conflicts = merged.conflicts.iter().map(|conflict| {
+        let standing = conflict.taken.clone().map_or(Standing::Open, Standing::Taken);
+        view::conflict(conflict, &standing)
+    });
+    let open = merged.conflicts.iter().filter(|conflict| conflict.taken.is_none()).count();
+    document(
+        "merge",
+        [
+            ("run", Value::from(terms.run.as_str())),
+            ("sources", view::sources(merged)),
+            ("strategy", Value::from(&*merged.strategy)),
+            ("seed_only", Value::from(merged.seed_only)),
+            ("state_root", Value::from(root)),
+            ("begin", Value::from(begin)),
+            ("seeded", view::seeded(merged)),
+            ("items", Value::array(conflicts)),
+            ("open", Value::from(open as u64)),
+            ("dry_run", Value::from(args.dry_run)),
+        ],
+    )
+}

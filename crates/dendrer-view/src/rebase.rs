@@ -1,0 +1,161 @@
+//! What became of each intent of a run on another base, as rows and items.
+
+use dendrer::rebase::{Basis, Fate, From, Rebased, Step, Stopped};
+use dendrer_object::Value;
+
+use crate::quote;
+use crate::table::{Align, Table};
+
+/// Lists each transition with what became of it, or would.
+pub fn lines(rebased: &Rebased, width: Option<usize>) -> Vec<String> {
+    let mut table = Table::new([("", Align::Left); 4]);
+    for step in &rebased.steps {
+        let class = match (&step.fate, step.class) {
+            (Fate::Stopped(_), _) => "STOP".to_owned(),
+            (_, Some(class)) => class.to_string(),
+            _ => "-".to_owned(),
+        };
+        table.row(vec![
+            format!("tick {}", step.tick),
+            step.type_name.to_string(),
+            class,
+            words(rebased, step),
+        ]);
+    }
+    let indent = |line: String| format!("  {line}");
+    table.lines(width.map(|width| width.saturating_sub(2))).0.into_iter().skip(1).map(indent).collect()
+}
+
+fn words(rebased: &Rebased, step: &Step) -> String {
+    let acts = step.class.is_some_and(|class| class.effect == dendrer::kernel::pack::Effect::Effectful);
+    let mut words = match &step.fate {
+        Fate::Left => format!("stays: the kernel wrote it about {}", rebased.source),
+        Fate::Stopped(why) => stopped(why),
+        Fate::Carried { tick, basis, answer } => {
+            let how = match (answer, basis) {
+                (Some(From::Record), _) if acts => "recorded output only, never asked again",
+                (Some(From::Record), _) => "recorded output; it could be asked again, and nobody was asked",
+                (Some(From::AskedSame), _) => "asked again, the same output",
+                (Some(From::AskedOther), _) => "asked again, another output",
+                (None, Basis::Fact) => "a fact",
+                (None, Basis::Holds) => "what it was decided on holds here",
+                (None, Basis::Unsaid) => "nothing says what it was decided on",
+            };
+            format!("as {tick}: {how}")
+        }
+    };
+    if !step.advisory.is_empty() {
+        let names = step.advisory.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+        words.push_str(&format!(
+            "   WARN {} is absent here (told, and no reason to stop)",
+            quote::escape(&names)
+        ));
+    }
+    words
+}
+
+fn side(value: Option<&Value>) -> String {
+    value.map_or_else(|| "(absent)".to_owned(), quote::value)
+}
+
+/// Says why an intent is not carried over.
+pub fn stopped(why: &Stopped) -> String {
+    match why {
+        Stopped::OtherAnswer(tick) => format!("it rests on tick {tick}, which was answered otherwise here"),
+        Stopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
+        Stopped::ContractsDiffer => "its type has another contract here, or one on one side only".to_owned(),
+        Stopped::Context(why, fields) => {
+            let fields = fields.iter().map(|field| {
+                let (there, here) = (side(field.source.as_ref()), side(field.target.as_ref()));
+                format!(": {} {there}, here {here}", quote::escape(&field.name))
+            });
+            let what = format!("{} ({})", quote::escape(&why.to_string()), why.code());
+            std::iter::once(what).chain(fields).collect()
+        }
+        Stopped::RulesDiffer => "it decides on policy, and the policy rules are others here".to_owned(),
+        Stopped::DecidedOn(path, then, now) => format!(
+            "it was decided on {} {}, here it is {}",
+            quote::path(path),
+            side(then.as_ref()),
+            side(now.as_ref())
+        ),
+        Stopped::Unsaid => "nothing says what it was decided on (--stop-on context)".to_owned(),
+        Stopped::Effectful => "it is the answer of a tool that acts (--stop-on effectful)".to_owned(),
+        Stopped::Imported => "what follows was imported; import it from where it was decided".to_owned(),
+        Stopped::NoOutput => "its output is not on record, and it is not made up".to_owned(),
+        Stopped::NotAnswered(why) => format!("the tool was asked again and failed: {}", quote::escape(why)),
+        Stopped::NoChange => "the tool answered otherwise, and nothing says what that changes".to_owned(),
+        Stopped::DoesNotApply(why) => format!("its change does not fit here: {}", quote::escape(why)),
+        Stopped::Violates(names) => {
+            let names = names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+            format!("it would violate {} here", quote::escape(&names))
+        }
+        Stopped::Links => "it has as many links as a record may have".to_owned(),
+        Stopped::Refused(code, reason) => format!("it is refused here ({code}): {}", quote::escape(reason)),
+    }
+}
+
+/// Writes each transition with what became of it.
+pub fn items(rebased: &Rebased) -> Value {
+    Value::array(rebased.steps.iter().map(item))
+}
+
+fn item(step: &Step) -> Value {
+    let null = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
+    let (mut fate, mut tick, mut basis, mut answer, mut stop) = ("left", None, None, None, Value::Null);
+    match &step.fate {
+        Fate::Left => {}
+        Fate::Carried { tick: here, basis: known, answer: from } => {
+            (fate, tick) = ("carried", Some(*here));
+            basis = Some(match known {
+                Basis::Holds => "holds",
+                Basis::Fact => "fact",
+                Basis::Unsaid => "unsaid",
+            });
+            answer = from.map(|from| match from {
+                From::Record => "recorded",
+                From::AskedSame => "asked_same",
+                From::AskedOther => "asked_other",
+            });
+        }
+        Fate::Stopped(why) => {
+            fate = "stopped";
+            let (path, then, now) = match why {
+                Stopped::DecidedOn(path, then, now) => (Some(path.as_str()), then.as_ref(), now.as_ref()),
+                _ => (None, None, None),
+            };
+            let fields = match why {
+                Stopped::Context(_, fields) => fields.as_slice(),
+                _ => &[],
+            };
+            let field = |field: &dendrer::kernel::contract::FieldCheck| {
+                Value::record([
+                    ("name", Value::from(&*field.name)),
+                    ("rule", Value::from(&*field.rule)),
+                    ("source", null(field.source.as_ref())),
+                    ("target", null(field.target.as_ref())),
+                ])
+            };
+            stop = Value::record([
+                ("kind", Value::from(why.kind())),
+                ("why", Value::from(stopped(why))),
+                ("path", Value::from(path)),
+                ("then", null(then)),
+                ("now", null(now)),
+                ("fields", Value::array(fields.iter().map(field))),
+            ]);
+        }
+    }
+    Value::record([
+        ("source_tick", Value::from(step.tick)),
+        ("type", Value::from(step.type_name.as_str())),
+        ("effect", Value::from(step.class.map(|class| class.effect.as_str()))),
+        ("declared", Value::from(step.class.map(|class| class.is_declared))),
+        ("fate", Value::from(fate)),
+        ("tick", Value::from(tick)),
+        ("basis", Value::from(basis)),
+        ("answer", Value::from(answer)),
+        ("advisory_missing", Value::array(step.advisory.iter().map(|name| Value::from(&**name)))),
+        ("stopped", stop),
+    ])
+}

@@ -1,0 +1,780 @@
+//! Seeded merge: a new run that begins with what was chosen from several others (dendrer paper 9.6 and 11.1).
+//!
+//! Not a merge of histories: tool calls do not commute, and what was done is done. The new run has a beginning of its own,
+//! and its `run` record says of every value which run, tick and record it is from. Where the runs have different values in
+//! one place, all of them are kept in that record. A strategy may take one; otherwise the place stays empty until somebody
+//! decides, and that is a transition like any other ([`resolve`]).
+//!
+//! Each source is replayed from its beginning before anything of it is used.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::pack::{Bound, Engine, Origin, Pack};
+use dendrer_kernel::step::{COUNTERS, Head, KERNEL_PATHS, Outcome, Reason, Start};
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::record::{Author, Link, Record, Rel};
+use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Timestamp, Value};
+use dendrer_store::Store;
+
+use crate::error::Error;
+use crate::pack;
+use crate::recorder::{Recorder, Surroundings};
+use crate::trace::Trace;
+use crate::verify::replay_range;
+
+/// How many runs may be merged.
+pub const SOURCES_MAX: usize = 16;
+
+/// How many places may be seeded or in conflict. Each is on record with where it is from.
+pub const PLACES_MAX: usize = 10_000;
+
+/// The member of a run's `meta` that says what it was seeded from.
+const MEMBER: &str = "merge";
+
+/// A run, and the tick up to which it counts.
+#[derive(Clone, Copy)]
+pub struct Source<'t, 's> {
+    /// The run.
+    pub trace: &'t Trace<'s>,
+    /// The tick whose state is read.
+    pub tick: u64,
+}
+
+/// Who decides where the sources have different values (forensic debugger specification, 3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Somebody, later: all values are kept and none is taken.
+    Manual,
+    /// The value that was committed last is taken.
+    Lww,
+    /// The value whose author was surest is taken.
+    Confidence,
+    /// The value of the run that is named first is taken.
+    Policy,
+}
+
+impl Strategy {
+    /// The word that stands in the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Strategy::Manual => "manual",
+            Strategy::Lww => "lww",
+            Strategy::Confidence => "confidence",
+            Strategy::Policy => "policy",
+        }
+    }
+}
+
+/// How a merge is made.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// The new run's id.
+    pub run: RunName,
+    /// The places that are seeded; none stands for all members of the states.
+    pub artifacts: Vec<Pointer>,
+    /// Who decides where values differ.
+    pub strategy: Strategy,
+    /// Takes values alone: no pack, no policy rules, no goal. Otherwise those of the sources hold on, and must be the same.
+    pub seed_only: bool,
+}
+
+/// Why runs cannot be merged, or a conflict not be resolved.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// There are too few or too many of them.
+    #[error("{0} runs cannot be merged: it takes 2 to {SOURCES_MAX}")]
+    Sources(usize),
+    /// A place cannot be seeded.
+    #[error("{path} cannot be seeded: {why}", path = .0.dotted(), why = .1)]
+    Place(Pointer, &'static str),
+    /// None of the sources has anything there.
+    #[error("none of the runs has anything at {}", .0.dotted())]
+    Nothing(Pointer),
+    /// There are too many places.
+    #[error("there are more than {PLACES_MAX} places to seed; choose some of them")]
+    TooMany,
+    /// The runs are not under the same rules.
+    #[error("{a} and {b} have different {what}, and one run has only one")]
+    Terms {
+        /// One run.
+        a: RunName,
+        /// The other.
+        b: RunName,
+        /// What is different.
+        what: &'static str,
+    },
+    /// Nothing but rules changes the state of the new run, so nobody could put a value in later.
+    #[error("{} is in conflict, and under the rules of the pack nobody could resolve it later", .0.dotted())]
+    OpenUnderRules(Pointer),
+    /// The run was not seeded from others.
+    #[error("{0} was not made by a merge")]
+    NotMerged(RunName),
+    /// What the record says of the merge is not what a merge writes.
+    #[error("what {0} says of its merge cannot be read")]
+    Malformed(RunName),
+    /// There is no such conflict.
+    #[error("{run} has no conflict at {path}", path = .path.dotted())]
+    NoConflict {
+        /// The run.
+        run: RunName,
+        /// The place that was given.
+        path: Pointer,
+    },
+    /// The conflict has no such side.
+    #[error("{take} is none of {sides}")]
+    NoSide {
+        /// What was given.
+        take: String,
+        /// What there is.
+        sides: String,
+    },
+    /// It is decided already.
+    #[error("the conflict at {path} is settled: {how}", path = .path.dotted())]
+    Settled {
+        /// The place.
+        path: Pointer,
+        /// By what.
+        how: String,
+    },
+    /// The door turned the resolution down.
+    #[error("the run refuses the resolution ({code}): {reason}")]
+    Refused {
+        /// The code.
+        code: &'static str,
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl MergeError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            MergeError::Sources(_) | MergeError::Place(..) | MergeError::TooMany => "E0441",
+            MergeError::Nothing(_) => "E0104",
+            MergeError::Terms { .. } => "E0442",
+            MergeError::OpenUnderRules(_) => "E0443",
+            MergeError::NotMerged(_) | MergeError::Malformed(_) => "E0444",
+            MergeError::NoConflict { .. } | MergeError::NoSide { .. } => "E0445",
+            MergeError::Settled { .. } => "E0446",
+            MergeError::Refused { code, .. } => code,
+        }
+    }
+}
+
+/// Where a value is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct From {
+    /// The name of the source: `a` is the first, `b` the second.
+    pub source: Arc<str>,
+    /// The tick that wrote it last; 0 where it was there from the beginning.
+    pub tick: u64,
+    /// The record of that tick.
+    pub record: Digest,
+}
+
+/// A place that every source which has it agrees on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeded {
+    /// The place.
+    pub path: Pointer,
+    /// Every source that has it, in order.
+    pub from: Vec<From>,
+}
+
+/// A place with different values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conflict {
+    /// The place.
+    pub path: Pointer,
+    /// The values, in the order of the sources.
+    pub values: Vec<(From, Value)>,
+    /// The source whose value the strategy took.
+    pub taken: Option<Arc<str>>,
+}
+
+/// What a source was, as the record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Its name in the merge: `a`, `b`, ...
+    pub name: Arc<str>,
+    /// The run.
+    pub run: RunName,
+    /// The tick whose state was read.
+    pub tick: u64,
+    /// The record of that tick.
+    pub record: Digest,
+    /// The root of that state.
+    pub state_root: Digest,
+}
+
+/// What a run was seeded from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Merged {
+    /// The sources, in the order in which they were named.
+    pub sources: Vec<Named>,
+    /// The strategy's word.
+    pub strategy: Arc<str>,
+    /// Whether values alone were taken.
+    pub seed_only: bool,
+    /// What they agreed on.
+    pub seeded: Vec<Seeded>,
+    /// What they did not.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// Makes the beginning of a run that is seeded from others. What is gathered is the caller's to commit, or to discard.
+/// The sources are read through one handle and the new run is written through another, of the same store.
+pub fn merge<'s>(
+    sources: &[Source<'_, '_>],
+    store: &'s mut dyn Store,
+    terms: &Terms,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<(Recorder<'s>, Merged), Error> {
+    if !(2..=SOURCES_MAX).contains(&sources.len()) {
+        return Err(MergeError::Sources(sources.len()).into());
+    }
+    let places = chosen(&terms.artifacts)?;
+    let sides: Vec<Side<'_, '_>> = sources
+        .iter()
+        .zip('a'..)
+        .map(|(source, letter)| Side::read(*source, &letter.to_string()))
+        .collect::<Result<_, _>>()?;
+    let mut start = match terms.seed_only {
+        true => Start::new(terms.run.clone()),
+        false => begin_with(sources, &terms.run)?,
+    };
+    let mut merging = Merging {
+        sides: &sides,
+        strategy: terms.strategy,
+        seeded: Vec::new(),
+        conflicts: Vec::new(),
+        state: Object::default(),
+    };
+    if places.is_empty() {
+        let names: BTreeSet<&str> = sides
+            .iter()
+            .filter_map(|side| side.state.as_object())
+            .flat_map(Object::iter)
+            .map(|(name, _)| &**name)
+            .collect();
+        for name in names.into_iter().filter(|name| !is_reserved(name)) {
+            merging.place(&Pointer::of([name]))?;
+        }
+    }
+    for path in &places {
+        merging.place(path)?;
+    }
+    let Merging { seeded, conflicts, state, .. } = merging;
+    start.state = Value::Object(state);
+    let open = conflicts.iter().filter(|conflict| conflict.taken.is_none()).map(|conflict| &conflict.path);
+    let open: Vec<Pointer> = open.cloned().collect();
+    if let Some(bound) = &start.pack {
+        let pack = read_pack(&terms.run, &bound.value)?;
+        if let (Engine::Fold, Some(path)) = (pack.engine, open.first()) {
+            return Err(MergeError::OpenUnderRules(path.clone()).into());
+        }
+        start.state = filled(&pack, &start.state, &open)?;
+        start.reducer = pack.engine.as_str().into();
+    }
+    let named = sides.iter().map(|side| side.named.clone()).collect();
+    let strategy = terms.strategy.as_str().into();
+    let merged = Merged { sources: named, strategy, seed_only: terms.seed_only, seeded, conflicts };
+    start.meta = Some(Value::record([(MEMBER, merged.to_value())]));
+    let recorder = Recorder::begin(store, &start, surroundings)?;
+    Ok((recorder, merged))
+}
+
+fn is_reserved(name: &str) -> bool {
+    KERNEL_PATHS.contains(&name) || name == COUNTERS
+}
+
+/// The places that were asked for, none below another.
+fn chosen(artifacts: &[Pointer]) -> Result<Vec<Pointer>, MergeError> {
+    let mut places: Vec<Pointer> = artifacts.to_vec();
+    places.sort();
+    places.dedup();
+    for path in &places {
+        match path.tokens().next() {
+            None => {
+                return Err(MergeError::Place(
+                    path.clone(),
+                    "it is the whole state; leave the artifacts out for that",
+                ));
+            }
+            Some(top) if is_reserved(&top) => {
+                return Err(MergeError::Place(
+                    path.clone(),
+                    "the kernel writes it, about the run it belongs to",
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let all = places.clone();
+    places.retain(|path| !all.iter().any(|other| other != path && other.contains(path)));
+    Ok(places)
+}
+
+/// One source, once it was replayed: its state, and who wrote what last.
+struct Side<'t, 's> {
+    named: Named,
+    trace: &'t Trace<'s>,
+    state: Value,
+    /// The newest write of each place that was ever written, by the text of its pointer.
+    writes: BTreeMap<String, u64>,
+}
+
+impl<'t, 's> Side<'t, 's> {
+    fn read(source: Source<'t, 's>, name: &str) -> Result<Side<'t, 's>, Error> {
+        let Source { trace, tick } = source;
+        let moment = trace.at(tick)?;
+        let reducer = pack::reducer_of_segment(trace, trace.segment(tick))?;
+        let mut writes = BTreeMap::new();
+        let note = &mut |head: &Head, record: &Record| {
+            note_writes(&mut writes, head.tick(), record);
+            ControlFlow::Continue(())
+        };
+        replay_range(trace, 0, tick, &*reducer, false, note)??;
+        let named = Named {
+            name: name.into(),
+            run: trace.name().clone(),
+            tick,
+            record: moment.id,
+            state_root: moment.state.digest(),
+        };
+        Ok(Side { named, trace, state: moment.state, writes })
+    }
+
+    /// Says which transition wrote a place last, with that record.
+    fn origin(&self, path: &Pointer) -> Result<(From, Record), Error> {
+        let tick = last_write(&self.writes, path);
+        let record = self.trace.record(tick)?;
+        Ok((From { source: Arc::clone(&self.named.name), tick, record: record.id() }, record))
+    }
+}
+
+fn note_writes(writes: &mut BTreeMap<String, u64>, tick: u64, record: &Record) {
+    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    for path in delta.iter().flat_map(Delta::paths) {
+        writes.insert(path.as_str().to_owned(), tick);
+    }
+}
+
+/// The newest write at, above or below a place; 0 where there is none.
+fn last_write(writes: &BTreeMap<String, u64>, path: &Pointer) -> u64 {
+    let text = path.as_str();
+    let above = text.match_indices('/').map(|(at, _)| &text[..at]).chain([text]);
+    let above = above.filter_map(|place| writes.get(place).copied());
+    // All that begins with the place and a slash; the character behind a slash is 0.
+    let below = writes.range(format!("{text}/")..format!("{text}0")).map(|(_, tick)| *tick);
+    above.chain(below).max().unwrap_or(0)
+}
+
+/// A merge on its way.
+struct Merging<'m, 't, 's> {
+    sides: &'m [Side<'t, 's>],
+    strategy: Strategy,
+    seeded: Vec<Seeded>,
+    conflicts: Vec<Conflict>,
+    state: Object,
+}
+
+impl Merging<'_, '_, '_> {
+    /// Compares a place in all sources. Maps are compared member by member, anything else as a whole.
+    fn place(&mut self, path: &Pointer) -> Result<(), Error> {
+        let sides = self.sides;
+        let there: Vec<(&Side<'_, '_>, &Value)> =
+            sides.iter().filter_map(|side| Some((side, path.get(&side.state)?))).collect();
+        let Some((_, first)) = there.first() else { return Err(MergeError::Nothing(path.clone()).into()) };
+        if sides.iter().any(|side| is_in_list(path, &side.state)) {
+            return Err(MergeError::Place(path.clone(), "it stands in a list; name the list").into());
+        }
+        if there.iter().all(|(_, value)| value == first) {
+            let from =
+                there.iter().map(|(side, _)| Ok(side.origin(path)?.0)).collect::<Result<_, Error>>()?;
+            self.seeded.push(Seeded { path: path.clone(), from });
+            put(&mut self.state, path, (*first).clone());
+        } else if there.iter().all(|(_, value)| value.as_object().is_some()) {
+            put(&mut self.state, path, Value::object());
+            let members = there.iter().filter_map(|(_, value)| value.as_object());
+            let names: BTreeSet<&str> = members.flat_map(Object::iter).map(|(name, _)| &**name).collect();
+            for name in names {
+                let tokens: Vec<_> = path.tokens().collect();
+                self.place(&Pointer::of(tokens.iter().map(|token| &**token).chain([name])))?;
+            }
+        } else {
+            let mut values = Vec::with_capacity(there.len());
+            let mut ranks = Vec::with_capacity(there.len());
+            for (side, value) in &there {
+                let (from, record) = side.origin(path)?;
+                ranks.push((record.header().ts, confidence(&record)));
+                values.push((from, (*value).clone()));
+            }
+            let taken = self.taken(&ranks).map(|at| Arc::clone(&values[at].0.source));
+            if let Some((_, value)) = values.iter().find(|(from, _)| Some(&from.source) == taken.as_ref()) {
+                put(&mut self.state, path, value.clone());
+            }
+            self.conflicts.push(Conflict { path: path.clone(), values, taken });
+        }
+        match self.seeded.len() + self.conflicts.len() > PLACES_MAX {
+            true => Err(MergeError::TooMany.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Which of several values the strategy takes; none where it does not tell them apart.
+    fn taken(&self, ranks: &[(Timestamp, Option<u64>)]) -> Option<usize> {
+        let best = |key: &dyn Fn(usize) -> Option<u64>| {
+            let most = (0..ranks.len()).filter_map(key).max()?;
+            let mut best = (0..ranks.len()).filter(|at| key(*at) == Some(most));
+            best.next().filter(|_| best.next().is_none())
+        };
+        match self.strategy {
+            Strategy::Manual => None,
+            Strategy::Policy => Some(0),
+            Strategy::Lww => best(&|at| Some(ranks[at].0.ms())),
+            Strategy::Confidence => best(&|at| ranks[at].1),
+        }
+    }
+}
+
+/// How sure the author of a record said to be, in thousandths: that is how it is kept.
+fn confidence(record: &Record) -> Option<u64> {
+    let intent = record.body().value("/intent/confidence")?;
+    let value = intent.as_f64().filter(|value| (0.0..=1.0).contains(value))?;
+    Some((value * 1000.0).round() as u64)
+}
+
+fn is_in_list(path: &Pointer, state: &Value) -> bool {
+    let tokens: Vec<_> = path.tokens().collect();
+    let above = |n: usize| Pointer::of(tokens[..n].iter().map(|token| &**token));
+    (1..tokens.len()).any(|n| matches!(above(n).get(state), Some(Value::Array(_))))
+}
+
+/// Puts a value into a place, and makes the maps above it.
+fn put(state: &mut Object, path: &Pointer, value: Value) {
+    let tokens: Vec<_> = path.tokens().map(|token| token.into_owned()).collect();
+    put_at(state, &tokens, value);
+}
+
+fn put_at(state: &mut Object, tokens: &[String], value: Value) {
+    match tokens {
+        [] => {}
+        [name] => state.set(name, value),
+        [name, rest @ ..] => {
+            let mut inner = state.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
+            put_at(&mut inner, rest, value);
+            state.set(name, Value::Object(inner));
+        }
+    }
+}
+
+/// What the new run begins with beside its state: what holds in all sources.
+fn begin_with(sources: &[Source<'_, '_>], run: &RunName) -> Result<Start, Error> {
+    let mut start = Start::new(run.clone());
+    let differ = |at: usize, what| MergeError::Terms {
+        a: sources[0].trace.name().clone(),
+        b: sources[at].trace.name().clone(),
+        what,
+    };
+    for (at, Source { trace, tick }) in sources.iter().enumerate() {
+        let segment = trace.segment(*tick);
+        let pack = pack::of_segment(trace, segment)?;
+        let text = pack::text_of_segment(trace, segment);
+        let pack = pack.map(|pack| Bound { value: pack.value().clone(), text: text.unwrap_or_default() });
+        let begins = trace.begins()[..=segment].iter().rev();
+        let policy = begins.filter_map(|begin| begin.content().get("policy").cloned()).next();
+        let policy: Vec<Value> =
+            policy.iter().filter_map(Value::as_array).flat_map(|rules| rules.iter().cloned()).collect();
+        let goal = trace.start().content().get("goal").and_then(Value::as_str).map(Arc::<str>::from);
+        let stage = trace.head(*tick)?.stage();
+        if at == 0 {
+            (start.pack, start.policy, start.goal, start.stage) = (pack, policy, goal, stage);
+            continue;
+        }
+        if start.pack.as_ref().map(|bound| &bound.value) != pack.as_ref().map(|bound| &bound.value) {
+            return Err(differ(at, "packs").into());
+        }
+        if start.policy != policy {
+            return Err(differ(at, "policy rules").into());
+        }
+        start.goal = start.goal.filter(|known| Some(known) == goal.as_ref());
+        // What one of them enforced is not given up.
+        start.stage = start.stage.max(stage);
+    }
+    Ok(start)
+}
+
+fn read_pack(run: &RunName, value: &Value) -> Result<Pack, Error> {
+    Pack::read(value).map_err(|faults| Error::PackRecorded {
+        run: run.clone(),
+        why: faults.first().map(ToString::to_string).unwrap_or_default(),
+    })
+}
+
+/// What the pack says a state begins with, with what was seeded in its place and nothing where a conflict is open.
+fn filled(pack: &Pack, seeded: &Value, open: &[Pointer]) -> Result<Value, Error> {
+    let origin = Origin { s0: Some(seeded.clone()), meta: None, inputs: None };
+    let mut state = pack.init(&origin)?.as_object().cloned().unwrap_or_default();
+    for (name, value) in seeded.as_object().into_iter().flat_map(Object::iter) {
+        state.set(name, value.clone());
+    }
+    let mut state = Value::Object(state);
+    for path in open.iter().filter(|path| path.tokens().count() == 1) {
+        if let Some(members) = state.as_object() {
+            let mut members = members.clone();
+            members.remove(&path.tokens().next().unwrap_or_default());
+            state = Value::Object(members);
+        }
+    }
+    Ok(state)
+}
+
+impl From {
+    fn to_value(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("record", Value::from(self.record)),
+            ("source", Value::String(Arc::clone(&self.source))),
+            ("tick", Value::from(self.tick)),
+        ]
+    }
+
+    fn of(value: &Value) -> Option<From> {
+        Some(From {
+            source: value.get("source")?.as_str()?.into(),
+            tick: value.get("tick")?.as_u64()?,
+            record: value.get("record")?.as_str()?.parse().ok()?,
+        })
+    }
+}
+
+impl Merged {
+    fn to_value(&self) -> Value {
+        let source = |source: &Named| {
+            Value::record([
+                ("name", Value::String(Arc::clone(&source.name))),
+                ("record", Value::from(source.record)),
+                ("run", Value::from(source.run.as_str())),
+                ("state_root", Value::from(source.state_root)),
+                ("tick", Value::from(source.tick)),
+            ])
+        };
+        let seeded = |seeded: &Seeded| {
+            Value::record([
+                ("from", Value::array(seeded.from.iter().map(|from| Value::record(from.to_value())))),
+                ("path", Value::from(seeded.path.as_str())),
+            ])
+        };
+        let conflict = |conflict: &Conflict| {
+            let side = |(from, value): &(From, Value)| {
+                Value::record(from.to_value().into_iter().chain([("value", value.clone())]))
+            };
+            Value::record([
+                ("path", Value::from(conflict.path.as_str())),
+                ("taken", Value::from(conflict.taken.as_deref())),
+                ("values", Value::array(conflict.values.iter().map(side))),
+            ])
+        };
+        Value::record([
+            ("conflicts", Value::array(self.conflicts.iter().map(conflict))),
+            ("seed_only", Value::from(self.seed_only)),
+            ("seeded", Value::array(self.seeded.iter().map(seeded))),
+            ("sources", Value::array(self.sources.iter().map(source))),
+            ("strategy", Value::String(Arc::clone(&self.strategy))),
+        ])
+    }
+
+    fn of(value: &Value) -> Option<Merged> {
+        let list = |value: &Value, name: &str| -> Option<Vec<Value>> {
+            Some(value.get(name)?.as_array()?.iter().cloned().collect())
+        };
+        let path = |value: &Value| -> Option<Pointer> { value.get("path")?.as_str()?.parse().ok() };
+        let source = |value: &Value| {
+            Some(Named {
+                name: value.get("name")?.as_str()?.into(),
+                run: value.get("run")?.as_str()?.parse().ok()?,
+                tick: value.get("tick")?.as_u64()?,
+                record: value.get("record")?.as_str()?.parse().ok()?,
+                state_root: value.get("state_root")?.as_str()?.parse().ok()?,
+            })
+        };
+        let seeded = |value: &Value| {
+            let from = list(value, "from")?.iter().map(From::of).collect::<Option<_>>()?;
+            Some(Seeded { path: path(value)?, from })
+        };
+        let conflict = |value: &Value| {
+            let side = |value: &Value| Some((From::of(value)?, value.get("value")?.clone()));
+            let taken = match value.get("taken")? {
+                Value::Null => None,
+                taken => Some(taken.as_str()?.into()),
+            };
+            let values = list(value, "values")?.iter().map(side).collect::<Option<_>>()?;
+            Some(Conflict { path: path(value)?, values, taken })
+        };
+        Some(Merged {
+            sources: list(value, "sources")?.iter().map(source).collect::<Option<_>>()?,
+            strategy: value.get("strategy")?.as_str()?.into(),
+            seed_only: value.get("seed_only")?.as_bool()?,
+            seeded: list(value, "seeded")?.iter().map(seeded).collect::<Option<_>>()?,
+            conflicts: list(value, "conflicts")?.iter().map(conflict).collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// Reads from a run, or from one that was forked from it, what it was seeded from.
+pub fn merged(trace: &Trace<'_>) -> Result<Merged, Error> {
+    let not = || MergeError::NotMerged(trace.name().clone());
+    let meta = trace.start().body().value("/meta").ok_or_else(not)?;
+    let value = meta.get(MEMBER).ok_or_else(not)?;
+    Ok(Merged::of(value).ok_or_else(|| MergeError::Malformed(trace.name().clone()))?)
+}
+
+/// How a conflict stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody decided yet, and nothing stands in its place.
+    Open,
+    /// The strategy of the merge took the value of this source.
+    Taken(Arc<str>),
+    /// It was resolved at a tick: what was taken, and why.
+    Resolved(u64, Arc<str>, Arc<str>),
+    /// Something else wrote the place, at a tick.
+    Written(u64),
+}
+
+/// Says how each conflict of a run stands at its last tick, in the order of the record.
+pub fn standings(trace: &Trace<'_>, merged: &Merged) -> Result<Vec<Standing>, Error> {
+    let state = trace.at(trace.tip())?.state;
+    let mut writes = BTreeMap::new();
+    trace.for_each(1, trace.tip(), &mut |tick, record| {
+        note_writes(&mut writes, tick, &record);
+        ControlFlow::Continue(())
+    })?;
+    let standing = |conflict: &Conflict| {
+        if let Some(taken) = &conflict.taken {
+            return Ok(Standing::Taken(Arc::clone(taken)));
+        }
+        if conflict.path.get(&state).is_none() {
+            return Ok(Standing::Open);
+        }
+        let tick = last_write(&writes, &conflict.path);
+        let said = trace.record(tick)?.body().value("/intent/conflict");
+        let said = said
+            .as_ref()
+            .filter(|said| said.get("path").and_then(Value::as_str) == Some(conflict.path.as_str()));
+        let text = |name: &str| said.and_then(|said| said.get(name)?.as_str()).map(Arc::<str>::from);
+        Ok(match (text("take"), text("reason")) {
+            (Some(take), Some(reason)) => Standing::Resolved(tick, take, reason),
+            _ => Standing::Written(tick),
+        })
+    };
+    merged.conflicts.iter().map(standing).collect()
+}
+
+/// What a conflict is resolved to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Take {
+    /// The value of a source: its name in the merge, or its run.
+    Side(String),
+    /// Another value.
+    Value(Value),
+}
+
+/// What somebody decided about a conflict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolution {
+    /// The place.
+    pub path: Pointer,
+    /// What is put there.
+    pub take: Take,
+    /// Why.
+    pub reason: Arc<str>,
+    /// Who decided, as the record names it.
+    pub agent: Arc<str>,
+}
+
+/// Resolves an open conflict: a decision by the runtime, with its reason, that puts a value in its place. With `dry`, asks
+/// the door and writes nothing.
+pub fn resolve(
+    store: &mut dyn Store,
+    run: &RunName,
+    resolution: &Resolution,
+    surroundings: Box<dyn Surroundings>,
+    dry: bool,
+) -> Result<Record, Error> {
+    let Resolution { path, take, reason, agent } = resolution;
+    let (conflict, sources, tip) = {
+        store.refresh()?;
+        let trace = Trace::open(&*store, run)?;
+        let merged = merged(&trace)?;
+        let at = merged.conflicts.iter().position(|conflict| conflict.path == *path);
+        let at = at.ok_or_else(|| MergeError::NoConflict { run: run.clone(), path: path.clone() })?;
+        let how = match &standings(&trace, &merged)?[at] {
+            Standing::Open => None,
+            Standing::Taken(source) => Some(format!("the merge took {source}")),
+            Standing::Resolved(tick, take, _) => Some(format!("tick {tick} took {take}")),
+            Standing::Written(tick) => Some(format!("tick {tick} wrote it")),
+        };
+        if let Some(how) = how {
+            return Err(MergeError::Settled { path: path.clone(), how }.into());
+        }
+        (merged.conflicts[at].clone(), merged.sources, trace.tip())
+    };
+    let (taken, value, record) = match take {
+        Take::Value(value) => ("value".into(), value.clone(), None),
+        Take::Side(name) => {
+            let letter = sources.iter().find(|source| &*source.name == name || source.run.as_str() == name);
+            let side =
+                letter.and_then(|letter| conflict.values.iter().find(|(from, _)| from.source == letter.name));
+            let (from, value) = side.ok_or_else(|| MergeError::NoSide {
+                take: name.clone(),
+                sides: conflict.values.iter().map(|(from, _)| &*from.source).collect::<Vec<_>>().join(", "),
+            })?;
+            (Arc::clone(&from.source), value.clone(), Some(from.record))
+        }
+    };
+    let mut intent = Intent::new("policy.decision".parse().expect("a type of the ontology"), &**agent);
+    intent.author = Author::Runtime;
+    let said = Value::record([
+        ("path", Value::from(path.as_str())),
+        ("reason", Value::String(Arc::clone(reason))),
+        ("take", Value::String(Arc::clone(&taken))),
+    ]);
+    let words = format!("conflict at {} resolved: {taken} is taken", path.dotted());
+    intent.members = vec![
+        ("intent".into(), Value::record([("conflict", said), ("description", Value::from(words))])),
+        (
+            "policy".into(),
+            Value::record([("decision", Value::from("allow")), ("notes", Value::String(Arc::clone(reason)))]),
+        ),
+    ];
+    intent.delta = Some(Delta(vec![Op::set(path.clone(), value)]));
+    intent.links.extend(record.map(|hash| Link { rel: Rel::Evidence, hash }));
+    let mut recorder = Recorder::resume(store, run, surroundings)?;
+    if recorder.head().tick() != tip {
+        return Err(Error::Moved { run: run.clone(), tick: recorder.head().tick() });
+    }
+    let outcome = recorder.propose_if(&intent, |outcome, head| {
+        // Below stage 2 a change that does not fit is noted and not made; a conflict is not resolved by that.
+        matches!(outcome, Outcome::Refused(_)) || path.get(head.state()).is_some()
+    })?;
+    let refused = |reason: &Reason| MergeError::Refused { code: reason.code(), reason: reason.to_string() };
+    let made = match outcome {
+        Outcome::Committed(record) if record.header().tick == Some(recorder.head().tick()) => Ok(record),
+        Outcome::Violated { record, .. } => Ok(record),
+        Outcome::Committed(_) => Err(MergeError::Refused {
+            code: "E0404",
+            reason: format!("nothing can be put at {} any more", path.dotted()),
+        }),
+        Outcome::Refused(refusal) => Err(refused(&refusal.reason)),
+    };
+    match dry {
+        true => drop(recorder.discard()),
+        false => drop(recorder.commit()?),
+    }
+    Ok(made?)
+}
