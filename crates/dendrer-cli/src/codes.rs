@@ -255,6 +255,8 @@ words, version, window (`after` or `before`) and lift (`monotone`). A file of se
 `kernel.` and `state.` are taken."
 "E0514" "predicate_version" 2 "There is another predicate of this name and version."
 "A version is used once; what was registered stays as it was. Choose another, or leave --version out."
+"E0520" "too_many_earlier" 6 "More stands before an onset than is searched for its contributors."
+"At most 100,000 transitions are reduced again. Bisect a fork of the run that begins later, or leave --contributors out."
 "E0601" "unsupported" 6 "This store cannot do that."
 "A bundle is for reading. Import it into a store to go on from it."
 "E0602" "other_rules" 6 "The run was recorded by rules that this program does not have."
