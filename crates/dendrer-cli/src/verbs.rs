@@ -3,6 +3,7 @@
 mod backtrack;
 mod backup;
 mod bisect;
+mod casebook;
 mod cherrypick;
 mod commit;
 mod completions;
@@ -40,6 +41,7 @@ use crate::args::{Global, TimeChoice, Verb};
 use crate::failure::Result;
 use crate::out::Out;
 
+pub(crate) use casebook::is_casebook;
 pub(crate) use runs::all as all_runs;
 
 /// Runs a verb and returns the exit code.
@@ -68,6 +70,8 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Cherrypick(args) => cherrypick::run(global, args, out),
         Verb::Contract(verb) => contract::run(global, verb, out),
         Verb::Fork(args) => fork::run(global, args, out),
+        Verb::Label(args) => casebook::label(global, args, out),
+        Verb::Note(args) => casebook::note(global, args, out),
         Verb::Reduce(args) => reduce::run(global, args, out),
         Verb::Backup(args) => backup::run(global, args, out),
         Verb::Restore(args) => restore::run(global, args, out),

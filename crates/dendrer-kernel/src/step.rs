@@ -27,11 +27,13 @@ use crate::reduce::{DeltaReducer, ReduceError, Reducer};
 
 mod cause;
 mod diversion;
+mod finding;
 mod fork;
 mod import;
 
 pub(crate) use cause::{Cause, again, cause};
 pub use diversion::{Diversion, Taken, Told};
+pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};

@@ -5,6 +5,7 @@
 
 pub mod bisect;
 pub mod closed;
+pub mod contributors;
 pub mod diff;
 pub mod difference;
 pub mod fields;

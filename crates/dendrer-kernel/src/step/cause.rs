@@ -6,6 +6,7 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Author, Kind, Record, Rel, SealError};
 use dendrer_object::{Intent, Timestamp, Value};
 
+use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{CLOCK_WENT_BACK, Head, Inputs, Outcome, is_kernel_path, kernel_note, make_anomaly, step_with};
@@ -16,7 +17,7 @@ use crate::reduce::Reducer;
 /// What a recorded transition was made of: enough to make it again.
 pub(crate) enum Cause {
     Proposed(Box<Intent>),
-    /// A marker, as the intent that would say so if anybody could propose it.
+    /// A marker or a finding, as the intent that would say so if anybody could propose it.
     Marker(Box<Intent>),
     Anomaly(Value),
     /// The refusal of an import: what was to be imported, from where, and why not. It was judged by a state of another run.
@@ -36,7 +37,8 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     intent.links = header.links.iter().copied().filter(|link| link.rel != Rel::Predecessor).collect();
     let mut delta = Delta::from_value(content.get("delta").unwrap_or(&Value::array([]))).ok()?;
     let mut has_delta = content.get("delta").is_some();
-    let is_marker = header.author == Author::Kernel && matches!(intent.type_name.as_str(), FORK | PICK);
+    let is_marker = header.author == Author::Kernel
+        && (matches!(intent.type_name.as_str(), FORK | PICK) || is_finding(&intent.type_name));
     let refused_import = content.get(PICK_MEMBER).filter(|_| header.kind == Kind::Refusal);
     if header.kind == Kind::Transition {
         delta.0.retain(|op| !is_kernel_path(&op.path));
