@@ -340,7 +340,7 @@ fn same_rules(a: &[Predicate], b: &[Predicate]) -> bool {
 }
 
 fn places_read<'p>(rules: impl Iterator<Item = &'p Predicate>) -> BTreeSet<Pointer> {
-    rules.flat_map(|rule| rule.expr().read_set().iter().cloned()).collect()
+    rules.flat_map(|rule| rule.read_set().iter().cloned()).collect()
 }
 
 /// A rebase on its way.

@@ -20,6 +20,7 @@ mod honest;
 mod import;
 mod keep;
 mod key;
+mod modules;
 mod obligations;
 mod output;
 mod packs;

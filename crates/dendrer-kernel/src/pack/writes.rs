@@ -99,8 +99,15 @@ impl Pack {
         if predicate.cannot_recover() || predicate.monotone() == Monotone::ByConstruction {
             return Sound::ByText;
         }
+        // What a program does with what it looks at is not known.
+        let Some(expr) = predicate.expr() else {
+            return match predicate.monotone() {
+                Monotone::Lifted => Sound::Lifted,
+                _ => Sound::Unknown { turned_by: Vec::new() },
+            };
+        };
         let writes = self.writes();
-        let way = predicate.expr().way(&|field| self.way_among(&writes, field));
+        let way = expr.way(&|field| self.way_among(&writes, field));
         let wanted = match predicate.polarity() {
             Polarity::Condition => Way::Up,
             Polarity::Holds => Way::Down,
@@ -114,11 +121,10 @@ impl Pack {
         // Each write by itself, as if nothing else moved.
         let alone = |write: &&Written| {
             let moves = |field: &str| if *field == *write.field { write.way } else { Way::Fixed };
-            let way =
-                predicate.expr().way(&|field| match self.fields.iter().any(|known| &*known.name == field) {
-                    true => moves(field),
-                    false => Way::Any,
-                });
+            let way = expr.way(&|field| match self.fields.iter().any(|known| &*known.name == field) {
+                true => moves(field),
+                false => Way::Any,
+            });
             way != Way::Fixed && way != wanted
         };
         let turned_by = writes.iter().filter(alone);

@@ -10,7 +10,7 @@ use dendrer_kernel::contract::{Contract, Kind, Match, Required};
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::{Declared, Effect, Pack};
 use dendrer_kernel::predicate::{Polarity, Window};
-use dendrer_object::Value;
+use dendrer_object::{TypeName, Value};
 
 /// Which way a change goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -267,11 +267,22 @@ fn predicate(
     let place = format!("violations.{name}");
     // The violation is what is compared, whichever way the text puts it.
     let is_ok = |declared: &Declared| declared.predicate.polarity() == Polarity::Holds;
-    let ranked =
-        which(new.predicate.expr(), is_ok(new), old.predicate.expr(), is_ok(old)).map(Ranked::turned);
+    let ranked = match (new.predicate.expr(), old.predicate.expr()) {
+        (Some(text), Some(was)) => which(text, is_ok(new), was, is_ok(old)).map(Ranked::turned),
+        // What a program says is not compared.
+        _ => (new.predicate.digest() != old.predicate.digest()).then_some(Ranked::Other),
+    };
     if let Some(ranked) = ranked {
         let words = format!("{name} is {}, and was {}", new.predicate.words(), old.predicate.words());
         changes.push(ranked, &place, words);
+    }
+    if let Some(ranked) = scopes(old.predicate.scope(), new.predicate.scope()) {
+        let named = |scope: &[TypeName]| match scope {
+            [] => "any transition".to_owned(),
+            scope => scope.iter().map(TypeName::as_str).collect::<Vec<_>>().join(", "),
+        };
+        let (now, was) = (named(new.predicate.scope()), named(old.predicate.scope()));
+        changes.push(ranked, &place, format!("{name} is looked for at {now}, and was at {was}"));
     }
     if old.predicate.window() != new.predicate.window() {
         let side = |window: Window| if window == Window::Before { "before" } else { "after" };
@@ -290,6 +301,19 @@ fn predicate(
             known(before.as_str())
         );
         changes.push(Ranked::Other, place, words);
+    }
+}
+
+/// How two scopes compare; none where they are the same. None named is all of them.
+fn scopes(old: &[TypeName], new: &[TypeName]) -> Option<Ranked> {
+    let holds = |wide: &[TypeName], narrow: &[TypeName]| {
+        wide.is_empty() || !narrow.is_empty() && narrow.iter().all(|name| wide.contains(name))
+    };
+    match (holds(new, old), holds(old, new)) {
+        (true, true) => None,
+        (true, false) => Some(Ranked::Stricter),
+        (false, true) => Some(Ranked::Looser),
+        (false, false) => Some(Ranked::Other),
     }
 }
 

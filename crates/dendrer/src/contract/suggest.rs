@@ -389,7 +389,7 @@ fn reads(rules: &Rules, type_name: &TypeName) -> Vec<(Pointer, String)> {
     let policy = rules.policy.iter().map(|rule| (rule, "policy rule"));
     for (predicate, what) in declared.chain(policy) {
         let reader = format!("{what} {}", predicate.name());
-        reads.extend(predicate.expr().read_set().iter().map(|place| (place.clone(), reader.clone())));
+        reads.extend(predicate.read_set().iter().map(|place| (place.clone(), reader.clone())));
     }
     for place in rules.pack.may_read(type_name, None).unwrap_or_default() {
         reads.push((place, format!("rules for {type_name}")));

@@ -169,7 +169,7 @@ fn never<'p>(pack: &'p Pack, declared: &'p dendrer_kernel::pack::Declared) -> Ne
         });
         types.map(|(name, _)| name.clone()).collect()
     };
-    let reads = declared.predicate.expr().read_set().iter();
+    let reads = declared.predicate.read_set().iter();
     Never {
         predicate: &declared.predicate,
         words: declared.words.as_deref(),
