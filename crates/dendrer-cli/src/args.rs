@@ -880,10 +880,11 @@ pub(crate) enum PredicateVerb {
 }
 
 /// `predicate register`
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("form").args(["holds", "condition", "file"]))]
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("form").args(["holds", "condition", "file", "module"]))]
 pub(crate) struct PredicateRegister {
-    /// The name, like acme.tax_compliance_v2
+    /// The name, like acme.tax_compliance_v2; or a module NAME.wasm, registered under that name
+    #[arg(value_name = "NAME|MODULE.wasm")]
     pub(crate) name: String,
     /// An expression that must be true
     #[arg(long, value_name = "EXPR")]
@@ -892,9 +893,12 @@ pub(crate) struct PredicateRegister {
     #[arg(long, value_name = "EXPR", visible_alias = "expr")]
     pub(crate) condition: Option<String>,
     /// A JSON file {"holds": ..} or {"condition": ..}, with a window and a lift if need be; without any of these
-    /// three, the newest registration of the name is taken up again
+    /// four, the newest registration of the name is taken up again
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<String>,
+    /// A WebAssembly module that says ok or violation of a state
+    #[arg(long, value_name = "MODULE.wasm", value_hint = ValueHint::FilePath)]
+    pub(crate) module: Option<String>,
     /// Which state of a transition it looks at
     #[arg(long, value_enum)]
     pub(crate) window: Option<WindowChoice>,

@@ -291,6 +291,12 @@ words, version, window (`after` or `before`) and lift (`monotone`). A file of se
 `kernel.` and `state.` are taken."
 "E0514" "predicate_version" 2 "There is another predicate of this name and version."
 "A version is used once; what was registered stays as it was. Choose another, or leave --version out."
+"E0520" "module" 2 "A file is not a WebAssembly module that is run here."
+"A core module without imports, start function, shared memory or vectors; it exports `memory`, `alloc` and `evaluate`, and keeps \
+to limits in bytes, instructions and items that are looked at before anything of it is compiled. docs/wasm.md has all of them."
+"E0521" "module_stopped" 6 "A module was stopped by a limit, so it gave no verdict."
+"It ran out of fuel, of stack or of memory, or its input is too long. Engines count differently, so this is neither ok nor a \
+violation, and nothing of it is kept. Make the module do less, or ask of fewer ticks."
 "E0540" "too_many_earlier" 6 "More stands before an onset than is searched for its contributors."
 "At most 100,000 transitions are reduced again. Leave --contributors out; `dendrer why` and `dendrer backtrack` follow one value."
 "E0601" "unsupported" 6 "This store cannot do that."

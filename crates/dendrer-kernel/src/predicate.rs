@@ -4,7 +4,8 @@
 //! which. A newcomer would break one rule: uncertain is never taken for ok.
 
 use std::fmt;
-use std::sync::Arc;
+use std::slice;
+use std::sync::{Arc, LazyLock};
 
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
@@ -53,6 +54,42 @@ pub enum Verdict {
     Uncertain(String),
 }
 
+/// A program that was ended by a limit. It says nothing of the state, because engines count differently: neither a
+/// verdict nor anything on record may rest on it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("module {} was stopped: {limit}", .program.short())]
+pub struct Stopped {
+    /// The digest of the program.
+    pub program: Digest,
+    /// Which limit, in words.
+    pub limit: String,
+}
+
+/// A predicate that is a program, bound by its digest, and a function of the state alone by construction. The kernel
+/// knows no engine: whoever can run one brings it.
+pub trait Program: fmt::Debug + Send + Sync {
+    /// The digest of its bytes.
+    fn digest(&self) -> Digest;
+
+    /// Its bytes, as a registration keeps them.
+    fn bytes(&self) -> &[u8];
+
+    /// Judges a state.
+    fn judge(&self, state: &Value) -> Result<Verdict, Stopped>;
+}
+
+/// What is asked of a state.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// An expression.
+    Expr(Expr),
+    /// A program. It may look at all of the state, and says itself what a violation is.
+    Program(Arc<dyn Program>),
+}
+
+/// The whole state.
+static WHOLE: LazyLock<Pointer> = LazyLock::new(Pointer::root);
+
 /// A named predicate.
 #[derive(Debug, Clone)]
 pub struct Predicate {
@@ -61,7 +98,7 @@ pub struct Predicate {
     polarity: Polarity,
     window: Window,
     monotone: Monotone,
-    expr: Expr,
+    asked: Asked,
     /// The pack whose names its text may use.
     pack: Option<Digest>,
     /// Whether that pack declares it, so that its name alone says what it is.
@@ -88,18 +125,27 @@ impl Predicate {
 
     fn new(name: &str, text: &str, polarity: Polarity) -> Result<Predicate, ExprError> {
         let expr = Expr::parse_condition(text, &Scope::new())?;
-        Ok(Predicate {
+        Ok(Predicate::asking(name, polarity, Asked::Expr(expr)))
+    }
+
+    fn asking(name: &str, polarity: Polarity, asked: Asked) -> Predicate {
+        Predicate {
             name: name.to_owned(),
             version: "v1".to_owned(),
             polarity,
             window: Window::After,
             monotone: Monotone::Unknown,
-            expr,
+            asked,
             pack: None,
             declared: false,
             scope: Arc::default(),
             owed: None,
-        })
+        }
+    }
+
+    /// A predicate that is a program.
+    pub fn program(name: &str, program: Arc<dyn Program>) -> Predicate {
+        Predicate::asking(name, Polarity::Condition, Asked::Program(program))
     }
 
     /// A predicate that a pack declares. Its digest is that of the pack and its name, since its text may use what
@@ -118,7 +164,7 @@ impl Predicate {
             polarity,
             window,
             monotone: Monotone::Unknown,
-            expr,
+            asked: Asked::Expr(expr),
             pack: Some(pack),
             declared: true,
             scope: Arc::default(),
@@ -156,15 +202,20 @@ impl Predicate {
     /// Judges the conditions of an obligation over a state; `None` for any other predicate.
     pub fn look(&self, state: &Value, counters: Option<&Value>) -> Option<Look> {
         let env = Env { counters, ..Env::of(state) };
-        Some(self.owed.as_ref()?.look(&self.expr, &env))
+        Some(self.owed.as_ref()?.look(self.expr()?, &env))
     }
 
-    /// The places of the state that it can look at, sorted, none below another.
+    /// The places of the state that it can look at, sorted, none below another. A program can look at all of it, which is
+    /// the root.
     pub fn read_set(&self) -> &[Pointer] {
-        self.owed.as_ref().map_or_else(|| self.expr.read_set(), |owed| owed.read_set())
+        match (&self.asked, &self.owed) {
+            (_, Some(owed)) => owed.read_set(),
+            (Asked::Expr(expr), None) => expr.read_set(),
+            (Asked::Program(_), None) => slice::from_ref(&*WHOLE),
+        }
     }
 
-    /// Tells whether it can look at `state.counters`, which no write of the state shows.
+    /// Tells whether it can look at `state.counters`, which no write of the state shows. A program is not given them.
     pub fn reads_counters(&self) -> bool {
         self.exprs().any(Expr::reads_counters)
     }
@@ -175,7 +226,7 @@ impl Predicate {
     }
 
     fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        std::iter::once(&self.expr).chain(self.owed.iter().flat_map(|owed| owed.exprs()))
+        self.expr().into_iter().chain(self.owed.iter().flat_map(|owed| owed.exprs()))
     }
 
     /// An expression that uses what a pack defines. Its digest is that of the pack and its text.
@@ -210,9 +261,10 @@ impl Predicate {
     /// Tells whether the text alone shows that the predicate, once violated, stays so: it asks whether something
     /// passed a bound that only the kernel moves, and only upwards.
     pub fn cannot_recover(&self) -> bool {
-        match self.polarity {
-            Polarity::Condition => self.expr.only_rises(),
-            Polarity::Holds => self.expr.only_falls(),
+        match (self.expr(), self.polarity) {
+            (Some(expr), Polarity::Condition) => expr.only_rises(),
+            (Some(expr), Polarity::Holds) => expr.only_falls(),
+            (None, _) => false,
         }
     }
 
@@ -275,17 +327,28 @@ impl Predicate {
         self.monotone
     }
 
-    /// The expression.
-    pub fn expr(&self) -> &Expr {
-        &self.expr
+    /// The expression, if it is one.
+    pub fn expr(&self) -> Option<&Expr> {
+        match &self.asked {
+            Asked::Expr(expr) => Some(expr),
+            Asked::Program(_) => None,
+        }
+    }
+
+    /// What is asked.
+    pub fn asked(&self) -> &Asked {
+        &self.asked
     }
 
     /// Says when it is violated, in words.
     pub fn words(&self) -> String {
-        let words = match (self.polarity, &self.owed) {
-            (Polarity::Condition, _) => format!("violated when {}", self.expr.text()),
-            (Polarity::Holds, None) => format!("must hold {}", self.expr.text()),
-            (Polarity::Holds, Some(owed)) => format!("must hold {owed}: {}", self.expr.text()),
+        let words = match (&self.asked, self.polarity, &self.owed) {
+            (Asked::Expr(expr), Polarity::Condition, _) => format!("violated when {}", expr.text()),
+            (Asked::Expr(expr), Polarity::Holds, None) => format!("must hold {}", expr.text()),
+            (Asked::Expr(expr), Polarity::Holds, Some(owed)) => format!("must hold {owed}: {}", expr.text()),
+            (Asked::Program(program), ..) => {
+                format!("violated when module {} says so", program.digest().short())
+            }
         };
         match &self.scope[..] {
             [] => words,
@@ -309,7 +372,13 @@ impl Predicate {
             Polarity::Condition => b"condition\n",
             Polarity::Holds => b"holds\n",
         };
-        let text = self.expr.canonical().as_bytes();
+        let text = match &self.asked {
+            Asked::Expr(expr) => expr.canonical().as_bytes(),
+            Asked::Program(program) => {
+                let module = program.digest();
+                return Digest::of_parts(&[b"dendrer/module-predicate/v1\n", lift, window, &module.0]);
+            }
+        };
         match &self.pack {
             Some(pack) => {
                 let parts = [b"dendrer/pack-expression/v1\n", lift, &pack.0, window, polarity, text];
@@ -322,12 +391,24 @@ impl Predicate {
     /// Judges a state. `counters` are the derived counters at that state, for expressions that read them.
     ///
     /// An obligation cannot be judged by one state.
+    pub fn judge(&self, state: &Value, counters: Option<&Value>) -> Result<Verdict, Stopped> {
+        match &self.asked {
+            Asked::Expr(expr) => Ok(self.of_expr(expr, state, counters)),
+            Asked::Program(program) => program.judge(state),
+        }
+    }
+
+    /// As [`Predicate::judge`], for who can only go on: where a program was stopped, nothing can be said.
     pub fn verdict(&self, state: &Value, counters: Option<&Value>) -> Verdict {
+        self.judge(state, counters).unwrap_or_else(|stopped| Verdict::Uncertain(stopped.to_string()))
+    }
+
+    fn of_expr(&self, expr: &Expr, state: &Value, counters: Option<&Value>) -> Verdict {
         if self.owed.is_some() {
             return Verdict::Uncertain("an obligation is judged over a run, not by one state".to_owned());
         }
         let env = Env { counters, ..Env::of(state) };
-        match truth(&self.expr, &env) {
+        match truth(expr, &env) {
             Truth::True if self.polarity == Polarity::Condition => Verdict::Violation,
             Truth::False if self.polarity == Polarity::Holds => Verdict::Violation,
             Truth::True | Truth::False => Verdict::Ok,

@@ -435,7 +435,7 @@ fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
         }
         let id = id.as_str();
         let rule = Predicate::holds(id, holds).map_err(|error| fail(error.to_string()))?;
-        if rule.expr().reads_counters() {
+        if rule.reads_counters() {
             return Err(fail(
                 "a policy rule reads the state alone, and state.counters is beside it".to_owned(),
             ));

@@ -2,7 +2,7 @@
 
 use dendrer::bisect::{Outcome, Probe, Question, Report};
 use dendrer::kernel::obligation::Standing;
-use dendrer::kernel::predicate::{Monotone, Verdict, Window};
+use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
 use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::Value;
 
@@ -32,14 +32,18 @@ pub fn question_lines(question: &Question, monotone: &str) -> Vec<String> {
         Window::Before => "before",
         Window::After => "after",
     };
-    vec![
+    let mut lines = vec![
         format!(
             "predicate  {} {}   pure: by construction   monotone: {monotone}   window: {window}",
             quote::escape(&question.name()),
             quote::escape(question.version())
         ),
         format!("           {}   digest {}", quote::escape(&question.words()), question.digest().short()),
-    ]
+    ];
+    if let Some(Asked::Program(_)) = question.predicate().map(Predicate::asked) {
+        lines.push("           reads the whole state: every tick that wrote anything is a candidate".to_owned());
+    }
+    lines
 }
 
 /// Writes the head of a report: what is asked, and what both ends say.

@@ -3,6 +3,7 @@
 use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::ontology::AuthorshipError;
 use dendrer_kernel::pack::InitError;
+use dendrer_kernel::predicate::Stopped;
 use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::{ExtensionFault, NotExtended, StartError};
 use dendrer_object::bundle::BundleError;
@@ -42,6 +43,9 @@ pub enum Error {
     /// An expression does not check.
     #[error(transparent)]
     Expr(#[from] ExprError),
+    /// A module was stopped by a limit, so nobody knows what it would have said.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A text is not a bundle.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -305,6 +309,7 @@ impl Error {
             Error::Replay(error) => error.code(),
             Error::Hidden { .. } => "E0311",
             Error::Expr(error) => error.code,
+            Error::Stopped(_) => "E0521",
             Error::Bundle(error) => error.code(),
             Error::Note(_) => "E0308",
             Error::Init(_) => "E0906",

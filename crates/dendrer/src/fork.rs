@@ -332,7 +332,7 @@ fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) 
     }
     let path = Pointer::of(name.split('.'));
     let reads = |rule: &&dendrer_kernel::predicate::Predicate| {
-        rule.expr().read_set().iter().any(|read| read.overlaps(&path))
+        rule.read_set().iter().any(|read| read.overlaps(&path))
     };
     if let Some(rule) = head.policy().iter().find(reads) {
         return Ok(Enforced::State(path, rule.name().into()));
@@ -341,7 +341,7 @@ fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) 
         .and_then(|pack| pack.get("constants")?.as_object())
         .into_iter()
         .flat_map(|constants| constants.iter().map(|(name, _)| name.to_string()))
-        .chain(head.policy().iter().flat_map(|rule| rule.expr().read_set().iter().map(Pointer::dotted)))
+        .chain(head.policy().iter().flat_map(|rule| rule.read_set().iter().map(Pointer::dotted)))
         .collect();
     known.sort();
     known.dedup();
@@ -478,7 +478,7 @@ impl Next<'_> {
             }
         }
         if intent.type_name.as_str() == "policy.decision" || intent.member("policy").is_some() {
-            for path in head.policy().iter().flat_map(|rule| rule.expr().read_set()) {
+            for path in head.policy().iter().flat_map(|rule| rule.read_set()) {
                 said = true;
                 let (then, now) = (path.get(&self.there.state), path.get(head.state()));
                 if then != now {

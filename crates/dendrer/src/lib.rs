@@ -34,3 +34,4 @@ pub use trace::Trace;
 
 pub use dendrer_kernel as kernel;
 pub use dendrer_store as store;
+pub use dendrer_wasm as wasm;

@@ -5,9 +5,9 @@
 //! read any more must be heard of and never skipped.
 
 use dendrer_kernel::expr::ExprError;
-use dendrer_kernel::predicate::{Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer_kernel::predicate::{Asked, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
-use dendrer_object::{Digest, RunName, Timestamp, Value};
+use dendrer_object::{Digest, RunName, Timestamp, Value, tag};
 use dendrer_store::Store;
 
 use crate::error::Error;
@@ -238,13 +238,17 @@ impl Registered {
             "before" => Window::Before,
             _ => return None,
         };
-        let made = match (text("condition"), text("holds")) {
-            (Some(expr), None) => Predicate::condition(text("name")?, expr),
-            (None, Some(expr)) => Predicate::holds(text("name")?, expr),
+        let name = text("name")?;
+        let module = said.get("module").map(|module| tag::as_bytes(module).unwrap_or_default());
+        let made = match (text("condition"), text("holds"), module) {
+            (Some(expr), None, None) => Predicate::condition(name, expr).ok()?,
+            (None, Some(expr), None) => Predicate::holds(name, expr).ok()?,
+            // What another program let in passes this door, too.
+            (None, None, Some(bytes)) => dendrer_wasm::predicate(name, &bytes).ok()?,
             _ => return None,
         };
         let known = Known::from_value(content.get("monotone")?)?;
-        let predicate = made.ok()?.named(text("name")?, text("version")?).at_window(window);
+        let predicate = made.named(name, text("version")?).at_window(window);
         let predicate = match text("lift") {
             None => predicate.known_monotone(known == Known::ByConstruction),
             Some("monotone") => predicate.lifted(),
@@ -266,9 +270,10 @@ pub fn register(
     known: &Known,
     surroundings: &mut dyn Surroundings,
 ) -> Result<Record, Error> {
-    let polarity = match predicate.polarity() {
-        Polarity::Condition => "condition",
-        Polarity::Holds => "holds",
+    let asked = match (predicate.asked(), predicate.polarity()) {
+        (Asked::Expr(expr), Polarity::Condition) => ("condition", Value::from(expr.text())),
+        (Asked::Expr(expr), Polarity::Holds) => ("holds", Value::from(expr.text())),
+        (Asked::Program(program), _) => ("module", tag::bytes(program.bytes())),
     };
     let window = match predicate.window() {
         Window::After => "after",
@@ -279,7 +284,7 @@ pub fn register(
         [
             ("name", Value::from(predicate.name())),
             ("version", Value::from(predicate.version())),
-            (polarity, Value::from(predicate.expr().text())),
+            asked,
             ("window", Value::from(window)),
             ("digest", Value::from(predicate.digest())),
         ]

@@ -200,7 +200,7 @@ fn looked_at(predicate: &Predicate, from: u64, to: u64) -> (u64, u64, u64) {
 
 /// Judges a moment.
 fn verdict(predicate: &Predicate, moment: &Moment) -> Result<Verdict, Error> {
-    Ok(predicate.verdict(&moment.state, counters(predicate, moment)?.as_ref()))
+    Ok(predicate.judge(&moment.state, counters(predicate, moment)?.as_ref())?)
 }
 
 /// Returns the counters for a predicate that reads them. One that would have counted what was erased or withheld is not

@@ -292,8 +292,10 @@ fn each(
 /// What a row of the table calls a question: its name, or the text of one that has none.
 fn label(question: &Question) -> String {
     match question.predicate() {
-        Some(predicate) if predicate.name() == "expression" => predicate.expr().text().to_owned(),
-        _ => question.name().to_string(),
+        Some(predicate) if predicate.name() == "expression" => {
+            predicate.expr().map_or_else(|| question.name(), |expr| expr.text().to_owned())
+        }
+        _ => question.name(),
     }
 }
 

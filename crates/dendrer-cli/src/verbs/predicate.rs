@@ -1,16 +1,20 @@
 //! `dendrer predicate`: names for predicates, and what a predicate says of a run. Also finds what a name means.
 
+use std::fs::File;
+use std::io::Read as _;
+
 use dendrer::Trace;
 use dendrer::bisect::Question;
 use dendrer::kernel::counters;
 use dendrer::kernel::expr::ExprError;
 use dendrer::kernel::pack::Pack;
-use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer::kernel::predicate::{Asked, BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
 use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
 use dendrer::timeline::{self, Timeline};
+use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, Value, json};
 use dendrer_view::bisect::{
@@ -36,12 +40,23 @@ const TURNS_SHOWN: usize = 40;
 
 pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Result {
     match verb {
-        PredicateVerb::Register(args) => register(global, args, out),
+        PredicateVerb::Register(args) => register(global, &named_by_file(args), out),
         PredicateVerb::List(args) => list(global, args, out),
         PredicateVerb::Show(args) => show(global, args, out),
         PredicateVerb::Test(args) => test(global, args, out),
         PredicateVerb::Retire(args) => retire(global, args, out),
     }
+}
+
+/// `register MODULE.wasm` is short for the name of the file and `--module` (dendrer paper, appendix C).
+fn named_by_file(args: &PredicateRegister) -> PredicateRegister {
+    let mut args = args.clone();
+    let is_form = [&args.holds, &args.condition, &args.file, &args.module].iter().any(|form| form.is_some());
+    if let (false, Some(stem)) = (is_form, args.name.strip_suffix(".wasm")) {
+        let name = stem.rsplit(std::path::is_separator).next().unwrap_or(stem).to_owned();
+        args.module = Some(std::mem::replace(&mut args.name, name));
+    }
+    args
 }
 
 /// A predicate that was asked for, and what its registration says of it.
@@ -99,7 +114,13 @@ impl Meant {
 
 /// Whether two predicates say the same of every state.
 fn says_the_same(a: &Predicate, b: &Predicate) -> bool {
-    let said = |one: &Predicate| (one.polarity(), one.window(), one.expr().canonical().to_owned());
+    let said = |one: &Predicate| {
+        let asked = match one.asked() {
+            Asked::Expr(expr) => expr.canonical().to_owned(),
+            Asked::Program(program) => program.digest().to_string(),
+        };
+        (one.polarity(), one.window(), asked)
+    };
     // What is owed is never what holds at every tick, whatever its text.
     said(a) == said(b) && a.obligation().is_none() && b.obligation().is_none()
 }
@@ -443,9 +464,30 @@ fn close(global: &Global, mut store: Embedded, changed: bool) -> Result<()> {
     Ok(Store::close(Box::new(store))?)
 }
 
+/// Reads no more of a file than shows that it is too long for a module.
+fn read_module(path: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MODULE_SIZE_MAX as u64 + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => {
+            Err(Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string()))
+        }
+    }
+}
+
 /// Makes the predicate that the flags describe, or takes up the newest one of the name.
 fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
     let made = match (&args.holds, &args.condition, &args.file) {
+        _ if args.module.is_some() => {
+            let path = args.module.as_deref().expect("it is some");
+            let refused = |refused: Refused| {
+                Failure::new(Refused::CODE, format!("{path} is not a module that is run here"))
+                    .at("why", refused.to_string())
+                    .note("nothing of it was run, and nothing was changed")
+            };
+            dendrer::wasm::predicate(&args.name, &read_module(path)?).map_err(refused)?
+        }
         (Some(text), ..) => Predicate::holds(&args.name, text)?,
         (_, Some(text), _) => Predicate::condition(&args.name, text)?,
         (.., Some(path)) => {
@@ -509,7 +551,7 @@ fn prove(
 ) -> Result<(Known, Option<Failure>)> {
     let by_construction = predicate.cannot_recover();
     if args.verify_monotone && args.sample_trace.is_empty() && !by_construction {
-        return Err(Failure::new("E0106", "the expression alone does not show that it cannot recover")
+        return Err(Failure::new("E0106", "what is asked alone does not show that it cannot recover")
             .note("name runs to verify it on with --sample-trace")
             .note("nothing was changed"));
     }
@@ -517,8 +559,8 @@ fn prove(
     for text in &args.sample_trace {
         let run = Rev::parse(text)?.run_in(store, &[])?;
         let trace = Trace::open(store, &run)?;
-        if let Some(pack) = dendrer::pack::of_run(&trace)? {
-            let checked = pack.check_expression(predicate.expr().text());
+        if let (Some(expr), Some(pack)) = (predicate.expr(), dendrer::pack::of_run(&trace)?) {
+            let checked = pack.check_expression(expr.text());
             checked.map_err(|error| {
                 Failure::from(error).note(format!("{run} carries the pack {}", pack.name))
             })?;
@@ -550,6 +592,9 @@ fn prove(
 
 /// Says what a missing field was probably meant to be, or else offers to say what its absence means.
 pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicate) -> Failure {
+    if predicate.expr().is_none() {
+        return failure.note("the module is to say ok or violation of every state, whatever a state has not");
+    }
     match (meant_field(trace, predicate), predicate.read_set().first()) {
         (Some(meant), _) => failure.note(format!("did you mean {meant}?")),
         (None, Some(path)) => {
