@@ -35,6 +35,10 @@ fi
 
 command -v cargo-nextest >/dev/null || cargo install --locked cargo-nextest
 
+say "example modules"
+scripts/modules.sh
+export DENDRER_MODULES="$PWD/target/modules"
+
 say "tests"
 # The same cases every time, so that a failure is of the change that is tested. `just soak` draws new ones.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"

@@ -6,6 +6,7 @@
 
 mod derived;
 mod disk;
+mod modules;
 mod parts;
 
 use std::io::Cursor;
@@ -28,6 +29,7 @@ use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options,
 
 pub use derived::{snapshot, verdicts};
 pub use disk::{directory, segment, whole_segment};
+pub use modules::module;
 pub use parts::{body, proof};
 
 /// A target: its name and its function.
@@ -42,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     ("tile", tile),
     ("delta", delta),
     ("expression", expression),
+    ("module", module),
     ("import", import),
     ("map", map),
     ("pack", pack),

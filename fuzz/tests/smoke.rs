@@ -123,6 +123,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "note" => [vectors("bundles.json", &["key"]), notes(&vectors("bundles.json", &["text"]))].concat(),
         "delta" => vectors("deltas.json", &["state", "delta"]),
         "segment" => vec![dendrer_fuzz::whole_segment()],
+        "module" => modules(here),
         "pack" => vec![fs::read(here.join("../examples/packs/order-desk.yaml")).expect("the pack is there")],
         _ => Vec::new(),
     });
@@ -134,6 +135,29 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         found.extend(paths.iter().filter_map(|path| fs::read(path).ok()));
     }
     found
+}
+
+/// The module of the examples, and one of each thing that modules may have.
+fn modules(here: &Path) -> Vec<Vec<u8>> {
+    let whole = fs::read_to_string(here.join("../examples/modules/risk.wat")).expect("the module is there");
+    let items = [
+        "(table $t 2 9 funcref) (elem (i32.const 0) $f) (global $g (mut f64) (f64.const nan)) (func $f)",
+        "(func $f (param i64) (result i64 f32) (i64.const 1) (f32.const 2) (br_table 0 0 (i32.const 1)))",
+        r#"(data "passive") (elem declare func $f) (func $f (local i32 f64) (drop (ref.func $f)))"#,
+    ];
+    let bodies = [
+        "(loop $l (br_if $l (i32.eqz (memory.grow (i32.const 1))))) (i64.const 4)",
+        "(memory.fill (i32.const 9) (i32.const 1) (local.get 1)) (i64.extend_i32_s (local.get 0))",
+        "(drop (f64.div (f64.const 0) (f64.const 0))) (if (result i64) (local.get 1) (then (i64.const 4)) (else unreachable))",
+    ];
+    let made = items.iter().zip(bodies).map(|(item, body)| {
+        format!(
+            r#"(module {item} (memory (export "memory") 1) (data (i32.const 0) "\"ok\"")
+            (func (export "alloc") (param i32) (result i32) (i32.const 64))
+            (func (export "evaluate") (param i32 i32) (result i64) {body}))"#
+        )
+    });
+    std::iter::once(whole).chain(made).map(|text| wat::parse_str(text).expect("it is a module")).collect()
 }
 
 /// The checkpoints out of bundles.

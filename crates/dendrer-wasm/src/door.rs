@@ -4,8 +4,8 @@
 //! judged as they come: what is refused is not read to its end.
 
 use wasmparser::{
-    Chunk, ExternalKind, FuncValidatorAllocations, FunctionBody, Operator, Parser, Payload, TableInit, TypeRef,
-    ValidPayload, Validator, WasmFeatures,
+    Chunk, ExternalKind, FuncValidatorAllocations, FunctionBody, Operator, Parser, Payload, TableInit,
+    TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
 use crate::{
@@ -86,17 +86,16 @@ impl Door {
     /// Looks at what the format would allow, and this door does not.
     fn allow(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
         match payload {
-            Payload::Version { encoding, range, .. } => {
-                if *encoding != wasmparser::Encoding::Module {
-                    return Err(Refused::at(range.start, "it is a component, and a core module is what is run"));
-                }
+            Payload::Version { encoding: wasmparser::Encoding::Component, range, .. } => {
+                return Err(Refused::at(range.start, "it is a component, and a core module is what is run"));
             }
             Payload::TypeSection(section) => {
                 items("types", section.count(), section.range().start)?;
                 for group in section.clone().into_iter_with_offsets() {
                     let (at, group) = group.map_err(malformed)?;
                     for kind in group.types() {
-                        let wasmparser::CompositeInnerType::Func(function) = &kind.composite_type.inner else {
+                        let wasmparser::CompositeInnerType::Func(function) = &kind.composite_type.inner
+                        else {
                             return Err(Refused::at(at, "it has a type that is no function"));
                         };
                         if function.params().len().max(function.results().len()) > ARITY_MAX {
@@ -107,7 +106,7 @@ impl Door {
                 }
             }
             Payload::ImportSection(section) => {
-                for import in section.clone().into_iter_with_offsets() {
+                if let Some(import) = section.clone().into_iter_with_offsets().next() {
                     let (at, import) = import.map_err(malformed)?;
                     let kind = match import.ty {
                         TypeRef::Func(_) => "function",
@@ -133,7 +132,8 @@ impl Door {
                 for table in section.clone().into_iter_with_offsets() {
                     let (at, table) = table.map_err(malformed)?;
                     if table.ty.initial > TABLE_SIZE_MAX || !matches!(table.init, TableInit::RefNull) {
-                        let why = format!("a table has more than {TABLE_SIZE_MAX} elements, or sets them itself");
+                        let why =
+                            format!("a table has more than {TABLE_SIZE_MAX} elements, or sets them itself");
                         return Err(Refused::at(at, why));
                     }
                 }

@@ -60,6 +60,11 @@ pub const FUEL: u64 = 10_000_000;
 /// What each byte of the input adds to it.
 pub const FUEL_PER_BYTE: u64 = 1_000;
 
+/// Returns the fuel of a call with so long an input.
+pub fn fuel(input: usize) -> u64 {
+    FUEL + FUEL_PER_BYTE * input as u64
+}
+
 /// How deep calls may go.
 pub const CALLS_MAX: usize = 1_000;
 
@@ -133,7 +138,8 @@ impl Program for Judge {
 
     fn judge(&self, state: &Value) -> Result<Verdict, Stopped> {
         let stopped = |limit| Stopped { program: self.digest(), limit };
-        match self.0.call(&json::to_vec(state), ANSWER_SIZE_MAX) {
+        let input = json::to_vec(state);
+        match self.0.call(&input, ANSWER_SIZE_MAX, fuel(input.len())) {
             Ok(answer) => Ok(verdict(&answer)),
             Err(NoAnswer::Trap(why)) => Ok(Verdict::Uncertain(format!("the module {why}"))),
             Err(NoAnswer::Limit(limit)) => Err(stopped(limit)),

@@ -1,21 +1,21 @@
 //! Modules that passed the door, and calls to them.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use dendrer_object::Digest;
 use wasmi::{
-    CompilationMode, Config, Engine, Error, Extern, Instance, Store, StoreLimits, StoreLimitsBuilder, TrapCode,
-    TypedFunc,
+    CompilationMode, Config, Engine, Error, Extern, Instance, Store, StoreLimits, StoreLimitsBuilder,
+    TrapCode, TypedFunc,
 };
 
 use crate::{
-    CALLS_MAX, FUEL, FUEL_PER_BYTE, INPUT_SIZE_MAX, MEMORY_MAX, NoAnswer, Refused, STACK_SIZE_MAX,
-    TABLE_SIZE_MAX, TABLES_MAX, door,
+    CALLS_MAX, FUEL, INPUT_SIZE_MAX, MEMORY_MAX, NoAnswer, Refused, STACK_SIZE_MAX, TABLE_SIZE_MAX,
+    TABLES_MAX, door,
 };
 
-/// One for all: modules are compiled for it, and calls share nothing in it.
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+/// Makes an engine: one for each module, since it keeps what was compiled for as long as it lives.
+fn engine() -> Engine {
     let mut config = Config::default();
     config
         .consume_fuel(true)
@@ -29,7 +29,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
         .set_max_recursion_depth(CALLS_MAX)
         .set_max_stack_height(STACK_SIZE_MAX);
     Engine::new(&config)
-});
+}
 
 /// A module that can be called.
 #[derive(Clone)]
@@ -50,10 +50,10 @@ impl Module {
     /// Takes a module whose function `entry` is to be called, or says why not. Nothing of it is run.
     pub fn new(bytes: &[u8], entry: &'static str) -> Result<Module, Refused> {
         door::inspect(bytes, entry)?;
-        let compiled = wasmi::Module::new(&ENGINE, bytes)
+        let compiled = wasmi::Module::new(&engine(), bytes)
             .map_err(|error| Refused::new(format!("the engine does not take it: {error}")))?;
         let module = Module { bytes: bytes.into(), digest: Digest::of(bytes), entry, compiled };
-        module.instance(0).map_err(|why| Refused::new(why.to_string()))?;
+        module.instance(FUEL).map_err(|why| Refused::new(why.to_string()))?;
         Ok(module)
     }
 
@@ -67,13 +67,12 @@ impl Module {
         &self.bytes
     }
 
-    /// Calls it, in an instance that is made for this call and thrown away after it.
-    pub fn call(&self, input: &[u8], answer_max: usize) -> Result<Vec<u8>, NoAnswer> {
+    /// Calls it with so much fuel, in an instance that is made for this call and thrown away after it.
+    pub fn call(&self, input: &[u8], answer_max: usize, fuel: u64) -> Result<Vec<u8>, NoAnswer> {
         if input.len() > INPUT_SIZE_MAX {
             return Err(NoAnswer::Limit(format!("its input has more than {INPUT_SIZE_MAX} bytes")));
         }
-        let Called { mut store, instance, alloc, entry } = self.instance(input.len())?;
-        let fuel = fuel(input.len());
+        let Called { mut store, instance, alloc, entry } = self.instance(fuel)?;
         let length = u32::try_from(input.len()).expect("at most 16 MiB");
         let place = alloc.call(&mut store, length).map_err(|error| ended(&error, fuel))?;
         let memory = instance.get_memory(&store, "memory").expect("it was there a moment ago");
@@ -84,7 +83,9 @@ impl Module {
         let packed = entry.call(&mut store, (place, length)).map_err(|error| ended(&error, fuel))?;
         let (place, length) = ((packed >> 32) as usize, (packed & 0xffff_ffff) as usize);
         if length > answer_max {
-            return Err(NoAnswer::Trap(format!("answered with {length} bytes, and {answer_max} are the most")));
+            return Err(NoAnswer::Trap(format!(
+                "answered with {length} bytes, and {answer_max} are the most"
+            )));
         }
         let mut answer = vec![0; length];
         match memory.read(&store, place, &mut answer) {
@@ -93,13 +94,11 @@ impl Module {
         }
     }
 
-    fn instance(&self, input: usize) -> Result<Called, NoAnswer> {
-        let fuel = fuel(input);
-        let mut store = Store::new(&ENGINE, limits());
+    fn instance(&self, fuel: u64) -> Result<Called, NoAnswer> {
+        let mut store = Store::new(self.compiled.engine(), limits());
         store.limiter(|limits| limits);
         store.set_fuel(fuel).expect("fuel is counted");
-        let instance =
-            Instance::new(&mut store, &self.compiled, &[]).map_err(|error| ended(&error, fuel))?;
+        let instance = Instance::new(&mut store, &self.compiled, &[]).map_err(|error| ended(&error, fuel))?;
         let missing = |name: &str, form: &str| NoAnswer::Trap(format!("exports no {name} {form}"));
         if !matches!(instance.get_export(&store, "memory"), Some(Extern::Memory(_))) {
             return Err(missing("memory", "that is one"));
@@ -122,10 +121,6 @@ struct Called {
     entry: TypedFunc<(u32, u32), u64>,
 }
 
-fn fuel(input: usize) -> u64 {
-    FUEL + FUEL_PER_BYTE * input as u64
-}
-
 /// Says how a call ended that gave no answer.
 fn ended(error: &Error, fuel: u64) -> NoAnswer {
     let trap = |why: &str| NoAnswer::Trap(format!("stopped: {why}"));
@@ -140,7 +135,8 @@ fn ended(error: &Error, fuel: u64) -> NoAnswer {
         Some(TrapCode::BadSignature) => trap("it called a function as another kind of function"),
         Some(TrapCode::OutOfFuel) => NoAnswer::Limit(format!("it took more than {fuel} of fuel")),
         Some(TrapCode::StackOverflow) => {
-            let why = format!("its calls went deeper than {CALLS_MAX}, or took more than {STACK_SIZE_MAX} bytes");
+            let why =
+                format!("its calls went deeper than {CALLS_MAX}, or took more than {STACK_SIZE_MAX} bytes");
             NoAnswer::Limit(why)
         }
         Some(TrapCode::GrowthOperationLimited) => NoAnswer::Limit(format!(

@@ -8,7 +8,7 @@ use dendrer_wasm::{FUEL, FUEL_PER_BYTE, Refused, predicate};
 
 /// A module whose `evaluate` is this body, which leaves the packed place of an answer. Answers that it may give lie at
 /// 0 (`"ok"`, 4 bytes), 16 (`"violation"`, 11 bytes) and 32 (`{"uncertain":"?"}`, 17 bytes); its input at 1024.
-pub fn text(body: &str, more: &str) -> String {
+fn text(body: &str, more: &str) -> String {
     format!(
         r#"(module
   (memory (export "memory") 2)
@@ -107,7 +107,8 @@ fn what_a_limit_ends_is_an_error_and_no_verdict() {
     };
     let fuel = (FUEL + 4 * FUEL_PER_BYTE).to_string();
     assert!(stopped("(loop $l (br $l)) (i64.const 4)", "").contains(&fuel));
-    let filled = "(loop $l (memory.fill (i32.const 0) (i32.const 0) (i32.const 65536)) (br $l)) (i64.const 4)";
+    let filled =
+        "(loop $l (memory.fill (i32.const 0) (i32.const 0) (i32.const 65536)) (br $l)) (i64.const 4)";
     assert!(stopped(filled, "").contains(&fuel));
     let deep = "(func $deep (result i64) (i64.add (i64.const 1) (call $deep)))";
     assert!(stopped("(call $deep)", deep).contains("deeper"));
@@ -134,8 +135,11 @@ fn a_nan_has_one_form_on_every_processor() {
         for (kind, bits, value, expected) in
             [("f64", "i64", odd, canonical), ("f32", "i32", odd32, canonical32)]
         {
-            let values = if both { vec![format!("{value} ({kind}.const 1)"), format!("({kind}.const 1) {value}")] }
-                else { vec![value.to_owned()] };
+            let values = if both {
+                vec![format!("{value} ({kind}.const 1)"), format!("({kind}.const 1) {value}")]
+            } else {
+                vec![value.to_owned()]
+            };
             for values in values {
                 let body = format!(
                     "(call $answer ({bits}.ne ({bits}.reinterpret_{kind} ({kind}.{op} {values})) ({expected})))"

@@ -467,7 +467,8 @@ fn close(global: &Global, mut store: Embedded, changed: bool) -> Result<()> {
 /// Reads no more of a file than shows that it is too long for a module.
 fn read_module(path: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MODULE_SIZE_MAX as u64 + 1).read_to_end(&mut bytes));
+    let read =
+        File::open(path).and_then(|file| file.take(MODULE_SIZE_MAX as u64 + 1).read_to_end(&mut bytes));
     match read {
         Ok(_) => Ok(bytes),
         Err(error) => {

@@ -21,6 +21,7 @@ mod import;
 mod keep;
 mod key;
 mod obligations;
+mod modules;
 mod output;
 mod packs;
 mod paper;
