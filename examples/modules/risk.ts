@@ -7,12 +7,17 @@ const BACKSLASH: u8 = 0x5c;
 const NAME = memory.data<u8>([0x72, 0x69, 0x73, 0x6b, 0x5f, 0x73, 0x63, 0x6f, 0x72, 0x65]); // risk_score
 const NAME_LENGTH: usize = 10;
 
+const ANSWER = memory.data(64);
+
 let at: usize = 0;
 let end: usize = 0;
 
-// Gives room for the input. It is never given back: the instance ends with the call.
+// Gives room for the input: new memory behind what there is. The allocator of the language would begin with a start
+// function, which a module may not have. Nothing is given back: the instance ends with the call.
 export function alloc(length: i32): usize {
-  return heap.alloc(<usize>length);
+  const place = <usize>memory.size() << 16;
+  memory.grow((length >> 16) + 1);
+  return place;
 }
 
 // Judges the state whose canonical JSON stands there, and returns the place of the answer and its length.
@@ -85,6 +90,6 @@ function skipValue(): void {
 }
 
 function answer(text: string): u64 {
-  const bytes = String.UTF8.encode(text);
-  return (<u64>changetype<usize>(bytes) << 32) | <u64>bytes.byteLength;
+  for (let i = 0; i < text.length; i++) store<u8>(ANSWER + <usize>i, <u8>text.charCodeAt(i));
+  return (<u64>ANSWER << 32) | <u64>text.length;
 }
