@@ -41,7 +41,9 @@ pub fn question_lines(question: &Question, monotone: &str) -> Vec<String> {
         format!("           {}   digest {}", quote::escape(&question.words()), question.digest().short()),
     ];
     if let Some(Asked::Program(_)) = question.predicate().map(Predicate::asked) {
-        lines.push("           reads the whole state: every tick that wrote anything is a candidate".to_owned());
+        lines.push(
+            "           reads the whole state: every tick that wrote anything is a candidate".to_owned(),
+        );
     }
     lines
 }

@@ -152,18 +152,23 @@ impl Terms {
     ) -> Vec<&Watched> {
         let is_new = |watched: &&Watched| {
             let predicate = &watched.predicate;
-            let read = predicate.expr();
             // What it looks at is as it was when it was looked at last.
             let unmoved = predicate.scope().is_empty()
                 && predicate.window() == Window::After
                 && tick > watched.from
-                && !read.reads_counters()
-                && !change.delta.paths().any(|path| read.read_set().iter().any(|place| are_near(place, path)));
-            if !predicate.is_for(type_name) || unmoved || is_latched(&change.state, &self.contracts, predicate.name()) {
+                && !predicate.reads_counters()
+                && !change
+                    .delta
+                    .paths()
+                    .any(|path| predicate.read_set().iter().any(|place| are_near(place, path)));
+            if !predicate.is_for(type_name)
+                || unmoved
+                || is_latched(&change.state, &self.contracts, predicate.name())
+            {
                 return false;
             }
             let state = if predicate.window() == Window::Before { before } else { &change.state };
-            let counters = read.reads_counters().then(&counters);
+            let counters = predicate.reads_counters().then(&counters);
             predicate.verdict(state, counters.as_ref()) == Verdict::Violation
         };
         self.watched.iter().filter(is_new).collect()
