@@ -217,7 +217,7 @@ impl<'a> Course<'a> {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        let places = predicate.expr().read_set();
+        let places = predicate.read_set();
         let names = places.iter().map(|place| first_name(place).map(str::to_owned));
         let names: Option<BTreeSet<String>> = names.collect();
         let mut course =
@@ -233,7 +233,7 @@ impl<'a> Course<'a> {
         let is_plain = self.reducers.iter().all(|reducer| reducer.takes_delta())
             && self.begin.stage() < Stage::Contracts;
         let (true, false, Some(mut names)) =
-            (is_plain, self.predicate.expr().reads_counters(), self.names_with_rules())
+            (is_plain, self.predicate.reads_counters(), self.names_with_rules())
         else {
             return vec![true; self.told.len()];
         };
@@ -263,7 +263,7 @@ impl<'a> Course<'a> {
             if matches!(rule.verdict(self.begin.state(), None), Verdict::Uncertain(_)) {
                 return None;
             }
-            for place in rule.expr().read_set() {
+            for place in rule.read_set() {
                 names.insert(first_name(place)?.to_owned());
             }
         }
@@ -291,7 +291,7 @@ impl<'a> Course<'a> {
             Some(names) => taken.delta.paths().filter_map(first_name).any(|name| names.contains(name)),
             None => true,
         };
-        Ok(Step { moved: read || self.predicate.expr().reads_counters(), failed: taken.failed })
+        Ok(Step { moved: read || self.predicate.reads_counters(), failed: taken.failed })
     }
 
     /// Whether a transition is the one that stays whatever is left out.
@@ -300,7 +300,7 @@ impl<'a> Course<'a> {
     }
 
     fn verdict(&self, diversion: &Diversion) -> Verdict {
-        let counters = self.predicate.expr().reads_counters().then(|| diversion.counters().to_value());
+        let counters = self.predicate.reads_counters().then(|| diversion.counters().to_value());
         self.predicate.verdict(diversion.state(), counters.as_ref())
     }
 

@@ -340,7 +340,7 @@ fn same_rules(a: &[Predicate], b: &[Predicate]) -> bool {
 }
 
 fn places_read<'p>(rules: impl Iterator<Item = &'p Predicate>) -> BTreeSet<Pointer> {
-    rules.flat_map(|rule| rule.expr().read_set().iter().cloned()).collect()
+    rules.flat_map(|rule| rule.read_set().iter().cloned()).collect()
 }
 
 /// A rebase on its way.
@@ -607,11 +607,10 @@ impl<'r> Run<'r, '_, '_> {
         let violated = |head: &Head| -> BTreeSet<Arc<str>> {
             let predicates = self.ours.into_iter().flat_map(|pack| &pack.predicates);
             let counters = head.counters().to_value();
-            let is_broken =
-                |predicate: &&Predicate| {
-                    predicate.is_for(Some(&intent.type_name))
-                        && predicate.verdict(head.state(), Some(&counters)) != Verdict::Ok
-                };
+            let is_broken = |predicate: &&Predicate| {
+                predicate.is_for(Some(&intent.type_name))
+                    && predicate.verdict(head.state(), Some(&counters)) != Verdict::Ok
+            };
             predicates
                 .map(|declared| &declared.predicate)
                 .filter(is_broken)

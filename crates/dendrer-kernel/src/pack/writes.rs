@@ -100,7 +100,10 @@ impl Pack {
             return Sound::ByText;
         }
         let writes = self.writes();
-        let way = predicate.expr().way(&|field| self.way_among(&writes, field));
+        // What a program reads is not known, so neither is which way it goes.
+        let way_of =
+            |fields: &dyn Fn(&str) -> Way| predicate.expr().map_or(Way::Any, |expr| expr.way(fields));
+        let way = way_of(&|field| self.way_among(&writes, field));
         let wanted = match predicate.polarity() {
             Polarity::Condition => Way::Up,
             Polarity::Holds => Way::Down,
@@ -114,11 +117,10 @@ impl Pack {
         // Each write by itself, as if nothing else moved.
         let alone = |write: &&Written| {
             let moves = |field: &str| if *field == *write.field { write.way } else { Way::Fixed };
-            let way =
-                predicate.expr().way(&|field| match self.fields.iter().any(|known| &*known.name == field) {
-                    true => moves(field),
-                    false => Way::Any,
-                });
+            let way = way_of(&|field| match self.fields.iter().any(|known| &*known.name == field) {
+                true => moves(field),
+                false => Way::Any,
+            });
             way != Way::Fixed && way != wanted
         };
         let turned_by = writes.iter().filter(alone);

@@ -267,8 +267,10 @@ fn predicate(
     let place = format!("violations.{name}");
     // The violation is what is compared, whichever way the text puts it.
     let is_ok = |declared: &Declared| declared.predicate.polarity() == Polarity::Holds;
-    let ranked =
-        which(new.predicate.expr(), is_ok(new), old.predicate.expr(), is_ok(old)).map(Ranked::turned);
+    let ranked = match (new.predicate.expr(), old.predicate.expr()) {
+        (Some(next), Some(last)) => which(next, is_ok(new), last, is_ok(old)).map(Ranked::turned),
+        _ => None,
+    };
     if let Some(ranked) = ranked {
         let words = format!("{name} is {}, and was {}", new.predicate.words(), old.predicate.words());
         changes.push(ranked, &place, words);

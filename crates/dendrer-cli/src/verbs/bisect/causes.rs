@@ -96,7 +96,9 @@ impl Causes {
     pub(super) fn print_diagnosis(&self, args: &Bisect, question: &Question, out: &mut Out) -> Result<()> {
         let Some(offer) = &self.offer else { return Ok(()) };
         let name = match question.predicate() {
-            Some(predicate) if predicate.name() == "expression" => predicate.expr().text().to_owned(),
+            Some(predicate) if predicate.name() == "expression" => {
+                predicate.expr().map_or_else(|| question.name(), |expr| expr.text().to_owned())
+            }
             _ => question.name(),
         };
         for line in view::diagnosis_lines(offer, self.decided, &name) {
