@@ -115,7 +115,7 @@ fn texts(pack: &Pack) -> Vec<Text<'_>> {
     let mut texts = Vec::new();
     for declared in &pack.predicates {
         let path = predicate_path(&pack.value, declared.predicate.name());
-        if let (Some(path), Some(expr)) = (path, declared.predicate.expr()) {
+        if let (Some(expr), Some(path)) = (declared.predicate.expr(), path) {
             texts.push(Text { path, expr, what: What::Predicate });
         }
     }
@@ -335,7 +335,8 @@ impl<'p> Linter<'p> {
             .pack
             .predicates
             .iter()
-            .flat_map(|declared| declared.predicate.read_set().to_vec())
+            .flat_map(|declared| declared.predicate.expr().into_iter().flat_map(Expr::read_set))
+            .cloned()
             .collect();
         for (type_name, required) in self.required() {
             let Some(precision) = required.precision else { continue };
@@ -413,7 +414,7 @@ impl<'p> Linter<'p> {
         for declared in &pack.predicates {
             let Some(path) = predicate_path(&pack.value, declared.predicate.name()) else { continue };
             let mut lacking: Vec<&Pointer> = Vec::new();
-            for place in declared.predicate.read_set() {
+            for place in declared.predicate.expr().into_iter().flat_map(Expr::read_set) {
                 if !self.is_covered(place, &mut BTreeSet::new()) {
                     lacking.push(place);
                 }

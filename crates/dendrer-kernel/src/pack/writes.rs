@@ -99,15 +99,11 @@ impl Pack {
         if predicate.cannot_recover() || predicate.monotone() == Monotone::ByConstruction {
             return Sound::ByText;
         }
-        // What a program does with what it looks at is not known.
-        let Some(expr) = predicate.expr() else {
-            return match predicate.monotone() {
-                Monotone::Lifted => Sound::Lifted,
-                _ => Sound::Unknown { turned_by: Vec::new() },
-            };
-        };
         let writes = self.writes();
-        let way = expr.way(&|field| self.way_among(&writes, field));
+        // What a program reads is not known, so neither is which way it goes.
+        let way_of =
+            |fields: &dyn Fn(&str) -> Way| predicate.expr().map_or(Way::Any, |expr| expr.way(fields));
+        let way = way_of(&|field| self.way_among(&writes, field));
         let wanted = match predicate.polarity() {
             Polarity::Condition => Way::Up,
             Polarity::Holds => Way::Down,
@@ -121,7 +117,7 @@ impl Pack {
         // Each write by itself, as if nothing else moved.
         let alone = |write: &&Written| {
             let moves = |field: &str| if *field == *write.field { write.way } else { Way::Fixed };
-            let way = expr.way(&|field| match self.fields.iter().any(|known| &*known.name == field) {
+            let way = way_of(&|field| match self.fields.iter().any(|known| &*known.name == field) {
                 true => moves(field),
                 false => Way::Any,
             });

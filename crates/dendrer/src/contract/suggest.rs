@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::contract::DECLARED;
+use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::Reducer;
@@ -389,7 +390,8 @@ fn reads(rules: &Rules, type_name: &TypeName) -> Vec<(Pointer, String)> {
     let policy = rules.policy.iter().map(|rule| (rule, "policy rule"));
     for (predicate, what) in declared.chain(policy) {
         let reader = format!("{what} {}", predicate.name());
-        reads.extend(predicate.read_set().iter().map(|place| (place.clone(), reader.clone())));
+        let places = predicate.expr().into_iter().flat_map(Expr::read_set);
+        reads.extend(places.map(|place| (place.clone(), reader.clone())));
     }
     for place in rules.pack.may_read(type_name, None).unwrap_or_default() {
         reads.push((place, format!("rules for {type_name}")));

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_kernel::contract::Required;
+use dendrer_kernel::expr::Expr;
 use dendrer_kernel::ontology::{self, Class};
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::pack::writes::{Sound, Written};
@@ -169,7 +170,7 @@ fn never<'p>(pack: &'p Pack, declared: &'p dendrer_kernel::pack::Declared) -> Ne
         });
         types.map(|(name, _)| name.clone()).collect()
     };
-    let reads = declared.predicate.read_set().iter();
+    let reads = declared.predicate.expr().into_iter().flat_map(Expr::read_set);
     Never {
         predicate: &declared.predicate,
         words: declared.words.as_deref(),
