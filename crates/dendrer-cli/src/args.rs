@@ -17,7 +17,8 @@ mod keep;
 mod rebase;
 
 pub(crate) use contract::{
-    ContractCheck, ContractDiff, ContractExtend, ContractKeygen, ContractLint, ContractShow, ContractSuggest, ContractVerb,
+    ContractCheck, ContractDiff, ContractExtend, ContractKeygen, ContractLint, ContractShow, ContractSuggest,
+    ContractVerb,
 };
 pub(crate) use diff::{AlignChoice, Diff, KindChoice};
 pub(crate) use fork::{Cherrypick, Fork, Reduce};

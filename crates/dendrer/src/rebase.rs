@@ -607,11 +607,10 @@ impl<'r> Run<'r, '_, '_> {
         let violated = |head: &Head| -> BTreeSet<Arc<str>> {
             let predicates = self.ours.into_iter().flat_map(|pack| &pack.predicates);
             let counters = head.counters().to_value();
-            let is_broken =
-                |predicate: &&Predicate| {
-                    predicate.is_for(Some(&intent.type_name))
-                        && predicate.verdict(head.state(), Some(&counters)) != Verdict::Ok
-                };
+            let is_broken = |predicate: &&Predicate| {
+                predicate.is_for(Some(&intent.type_name))
+                    && predicate.verdict(head.state(), Some(&counters)) != Verdict::Ok
+            };
             predicates
                 .map(|declared| &declared.predicate)
                 .filter(is_broken)

@@ -387,7 +387,8 @@ impl<'p> Watcher<'p> {
         written: &[Pointer],
         look: Look,
     ) -> Result<(), Error> {
-        let (Some(owed), Some((mut course, known))) = (self.predicate.obligation(), self.course.take()) else {
+        let (Some(owed), Some((mut course, known))) = (self.predicate.obligation(), self.course.take())
+        else {
             return Ok(());
         };
         let tick = moment.tick;

@@ -102,9 +102,7 @@ fn check(store: &Memory, pack: &Pack, from: u64, to: u64) {
         let question = Question::Predicate(predicate.clone());
         let range = Range { scan: true, ..Range::new(from, to) };
         let report = bisect::bisect(&trace, &question, &range).expect("a report");
-        let is = |wanted: fn(&Verdict) -> bool| {
-            (from..=to).find(|tick| wanted(&verdicts[*tick as usize]))
-        };
+        let is = |wanted: fn(&Verdict) -> bool| (from..=to).find(|tick| wanted(&verdicts[*tick as usize]));
         let violated = is(|verdict| *verdict == Verdict::Violation);
         let expected = match (is(|verdict| matches!(verdict, Verdict::Uncertain(_))), violated) {
             (Some(tick), _) => {

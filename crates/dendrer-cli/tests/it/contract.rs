@@ -203,11 +203,11 @@ fn the_faults_of_the_papers_contracts_are_found() {
             format!(
                 "paper.yaml:{line}:35: warning[W0442]: 0.85 is a threshold at the last of the 4 decimals of state.risk_score"
             ),
-            format!("paper.yaml:{}:5: error[E0902]: a violation has no member monotone", line + 1),
             format!(
                 "paper.yaml:{}:5: warning[W0444]: risk_exceeded is said to be monotone, and can recover",
                 line + 1
             ),
+            format!("paper.yaml:{}:15: error[E0907]: nothing shows that it cannot recover", line + 1),
         ]
     );
     assert!(

@@ -32,12 +32,14 @@ fn what_was_left_undone_is_found_at_the_tick_at_which_it_was_due() {
         head[0],
         "predicate  objections_answered v2   pure: by construction   monotone: by construction   window: after"
     );
-    assert!(head[1].contains("must hold within 4 ticks of objection.raised, lost with state.filed: "), "{said}");
+    assert!(
+        head[1].contains("must hold within 4 ticks of objection.raised, lost with state.filed: "),
+        "{said}"
+    );
     assert_eq!(head[2], "ends       tick 0 compliant OK      tick 7 violation FAIL");
     assert_eq!(head[3], "owed       missed at tick 6 (at tick 7)");
     assert!(said.contains("ORIGIN (exact)  tick 6  artifact.write"), "{said}");
-    let (code, answer) =
-        place.json(&["bisect", "filing", "--predicate", "objections_answered", "--to", "5"]);
+    let (code, answer) = place.json(&["bisect", "filing", "--predicate", "objections_answered", "--to", "5"]);
     check_schema(&answer, &["bisect"]);
     let owed = answer.get("obligation").unwrap();
     assert_eq!((code, owed.get("standing").unwrap().as_str()), (1, Some("open")));
@@ -80,7 +82,10 @@ fn a_contract_check_and_the_lists_name_obligations() {
     check_schema(&answer, &["contract", "check"]);
 
     let listed = place.ok(&["predicate", "list", "--run", "filing"]);
-    assert!(listed.contains("acme.tax/rule_47b_checked") && listed.contains("must hold by tick 20"), "{listed}");
+    assert!(
+        listed.contains("acme.tax/rule_47b_checked") && listed.contains("must hold by tick 20"),
+        "{listed}"
+    );
     let shown = place.ok(&["predicate", "show", "acme.tax/signed_in_time", "--run", "filing"]);
     assert!(shown.contains("must hold by goal.complete: state.signed"), "{shown}");
     let (_, answer) = place.json(&["predicate", "show", "signed_in_time", "--run", "filing"]);

@@ -31,8 +31,12 @@ fn said() -> impl Strategy<Value = Option<bool>> {
 
 fn ticks() -> impl Strategy<Value = Vec<Tick>> {
     let rarely = prop_oneof![8 => Just(Some(false)), 1 => Just(Some(true)), 1 => Just(None)];
-    let tick = (0..3usize, said(), said(), rarely)
-        .prop_map(|(type_name, holds, begins, lost)| Tick { type_name, holds, begins, lost });
+    let tick = (0..3usize, said(), said(), rarely).prop_map(|(type_name, holds, begins, lost)| Tick {
+        type_name,
+        holds,
+        begins,
+        lost,
+    });
     prop::collection::vec(tick, 1..8)
 }
 
@@ -121,11 +125,8 @@ fn course(due: &Due, ticks: &[Tick]) -> (Vec<Verdict>, Standing) {
     let owed = Obligation::new(&expr(), due.clone(), None);
     let mut course = Course::default();
     let verdicts = ticks.iter().enumerate().map(|(at, tick)| {
-        let look = Look {
-            holds: as_truth(tick.holds),
-            begins: as_truth(tick.begins),
-            lost: as_truth(tick.lost),
-        };
+        let look =
+            Look { holds: as_truth(tick.holds), begins: as_truth(tick.begins), lost: as_truth(tick.lost) };
         let name = (at > 0).then(|| type_name(tick.type_name));
         course.pass(&owed, at as u64, name.as_ref(), &look);
         course.verdict()

@@ -87,7 +87,8 @@ fn read_due(reader: &mut Reader, at: &At<'_>, known: &Known<'_>) -> Option<Due> 
         (Some(by), None) => read_by(reader, &by, known),
         (None, Some(within)) => read_within(reader, &within, known),
         _ => {
-            let hint = "like `by: goal.complete`, `by: {tick: 40}` or `within: {ticks: 5, of: action.request}`";
+            let hint =
+                "like `by: goal.complete`, `by: {tick: 40}` or `within: {ticks: 5, of: action.request}`";
             reader.fault("E0902", at, "an obligation has exactly one of by and within", hint);
             None
         }

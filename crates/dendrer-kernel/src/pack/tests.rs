@@ -471,12 +471,15 @@ fn obligations_say_what_must_hold_and_by_when() {
         {"id":"there","holds":"state.spent > 1","within":{"ticks":0,"of":"state.spent > 0"}}]"#)
     .unwrap();
     let words: Vec<String> = pack.obligations.iter().map(|owed| owed.predicate.words()).collect();
-    assert_eq!(words, [
-        "must hold by goal.complete: state.spent > limit",
-        "must hold by tick 40, lost with state.region == 'none': state.spent > 1",
-        "must hold within 1 tick of action.request: state.spent > 1",
-        "must hold whenever it comes to state.spent > 0: state.spent > 1",
-    ]);
+    assert_eq!(
+        words,
+        [
+            "must hold by goal.complete: state.spent > limit",
+            "must hold by tick 40, lost with state.region == 'none': state.spent > 1",
+            "must hold within 1 tick of action.request: state.spent > 1",
+            "must hold whenever it comes to state.spent > 0: state.spent > 1",
+        ]
+    );
     let named = |name: &str| pack.predicate(name).map(|predicate| predicate.name().to_owned());
     assert_eq!(named(&format!("{}/spent", pack.name)), Some("spent".to_owned()));
     assert_eq!(named("other.pack/spent"), None);

@@ -99,16 +99,21 @@ impl Pack {
         if predicate.cannot_recover() || predicate.monotone() == Monotone::ByConstruction {
             return Sound::ByText;
         }
+        let is_lifted = predicate.monotone() == Monotone::Lifted;
+        // What is looked for at some types only is not seen at the others, whatever the state holds.
+        if is_lifted && !predicate.scope().is_empty() {
+            return Sound::Lifted;
+        }
         let writes = self.writes();
         let way = predicate.expr().way(&|field| self.way_among(&writes, field));
         let wanted = match predicate.polarity() {
             Polarity::Condition => Way::Up,
             Polarity::Holds => Way::Down,
         };
-        if way == Way::Fixed || way == wanted {
+        if predicate.scope().is_empty() && (way == Way::Fixed || way == wanted) {
             return Sound::ByRules;
         }
-        if predicate.monotone() == Monotone::Lifted {
+        if is_lifted {
             return Sound::Lifted;
         }
         // Each write by itself, as if nothing else moved.

@@ -8,8 +8,8 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{TypeName, Value};
 
-use super::fork::marker_change;
 use super::extension::extension_change;
+use super::fork::marker_change;
 use super::{
     Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce, terms,
 };
@@ -104,7 +104,9 @@ impl Diversion {
             Cause::Anomaly(entry) => anomaly_change(head, entry),
             Cause::Marker(marker) => marker_change(head, marker),
             // What the contract finds here stands in the state by itself.
-            Cause::Violation => Change { state: head.state.clone(), delta: Delta::default(), notes: Vec::new() },
+            Cause::Violation => {
+                Change { state: head.state.clone(), delta: Delta::default(), notes: Vec::new() }
+            }
             Cause::Extension(intent) => extension_change(head, intent),
             Cause::Proposed(intent) => match reduce(head, intent, reducer) {
                 Ok(change) => change,

@@ -158,8 +158,14 @@ impl Terms {
                 && predicate.window() == Window::After
                 && tick > watched.from
                 && !read.reads_counters()
-                && !change.delta.paths().any(|path| read.read_set().iter().any(|place| are_near(place, path)));
-            if !predicate.is_for(type_name) || unmoved || is_latched(&change.state, &self.contracts, predicate.name()) {
+                && !change
+                    .delta
+                    .paths()
+                    .any(|path| read.read_set().iter().any(|place| are_near(place, path)));
+            if !predicate.is_for(type_name)
+                || unmoved
+                || is_latched(&change.state, &self.contracts, predicate.name())
+            {
                 return false;
             }
             let state = if predicate.window() == Window::Before { before } else { &change.state };
