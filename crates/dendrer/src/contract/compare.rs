@@ -10,7 +10,7 @@ use dendrer_kernel::contract::{Contract, Kind, Match, Required};
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::{Declared, Effect, Pack};
 use dendrer_kernel::predicate::{Polarity, Window};
-use dendrer_object::Value;
+use dendrer_object::{TypeName, Value};
 
 /// Which way a change goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -282,6 +282,7 @@ fn predicate(
         );
         changes.push(Ranked::Other, &place, words);
     }
+    scope(&place, old, new, changes);
     let (before, after) = (old_pack.sound(&old.predicate), new_pack.sound(&new.predicate));
     if before.as_str() != after.as_str() {
         let words = format!(
@@ -291,6 +292,26 @@ fn predicate(
         );
         changes.push(Ranked::Other, place, words);
     }
+}
+
+/// The types at which a predicate looks; none named are all.
+fn scope(place: &str, old: &Declared, new: &Declared, changes: &mut Changes) {
+    let (before, after) = (old.predicate.scope(), new.predicate.scope());
+    let covers = |wide: &[TypeName], narrow: &[TypeName]| {
+        wide.is_empty() || !narrow.is_empty() && narrow.iter().all(|name| wide.contains(name))
+    };
+    let ranked = match (covers(after, before), covers(before, after)) {
+        (true, true) => return,
+        (true, false) => Ranked::Stricter,
+        (false, true) => Ranked::Looser,
+        (false, false) => Ranked::Other,
+    };
+    let list = |names: &[TypeName]| match names {
+        [] => "every type".to_owned(),
+        names => names.iter().map(TypeName::as_str).collect::<Vec<_>>().join(", "),
+    };
+    let words = format!("{} looks at {}, and looked at {}", new.predicate.name(), list(after), list(before));
+    changes.push(ranked, place, words);
 }
 
 fn known(word: &str) -> &str {

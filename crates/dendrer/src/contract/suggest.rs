@@ -548,7 +548,8 @@ fn decide(rules: &Rules, before: &Value, intent: &Intent) -> Outcome {
     let mut brought = BTreeMap::new();
     for (at, predicate) in judges(rules).enumerate() {
         // What is violated already is not decided by this transition, and what cannot be judged is not known.
-        if predicate.verdict(before, None) != Verdict::Ok {
+        let is_asked = predicate.is_for(Some(&intent.type_name));
+        if !is_asked || predicate.verdict(before, None) != Verdict::Ok {
             continue;
         }
         match predicate.verdict(&after, None) {
