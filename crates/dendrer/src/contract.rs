@@ -130,13 +130,26 @@ impl Checked {
     }
 }
 
-/// Checks a run between two ticks, each by the pack that was in force at it. Only transitions of a type, if one is named;
+/// Checks a run between two ticks, each by the pack that was in force at it, or all by one that is given. Only transitions of a type, if one is named;
 /// violations are of states and have no type.
-pub fn check(trace: &Trace<'_>, from: u64, to: u64, only: Option<&TypeName>) -> Result<Checked, Error> {
+pub fn check(
+    trace: &Trace<'_>,
+    under: Option<&Pack>,
+    from: u64,
+    to: u64,
+    only: Option<&TypeName>,
+) -> Result<Checked, Error> {
     let mut checked = Checked { in_force: Vec::new(), governed: 0, lacking: Vec::new() };
     let (mut begin, mut bound) = (0, None);
     let mut packs: Vec<Option<Pack>> = Vec::new();
-    for (segment, (_, end)) in trace.lineage().iter().enumerate() {
+    let lineage = if under.is_some() { &[] } else { trace.lineage() };
+    if let Some(pack) = under {
+        let contracts = pack.contracts.clone();
+        let (extensions, violations) = (Vec::new(), Vec::new());
+        checked.in_force.push(InForce { contracts, extensions, from: 0, to: trace.tip(), violations });
+        packs.push(None);
+    }
+    for (segment, (_, end)) in lineage.iter().enumerate() {
         let named = trace.begins()[segment].header().pack;
         let pack = pack::of_segment(trace, segment)?;
         if pack.is_none() && named.is_some() {
@@ -155,16 +168,20 @@ pub fn check(trace: &Trace<'_>, from: u64, to: u64, only: Option<&TypeName>) -> 
         }
         (begin, bound) = (end + 1, Some(named));
     }
-    if packs.iter().all(Option::is_none) {
+    if under.is_none() && packs.iter().all(Option::is_none) {
         return Err(Error::NoContracts { run: trace.name().clone() });
     }
     let mut in_force: Vec<(InForce, Option<Pack>)> = checked.in_force.drain(..).zip(packs).collect();
     in_force.retain(|(terms, _)| terms.from <= to && terms.to >= from);
     for (mut terms, pack) in in_force {
         (terms.from, terms.to) = (terms.from.max(from), terms.to.min(to));
-        let predicates = match &pack {
-            Some(pack) => extend(trace, pack, &mut terms)?,
-            None => Vec::new(),
+        let predicates = match (&pack, under) {
+            (Some(pack), None) => extend(trace, pack, &mut terms)?,
+            // What was added to the contracts of the run says nothing of another.
+            (_, Some(pack)) => {
+                pack.declared().map(|declared| (declared.predicate.clone(), terms.from)).collect()
+            }
+            (None, None) => Vec::new(),
         };
         // What begins together is read together; what an extension adds is asked from there on.
         for group in predicates.chunk_by(|a, b| a.1 == b.1) {

@@ -85,6 +85,9 @@ pub(crate) struct ContractExtend {
 pub(crate) struct ContractCheck {
     /// The run
     pub(crate) run: String,
+    /// Another contract than the ones in force: a pack file, NAME/VERSION or RUN
+    #[arg(long, value_name = "CONTRACT")]
+    pub(crate) contract: Option<String>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) from: Option<Pos>,

@@ -12,6 +12,7 @@ use dendrer_view::{count, document, quote};
 
 use crate::address::{Rev, one_tick};
 use crate::args::{Cherrypick, Global};
+use crate::codes;
 use crate::failure::{Failure, Result};
 use crate::out::{Out, Style};
 use crate::{keys, open};
@@ -215,6 +216,28 @@ impl Answer<'_> {
         }
     }
 
+    /// The answer in the shape of `validate_import` (dendrer paper, appendix E.2).
+    fn validation(&self) -> Value {
+        let risk = ("risk", Value::from("silent_disaster_prevented"));
+        match &self.checked().refused {
+            None => Value::record([("ok", Value::from("context_compatible"))]),
+            Some(ImportRefused::ContextViolation { type_name, fields }) => Value::record([
+                ("error", Value::from("context_violation")),
+                ("missing_deps", Value::array(fields.iter().map(|name| Value::from(&**name)))),
+                ("intent", Value::from(type_name.as_str())),
+                risk,
+            ]),
+            Some(ImportRefused::HashUnderspecified(_)) => Value::record([
+                ("error", Value::from("hash_contract_mismatch")),
+                ("reason", Value::from("hash_underspecified")),
+            ]),
+            Some(refused) => {
+                let kind = codes::find(refused.code()).map_or("unknown", |code| code.kind);
+                Value::record([("error", Value::from(kind))])
+            }
+        }
+    }
+
     fn document(&self) -> Value {
         let checked = self.checked();
         let contract = |(name, version): &(std::sync::Arc<str>, std::sync::Arc<str>)| {
@@ -250,6 +273,7 @@ impl Answer<'_> {
                 ("advisory_missing", Value::array(checked.advisory.iter().map(|name| Value::from(&**name)))),
                 ("allowed", Value::from(checked.refused.is_none())),
                 ("refused", refused),
+                ("validation", self.validation()),
                 ("marker", record(marker)),
                 ("transition", record(transition)),
                 ("refusal", refusal.map_or(Value::Null, |refusal| Value::from(refusal.id()))),

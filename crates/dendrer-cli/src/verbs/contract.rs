@@ -14,9 +14,13 @@ use crate::failure::{Failure, Result};
 use crate::open;
 use crate::out::{Out, Style};
 
+mod forms;
 mod lint;
 mod read;
 mod suggest;
+
+/// The forms that only `contract check` has.
+const FORMS: [&str; 3] = ["sarif", "github", "junit"];
 
 /// How many transitions that lack something are listed for people.
 const LACKING_SHOWN: usize = 10;
@@ -50,17 +54,18 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     address::in_order(from, to)?;
     let only = args.type_name.as_deref().map(str::parse::<TypeName>).transpose();
     let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
-    let checked = check(&trace, from, to, only.as_ref())?;
+    let under = args.contract.as_deref().map(|contract| read::resolve(global, contract)).transpose()?;
+    let checked = check(&trace, under.as_ref().map(|found| &found.pack), from, to, only.as_ref())?;
     if let Some(only) = &only
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
     {
         return Err(Failure::new("E0415", format!("no contract of {} is for {only}", trace.name())));
     }
     let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
-    if out.is_text() {
-        print(args, &trace, stage, &checked, out)?;
-    } else {
-        out.document(&to_json(&trace, (from, to), stage, &checked))?;
+    match global.format.as_deref().filter(|form| FORMS.contains(form)) {
+        Some(form) => forms::write(form, &trace, &checked, args.all_violations, out)?,
+        None if out.is_text() => print(args, &trace, stage, &checked, out)?,
+        None => out.document(&to_json(&trace, (from, to), stage, &checked))?,
     }
     // What is broken is broken, whatever else could not be judged.
     Ok(match (checked.is_broken(), checked.is_uncertain()) {
@@ -87,9 +92,11 @@ fn print(
             format!(", + extension {} from tick {}", quote::escape(&extension.id), extension.from)
         });
         let added: String = added.collect();
-        out.line(format!("contract  {name} (in force for ticks {}..{}){added}", terms.from, terms.to))?;
+        let how = if args.contract.is_some() { "asked of" } else { "in force for" };
+        out.line(format!("contract  {name} ({how} ticks {}..{}){added}", terms.from, terms.to))?;
     }
     let enforced = match stage {
+        _ if args.contract.is_some() => "another contract than the one in force may be asked".to_owned(),
         Some(stage) if stage >= 2 => format!("enforced when it was recorded, at stage {stage}"),
         Some(stage) => format!("not enforced when it was recorded, at stage {stage}"),
         None => "the stage it was recorded at is not known".to_owned(),
@@ -125,7 +132,9 @@ fn print(
     out.line(format!("{violated} of {} violated", checked.violations().count()))?;
     // Bisect knows the predicates of the pack at the tip.
     let newest = checked.in_force.last().into_iter().flat_map(|terms| &terms.violations);
-    if let Some(judged) = newest.into_iter().find(|judged| judged.onset().is_some()) {
+    if let Some(judged) = newest.into_iter().find(|judged| judged.onset().is_some())
+        && args.contract.is_none()
+    {
         out.help(&["dendrer", "bisect", trace.name().as_str(), "--predicate", judged.predicate.name()]);
     }
     Ok(())

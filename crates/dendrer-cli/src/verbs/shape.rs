@@ -46,7 +46,10 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Pack(PackVerb::Show(_)) => pages("pack show", "pack"),
         Verb::Pack(PackVerb::Test(_)) => pages("pack test", "pack-test"),
         Verb::Cherrypick(_) => flows("cherrypick", "cherrypick"),
-        Verb::Contract(ContractVerb::Check(_)) => pages("contract check", "contract-check"),
+        Verb::Contract(ContractVerb::Check(_)) => Shape {
+            forms: &["text", "json", "jsonl", "sarif", "github", "junit"],
+            ..pages("contract check", "contract-check")
+        },
         Verb::Contract(ContractVerb::Extend(_)) => flows("contract extend", "contract-extend"),
         Verb::Contract(ContractVerb::Keygen(_)) => flows("contract keygen", "contract-keygen"),
         Verb::Contract(ContractVerb::List) => pages("contract list", "contracts"),

@@ -468,3 +468,23 @@ fn a_model_cannot_hold_the_recorder_up() {
     assert_eq!(context.get("advisory").unwrap().to_string(), r#"["market_volatility_index"]"#);
     assert!(context.get("ignored").unwrap().as_array().unwrap().len() <= 256);
 }
+
+/// D-166: appendix E.2 of the paper, whose answers programs may wait for.
+#[test]
+fn the_answers_of_an_import_have_the_shapes_of_the_paper() {
+    let place = traders();
+    let validation = |into: &str| {
+        let args = ["cherrypick", "financial-agent-A@2", "--into", into, "-n"];
+        let (code, json) = place.json(&args);
+        crate::output::check_schema(&json, &args);
+        (code, json.get("validation").unwrap().to_string())
+    };
+    assert_eq!(validation("financial-agent-C"), (0, r#"{"ok":"context_compatible"}"#.to_owned()));
+    assert_eq!(
+        validation("financial-agent-B"),
+        (5, r#"{"error":"context_violation","intent":"execute_transaction","missing_deps":["risk_threshold"],"risk":"silent_disaster_prevented"}"#.to_owned())
+    );
+    let bare = ["commit", "--run", "bare", "--stage", "2"];
+    assert_eq!(place.run_with(&bare, br#"{"type":"plan.update"}"#).code, 0);
+    assert_eq!(validation("bare"), (5, r#"{"error":"contracts_differ"}"#.to_owned()));
+}

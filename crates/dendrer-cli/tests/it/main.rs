@@ -7,6 +7,7 @@ mod attack;
 mod causes;
 mod cherrypick;
 mod commit;
+mod contract;
 mod corpus;
 mod crash;
 mod diff;

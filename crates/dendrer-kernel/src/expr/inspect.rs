@@ -238,7 +238,8 @@ impl<'n> Signed<'n> {
                 let (side, value, flipped) = match (literal_of(&pair[0]), literal_of(&pair[1])) {
                     (None, Some((value, _))) => (&pair[0], value, false),
                     (Some((value, _)), None) => (&pair[1], value, true),
-                    _ => return None,
+                    (None, None) => return order(*comparison, pair, negated),
+                    (Some(_), Some(_)) => return None,
                 };
                 Some((in_full(side), Region::of(*comparison, value, flipped, negated)?))
             }
@@ -253,6 +254,23 @@ impl<'n> Signed<'n> {
             _ => None,
         }
     }
+}
+
+/// Which of two things that are compared can be the greater one: the sides in the order of their texts, and the signs of
+/// their difference.
+fn order(comparison: ast::Comparison, pair: &[Node; 2], negated: bool) -> Option<(String, Region)> {
+    // What cannot be ordered can be equal, so that equality says nothing about order.
+    if comparison.is_equality() {
+        return None;
+    }
+    let (left, right) = (in_full(&pair[0]), in_full(&pair[1]));
+    let (left, right, flipped) = if left <= right { (left, right, false) } else { (right, left, true) };
+    let signs = [Ordering::Less, Ordering::Equal, Ordering::Greater].into_iter().filter(|found| {
+        let found = if flipped { found.reverse() } else { *found };
+        comparison.accepts(found) != negated
+    });
+    let signs = signs.map(|sign| Value::from(sign as i64)).collect();
+    Some((format!("{left}\n<=>\n{right}"), Region::Among(signs)))
 }
 
 /// Which values something can have.
@@ -516,6 +534,7 @@ mod tests {
             "(state.x == 1 && state.x == 2) || false",
             "state.kind == 'z'",
             "state.flag && !state.flag",
+            "state.x > state.z && state.z >= state.x",
         ] {
             let place = Place { root: "state".into(), names: vec!["kind".into()] };
             let values = ["a", "b", "c"].map(Value::from).to_vec();
@@ -559,11 +578,17 @@ mod tests {
             "state.x > 3 && state.x < 6",
             "state.x > limit",
             "state.x > 5 && (state.y || state.x > 100)",
+            "state.x > state.z",
+            "state.z <= state.x",
+            "!(state.z < state.x)",
+            "state.x == state.z",
         ];
         let states: Vec<Value> = [-1.0, 0.0, 4.5, 5.0, 5.5, 6.0, 7.0, 100.0, 101.0]
             .iter()
             .flat_map(|x| {
-                [true, false].map(|y| Value::record([("x", Value::from(*x)), ("y", Value::from(y))]))
+                [true, false].map(|y| {
+                    Value::record([("x", Value::from(*x)), ("y", Value::from(y)), ("z", Value::from(5.5))])
+                })
             })
             .collect();
         let mut known = 0;

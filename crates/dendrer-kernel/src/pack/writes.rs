@@ -99,6 +99,11 @@ impl Pack {
         if predicate.cannot_recover() || predicate.monotone() == Monotone::ByConstruction {
             return Sound::ByText;
         }
+        let is_lifted = predicate.monotone() == Monotone::Lifted;
+        // What is looked for at some types only is not seen at the others, whatever the state holds.
+        if is_lifted && !predicate.scope().is_empty() {
+            return Sound::Lifted;
+        }
         let writes = self.writes();
         // What a program reads is not known, so neither is which way it goes.
         let way_of =
@@ -108,10 +113,10 @@ impl Pack {
             Polarity::Condition => Way::Up,
             Polarity::Holds => Way::Down,
         };
-        if way == Way::Fixed || way == wanted {
+        if predicate.scope().is_empty() && (way == Way::Fixed || way == wanted) {
             return Sound::ByRules;
         }
-        if predicate.monotone() == Monotone::Lifted {
+        if is_lifted {
             return Sound::Lifted;
         }
         // Each write by itself, as if nothing else moved.

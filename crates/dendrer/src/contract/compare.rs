@@ -276,14 +276,6 @@ fn predicate(
         let words = format!("{name} is {}, and was {}", new.predicate.words(), old.predicate.words());
         changes.push(ranked, &place, words);
     }
-    if let Some(ranked) = scopes(old.predicate.scope(), new.predicate.scope()) {
-        let named = |scope: &[TypeName]| match scope {
-            [] => "any transition".to_owned(),
-            scope => scope.iter().map(TypeName::as_str).collect::<Vec<_>>().join(", "),
-        };
-        let (now, was) = (named(new.predicate.scope()), named(old.predicate.scope()));
-        changes.push(ranked, &place, format!("{name} is looked for at {now}, and was at {was}"));
-    }
     if old.predicate.window() != new.predicate.window() {
         let side = |window: Window| if window == Window::Before { "before" } else { "after" };
         let words = format!(
@@ -293,6 +285,7 @@ fn predicate(
         );
         changes.push(Ranked::Other, &place, words);
     }
+    scope(&place, old, new, changes);
     let (before, after) = (old_pack.sound(&old.predicate), new_pack.sound(&new.predicate));
     if before.as_str() != after.as_str() {
         let words = format!(
@@ -304,17 +297,24 @@ fn predicate(
     }
 }
 
-/// How two scopes compare; none where they are the same. None named is all of them.
-fn scopes(old: &[TypeName], new: &[TypeName]) -> Option<Ranked> {
-    let holds = |wide: &[TypeName], narrow: &[TypeName]| {
+/// The types at which a predicate looks; none named are all.
+fn scope(place: &str, old: &Declared, new: &Declared, changes: &mut Changes) {
+    let (before, after) = (old.predicate.scope(), new.predicate.scope());
+    let covers = |wide: &[TypeName], narrow: &[TypeName]| {
         wide.is_empty() || !narrow.is_empty() && narrow.iter().all(|name| wide.contains(name))
     };
-    match (holds(new, old), holds(old, new)) {
-        (true, true) => None,
-        (true, false) => Some(Ranked::Stricter),
-        (false, true) => Some(Ranked::Looser),
-        (false, false) => Some(Ranked::Other),
-    }
+    let ranked = match (covers(after, before), covers(before, after)) {
+        (true, true) => return,
+        (true, false) => Ranked::Stricter,
+        (false, true) => Ranked::Looser,
+        (false, false) => Ranked::Other,
+    };
+    let list = |names: &[TypeName]| match names {
+        [] => "every type".to_owned(),
+        names => names.iter().map(TypeName::as_str).collect::<Vec<_>>().join(", "),
+    };
+    let words = format!("{} looks at {}, and looked at {}", new.predicate.name(), list(after), list(before));
+    changes.push(ranked, place, words);
 }
 
 fn known(word: &str) -> &str {

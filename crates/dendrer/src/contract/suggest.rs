@@ -17,7 +17,7 @@ use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS};
-use dendrer_object::delta::{Delta, Op};
+use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 
 use crate::error::Error;
@@ -153,7 +153,8 @@ struct Outcome {
     /// The predicates that were not violated before, and whether they are after, each by its index.
     brought: BTreeMap<usize, bool>,
     error: Option<String>,
-    delta: Option<Value>,
+    /// The state after; nothing where the rules met an error.
+    after: Option<Value>,
 }
 
 /// Looks in runs for fields that decide and that no contract requires.
@@ -492,7 +493,10 @@ impl<'s> Trial<'s> {
             debug_assert_ne!(now, brought);
             self.flips.entry(index).or_default().push((what, value));
         }
-        if recorded.delta != other.delta {
+        // Whatever stands in the field itself differs by what was tried.
+        if let (Some(recorded), Some(other)) = (&recorded.after, &other.after)
+            && without(recorded, self.place) != without(other, self.place)
+        {
             self.changes.insert(index);
         }
     }
@@ -536,17 +540,18 @@ fn judges(rules: &Rules) -> impl Iterator<Item = &Predicate> {
 /// Decides a transition on a state: what the rules make of it, and what is then violated that was not.
 fn decide(rules: &Rules, before: &Value, intent: &Intent) -> Outcome {
     let reduced = rules.reducer.reduce(before, intent);
-    let reduced = reduced.and_then(|delta| Ok((delta.apply(before)?, delta)));
-    let (after, delta) = match reduced {
+    let reduced = reduced.and_then(|delta| Ok(delta.apply(before)?));
+    let after = match reduced {
         Ok(reduced) => reduced,
         Err(error) => {
-            return Outcome { brought: BTreeMap::new(), error: Some(error.to_string()), delta: None };
+            return Outcome { brought: BTreeMap::new(), error: Some(error.to_string()), after: None };
         }
     };
     let mut brought = BTreeMap::new();
     for (at, predicate) in judges(rules).enumerate() {
         // What is violated already is not decided by this transition, and what cannot be judged is not known.
-        if predicate.verdict(before, None) != Verdict::Ok {
+        let is_asked = predicate.is_for(Some(&intent.type_name));
+        if !is_asked || predicate.verdict(before, None) != Verdict::Ok {
             continue;
         }
         match predicate.verdict(&after, None) {
@@ -555,7 +560,13 @@ fn decide(rules: &Rules, before: &Value, intent: &Intent) -> Outcome {
             Verdict::Uncertain(_) => {}
         }
     }
-    Outcome { brought, error: None, delta: Some(delta.to_value()) }
+    Outcome { brought, error: None, after: Some(after) }
+}
+
+/// The digest of a state but for one place.
+fn without(state: &Value, place: &Pointer) -> Digest {
+    let left = Delta(vec![Op { path: place.clone(), action: Action::Remove, value: None }]).apply(state);
+    left.unwrap_or_else(|_| state.clone()).digest()
 }
 
 /// The words for a place as a contract names it.

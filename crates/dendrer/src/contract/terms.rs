@@ -13,7 +13,7 @@ use dendrer_kernel::predicate::Predicate;
 use dendrer_object::{Pointer, TypeName, Value};
 
 /// The members of a pack that have a place in [`Terms`], or say nothing of what may happen.
-const TOLD: [&str; 15] = [
+const TOLD: [&str; 16] = [
     "name",
     "version",
     "words",
@@ -28,6 +28,7 @@ const TOLD: [&str; 15] = [
     "predicates",
     "contracts",
     "violations",
+    "obligations",
     "tests",
 ];
 
@@ -38,7 +39,7 @@ pub struct Terms<'p> {
     pub pack: &'p Pack,
     /// The types that it says anything of, in order of names.
     pub types: Vec<TypeTerms<'p>>,
-    /// What must hold, in the order of the pack.
+    /// What must hold, and then what must have been done in time, in the order of the pack.
     pub never: Vec<Never<'p>>,
     /// The fields of the state, in order.
     pub fields: Vec<FieldTerms<'p>>,
@@ -130,7 +131,7 @@ pub fn terms(pack: &Pack) -> Terms<'_> {
     Terms {
         pack,
         types: names.into_iter().map(|name| of_type(pack, name, &writes)).collect(),
-        never: pack.predicates.iter().map(|declared| never(pack, declared)).collect(),
+        never: pack.declared().map(|declared| never(pack, declared)).collect(),
         fields: pack.fields.iter().map(|field| of_field(pack, field, &writes)).collect(),
         others: others
             .filter(|(name, _)| !TOLD.contains(&&***name))

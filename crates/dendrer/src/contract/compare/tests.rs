@@ -46,8 +46,9 @@ fn changes(from: &str, to: &str) -> Vec<String> {
 
 #[test]
 fn what_is_asked_for_more_is_stricter_and_the_other_way_round_looser() {
-    let cases: [(&str, &str, &[&str]); 17] = [
+    let cases: [(&str, &str, &[&str]); 18] = [
         ("", "", &[]),
+        ("{id: high,", "{id: high, scope: [pay],", &["looser violations.high"]),
         (
             "      b: {type",
             "      c: {type: bool}\n      b: {type",
