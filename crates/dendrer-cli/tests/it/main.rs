@@ -22,6 +22,7 @@ mod key;
 mod output;
 mod packs;
 mod paper;
+mod rebase;
 mod support;
 mod terminal;
 mod tour;
