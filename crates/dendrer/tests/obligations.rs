@@ -178,7 +178,7 @@ fn a_contract_check_tells_obligations_beside_violations() {
     let source = read(PACK);
     let store = record(&[(0, 9), (2, 9), (0, 9)], &source);
     let trace = Trace::open(&store, &run_name("r")).expect("a run");
-    let checked = contract::check(&trace, 0, trace.tip(), None).expect("a check");
+    let checked = contract::check(&trace, None, 0, trace.tip(), None).expect("a check");
     let found: Vec<_> = checked
         .violations()
         .map(|judged| (judged.predicate.name(), judged.onset(), judged.standing.clone().expect("owed")))
