@@ -14,6 +14,7 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::{Digest, RunName, StoreId};
 use dendrer_store::{Store, StoreInfo};
 
+mod claims;
 mod damage;
 mod financial;
 mod hostile;
@@ -61,7 +62,7 @@ pub(crate) struct DemoRun {
 /// Records all runs of the demo into a store that has none of them.
 pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
     type Record = fn(&mut dyn Store) -> Result<RunName, Error>;
-    let runs: [(Record, &'static str); 8] = [
+    let runs: [(Record, &'static str); 10] = [
         (trip::record, "six agents, a conflict, a tool failure, a hallucination, and a plan in the end"),
         (logistics::record, "a policy broken at tick 22 by one unverified observation"),
         (planner::record, "the reference run of the paper, broken at tick 14"),
@@ -69,6 +70,8 @@ pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
         (financial::record_a, "a trader under a contract, with a high threshold of risk"),
         (financial::record_b, "the same contract with a low one: a trade of A is refused here"),
         (financial::record_c, "the same contract with a high one: a trade of A may be imported"),
+        (claims::record_9, "an insurance claim: its contract is extended, and more is paid than the policy allows"),
+        (claims::record_10, "another claim, under the next version of the contract"),
         (hostile::record, "markup, terminal escapes, fake verdicts, huge and deep values, all kept as data"),
     ];
     let runs = runs

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use dendrer::Error;
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer_kernel::step::{Anomaly, Outcome, Refused, Start};
+use dendrer_kernel::step::{Anomaly, Extension, Head, Outcome, Refused, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Object, RunName, Value, json};
@@ -59,6 +59,19 @@ impl<'s> Script<'s> {
             Outcome::Refused(refused) => panic!("tick {tick} of the demo was refused: {}", refused.reason),
             committed => committed.records().into_iter().for_each(|record| self.took(record)),
         }
+        Ok(())
+    }
+
+    /// Where the run stands.
+    pub(super) fn head(&self) -> &Head {
+        self.recorder.head()
+    }
+
+    /// Puts an extension of the contract on record, which must come at this tick.
+    pub(super) fn extend(&mut self, tick: u64, extension: &Extension) -> Result<(), Error> {
+        self.check(tick);
+        let record = self.recorder.extend(extension)?;
+        self.took(&record);
         Ok(())
     }
 
