@@ -459,6 +459,34 @@ fn violations_are_predicates_with_an_id() {
 }
 
 #[test]
+fn what_is_declared_monotone_is_verified_and_not_believed() {
+    // The predicates of the insurance case: a field that is null now may be filled later.
+    check(
+        "/violations",
+        r#"[{"id":"unverified_payout","condition":"state.region == null","pure":true,"monotone":true}]"#,
+        "E0902 violations[0].monotone: unverified_payout is declared monotone, and its text does not show it (leave it \
+         out, or ask for the first violation with `bisect_predicate: monotone_lift`)",
+    );
+    check(
+        "/violations",
+        r#"[{"id":"x","condition":"true","monotone":"yes"}]"#,
+        "E0902 violations[0].monotone: monotone is true or false, not text",
+    );
+    let op = dendrer_object::delta::Op::set(
+        "/violations".parse().unwrap(),
+        json(
+            r#"[{"id":"lifted","condition":"state.spent > limit","bisect_predicate":"monotone_lift","monotone":true},
+                {"id":"counted","condition":"state.counters.transitions > 6","monotone":true},
+                {"id":"open","condition":"state.spent > limit","monotone":false}]"#,
+        ),
+    );
+    let pack = Pack::read(&dendrer_object::Delta(vec![op]).apply(&json(WHOLE)).unwrap()).unwrap();
+    let known = |name: &str| pack.predicate(name).unwrap().monotone();
+    use crate::predicate::Monotone::{ByConstruction, Lifted, Unknown};
+    assert_eq!([known("lifted"), known("counted"), known("open")], [Lifted, ByConstruction, Unknown]);
+}
+
+#[test]
 fn obligations_say_what_must_hold_and_by_when() {
     let of = |text: &str| {
         let op = dendrer_object::delta::Op::set("/obligations".parse().unwrap(), json(text));
