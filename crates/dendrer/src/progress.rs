@@ -104,7 +104,8 @@ pub struct Regression {
 impl Regression {
     /// Says what the violation is.
     pub fn words(&self) -> String {
-        let by = if self.tolerance > 0.0 { format!(" by more than {}", self.tolerance) } else { String::new() };
+        let by =
+            if self.tolerance > 0.0 { format!(" by more than {}", self.tolerance) } else { String::new() };
         format!("violated from the first tick at which {} is lower than it was before{by}", self.metric)
     }
 
@@ -169,12 +170,7 @@ pub fn regression(
 }
 
 /// Returns what a metric says in a range of ticks: at its beginning, and wherever it says something else.
-pub fn readings(
-    trace: &Trace<'_>,
-    metric: &Metric<'_>,
-    from: u64,
-    to: u64,
-) -> Result<Vec<Reading>, Error> {
+pub fn readings(trace: &Trace<'_>, metric: &Metric<'_>, from: u64, to: u64) -> Result<Vec<Reading>, Error> {
     trace.confirm_tip()?;
     let (reads, exprs): (&[Pointer], Vec<&Expr>) = match metric {
         Metric::Signal(_, plan) => (plan.read_set(), plan.exprs().collect()),

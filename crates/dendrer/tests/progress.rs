@@ -49,9 +49,9 @@ const TYPES: &[&str] = &["memory.write", "artifact.write", "skeptic.challenge", 
 fn record(steps: &[(usize, usize)], source: &pack::Source) -> Memory {
     let mut store = memory(3);
     let state = source.pack.init(&Default::default()).expect("a state to begin with");
-    let bound = dendrer::kernel::pack::Bound { value: source.pack.value().clone(), text: source.text.clone() };
-    let start =
-        Start { reducer: "delta/1".into(), state, pack: Some(bound), ..Start::new(run_name("r")) };
+    let bound =
+        dendrer::kernel::pack::Bound { value: source.pack.value().clone(), text: source.text.clone() };
+    let start = Start { reducer: "delta/1".into(), state, pack: Some(bound), ..Start::new(run_name("r")) };
     let intents = steps.iter().map(|(kind, op)| {
         let op = json::parse_door(OPS[(*op).min(OPS.len() - 1)].as_bytes()).expect("an op");
         let delta = Delta::from_value(&Value::array([op])).expect("a delta");

@@ -50,7 +50,10 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
     assert_eq!((code, answer.get("regression").unwrap().get("agree").unwrap().as_bool()), (1, Some(true)));
 
     let contract = place.ok(&["bisect", "faulty", "--regression", "acme.tax_compliance_v2"]);
-    assert!(contract.contains("then violation: {\"policy_breach\":0.75,\"rules\":[\"rule_47b\"]}"), "{contract}");
+    assert!(
+        contract.contains("then violation: {\"policy_breach\":0.75,\"rules\":[\"rule_47b\"]}"),
+        "{contract}"
+    );
     // The same contract as a hard predicate: it recovers, and bisect says so instead of halving.
     let hard = place.run(&["bisect", "faulty", "--predicate", "acme.tax_compliance_v2"]);
     assert_eq!((hard.code, hard.stderr.contains("E0504")), (6, true), "{}", hard.stderr);

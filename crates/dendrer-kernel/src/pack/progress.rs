@@ -74,7 +74,8 @@ pub(super) fn read_contracts(
         let (Some(violation), Some(score), Some(version)) = (violation, score, version) else { continue };
         let scored = Scored::new(&violation, score, reason, uncertain);
         let (polarity, window) = (Polarity::Condition, Window::After);
-        let predicate = Predicate::registered(name, version, polarity, window, violation, pack).scored(scored);
+        let predicate =
+            Predicate::registered(name, version, polarity, window, violation, pack).scored(scored);
         let predicate = if lifts { predicate.lifted() } else { predicate };
         read.push(Declared { predicate, words });
     }
@@ -94,7 +95,8 @@ pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -
                 Value::Null => None,
                 Value::String(text) => reader.parse(&goal, 0, text, &place, true),
                 other => {
-                    let message = format!("a sub-goal is a condition on t, written as text, not {}", kind(other));
+                    let message =
+                        format!("a sub-goal is a condition on t, written as text, not {}", kind(other));
                     reader.fault("E0902", &goal, message, "leave it empty where t.goal names it");
                     None
                 }
@@ -145,7 +147,12 @@ pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -
     for ((weight, name), there) in weights.iter().zip(WEIGHTS).zip(there) {
         if *weight > 0.0 && !there {
             let message = format!("{name} weighs {weight}, and nothing is declared that it could be made of");
-            reader.fault("E0902", &at, message, "declare goals, constraints or challenges, or let it weigh 0");
+            reader.fault(
+                "E0902",
+                &at,
+                message,
+                "declare goals, constraints or challenges, or let it weigh 0",
+            );
         }
     }
     let tolerance = read_weight(reader, &at, "tolerance").unwrap_or(0.0);

@@ -448,13 +448,13 @@ fn violations_are_predicates_with_an_id() {
     check(
         "/violations",
         r#"[{"id":"x","condition":"true","sql":"select"}]"#,
-        "E0902 violations[0].sql: a violation has no member sql (a violation has id, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+        "E0902 violations[0].sql: a violation has no member sql (a violation has id, words, holds, condition, base_predicate, bisect_predicate, pure, monotone, window, engine, digest)",
     );
     // In a map the name is that of the member.
     check(
         "/predicates/within_limit/id",
         r#""y""#,
-        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has words, holds, condition, base_predicate, bisect_predicate, pure, monotone, window, engine, digest)",
     );
 }
 

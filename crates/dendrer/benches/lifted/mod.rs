@@ -23,7 +23,8 @@ pub(crate) fn lift(dir: &Path) {
     println!("a lifted predicate over {TICKS} ticks, 1 of {EVERY} of which writes what it reads (limit: 20)");
     let mut store = new_store(dir, "lift");
     let run = "bench".parse().expect("a name");
-    let list = Value::array((0..50u64).map(|n| Value::record([("price", Value::from(n)), ("n", Value::from(n))])));
+    let list =
+        Value::array((0..50u64).map(|n| Value::record([("price", Value::from(n)), ("n", Value::from(n))])));
     let state = Value::record([("orders", list), ("limit", Value::from(1_000_000_000u64))]);
     let start = Start { state, ..Start::new(run) };
     let intents = (1..=TICKS).map(|n| {

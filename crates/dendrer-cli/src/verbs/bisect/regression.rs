@@ -110,21 +110,31 @@ fn text(
     probes(report, out)?;
     match (&found.fell, &report.outcome) {
         (_, Outcome::Uncertain(tick, why)) => {
-            out.line(format!("UNKNOWN    {} cannot be said at tick {tick}: {}", found.metric, quote::escape(why)))?;
+            out.line(format!(
+                "UNKNOWN    {} cannot be said at tick {tick}: {}",
+                found.metric,
+                quote::escape(why)
+            ))?;
         }
         (Some(fell), _) => {
             if fell.tick > 0 {
                 origin(trace, fell.tick, "heuristic", out)?;
             }
-            let best = found.best.map_or_else(String::new, |(score, tick)| format!("{score:.3} at tick {tick}, then "));
+            let best = found
+                .best
+                .map_or_else(String::new, |(score, tick)| format!("{score:.3} at tick {tick}, then "));
             out.line(format!("  {}  {best}{}", found.metric, evaluation_words(&fell.said)))?;
         }
-        (None, _) => out.line(format!("no regression: {} never fell up to tick {}", found.metric, report.high.0))?,
+        (None, _) => {
+            out.line(format!("no regression: {} never fell up to tick {}", found.metric, report.high.0))?
+        }
     }
     let invariant = match (&beside.outcome, beside.onset()) {
         (_, Some(tick)) => format!("first violated at tick {tick} (exact)"),
         (Outcome::Initial, None) => format!("in violation already at tick {} (exact)", beside.low.0),
-        (Outcome::Uncertain(tick, why), _) => format!("cannot be judged at tick {tick}: {}", quote::escape(why)),
+        (Outcome::Uncertain(tick, why), _) => {
+            format!("cannot be judged at tick {tick}: {}", quote::escape(why))
+        }
         _ => "not violated (exact)".to_owned(),
     };
     out.line(format!("INVARIANT  {INVARIANT} v1: {invariant}"))?;
