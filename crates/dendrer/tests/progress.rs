@@ -20,7 +20,7 @@ state:
   a: {init: "{}"}
 types: {artifact.write: w, skeptic.challenge: c}
 progress_contracts:
-  - {id: share, version: v3, score: "1.0 - state.x / 10.0", violation: state.x > 8}
+  - {id: share, version: v3, score: "1.0 - double(state.x) / 10.0", violation: state.x > 8}
 progress:
   goals: {first: , second: "state.x == 3"}
   constraints:
