@@ -77,7 +77,7 @@ pub(super) fn read_contracts(
         let predicate =
             Predicate::registered(name, version, polarity, window, violation, pack).scored(scored);
         let predicate = if lifts { predicate.lifted() } else { predicate };
-        read.push(Declared { predicate, words });
+        read.push(Declared { predicate, words, is_violation: false });
     }
     read
 }

@@ -631,7 +631,6 @@ const PREDICATE: [&str; 12] = [
     "base_predicate",
     "bisect_predicate",
     "pure",
-    "monotone",
     "window",
     "engine",
     "digest",

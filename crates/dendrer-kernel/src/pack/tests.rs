@@ -448,13 +448,13 @@ fn violations_are_predicates_with_an_id() {
     check(
         "/violations",
         r#"[{"id":"x","condition":"true","sql":"select"}]"#,
-        "E0902 violations[0].sql: a violation has no member sql (a violation has id, words, holds, condition, base_predicate, bisect_predicate, pure, monotone, window, engine, digest)",
+        "E0902 violations[0].sql: a violation has no member sql (a violation has id, scope, monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
     );
     // In a map the name is that of the member.
     check(
         "/predicates/within_limit/id",
         r#""y""#,
-        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has words, holds, condition, base_predicate, bisect_predicate, pure, monotone, window, engine, digest)",
+        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
     );
 }
 
@@ -464,20 +464,15 @@ fn what_is_declared_monotone_is_verified_and_not_believed() {
     check(
         "/violations",
         r#"[{"id":"unverified_payout","condition":"state.region == null","pure":true,"monotone":true}]"#,
-        "E0902 violations[0].monotone: unverified_payout is declared monotone, and its text does not show it (leave it \
-         out, or ask for the first violation with `bisect_predicate: monotone_lift`)",
-    );
-    check(
-        "/violations",
-        r#"[{"id":"x","condition":"true","monotone":"yes"}]"#,
-        "E0902 violations[0].monotone: monotone is true or false, not text",
+        "E0907 violations[0].monotone: nothing shows that it cannot recover (add `bisect_predicate: monotone_lift`: \
+         what counts is the first time)",
     );
     let op = dendrer_object::delta::Op::set(
         "/violations".parse().unwrap(),
         json(
             r#"[{"id":"lifted","condition":"state.spent > limit","bisect_predicate":"monotone_lift","monotone":true},
                 {"id":"counted","condition":"state.counters.transitions > 6","monotone":true},
-                {"id":"open","condition":"state.spent > limit","monotone":false}]"#,
+                {"id":"open","condition":"state.spent > limit"}]"#,
         ),
     );
     let pack = Pack::read(&dendrer_object::Delta(vec![op]).apply(&json(WHOLE)).unwrap()).unwrap();
