@@ -291,6 +291,9 @@ words, version, window (`after` or `before`) and lift (`monotone`). A file of se
 `kernel.` and `state.` are taken."
 "E0514" "predicate_version" 2 "There is another predicate of this name and version."
 "A version is used once; what was registered stays as it was. Choose another, or leave --version out."
+"E0515" "no_metric" 3 "The pack of the run declares no such score."
+"`progress`, `constraint_satisfaction` and `skeptic_survival_rate` are made of what a pack declares under `progress`, and any other score \
+is one of its `progress_contracts`. Hard predicates need none of them: dendrer bisect RUN --predicate kernel.anomaly_free."
 "E0520" "module" 2 "A file is not a WebAssembly module that is run here."
 "A core module without imports, start function, shared memory or vectors; it exports `memory`, `alloc` and `evaluate`, and keeps \
 to limits in bytes, instructions and items that are looked at before anything of it is compiled. docs/wasm.md has all of them."

@@ -10,6 +10,7 @@ pub mod obligation;
 pub mod ontology;
 pub mod pack;
 pub mod predicate;
+pub mod progress;
 pub mod reduce;
 pub mod replay;
 pub mod step;

@@ -19,6 +19,7 @@ use crate::expr::{Budget, Env, Expr, ExprError, Scope, Span};
 use crate::fold::{self, Fold, FoldReducer, Template};
 use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
+use crate::progress::Plan;
 use crate::reduce::{DeltaReducer, Reducer};
 
 pub mod cases;
@@ -26,6 +27,7 @@ mod contracts;
 pub mod extend;
 pub mod lint;
 mod obligations;
+mod progress;
 mod read;
 mod reads;
 mod rules;
@@ -78,6 +80,10 @@ pub struct Pack {
     pub predicates: Vec<Declared>,
     /// What must have held in time, in the order of the pack.
     pub obligations: Vec<Declared>,
+    /// What is good, and how good, in the order of the pack.
+    pub progress_contracts: Vec<Declared>,
+    /// What its composite progress signal is made of.
+    pub progress: Option<Plan>,
     /// What transition types need of the state.
     pub contracts: Contracts,
     /// Who may approve an extension of the contracts, with the keys that they sign with.
@@ -257,12 +263,12 @@ impl Pack {
         }
     }
 
-    /// Everything that may be asked of a run by name: predicates, and then obligations.
+    /// Everything that may be asked of a run by name: predicates, obligations, progress contracts.
     pub fn declared(&self) -> impl Iterator<Item = &Declared> {
-        self.predicates.iter().chain(&self.obligations)
+        self.predicates.iter().chain(&self.obligations).chain(&self.progress_contracts)
     }
 
-    /// Returns the predicate or obligation of this name, which may stand behind the name of the pack: `acme.orders/paid`.
+    /// Returns the predicate, obligation or progress contract of this name, which may stand behind the name of the pack: `acme.orders/paid`.
     pub fn predicate(&self, name: &str) -> Option<&Predicate> {
         let within = name.strip_prefix(&*self.name).and_then(|rest| rest.strip_prefix('/'));
         let named = |name: &str| {

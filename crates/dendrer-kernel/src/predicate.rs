@@ -9,9 +9,9 @@ use std::sync::{Arc, LazyLock};
 
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
-use crate::counters::{Counters, Hidden};
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Look, Obligation, unknown_words};
+use crate::progress::{Evaluation, Scored};
 
 /// Which truth value of the expression is the violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +107,8 @@ pub struct Predicate {
     scope: Arc<[TypeName]>,
     /// When the expression must have held, where that is not at every tick.
     owed: Option<Arc<Obligation>>,
+    /// How good a state is, where the expression is the violation of a progress contract.
+    scored: Option<Arc<Scored>>,
 }
 
 /// The predicates that are always there.
@@ -140,6 +142,7 @@ impl Predicate {
             declared: false,
             scope: Arc::default(),
             owed: None,
+            scored: None,
         }
     }
 
@@ -169,6 +172,31 @@ impl Predicate {
             declared: true,
             scope: Arc::default(),
             owed: None,
+            scored: None,
+        }
+    }
+
+    /// Makes of a predicate that names the violation a progress contract (dendrer paper 4.6).
+    pub(crate) fn scored(self, scored: Scored) -> Predicate {
+        assert!(self.polarity == Polarity::Condition, "a progress contract names its violation");
+        Predicate { scored: Some(Arc::new(scored)), ..self }
+    }
+
+    /// What is scored, if it is a progress contract.
+    pub fn progress(&self) -> Option<&Scored> {
+        self.scored.as_deref()
+    }
+
+    /// Evaluates a state as a progress contract does. What has no score of its own has 1 where it is ok.
+    pub fn evaluate(&self, state: &Value, counters: Option<&Value>) -> Evaluation {
+        let env = Env { counters, ..Env::of(state) };
+        match (&self.scored, self.expr()) {
+            (Some(scored), Some(violation)) => scored.evaluate(violation, &env),
+            _ => match self.verdict(state, counters) {
+                Verdict::Ok => Evaluation::Ok(1.0),
+                Verdict::Violation => Evaluation::Violation(Value::Null),
+                Verdict::Uncertain(why) => Evaluation::Uncertain(None, why),
+            },
         }
     }
 
@@ -208,10 +236,11 @@ impl Predicate {
     /// The places of the state that it can look at, sorted, none below another. A program can look at all of it, which is
     /// the root.
     pub fn read_set(&self) -> &[Pointer] {
-        match (&self.asked, &self.owed) {
-            (_, Some(owed)) => owed.read_set(),
-            (Asked::Expr(expr), None) => expr.read_set(),
-            (Asked::Program(_), None) => slice::from_ref(&*WHOLE),
+        match (&self.asked, &self.owed, &self.scored) {
+            (_, Some(owed), _) => owed.read_set(),
+            (_, None, Some(scored)) => scored.read_set(),
+            (Asked::Expr(expr), None, None) => expr.read_set(),
+            (Asked::Program(_), None, None) => slice::from_ref(&*WHOLE),
         }
     }
 
@@ -220,13 +249,11 @@ impl Predicate {
         self.exprs().any(Expr::reads_counters)
     }
 
-    /// Returns what keeps the counters that it can look at from being known, if anything does.
-    pub fn hidden_counter<'c>(&self, counters: &'c Counters) -> Option<&'c Hidden> {
-        self.exprs().find_map(|expr| expr.hidden_counter(counters))
-    }
-
-    fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        self.expr().into_iter().chain(self.owed.iter().flat_map(|owed| owed.exprs()))
+    /// Every expression that it is made of.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let owed = self.owed.iter().flat_map(|owed| owed.exprs());
+        let scored = self.scored.iter().flat_map(|scored| scored.exprs());
+        self.expr().into_iter().chain(owed).chain(scored)
     }
 
     /// An expression that uses what a pack defines. Its digest is that of the pack and its text.
@@ -408,6 +435,13 @@ impl Predicate {
             return Verdict::Uncertain("an obligation is judged over a run, not by one state".to_owned());
         }
         let env = Env { counters, ..Env::of(state) };
+        if let Some(scored) = &self.scored {
+            return match scored.evaluate(expr, &env) {
+                Evaluation::Ok(_) => Verdict::Ok,
+                Evaluation::Violation(_) => Verdict::Violation,
+                Evaluation::Uncertain(_, why) => Verdict::Uncertain(why),
+            };
+        }
         match truth(expr, &env) {
             Truth::True if self.polarity == Polarity::Condition => Verdict::Violation,
             Truth::False if self.polarity == Polarity::Holds => Verdict::Violation,

@@ -3,6 +3,7 @@
 use dendrer::bisect::{Outcome, Probe, Question, Report};
 use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
+use dendrer::kernel::progress::Evaluation;
 use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::Value;
 
@@ -90,6 +91,27 @@ pub fn standing_words(standing: &Standing, ended: bool) -> String {
         Standing::Open(_) if ended => format!("{words}; the run was closed before"),
         _ => words,
     }
+}
+
+/// Says what a progress contract says of a tick.
+pub fn evaluation_words(said: &Evaluation) -> String {
+    quote::escape(&said.to_string())
+}
+
+/// Returns what a progress contract says of a tick, for documents.
+pub fn evaluation_json(tick: u64, said: &Evaluation) -> Value {
+    let (result, score, reason, why) = match said {
+        Evaluation::Ok(score) => ("ok", Some(*score), Value::Null, None),
+        Evaluation::Violation(reason) => ("violation", None, reason.clone(), None),
+        Evaluation::Uncertain(score, why) => ("uncertain", *score, Value::Null, Some(why.as_str())),
+    };
+    Value::record([
+        ("tick", Value::from(tick)),
+        ("result", Value::from(result)),
+        ("score", Value::from(score)),
+        ("reason", reason),
+        ("why", Value::from(why)),
+    ])
 }
 
 /// Returns how an obligation stands, for documents; null for any other predicate.

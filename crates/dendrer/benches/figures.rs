@@ -2,7 +2,7 @@
 //! measured in the same run. Prints; never judges.
 //!
 //! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify`, `-- delta`, `-- fold`,
-//! `-- contract` or `-- causes` runs a part.
+//! `-- contract`, `-- causes` or `-- lift` runs a part.
 
 #![expect(clippy::print_stdout, reason = "figures are printed, nothing else is done with them")]
 
@@ -33,6 +33,7 @@ mod causes;
 mod common;
 mod desk;
 mod door;
+mod lifted;
 
 /// How often recording is measured beside the floor.
 const ROUNDS: usize = 9;
@@ -64,6 +65,9 @@ fn main() {
     }
     if wanted("causes") {
         causes::contributors_of_long_runs();
+    }
+    if wanted("lift") {
+        lifted::lift(dir.path());
     }
 }
 

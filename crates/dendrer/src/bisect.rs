@@ -16,6 +16,7 @@ use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
 use crate::diff::{self, Kind};
 use crate::error::Error;
+use crate::progress::Regression;
 use crate::timeline::{self, Interval, Timeline};
 use crate::trace::Trace;
 
@@ -28,6 +29,8 @@ pub enum Question {
     PolicyFlip(TypeName),
     /// Where the run first differs from another (dendrer paper 4.3).
     Divergence(Box<Divergence>),
+    /// Where a score first fell ([`crate::progress::regression`]): a heuristic, on which nothing exact rests.
+    Regression(Box<Regression>),
 }
 
 /// Where a run first differs from another, found by [`divergence`].
@@ -78,6 +81,7 @@ impl Question {
             Question::Predicate(predicate) => predicate.name().to_owned(),
             Question::PolicyFlip(about) => format!("policy-flip {about}"),
             Question::Divergence(found) => format!("divergence {}", found.from),
+            Question::Regression(found) => format!("regression {}", found.metric),
         }
     }
 
@@ -86,6 +90,7 @@ impl Question {
         match self {
             Question::Predicate(predicate) => predicate.version(),
             Question::PolicyFlip(_) | Question::Divergence(_) => "v1",
+            Question::Regression(found) => &found.version,
         }
     }
 
@@ -99,6 +104,7 @@ impl Question {
             Question::Divergence(found) => {
                 format!("violated from the first transition that is not what {} has beside it", found.from)
             }
+            Question::Regression(found) => found.words(),
         }
     }
 
@@ -110,6 +116,7 @@ impl Question {
                 Digest::of_parts(&[b"dendrer/policy-flip/v1\n", about.as_str().as_bytes()])
             }
             Question::Divergence(found) => Digest::of_parts(&[b"dendrer/divergence/v1\n", &found.tip.0]),
+            Question::Regression(found) => found.digest,
         }
     }
 
@@ -118,6 +125,8 @@ impl Question {
         match self {
             Question::Predicate(predicate) => predicate.monotone(),
             Question::PolicyFlip(_) | Question::Divergence(_) => Monotone::ByConstruction,
+            // A score may rise again; the first fall is what is asked for.
+            Question::Regression(_) => Monotone::Lifted,
         }
     }
 
@@ -125,7 +134,7 @@ impl Question {
     pub fn window(&self) -> Window {
         match self {
             Question::Predicate(predicate) => predicate.window(),
-            Question::PolicyFlip(_) | Question::Divergence(_) => Window::After,
+            Question::PolicyFlip(_) | Question::Divergence(_) | Question::Regression(_) => Window::After,
         }
     }
 
@@ -133,7 +142,7 @@ impl Question {
     pub fn predicate(&self) -> Option<&Predicate> {
         match self {
             Question::Predicate(predicate) => Some(predicate),
-            Question::PolicyFlip(_) | Question::Divergence(_) => None,
+            Question::PolicyFlip(_) | Question::Divergence(_) | Question::Regression(_) => None,
         }
     }
 }
@@ -252,6 +261,10 @@ pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> 
                 let at = found.tick().filter(|at| *at <= range.to).map(|at| at.max(range.from));
                 let line = Timeline::latched(range.from, range.to, at, 0);
                 Report { scan: range.scan.then(|| line.onset()), ..report(&line, false) }
+            }
+            Question::Regression(found) => {
+                // Every tick was looked at in the first place, so there is nothing to compare a scan with.
+                report(&found.timeline(range.from, range.to), false)
             }
         };
         reports.push(report);

@@ -18,6 +18,7 @@ pub mod keep;
 pub mod merge;
 pub mod pack;
 pub mod profile;
+pub mod progress;
 pub mod rebase;
 pub mod recorder;
 pub mod registry;

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer_kernel::expr::Expr;
 use dendrer_kernel::obligation::{Course, Look as Looked, Standing};
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_kernel::replay::ReplayError;
@@ -206,11 +207,16 @@ fn verdict(predicate: &Predicate, moment: &Moment) -> Result<Verdict, Error> {
 /// Returns the counters for a predicate that reads them. One that would have counted what was erased or withheld is not
 /// known, whatever it says.
 fn counters(predicate: &Predicate, moment: &Moment) -> Result<Option<Value>, Error> {
-    if let Some(hidden) = predicate.hidden_counter(&moment.counters) {
+    counters_of(&predicate.exprs().collect::<Vec<_>>(), moment)
+}
+
+/// As [`counters`], for what is not a predicate.
+pub(crate) fn counters_of(exprs: &[&Expr], moment: &Moment) -> Result<Option<Value>, Error> {
+    if let Some(hidden) = exprs.iter().find_map(|expr| expr.hidden_counter(&moment.counters)) {
         let (what, pointer) = ("a counter that the predicate reads".to_owned(), hidden.pointer.clone());
         return Err(Error::Hidden { what, tick: hidden.tick, pointer });
     }
-    Ok(predicate.reads_counters().then(|| moment.counters.to_value()))
+    Ok(exprs.iter().any(|expr| expr.reads_counters()).then(|| moment.counters.to_value()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -257,7 +263,8 @@ fn read_through(
         let read_sets = predicates.iter().flat_map(|predicate| predicate.read_set());
         let watched: Vec<Pointer> = read_sets.map(from_first_name).collect();
         fold_at(&fresh, &watched, first, last, counted, &mut |step| {
-            pass(step.moment, step.type_name, step.written)
+            let type_name = step.record.and_then(|record| record.header().type_name.as_ref());
+            pass(step.moment, type_name, step.written)
         })?;
     }
     match failed {
@@ -267,23 +274,24 @@ fn read_through(
 }
 
 /// Returns the place of the state's member that a place lies in.
-fn from_first_name(place: &Pointer) -> Pointer {
+pub(crate) fn from_first_name(place: &Pointer) -> Pointer {
     Pointer::of(place.tokens().next().as_deref())
 }
 
 /// A run after a transition, folded only where somebody looks.
-struct Folded<'a> {
+pub(crate) struct Folded<'a> {
     /// What stood there before.
     before: &'a Value,
-    moment: &'a Moment,
-    type_name: Option<&'a TypeName>,
+    pub(crate) moment: &'a Moment,
+    /// The transition; `None` where the fold begins.
+    pub(crate) record: Option<&'a Record>,
     /// Everything the transition wrote.
-    written: &'a [Pointer],
+    pub(crate) written: &'a [Pointer],
 }
 
 /// Hands over a run at and after a tick with what was written, folded at the watched places and nowhere else: these are
 /// no states that were ever committed.
-fn fold_at(
+pub(crate) fn fold_at(
     trace: &Trace<'_>,
     watched: &[Pointer],
     first: u64,
@@ -292,8 +300,7 @@ fn fold_at(
     f: &mut dyn FnMut(Folded<'_>) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let mut moment = trace.at(first)?;
-    // What is folded begins behind this tick, or the run does: nobody asks for the type of its transition.
-    if f(Folded { before: &moment.state, moment: &moment, type_name: None, written: &[] }).is_break() {
+    if f(Folded { before: &moment.state, moment: &moment, record: None, written: &[] }).is_break() {
         return Ok(());
     }
     let mut failed = None;
@@ -311,8 +318,7 @@ fn fold_at(
             moment.counters.take(&record);
         }
         let written: Vec<Pointer> = delta.paths().cloned().collect();
-        let type_name = record.header().type_name.as_ref();
-        f(Folded { before: &before, moment: &moment, type_name, written: &written })
+        f(Folded { before: &before, moment: &moment, record: Some(&record), written: &written })
     })?;
     failed.map_or(Ok(()), Err)
 }

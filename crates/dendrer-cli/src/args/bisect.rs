@@ -9,7 +9,7 @@ use crate::complete;
 
 /// `bisect`
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly", "policy_flip", "divergence", "all_of"]))]
+#[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly", "policy_flip", "divergence", "regression", "all_of"]))]
 pub(crate) struct Bisect {
     /// The run
     #[arg(add = ArgValueCompleter::new(complete::runs))]
@@ -30,6 +30,10 @@ pub(crate) struct Bisect {
     /// The first transition that is not what this run has beside it
     #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
     pub(crate) divergence: Option<String>,
+    /// A heuristic: where a score is first lower than it was before. progress, constraint_satisfaction,
+    /// skeptic_survival_rate or a progress contract, as the pack of the run declares them
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["lift", "scan", "contributors", "diagnosis", "record"])]
+    pub(crate) regression: Option<String>,
     /// Every predicate of a pack, or of a JSON file {"predicates":[{"name":..,"holds":..}]}; the worst exit code counts
     #[arg(long, value_name = "PACK|FILE", conflicts_with = "expect_onset")]
     pub(crate) all_of: Option<String>,
@@ -37,7 +41,7 @@ pub(crate) struct Bisect {
     #[arg(long)]
     pub(crate) lift: bool,
     /// Which state of a transition an expression looks at: after (as if not given) or before
-    #[arg(long, value_enum, conflicts_with_all = ["anomaly", "policy_flip", "divergence", "all_of"])]
+    #[arg(long, value_enum, conflicts_with_all = ["anomaly", "policy_flip", "divergence", "regression", "all_of"])]
     pub(crate) window: Option<WindowChoice>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]

@@ -8,10 +8,13 @@ use dendrer::Trace;
 use dendrer::bisect::{Divergence, Outcome, Question, Range, Report, bisect_each};
 use dendrer::diagnosis::Class;
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
+use dendrer::kernel::progress::Evaluation;
 use dendrer::registry::Known;
 use dendrer::why::Chain;
 use dendrer_object::{TypeName, Value};
-use dendrer_view::bisect::{head_lines, list, probe_lines, standing_json, standing_words, to_json};
+use dendrer_view::bisect::{
+    evaluation_json, evaluation_words, head_lines, list, probe_lines, standing_json, standing_words, to_json,
+};
 use dendrer_view::diff::{item_json, lines};
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::table::{Align, Table};
@@ -28,6 +31,7 @@ use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 
 mod causes;
+mod regression;
 
 pub(super) use causes::{recorded_json, recorded_lines};
 
@@ -54,6 +58,9 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let range = Range { scan: args.scan, ..Range::new(from, to) };
     if let Some(questions) = several(args, &trace)? {
         return each(&questions, &trace, &range, progress, out);
+    }
+    if let Some(metric) = &args.regression {
+        return regression::run(args, &trace, metric, &range, progress, out);
     }
     let asked = match &args.divergence {
         Some(other) => divergence(global, &source, &rev, &trace, other, progress.counter())?,
@@ -158,6 +165,9 @@ fn document_of(
     let mut document = document.as_object().cloned().unwrap_or_default();
     document.set("chain", Value::from(chain.map(|chain| chain_json(trace, chain)).transpose()?));
     causes.add_to(trace, &mut document)?;
+    if let Some(said) = evaluations(trace, question, report)? {
+        document.set("evaluations", Value::array(said.iter().map(|(at, said)| evaluation_json(*at, said))));
+    }
     if let Some(argv) = suggestion(args, trace, report, causes)? {
         let words = argv.iter().map(|word| Value::from(word.as_str()));
         document.set("suggestion", Value::record([("argv", Value::array(words))]));
@@ -170,6 +180,24 @@ fn document_of(
         Some(meant) => meant.add_other(document),
         None => document,
     })
+}
+
+/// What a progress contract says of both ends, and of the tick where it is violated first.
+fn evaluations(
+    trace: &Trace<'_>,
+    question: &Question,
+    report: &Report,
+) -> Result<Option<Vec<(u64, Evaluation)>>> {
+    let Some(contract) = question.predicate().filter(|one| one.progress().is_some()) else { return Ok(None) };
+    let mut ticks = vec![report.low.0, report.high.0];
+    ticks.extend(report.onset().filter(|onset| !ticks.contains(onset)));
+    ticks.sort_unstable();
+    let said = ticks.into_iter().map(|tick| {
+        let moment = trace.at(tick)?;
+        let counters = contract.reads_counters().then(|| moment.counters.to_value());
+        Ok((tick, contract.evaluate(&moment.state, counters.as_ref())))
+    });
+    Ok(Some(said.collect::<Result<_>>()?))
 }
 
 /// The exit code of an answer: found, not there, or none that can be relied on.
@@ -433,14 +461,13 @@ fn text(
     for line in head {
         out.line(line)?;
     }
-    for line in probe_lines(report) {
-        let style = if line.contains("  FAIL") { Style::Bad } else { Style::Good };
-        let line = if line.starts_with("  ") { out.paint(style, &line) } else { line };
-        out.line(line)?;
+    for (tick, said) in evaluations(trace, question, report)?.into_iter().flatten() {
+        out.line(format!("evaluated  tick {tick}  {}", evaluation_words(&said)))?;
     }
+    probes(report, out)?;
     match &report.outcome {
         Outcome::Onset(tick) => {
-            origin(trace, *tick, out)?;
+            origin(trace, *tick, "exact", out)?;
             if let Question::Divergence(found) = question {
                 differences(found, out)?;
             }
@@ -496,6 +523,15 @@ fn text(
     Ok(())
 }
 
+fn probes(report: &Report, out: &mut Out) -> Result<()> {
+    for line in probe_lines(report) {
+        let style = if line.contains("  FAIL") { Style::Bad } else { Style::Good };
+        let line = if line.starts_with("  ") { out.paint(style, &line) } else { line };
+        out.line(line)?;
+    }
+    Ok(())
+}
+
 fn never(question: &Question, report: &Report) -> String {
     if let Question::Divergence(found) = question {
         let other = &found.from;
@@ -543,11 +579,11 @@ fn differences(found: &Divergence, out: &mut Out) -> Result<()> {
 }
 
 /// Prints the transition at the onset: what it said and what it wrote.
-fn origin(trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<()> {
+fn origin(trace: &Trace<'_>, tick: u64, certainty: &str, out: &mut Out) -> Result<()> {
     let record = trace.record(tick)?;
     let content = record.content();
     let row = dendrer_view::log::row(&record);
-    let title = out.paint(Style::Strong, &format!("ORIGIN (exact)  tick {tick}  {}", row.type_name));
+    let title = out.paint(Style::Strong, &format!("ORIGIN ({certainty})  tick {tick}  {}", row.type_name));
     out.line(format!("{title}  by {}   hash {}", row.agent, record.id().short()))?;
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
     if let Some(description) = at("intent", "description") {

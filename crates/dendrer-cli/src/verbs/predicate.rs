@@ -121,8 +121,9 @@ fn says_the_same(a: &Predicate, b: &Predicate) -> bool {
         };
         (one.polarity(), one.window(), asked)
     };
-    // What is owed is never what holds at every tick, whatever its text.
-    said(a) == said(b) && a.obligation().is_none() && b.obligation().is_none()
+    // What is owed, or scored, is never what holds at every tick, whatever its text.
+    let plain = |one: &Predicate| one.obligation().is_none() && one.progress().is_none();
+    said(a) == said(b) && plain(a) && plain(b)
 }
 
 /// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the

@@ -27,6 +27,7 @@ mod output;
 mod packs;
 mod paper;
 mod rebase;
+mod regression;
 mod support;
 mod terminal;
 mod tour;

@@ -25,13 +25,30 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    fn has_type(&self, name: &TypeName) -> bool {
+    pub(super) fn has_type(&self, name: &TypeName) -> bool {
         self.types.contains_key(name) || ontology::TYPES.iter().any(|(known, _)| *known == name.as_str())
     }
 
     fn near_type(&self, name: &str) -> Option<String> {
         let known = ontology::TYPES.iter().map(|(name, _)| *name);
         nearest(name, known.chain(self.types.keys().map(TypeName::as_str))).map(str::to_owned)
+    }
+}
+
+impl Known<'_> {
+    /// Reads a transition type that the ontology or the pack has.
+    pub(super) fn read_type(&self, reader: &mut Reader, parent: &At<'_>, member: &str) -> Option<TypeName> {
+        let text = reader.text(parent, member)?;
+        if let Some(name) = text.parse().ok().filter(|name| self.has_type(name)) {
+            return Some(name);
+        }
+        let hint = self.near_type(text).map_or_else(
+            || "a new type is registered under `types`".to_owned(),
+            |near| format!("did you mean {near}?"),
+        );
+        let at = parent.member(member)?;
+        reader.fault("E0903", &at, format!("there is no transition type {text}"), &hint);
+        None
     }
 }
 
@@ -84,7 +101,7 @@ pub(super) fn read(
 
 fn read_due(reader: &mut Reader, at: &At<'_>, known: &Known<'_>) -> Option<Due> {
     match (at.member("by"), at.member("within")) {
-        (Some(by), None) => read_by(reader, &by, known),
+        (Some(by), None) => read_by(reader, at, &by, known),
         (None, Some(within)) => read_within(reader, &within, known),
         _ => {
             let hint =
@@ -95,26 +112,17 @@ fn read_due(reader: &mut Reader, at: &At<'_>, known: &Known<'_>) -> Option<Due> 
     }
 }
 
-fn read_by(reader: &mut Reader, by: &At<'_>, known: &Known<'_>) -> Option<Due> {
+fn read_by(reader: &mut Reader, parent: &At<'_>, by: &At<'_>, known: &Known<'_>) -> Option<Due> {
     if let Value::Object(_) = by.value {
         reader.object(by, "by", &["tick"])?;
         return read_ticks(reader, by, "tick").map(Due::Tick);
     }
-    let Some(text) = by.value.as_str() else {
+    if by.value.as_str().is_none() {
         let message = format!("by is a transition type or a tick, not {}", kind(by.value));
         reader.fault("E0902", by, message, "like `by: goal.complete` or `by: {tick: 40}`");
         return None;
-    };
-    if let Some(name) = text.parse().ok().filter(|name| known.has_type(name)) {
-        return Some(Due::OfType(name));
     }
-    let near = known.near_type(text);
-    let hint = near.map_or_else(
-        || "a new type is registered under `types`".to_owned(),
-        |near| format!("did you mean {near}?"),
-    );
-    reader.fault("E0903", by, format!("there is no transition type {text}"), &hint);
-    None
+    known.read_type(reader, parent, "by").map(Due::OfType)
 }
 
 fn read_within(reader: &mut Reader, within: &At<'_>, known: &Known<'_>) -> Option<Due> {

@@ -11,7 +11,7 @@ use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
     DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, MONOTONE_LIFT, Pack, Tool, cases,
-    contracts, digest, kind, obligations,
+    contracts, digest, kind, obligations, progress,
 };
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
@@ -22,7 +22,7 @@ use crate::step::{COUNTERS, KERNEL_PATHS};
 use dendrer_object::note::VerifierKey;
 
 /// The members of a pack.
-const MEMBERS: [&str; 17] = [
+const MEMBERS: [&str; 19] = [
     "name",
     "version",
     "words",
@@ -39,6 +39,8 @@ const MEMBERS: [&str; 17] = [
     "violations",
     "approvers",
     "obligations",
+    "progress_contracts",
+    "progress",
     "tests",
 ];
 
@@ -317,7 +319,7 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
     let digest = digest(value);
     let predicates = read_predicates(&mut reader, &root, &scopes.state, version.as_deref(), digest, &types);
     let approvers = read_approvers(&mut reader, &root);
-    let taken: Vec<&str> = root
+    let mut taken: Vec<&str> = root
         .member("predicates")
         .into_iter()
         .flat_map(|at| at.members())
@@ -326,11 +328,15 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
         .collect();
     let asked = obligations::Known { types: &types, place: &scopes.state, taken: &taken };
     let obligations = obligations::read(&mut reader, &root, &asked, version.as_deref(), digest);
+    taken.extend(ids(&root, "obligations"));
+    let asked = obligations::Known { types: &types, place: &scopes.state, taken: &taken };
+    let progress_contracts = progress::read_contracts(&mut reader, &root, &asked, digest);
+    let progress = progress::read_plan(&mut reader, &root, &asked);
     let known = contracts::Known { fields: &decimals, types: &types, place: &scopes.state };
     let contracted = contracts::read(&mut reader, &root, &known);
     contracts::check_pillars(&mut reader, &root, &predicates);
     // Those with a fault, too: a test of one has no fault of its own.
-    let names: Vec<&str> = taken.iter().copied().chain(ids(&root, "obligations")).collect();
+    let names: Vec<&str> = taken.iter().copied().chain(ids(&root, "progress_contracts")).collect();
     let cases = cases::read(&mut reader, &reader_list(&root, "tests"), &scopes.state, &names);
     if let Some(tests) = root.member("tests").filter(|tests| tests.value.as_array().is_none()) {
         reader.fault("E0902", &tests, "tests is a list", "each item begins with `- `");
@@ -354,6 +360,8 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
             approvers,
             predicates,
             obligations,
+            progress_contracts,
+            progress,
             cases,
             named,
             fold: Arc::new(fold),
@@ -794,11 +802,13 @@ fn read_predicate(
         let message = "nothing shows that it cannot recover";
         reader.fault("E0907", &at, message, hint);
     }
+    let proven = at.member("monotone").is_some() && predicate.cannot_recover();
+    let predicate = if proven && !lifts { predicate.known_monotone(true) } else { predicate };
     Some(Declared { predicate, words, is_violation: entry.id.is_some() })
 }
 
 /// Whether bisect is to look for the first violation, whatever comes after it (dendrer paper 3.3.3).
-fn read_lift(reader: &mut Reader, predicate: &At<'_>) -> bool {
+pub(super) fn read_lift(reader: &mut Reader, predicate: &At<'_>) -> bool {
     if let Some(pure) = predicate.member("pure").filter(|pure| *pure.value != Value::from(true)) {
         reader.fault(
             "E0902",

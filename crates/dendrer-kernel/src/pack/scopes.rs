@@ -49,6 +49,12 @@ impl Place {
         Place { what, ..Place::of_state(scope) }
     }
 
+    /// The same with a transition beside the state after it.
+    pub(super) fn with_transition(&self) -> Place {
+        let scope = self.scope.clone().root_of("t", TRANSITION_MEMBERS);
+        Place { scope, what: "progress sees t and the state after it", ..self.clone() }
+    }
+
     fn new(scope: Scope, what: &'static str) -> Place {
         Place { what, ..Place::of_state(scope) }
     }

@@ -448,14 +448,37 @@ fn violations_are_predicates_with_an_id() {
     check(
         "/violations",
         r#"[{"id":"x","condition":"true","sql":"select"}]"#,
-        "E0902 violations[0].sql: a violation has no member sql (a violation has id, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+        "E0902 violations[0].sql: a violation has no member sql (a violation has id, scope, monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
     );
     // In a map the name is that of the member.
     check(
         "/predicates/within_limit/id",
         r#""y""#,
-        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
     );
+}
+
+#[test]
+fn what_is_declared_monotone_is_verified_and_not_believed() {
+    // The predicates of the insurance case: a field that is null now may be filled later.
+    check(
+        "/violations",
+        r#"[{"id":"unverified_payout","condition":"state.region == null","pure":true,"monotone":true}]"#,
+        "E0907 violations[0].monotone: nothing shows that it cannot recover (add `bisect_predicate: monotone_lift`: \
+         what counts is the first time)",
+    );
+    let op = dendrer_object::delta::Op::set(
+        "/violations".parse().unwrap(),
+        json(
+            r#"[{"id":"lifted","condition":"state.spent > limit","bisect_predicate":"monotone_lift","monotone":true},
+                {"id":"counted","condition":"state.counters.transitions > 6","monotone":true},
+                {"id":"open","condition":"state.spent > limit"}]"#,
+        ),
+    );
+    let pack = Pack::read(&dendrer_object::Delta(vec![op]).apply(&json(WHOLE)).unwrap()).unwrap();
+    let known = |name: &str| pack.predicate(name).unwrap().monotone();
+    use crate::predicate::Monotone::{ByConstruction, Lifted, Unknown};
+    assert_eq!([known("lifted"), known("counted"), known("open")], [Lifted, ByConstruction, Unknown]);
 }
 
 #[test]

@@ -1,0 +1,368 @@
+//! Progress: what an institution says of how good a state is, and how far along a run seems to be (dendrer paper 4.6, 9.5
+//! and appendix D).
+//!
+//! A [`Scored`] predicate is the paper's progress contract: one state gives ok with a score, a violation with a reason, or
+//! uncertain. A [`Plan`] is its composite signal, which is walked over a run by a [`Course`]. Scores are made of states and
+//! records alone, each step is one IEEE double, and what comes out is rounded to [`DECIMALS`] decimals, so that they are
+//! the same on every machine. A newcomer would break one rule: no invariant rests on a score. It is a heuristic, and
+//! what it says of a run is labelled so.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use dendrer_object::number::round_half_even;
+use dendrer_object::record::Record;
+use dendrer_object::{Intent, Pointer, TypeName, Value};
+
+use crate::expr::{Budget, Env, EvalError, Expr, Truth};
+use crate::obligation::unknown_words;
+use crate::predicate::truth;
+use crate::step::{self, Cause};
+
+/// How many decimals a score is kept to: those of a confidence.
+pub const DECIMALS: u8 = 3;
+
+/// The longest window of challenges.
+pub const LAST_MAX: u64 = 10_000;
+
+/// The types with which a sub-goal is reached (dendrer paper 9.5).
+pub const REACHES: [&str; 2] = ["artifact.write", "goal.complete"];
+
+/// What a progress contract says of a state (dendrer paper 4.6).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Evaluation {
+    /// All is well, and how well, from 0 to 1.
+    Ok(f64),
+    /// The contract is broken, and why: a value as the contract makes it, null if it does not say.
+    Violation(Value),
+    /// It cannot be said; a score where there is one, and why.
+    Uncertain(Option<f64>, String),
+}
+
+impl fmt::Display for Evaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Evaluation::Ok(score) => write!(f, "ok, score {score:.3}"),
+            Evaluation::Violation(Value::Null) => f.write_str("violation"),
+            Evaluation::Violation(reason) => write!(f, "violation: {reason}"),
+            Evaluation::Uncertain(Some(score), why) => write!(f, "uncertain, score {score:.3}: {why}"),
+            Evaluation::Uncertain(None, why) => write!(f, "uncertain: {why}"),
+        }
+    }
+}
+
+/// The part of a progress contract beside its violation.
+#[derive(Debug)]
+pub struct Scored {
+    /// How good a state is, from 0 to 1.
+    pub score: Expr,
+    /// Why a state is in violation.
+    pub reason: Option<Expr>,
+    /// Whether the contract itself cannot tell.
+    pub uncertain: Option<Expr>,
+    reads: Vec<Pointer>,
+}
+
+impl Scored {
+    /// What is scored, where `violation` breaks the contract.
+    pub fn new(violation: &Expr, score: Expr, reason: Option<Expr>, uncertain: Option<Expr>) -> Scored {
+        let mut scored = Scored { score, reason, uncertain, reads: Vec::new() };
+        let exprs = std::iter::once(violation).chain(scored.exprs());
+        scored.reads = crate::pack::outermost(exprs.flat_map(|expr| expr.read_set().to_vec()).collect());
+        scored
+    }
+
+    /// The expressions beside the violation.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        std::iter::once(&self.score).chain(&self.reason).chain(&self.uncertain)
+    }
+
+    /// The places of the state that it can look at, sorted, none below another.
+    pub fn read_set(&self) -> &[Pointer] {
+        &self.reads
+    }
+
+    /// Judges a state.
+    pub fn evaluate(&self, violation: &Expr, env: &Env<'_>) -> Evaluation {
+        let score = score(&self.score, env);
+        match truth(violation, env) {
+            Truth::True => {
+                // A violation is one, whether or not its reason can be told.
+                let reason = self.reason.as_ref().and_then(|expr| value(expr, env).ok());
+                return Evaluation::Violation(reason.unwrap_or(Value::Null));
+            }
+            Truth::False => {}
+            unknown => {
+                return Evaluation::Uncertain(score.ok(), unknown_words(&unknown).unwrap_or_default());
+            }
+        }
+        let doubtful = self.uncertain.as_ref().map_or(Truth::False, |expr| truth(expr, env));
+        match (score, doubtful) {
+            (Err(why), _) => Evaluation::Uncertain(None, why),
+            (Ok(score), Truth::False) => Evaluation::Ok(score),
+            (Ok(score), Truth::True) => {
+                Evaluation::Uncertain(Some(score), "the contract cannot tell".to_owned())
+            }
+            (Ok(score), unknown) => {
+                Evaluation::Uncertain(Some(score), unknown_words(&unknown).unwrap_or_default())
+            }
+        }
+    }
+}
+
+fn value(expr: &Expr, env: &Env<'_>) -> Result<Value, String> {
+    expr.evaluate(env, &mut Budget::default()).map_err(|error| match error {
+        EvalError::Uncertain(why) => why.to_string(),
+        EvalError::Exhausted => format!("it takes more than {} steps", crate::expr::STEPS_MAX),
+    })
+}
+
+fn score(expr: &Expr, env: &Env<'_>) -> Result<f64, String> {
+    let value = value(expr, env)?;
+    match value.as_f64() {
+        Some(score) if (0.0..=1.0).contains(&score) => Ok(round_half_even(score, DECIMALS)),
+        _ => Err(format!("the score is {value}, which is no number from 0 to 1")),
+    }
+}
+
+/// What the composite signal of a pack is made of (dendrer paper 9.5).
+#[derive(Debug)]
+pub struct Plan {
+    /// The sub-goals; at least one, unless their share weighs nothing.
+    pub goals: Vec<Goal>,
+    /// What must hold, and how much each weighs.
+    pub constraints: Vec<Constraint>,
+    /// How challenges are told.
+    pub challenges: Option<Challenges>,
+    /// What the three signals weigh, in their order.
+    pub weights: [f64; 3],
+    /// How far a score may fall below the best there was before it counts.
+    pub tolerance: f64,
+    reads: Vec<Pointer>,
+}
+
+/// A sub-goal.
+#[derive(Debug)]
+pub struct Goal {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Which transition of one of [`REACHES`] reaches it; one that names it as its goal, if nothing is said.
+    pub when: Option<Expr>,
+}
+
+/// A declared constraint.
+#[derive(Debug)]
+pub struct Constraint {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What must hold.
+    pub holds: Expr,
+    /// How much it counts.
+    pub weight: f64,
+}
+
+/// Where a run says that something was challenged.
+#[derive(Debug)]
+pub struct Challenges {
+    /// The type of the transition that tells of a challenge.
+    pub type_name: TypeName,
+    /// Whether what was challenged stood as it was.
+    pub survived: Expr,
+    /// How many of the newest count.
+    pub last: usize,
+}
+
+/// A signal of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// All three together.
+    Progress,
+    /// How much of the declared constraints holds.
+    ConstraintSatisfaction,
+    /// Which share of the newest challenges changed nothing.
+    SkepticSurvivalRate,
+}
+
+impl Signal {
+    /// Every one that can be asked for.
+    pub const ALL: [Signal; 3] =
+        [Signal::Progress, Signal::ConstraintSatisfaction, Signal::SkepticSurvivalRate];
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Signal::Progress => "progress",
+            Signal::ConstraintSatisfaction => "constraint_satisfaction",
+            Signal::SkepticSurvivalRate => "skeptic_survival_rate",
+        }
+    }
+}
+
+impl Plan {
+    /// Puts a plan together.
+    pub fn new(
+        goals: Vec<Goal>,
+        constraints: Vec<Constraint>,
+        challenges: Option<Challenges>,
+        weights: [f64; 3],
+        tolerance: f64,
+    ) -> Plan {
+        let mut plan = Plan { goals, constraints, challenges, weights, tolerance, reads: Vec::new() };
+        plan.reads = crate::pack::outermost(plan.exprs().flat_map(|expr| expr.read_set().to_vec()).collect());
+        plan
+    }
+
+    /// Every expression in it.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let goals = self.goals.iter().filter_map(|goal| goal.when.as_ref());
+        let constraints = self.constraints.iter().map(|constraint| &constraint.holds);
+        goals.chain(constraints).chain(self.challenges.iter().map(|challenges| &challenges.survived))
+    }
+
+    /// The places of the state that it can look at, sorted, none below another.
+    pub fn read_set(&self) -> &[Pointer] {
+        &self.reads
+    }
+
+    /// Whether a run under this plan has a signal.
+    pub fn has(&self, signal: Signal) -> bool {
+        match signal {
+            Signal::Progress => true,
+            Signal::ConstraintSatisfaction => !self.constraints.is_empty(),
+            Signal::SkepticSurvivalRate => self.challenges.is_some(),
+        }
+    }
+}
+
+/// What a signal says: a score, or why there is none.
+pub type Reading = Result<f64, String>;
+
+/// A run as far as its progress goes, tick by tick from 0.
+#[derive(Debug)]
+pub struct Course<'p> {
+    plan: &'p Plan,
+    /// For each sub-goal: whether it is reached, or why nobody can say.
+    reached: Vec<Result<bool, String>>,
+    /// The newest challenges: whether what was challenged stood.
+    survived: VecDeque<Result<bool, String>>,
+    /// For each constraint: whether it holds.
+    holds: Vec<Result<bool, String>>,
+}
+
+impl<'p> Course<'p> {
+    /// A run that has not begun.
+    pub fn new(plan: &'p Plan) -> Course<'p> {
+        let holds = plan.constraints.iter().map(|_| Ok(true)).collect();
+        Course { plan, reached: vec![Ok(false); plan.goals.len()], survived: VecDeque::new(), holds }
+    }
+
+    /// Takes the next tick: its record, and the state after it. `looked` says whether the state may be another one than
+    /// before, as far as the plan looks at it.
+    pub fn pass(&mut self, record: Option<&Record>, state: &Value, counters: Option<&Value>, looked: bool) {
+        let env = Env { counters, ..Env::of(state) };
+        if looked {
+            let constraints = self.plan.constraints.iter();
+            self.holds = constraints.map(|one| decided(truth(&one.holds, &env))).collect();
+        }
+        let Some(type_name) = record.and_then(|record| record.header().type_name.as_ref()) else { return };
+        let reaches = REACHES.contains(&type_name.as_str());
+        let challenges = self.plan.challenges.as_ref().filter(|told| told.type_name == *type_name);
+        if !reaches && challenges.is_none() {
+            return;
+        }
+        let intent = record.and_then(intent_of).ok_or_else(|| "a transition cannot be read whole".to_owned());
+        let t = intent.as_ref().map(|intent| crate::fold::transition(intent));
+        let judge = |expr: &Expr| {
+            let t = t.as_ref().map_err(|why| (*why).clone())?;
+            decided(truth(expr, &Env { others: &[("t", t)], ..env }))
+        };
+        if reaches {
+            for (goal, reached) in self.plan.goals.iter().zip(&mut self.reached) {
+                if *reached == Ok(true) {
+                    continue;
+                }
+                let now = match (&goal.when, &intent) {
+                    (Some(when), _) => judge(when),
+                    (None, Ok(intent)) => Ok(intent.goal.as_deref() == Some(&*goal.name)),
+                    (None, Err(why)) => Err(why.clone()),
+                };
+                // What may have reached it before stays doubtful until something reaches it for sure.
+                if now != Ok(false) && (reached.is_ok() || now == Ok(true)) {
+                    *reached = now;
+                }
+            }
+        }
+        if let Some(told) = challenges {
+            self.survived.push_back(judge(&told.survived));
+            while self.survived.len() > told.last {
+                self.survived.pop_front();
+            }
+        }
+    }
+
+    /// What a signal says of the run so far.
+    pub fn reading(&self, signal: Signal) -> Reading {
+        match signal {
+            Signal::ConstraintSatisfaction => self.constraint_satisfaction(),
+            Signal::SkepticSurvivalRate => self.skeptic_survival_rate(),
+            Signal::Progress => {
+                let [w1, w2, w3] = self.plan.weights;
+                // What weighs nothing need not be known.
+                let part = |weight: f64, reading: Reading| if weight == 0.0 { Ok(0.0) } else { reading };
+                let structural = part(w1, self.structural_completion())?;
+                let satisfied = part(w2, self.constraint_satisfaction())?;
+                let survived = if w3 == 0.0 { 1.0 } else { self.skeptic_survival_rate()? };
+                Ok(rounded(w1 * structural + w2 * satisfied - w3 * (1.0 - survived)))
+            }
+        }
+    }
+
+    /// Signal 1: the share of sub-goals that were reached.
+    pub fn structural_completion(&self) -> Reading {
+        share(self.reached.iter().map(|reached| (reached, 1.0)))
+    }
+
+    /// Signal 2: the share of constraints that hold, by weight.
+    pub fn constraint_satisfaction(&self) -> Reading {
+        share(self.holds.iter().zip(self.plan.constraints.iter().map(|one| one.weight)))
+    }
+
+    /// Signal 3: the share of the newest challenges that changed nothing; 1 where nothing was challenged.
+    pub fn skeptic_survival_rate(&self) -> Reading {
+        if self.survived.is_empty() { Ok(1.0) } else { share(self.survived.iter().map(|one| (one, 1.0))) }
+    }
+}
+
+/// The share of what is so, in written order, or the first reason why nobody can say.
+fn share<'r>(parts: impl Iterator<Item = (&'r Result<bool, String>, f64)>) -> Reading {
+    let (mut so, mut all) = (0.0, 0.0);
+    for (part, weight) in parts {
+        all += weight;
+        so += if part.clone()? { weight } else { 0.0 };
+    }
+    Ok(if all == 0.0 { 0.0 } else { rounded(so / all) })
+}
+
+fn rounded(score: f64) -> f64 {
+    // There is one zero.
+    round_half_even(score, DECIMALS) + 0.0
+}
+
+fn decided(truth: Truth) -> Result<bool, String> {
+    match unknown_words(&truth) {
+        None => Ok(truth == Truth::True),
+        Some(why) => Err(why),
+    }
+}
+
+/// What was proposed, where the record still says all of it and it was not the kernel's own.
+fn intent_of(record: &Record) -> Option<Box<Intent>> {
+    match step::cause(record, false)?.0 {
+        Cause::Proposed(intent) => Some(intent),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

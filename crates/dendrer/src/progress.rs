@@ -1,0 +1,225 @@
+//! Regression: the first tick at which a score is lower than it was before (dendrer paper 9.5 and appendix D).
+//!
+//! A score is a heuristic. Where it fell is exact as a statement about the score; that this is where a run went wrong
+//! is not. A newcomer would break one rule: nothing that is called exact rests on a score, and where an invariant says
+//! otherwise, the invariant is right.
+
+use std::ops::ControlFlow;
+
+use dendrer_kernel::expr::Expr;
+use dendrer_kernel::pack::Pack;
+use dendrer_kernel::predicate::{Predicate, Verdict};
+use dendrer_kernel::progress::{Course, DECIMALS, Evaluation, Plan, Signal};
+use dendrer_object::number::round_half_even;
+use dendrer_object::{Digest, Pointer};
+
+use crate::bisect::{Question, Range};
+use crate::error::Error;
+use crate::timeline::{Timeline, counters_of, fold_at, from_first_name};
+use crate::trace::Trace;
+
+/// What is scored.
+#[derive(Debug, Clone, Copy)]
+pub enum Metric<'p> {
+    /// A signal of the pack's plan.
+    Signal(Signal, &'p Plan),
+    /// A progress contract of the pack.
+    Contract(&'p Predicate),
+}
+
+impl<'p> Metric<'p> {
+    /// Finds what a name means under a pack: a signal, or a progress contract by its name, which may stand behind that of
+    /// the pack.
+    pub fn find(pack: &'p Pack, name: &str) -> Option<Metric<'p>> {
+        let signal = Signal::ALL.into_iter().find(|signal| signal.as_str() == name);
+        if let Some(signal) = signal {
+            let plan = pack.progress.as_ref().filter(|plan| plan.has(signal))?;
+            return Some(Metric::Signal(signal, plan));
+        }
+        pack.predicate(name).filter(|found| found.progress().is_some()).map(Metric::Contract)
+    }
+
+    /// Every name that means something under a pack.
+    pub fn names(pack: &Pack) -> Vec<String> {
+        let signals = Signal::ALL.into_iter().filter(|signal| Metric::find(pack, signal.as_str()).is_some());
+        let contracts = pack.progress_contracts.iter().map(|one| one.predicate.name().to_owned());
+        signals.map(|signal| signal.as_str().to_owned()).chain(contracts).collect()
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'p str {
+        match self {
+            Metric::Signal(signal, _) => signal.as_str(),
+            Metric::Contract(contract) => contract.name(),
+        }
+    }
+
+    fn version(&self) -> &'p str {
+        match self {
+            Metric::Signal(..) => "v1",
+            Metric::Contract(contract) => contract.version(),
+        }
+    }
+
+    fn tolerance(&self) -> f64 {
+        match self {
+            Metric::Signal(Signal::Progress, plan) => plan.tolerance,
+            Metric::Signal(..) | Metric::Contract(_) => 0.0,
+        }
+    }
+}
+
+/// What a metric says from a tick on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The first tick.
+    pub tick: u64,
+    /// What it says there.
+    pub said: Evaluation,
+}
+
+/// Where a metric first fell below the best it had been in a range.
+#[derive(Debug, Clone)]
+pub struct Regression {
+    /// The name of the metric.
+    pub metric: String,
+    /// Its version.
+    pub version: String,
+    /// What identifies the question.
+    pub digest: Digest,
+    /// How far it may fall before it counts.
+    pub tolerance: f64,
+    /// The best score before it fell, and the first tick that had it; of the whole range if it did not.
+    pub best: Option<(f64, u64)>,
+    /// What it says at the first tick of the range.
+    pub first: Evaluation,
+    /// What it says at the last one.
+    pub last: Evaluation,
+    /// The tick at which it fell, and what it says there.
+    pub fell: Option<Reading>,
+    /// The first tick at which it cannot be said, where that comes before.
+    pub unknown: Option<(u64, String)>,
+}
+
+impl Regression {
+    /// Says what the violation is.
+    pub fn words(&self) -> String {
+        let by =
+            if self.tolerance > 0.0 { format!(" by more than {}", self.tolerance) } else { String::new() };
+        format!("violated from the first tick at which {} is lower than it was before{by}", self.metric)
+    }
+
+    /// What is searched: ok before it fell, violated from then on.
+    pub(crate) fn timeline(&self, from: u64, to: u64) -> Timeline {
+        let fell = self.fell.as_ref().map(|reading| reading.tick);
+        let line = Timeline::latched(from, to, fell, 0);
+        match &self.unknown {
+            None => line,
+            Some((tick, why)) => {
+                let begin = Some((from, Verdict::Ok)).filter(|_| *tick > from);
+                let unknown = (*tick, Verdict::Uncertain(why.clone()));
+                Timeline { turns: begin.into_iter().chain([unknown]).collect(), ..line }
+            }
+        }
+    }
+}
+
+/// Finds where a metric first fell. The run is read once.
+pub fn regression(
+    trace: &Trace<'_>,
+    pack: &Pack,
+    metric: &Metric<'_>,
+    range: &Range,
+) -> Result<Question, Error> {
+    let readings = readings(trace, metric, range.from, range.to)?;
+    let tolerance = metric.tolerance();
+    let (mut best, mut fell, mut unknown): (Option<(f64, u64)>, _, _) = (None, None, None);
+    for reading in &readings {
+        match &reading.said {
+            Evaluation::Ok(score) => match best {
+                Some((most, _)) if *score < round_half_even(most - tolerance, DECIMALS) => {
+                    fell = Some(reading.clone());
+                }
+                Some((most, _)) if *score <= most => {}
+                _ => best = Some((*score, reading.tick)),
+            },
+            // A violation is worse than any score.
+            Evaluation::Violation(_) => fell = Some(reading.clone()),
+            Evaluation::Uncertain(_, why) => unknown = Some((reading.tick, why.clone())),
+        }
+        if fell.is_some() || unknown.is_some() {
+            break;
+        }
+    }
+    let ends = [readings.first(), readings.last()].map(|reading| {
+        reading.map_or_else(|| Evaluation::Uncertain(None, String::new()), |reading| reading.said.clone())
+    });
+    let [first, last] = ends;
+    let parts = [b"dendrer/regression/v1\n", &pack.digest().0[..], metric.name().as_bytes()];
+    Ok(Question::Regression(Box::new(Regression {
+        metric: metric.name().to_owned(),
+        version: metric.version().to_owned(),
+        digest: Digest::of_parts(&parts),
+        tolerance,
+        best,
+        first,
+        last,
+        fell,
+        unknown,
+    })))
+}
+
+/// Returns what a metric says in a range of ticks: at its beginning, and wherever it says something else.
+pub fn readings(trace: &Trace<'_>, metric: &Metric<'_>, from: u64, to: u64) -> Result<Vec<Reading>, Error> {
+    trace.confirm_tip()?;
+    let (reads, exprs): (&[Pointer], Vec<&Expr>) = match metric {
+        Metric::Signal(_, plan) => (plan.read_set(), plan.exprs().collect()),
+        Metric::Contract(contract) => (contract.read_set(), contract.exprs().collect()),
+    };
+    let counted = exprs.iter().any(|expr| expr.reads_counters());
+    let watched: Vec<Pointer> = reads.iter().map(from_first_name).collect();
+    let fresh = Trace::open(trace.store(), trace.name())?;
+    let fresh = if counted { fresh.without_snapshots() } else { fresh };
+    let mut course = match metric {
+        Metric::Signal(_, plan) => Some(Course::new(plan)),
+        Metric::Contract(_) => None,
+    };
+    let mut readings: Vec<Reading> = Vec::new();
+    let mut failed = None;
+    // What was reached, and what was challenged, is known from the beginning of the run only.
+    let first = if matches!(metric, Metric::Signal(..)) { 0 } else { from };
+    fold_at(&fresh, &watched, first, to, counted, &mut |step| {
+        let tick = step.moment.tick;
+        // A place is watched from its first name on, so whatever can decide is written below one.
+        let looked = counted
+            || tick == first
+            || step.written.iter().any(|path| watched.iter().any(|place| place.overlaps(path)));
+        let counters = match counters_of(&exprs, step.moment) {
+            Ok(counters) => counters,
+            Err(error) => {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+        };
+        let state = &step.moment.state;
+        let said = match (metric, &mut course) {
+            (Metric::Signal(signal, _), Some(course)) => {
+                course.pass(step.record, state, counters.as_ref(), looked);
+                match course.reading(*signal) {
+                    Ok(score) => Evaluation::Ok(score),
+                    Err(why) => Evaluation::Uncertain(None, why),
+                }
+            }
+            (Metric::Contract(contract), _) if looked => contract.evaluate(state, counters.as_ref()),
+            _ => return ControlFlow::Continue(()),
+        };
+        if tick <= from {
+            readings.clear();
+            readings.push(Reading { tick: from, said });
+        } else if readings.last().is_none_or(|last| last.said != said) {
+            readings.push(Reading { tick, said });
+        }
+        ControlFlow::Continue(())
+    })?;
+    failed.map_or(Ok(readings), Err)
+}
