@@ -13,6 +13,7 @@ use crate::progress::ProgressChoice;
 mod contract;
 mod diff;
 mod fork;
+mod help;
 mod keep;
 mod rebase;
 
@@ -21,6 +22,7 @@ pub(crate) use contract::{
 };
 pub(crate) use diff::{AlignChoice, Diff, KindChoice};
 pub(crate) use fork::{Cherrypick, Fork, Reduce};
+pub(crate) use help::{Completions, Explain, Help, Man, Schema};
 pub(crate) use keep::{Backup, Doctor, Gc, Restore, SnapshotsChoice};
 pub(crate) use rebase::{ConflictsResolve, ConflictsVerb, Merge, Rebase, StopOn, StrategyChoice};
 
@@ -211,13 +213,13 @@ pub(crate) enum Verb {
     Rebase(Rebase),
     /// Begin a new run with what was chosen from several others; no merge of their histories
     #[command(
-        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47@21 --from logistics-planner-1@13 --seed-only -n\n  dendrer merge --as picked --from logistics-run-47 --from logistics-planner-1 --artifact risk_threshold --seed-only"
+        after_help = "Examples:\n  dendrer merge --as all --from logistics-run-47 --from planning-run-12 --seed-only -n\n  dendrer merge --as picked --from logistics-run-47@21 --from trip-planner-a --seed-only"
     )]
     Merge(Merge),
     /// What a merge left open: list, show, resolve
     #[command(
         subcommand,
-        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from logistics-planner-1 --artifact risk_score --seed-only\n  dendrer conflicts list both"
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
     )]
     Conflicts(ConflictsVerb),
     /// Contracts of packs: list, show, compare and mend them, and check a run against them
@@ -990,46 +992,6 @@ pub(crate) struct Export {
     /// Withhold the values at or below this place of every record, like /result/output
     #[arg(long, value_name = "POINTER")]
     pub(crate) withhold: Vec<String>,
-}
-
-/// `explain`
-#[derive(Debug, Args)]
-pub(crate) struct Explain {
-    /// The code, like E0301; all of them if not given
-    #[arg(add = ArgValueCompleter::new(complete::codes))]
-    pub(crate) code: Option<String>,
-}
-
-/// `schema`
-#[derive(Debug, Args)]
-pub(crate) struct Schema {
-    /// The document; a list if not given
-    #[arg(add = ArgValueCompleter::new(complete::schema_names))]
-    pub(crate) name: Option<String>,
-}
-
-/// `man`
-#[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// The verb; the program as a whole if not given
-    #[arg(add = ArgValueCompleter::new(complete::topics))]
-    pub(crate) verb: Option<String>,
-}
-
-/// `completions`
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// The shell: bash, zsh, fish, powershell, nushell or elvish
-    #[arg(add = ArgValueCompleter::new(complete::shell_names))]
-    pub(crate) shell: String,
-}
-
-/// `help`
-#[derive(Debug, Args)]
-pub(crate) struct Help {
-    /// A verb, or exit-codes
-    #[arg(add = ArgValueCompleter::new(complete::topics))]
-    pub(crate) topic: Option<String>,
 }
 
 /// The whole command line, with the table of exit codes behind its help.

@@ -38,7 +38,7 @@ fn words(rebased: &Rebased, step: &Step) -> String {
                 (Some(From::AskedSame), _) => "asked again, the same output",
                 (Some(From::AskedOther), _) => "asked again, another output",
                 (None, Basis::Fact) => "a fact",
-                (None, Basis::Holds) => "what it was decided on holds here",
+                (None, Basis::Holds) => "what it says it was decided on holds here",
                 (None, Basis::Unsaid) => "nothing says what it was decided on",
             };
             format!("as {tick}: {how}")

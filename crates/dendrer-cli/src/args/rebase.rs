@@ -74,17 +74,17 @@ pub(crate) enum StrategyChoice {
 pub(crate) enum ConflictsVerb {
     /// List what the runs of a merge had different values for, and how each stands
     #[command(
-        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from logistics-planner-1 --artifact risk_score --seed-only\n  dendrer conflicts list both"
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
     )]
     List(ConflictsList),
     /// Show one of them with all its values
     #[command(
-        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from logistics-planner-1 --artifact risk_score --seed-only\n  dendrer conflicts show both risk_score"
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts show both risk_score"
     )]
     Show(ConflictsShow),
     /// Decide one, as a transition with its reason
     #[command(
-        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from logistics-planner-1 --artifact risk_score --seed-only\n  dendrer conflicts resolve both risk_score --take b --reason \"the later one was measured\""
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts resolve both risk_score --take b --reason \"the later one was measured\""
     )]
     Resolve(ConflictsResolve),
 }

@@ -24,6 +24,7 @@ mod obligations;
 mod output;
 mod packs;
 mod paper;
+mod rebase;
 mod support;
 mod terminal;
 mod tour;

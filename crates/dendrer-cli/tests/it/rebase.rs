@@ -1,0 +1,222 @@
+//! Rebase and merge from the command line: what is printed, what is written, and what is refused.
+
+use dendrer_object::Value;
+
+use crate::support::{Place, demo};
+
+const PLAN: [&str; 6] = ["rebase", "--run", "logistics-run-47", "--onto", "logistics-planner-1@13", "--plan"];
+
+#[test]
+fn a_plan_says_what_would_become_of_each_intent() {
+    let ran = demo().run(&PLAN);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (
+            0,
+            "  tick 1  observation.add  -     as 15: a fact
+  tick 2  plan.update      -     as 16: what it says it was decided on holds here
+  tick 3  action.request   STOP  it was decided on risk_score 0.52, here it is 0.58
+plan: 2 intents carry over, 1 needs a decision, 61 behind it not looked at; nothing was written
+"
+        )
+    );
+    assert!(ran.stderr.starts_with("note: no model and no tool was called"), "{}", ran.stderr);
+    let place = Place::with_demo();
+    let size = || place.json(&["fsck"]).1.get("records").cloned();
+    let before = (size(), place.json(&["runs"]).1);
+    place.ok(&PLAN);
+    assert_eq!((size(), place.json(&["runs"]).1), before, "a plan writes nothing");
+    // Made, it ends there; the exit code says so.
+    let made =
+        ["rebase", "logistics-run-47", "--onto", "logistics-planner-1@13", "--as", "n", "--reason", "why"];
+    let ran = place.run(&made);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(
+        ran.stdout.starts_with(
+            "replayed   logistics-planner-1@13 and logistics-run-47 from tick 1 on OK
+rebased    n: logistics-run-47 onto logistics-planner-1@13   its tick 14 is run.fork
+reason     \"why\"
+"
+        ),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout.ends_with("result: 2 intents carry over, 1 needs a decision, 61 behind it not looked at; n ends at tick 16\n"),
+        "{}",
+        ran.stdout
+    );
+    assert!(place.ok(&["verify", "n", "--replay"]).contains("16 of 16 states reproduced"));
+    let (code, again) = place.json(&[&made[..4], &["-n"]].concat());
+    assert_eq!((code, again.get("written")), (0, Some(&Value::from(false))));
+    assert_eq!(again.get("run").unwrap().as_str(), Some("logistics-run-47-rebase-1"));
+    let items = again.get("items").unwrap().as_array().unwrap();
+    assert_eq!(
+        items.get(2).unwrap().to_string(),
+        r#"{"advisory_missing":[],"answer":null,"basis":null,"declared":false,"effect":"effectful","fate":"stopped","source_tick":3,"stopped":{"fields":[],"kind":"decided_on","now":0.58,"path":"/risk_score","then":0.52,"why":"it was decided on risk_score 0.52, here it is 0.58"},"tick":null,"type":"action.request"}"#
+    );
+}
+
+/// No name that a pack does not know becomes harmless because a record calls it so.
+#[test]
+fn all_of_a_run_goes_over_and_no_tool_is_called() {
+    let place = Place::with_demo();
+    let ran = place.run(&["rebase", "logistics-planner-1", "--onto", "logistics-run-47@13", "--as", "n"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for line in [
+        "  tick 4   action.result    effectful (undeclared)  as 18: recorded output only, never asked again\n",
+        "  tick 9   memory.write     -                       as 23: nothing says what it was decided on\n",
+        "  tick 20  kernel.anomaly   -                       stays: the kernel wrote it about logistics-planner-1\n",
+        "result: 63 intents carry over; n ends at tick 77\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}{}", ran.stdout);
+    }
+    assert!(place.ok(&["verify", "n", "--replay"]).contains("77 of 77 states reproduced"));
+    place.ok(&["export", "n", "-o", "n.dnd"]);
+    assert!(place.ok(&["verify", "n.dnd", "--replay"]).contains("INTACT"));
+    let stop = |what: &str| {
+        let answer = place.json(&[
+            "rebase",
+            "logistics-planner-1",
+            "--onto",
+            "logistics-run-47@13",
+            "-n",
+            "--stop-on",
+            what,
+        ]);
+        let items = answer.1.get("items").unwrap().as_array().unwrap().clone();
+        let last = items.get(items.len() - 1).unwrap();
+        let kind = last.get("stopped").unwrap().get("kind").unwrap().as_str().unwrap().to_owned();
+        (last.get("source_tick").unwrap().as_u64().unwrap(), kind)
+    };
+    assert_eq!(stop("effectful"), (4, "effectful".to_owned()));
+    assert_eq!(stop("context"), (9, "unsaid".to_owned()));
+}
+
+#[test]
+fn a_merge_keeps_what_differs_until_somebody_decides() {
+    let place = Place::with_demo();
+    let merge = [
+        "merge",
+        "--as",
+        "both",
+        "--from",
+        "logistics-run-47",
+        "--from",
+        "logistics-planner-1@9",
+        "--artifact",
+        "risk_score",
+        "--artifact",
+        "risk_threshold",
+        "--seed-only",
+    ];
+    let ran = place.run(&merge);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (
+            0,
+            "source     a logistics-run-47@64   replayed OK, state 1058e749661c
+source     b logistics-planner-1@9   replayed OK, state b0574011c7c4
+created    both: a new run, seeded with 1 place of 2 runs. This is not a history merge.
+terms      none: values alone, without pack, policy rules and goal
+conflict   risk_score   a 0.79   b 0.58   strategy manual: all kept, none taken
+",
+            "help: dendrer conflicts resolve both risk_score --take a --reason ...\n"
+        )
+    );
+    assert_eq!(place.ok(&["state", "both", "--path", "risk_threshold"]).trim(), "0.75");
+    assert_eq!(place.run(&["state", "both", "--path", "risk_score"]).code, 3, "nothing stands there");
+    let listed = place.ok(&["conflicts", "list", "both"]);
+    assert!(listed.starts_with("risk_score   open: all are kept, and nothing stands there\n  a logistics-run-47@64   0.79   written at tick 61, record "), "{listed}");
+    assert!(listed.ends_with("1 of 1 conflict, 1 open\n"), "{listed}");
+    let resolve = |more: &[&str]| {
+        place.run(&[&["conflicts", "resolve", "both", "risk_score", "--reason", "newer"], more].concat())
+    };
+    assert!(resolve(&["--take", "b", "-n"]).stdout.starts_with("would set  risk_score = 0.58   b taken\n"));
+    let ran = resolve(&["--take", "b"]);
+    assert!(
+        ran.stdout.starts_with("resolved   risk_score = 0.58   b taken, as both@1   hash "),
+        "{}",
+        ran.stdout
+    );
+    let ran = resolve(&["--take", "a"]);
+    assert_eq!((ran.code, ran.stderr.contains("E0446")), (5, true), "{}", ran.stderr);
+    let (code, shown) = place.json(&["conflicts", "show", "both", "risk_score"]);
+    let item = shown.get("items").unwrap().as_array().unwrap().get(0).unwrap().clone();
+    assert_eq!(
+        (code, item.get("status").unwrap().as_str(), item.get("taken").unwrap().as_str()),
+        (0, Some("resolved"), Some("b"))
+    );
+    assert!(place.ok(&["verify", "both", "--replay"]).contains("1 of 1 states reproduced"));
+}
+
+#[test]
+fn what_cannot_be_rebased_or_merged_is_refused_with_a_code() {
+    let place = Place::with_demo();
+    let runs = || place.json(&["runs"]).1.get("items").unwrap().as_array().unwrap().len();
+    let before = runs();
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["rebase", "logistics-run-47"], 2, "--onto"),
+        (&["rebase", "logistics-run-47@3", "--onto", "planning-run-12"], 2, "without a tick"),
+        (&["rebase", "logistics-run-47", "--onto", "planning-run-12@99"], 3, "E0102"),
+        (&["rebase", "nobody", "--onto", "planning-run-12"], 3, "E0101"),
+        (&["rebase", "financial-agent-A", "--onto", "planning-run-12"], 2, "E0118"),
+        (&["rebase", "logistics-run-47", "--onto", "planning-run-12", "--as", "trip-planner-a"], 2, "E0111"),
+        (&["rebase", "tampered.dnd", "--onto", "planning-run-12"], 2, "E0106"),
+        (&["merge", "--as", "m", "--from", "planning-run-12"], 2, "E0441"),
+        (&["merge", "--as", "m", "--from", "planning-run-12", "--from", "trip-planner-a"], 5, "E0442"),
+        (
+            &[
+                "merge",
+                "--as",
+                "m",
+                "--from",
+                "planning-run-12",
+                "--from",
+                "trip-planner-a",
+                "--artifact",
+                "nothing",
+                "--seed-only",
+            ],
+            3,
+            "E0104",
+        ),
+        (
+            &["merge", "--as", "trip-planner-a", "--from", "planning-run-12", "--from", "hostile-1"],
+            2,
+            "E0111",
+        ),
+        (&["conflicts", "list", "trip-planner-a"], 3, "E0444"),
+        (&["conflicts", "resolve", "trip-planner-a", "x", "--take", "a", "--reason", " "], 2, "E0106"),
+    ];
+    for (args, code, words) in cases {
+        let ran = place.run(args);
+        assert_eq!(ran.code, *code, "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{args:?}: {}", ran.stderr);
+    }
+    assert_eq!(runs(), before);
+    // Hostile text is quoted, in what stops a rebase and in what a merge keeps.
+    let hostile = ["merge", "--as", "h", "--from", "hostile-1", "--from", "trip-planner-a", "--seed-only"];
+    for args in [
+        &hostile[..],
+        &["conflicts", "list", "h"],
+        &["rebase", "hostile-1", "--onto", "planning-run-12", "--plan"],
+    ] {
+        let ran = place.run(args);
+        assert!(ran.code < 2, "{args:?}: {}", ran.stderr);
+        let acts = |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202e}' | '\u{2066}');
+        assert!(!ran.stdout.contains(acts), "{args:?}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_pack_says_what_its_tools_do_and_what_counts_for_others() {
+    let shown = demo().run(&["pack", "show", "financial-agent-A"]).stdout;
+    assert!(shown.contains("tool        broker.quote  read"), "{shown}");
+    assert!(shown.contains("tool        (every other)  counts as effectful, undeclared\n"), "{shown}");
+    let (_, answer) = demo().json(&["pack", "show", "financial-agent-A"]);
+    assert_eq!(
+        answer.get("tools").unwrap().as_array().unwrap().get(0).unwrap().to_string(),
+        r#"{"effect":"effectful","name":"broker.order","words":"buys or sells"}"#
+    );
+}
