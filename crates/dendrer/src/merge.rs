@@ -737,7 +737,7 @@ pub fn resolve(
             (Arc::clone(&from.source), value.clone(), Some(from.record))
         }
     };
-    let mut intent = Intent::new("policy.decision".parse().expect("a type of the ontology"), &**agent);
+    let mut intent = Intent::new("policy.decision".parse().expect("a type of the ontology"), agent);
     intent.author = Author::Runtime;
     let said = Value::record([
         ("path", Value::from(path.as_str())),
