@@ -275,7 +275,11 @@ pub fn replay_step(
 }
 
 /// What a record was made of, or why it cannot be said.
-fn cause(record: &Record, tick: u64, reducer: &dyn Reducer) -> Result<(Cause, step::Inputs), ReplayError> {
+pub(crate) fn cause(
+    record: &Record,
+    tick: u64,
+    reducer: &dyn Reducer,
+) -> Result<(Cause, step::Inputs), ReplayError> {
     let body = record.body();
     if let Some(field) = body.fields().iter().find(|field| body.text(field).is_none()) {
         return Err(ReplayError::Erased { tick, pointer: Some(field.pointer.clone()) });

@@ -26,12 +26,14 @@ use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
 
 mod cause;
+mod diversion;
 mod extension;
 mod fork;
 mod import;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
+pub use diversion::{Diversion, Taken, Told};
 pub use extension::{Approval, EXTENSION, Extension, ExtensionFault, NotExtended, approval_text, extend};
 use fork::Forked;
 pub use fork::{Fork, fork};
@@ -636,26 +638,29 @@ fn prepare(
     reducer: &dyn Reducer,
 ) -> Result<Prepared, SealError> {
     head.turn_to_next();
-    if let Err(reason) = judge(head, intent) {
-        return draft_refusal(head, intent, reason, inputs);
-    }
-    let reduced =
-        propose(reducer, &head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
-    let (state, delta, note) = match reduced {
-        Ok((state, delta)) => (state, delta, None),
-        Err(error) if head.stage >= Stage::Contracts => {
-            return draft_refusal(head, intent, Reason::Reduce(error), inputs);
-        }
-        // A recorder below stage 2 keeps what happened; the state just does not follow (design, section 5).
-        Err(error) => (head.state.clone(), Delta::default(), Some(reducer_note(&error, intent))),
+    let change = match reduce(head, intent, reducer) {
+        Ok(change) => change,
+        Err(reason) => return draft_refusal(head, intent, reason, inputs),
     };
-    let change = Change { state, delta, notes: note.into_iter().collect() };
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
         let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seed);
         transition.members.push((CONTEXT.into(), context.to_value(&head.terms.contracts)));
     }
     draft_transition(head, transition, change, inputs)
+}
+
+/// Judges an intent and says what it does.
+fn reduce(head: &Head, intent: &Intent, reducer: &dyn Reducer) -> Result<Change, Reason> {
+    judge(head, intent)?;
+    let reduced =
+        propose(reducer, &head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
+    match reduced {
+        Ok((state, delta)) => Ok(Change { state, delta, notes: Vec::new() }),
+        Err(error) if head.stage >= Stage::Contracts => Err(Reason::Reduce(error)),
+        // A recorder below stage 2 keeps what happened; the state just does not follow (design, section 5).
+        Err(error) => Ok(Change::none(head, reducer_note(&error, intent))),
+    }
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.
@@ -800,11 +805,7 @@ pub fn note_anomaly(head: &mut Head, anomaly: &Anomaly, inputs: Inputs) -> Resul
 }
 
 fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record, SealError> {
-    let mut in_state = entry.as_object().cloned().unwrap_or_default();
-    in_state.set("tick", Value::from(head.tick + 1));
-    let path = Pointer::of(["kernel_anomalies"]);
-    let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
-    let state = delta.apply(&head.state).expect("kernel_anomalies is an array that only the kernel writes");
+    let change = anomaly_change(head, &entry);
     let transition = Transition {
         type_name: "kernel.anomaly".parse().expect("a type of the ontology"),
         author: Author::Kernel,
@@ -813,8 +814,18 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
         members: vec![("anomalies".into(), Value::array([entry]))],
         links: Vec::new(),
     };
-    let prepared = draft_transition(head, transition, Change { state, delta, notes: Vec::new() }, inputs)?;
+    let prepared = draft_transition(head, transition, change, inputs)?;
     Ok(seal_one(head, prepared))
+}
+
+/// What an anomaly does: it stands in the state from there on.
+fn anomaly_change(head: &Head, entry: &Value) -> Change {
+    let mut in_state = entry.as_object().cloned().unwrap_or_default();
+    in_state.set("tick", Value::from(head.tick + 1));
+    let path = Pointer::of(["kernel_anomalies"]);
+    let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
+    let state = delta.apply(&head.state).expect("kernel_anomalies is an array that only the kernel writes");
+    Change { state, delta, notes: Vec::new() }
 }
 
 fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
@@ -903,6 +914,13 @@ struct Change {
     state: Value,
     delta: Delta,
     notes: Vec<Value>,
+}
+
+impl Change {
+    /// No change, and a note of why.
+    fn none(head: &Head, note: Value) -> Change {
+        Change { state: head.state.clone(), delta: Delta::default(), notes: vec![note] }
+    }
 }
 
 /// The names that every transition has, made once.

@@ -207,6 +207,33 @@ pub enum Error {
         /// The tick.
         tick: u64,
     },
+    /// Reduced again from its records, a run does not come out as it was recorded.
+    #[error("reduced again from its records, {run} does not come out as recorded at tick {tick}, by {reducer}")]
+    NotReproduced {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+        /// The reducer.
+        reducer: String,
+    },
+    /// Contributors were asked for of a predicate that no single state decides.
+    #[error("{name} is judged over transitions and not by one state, so no contributors are looked for")]
+    NotOneState {
+        /// The predicate.
+        name: String,
+    },
+    /// More stands before an onset than is searched for its contributors.
+    #[error(
+        "more than {} transitions stand before tick {tick} of {run}, too many to look for its contributors",
+        crate::contributors::EARLIER_MAX
+    )]
+    TooManyEarlier {
+        /// The run.
+        run: RunName,
+        /// The onset.
+        tick: u64,
+    },
     /// The index leads elsewhere than the log. Nothing is wrong with the record; the index is to be made anew.
     #[error("the index says something else than the log: {what}")]
     IndexDiffers {
@@ -275,6 +302,9 @@ impl Error {
             Error::Extension(error) => error.faults.first().map_or("E0420", ExtensionFault::code),
             Error::NotImportable { .. } => "E0418",
             Error::Moved { .. } => "E0407",
+            Error::NotReproduced { .. } => "E0701",
+            Error::NotOneState { .. } => "E0541",
+            Error::TooManyEarlier { .. } => "E0520",
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",
         }
     }

@@ -7,6 +7,7 @@ pub mod bisect;
 pub mod bundle;
 pub mod cherrypick;
 pub mod contract;
+pub mod contributors;
 pub mod diff;
 pub mod error;
 pub mod extension;

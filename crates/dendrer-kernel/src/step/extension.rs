@@ -311,6 +311,15 @@ pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<
 
 /// Makes the record of an extension, as it is or once more. One that would not have been let in changes nothing.
 pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Record, SealError> {
+    let change = extension_change(head, intent);
+    let prepared = draft_transition(head, Transition::of(intent), change, inputs)?;
+    let record = seal_one(head, prepared);
+    head.read_terms();
+    Ok(record)
+}
+
+/// What an extension does. One that would not have been let in changes nothing.
+pub(super) fn extension_change(head: &Head, intent: &Intent) -> Change {
     let value = intent.member(EXTENSION_MEMBER).cloned().unwrap_or(Value::Null);
     let approval = intent.member(APPROVAL_MEMBER).and_then(Value::as_str);
     let checked = Extension::check(head, &value, approval);
@@ -330,8 +339,5 @@ pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -
         }
     };
     let state = delta.apply(&head.state).expect("policy is an object that only the kernel writes");
-    let prepared = draft_transition(head, Transition::of(intent), Change { state, delta, notes }, inputs)?;
-    let record = seal_one(head, prepared);
-    head.read_terms();
-    Ok(record)
+    Change { state, delta, notes }
 }

@@ -172,14 +172,16 @@ pub(super) fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -
             }
         }
     }
-    let delta = marker.delta.clone().unwrap_or_default();
-    let change = match delta.apply(&head.state) {
-        Ok(state) => Change { state, delta, notes: Vec::new() },
-        Err(error) => {
-            let notes = vec![reducer_note(&error.into(), &marker)];
-            Change { state: head.state.clone(), delta: Delta::default(), notes }
-        }
-    };
+    let change = marker_change(head, &marker);
     let prepared = draft_transition(head, Transition::of(&marker), change, inputs)?;
     Ok(seal_one(head, prepared))
+}
+
+/// What a marker does.
+pub(super) fn marker_change(head: &Head, marker: &Intent) -> Change {
+    let delta = marker.delta.clone().unwrap_or_default();
+    match delta.apply(&head.state) {
+        Ok(state) => Change { state, delta, notes: Vec::new() },
+        Err(error) => Change::none(head, reducer_note(&error.into(), marker)),
+    }
 }

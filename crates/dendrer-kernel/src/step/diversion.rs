@@ -1,0 +1,172 @@
+//! What the state would be if some transitions of a run had not been: reduced again in memory, and never recorded.
+//!
+//! A [`Diversion`] has states and counters and no ids, so nothing of it can be committed: a transition is made by
+//! [`step`](super::step) alone. What an intent means is decided by the functions that `step` uses. A newcomer would
+//! break one rule: the intents are those on record. What an agent would have proposed in another state is not known.
+
+use dendrer_object::delta::Delta;
+use dendrer_object::record::{Kind, Record};
+use dendrer_object::{TypeName, Value};
+
+use super::extension::extension_change;
+use super::fork::marker_change;
+use super::terms::watch;
+use super::{Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce};
+use crate::counters::Counters;
+use crate::reduce::Reducer;
+use crate::replay::{self, ReplayError};
+
+/// A recorded transition, taken apart once so that it can be reduced again many times.
+pub struct Told {
+    tick: u64,
+    type_name: TypeName,
+    cause: Cause,
+    /// What counters count.
+    content: Value,
+    /// Whether it changed nothing because of an error.
+    failed: bool,
+}
+
+impl Told {
+    /// Takes a recorded transition apart. All of its values must be there.
+    pub fn read(record: &Record, reducer: &dyn Reducer) -> Result<Told, ReplayError> {
+        let tick = record.header().tick.unwrap_or(0);
+        let malformed = ReplayError::Malformed { tick };
+        let Some(type_name) = record.header().type_name.clone() else { return Err(malformed) };
+        if record.header().kind != Kind::Transition || tick == 0 {
+            return Err(malformed);
+        }
+        let (cause, _) = replay::cause(record, tick, reducer)?;
+        let content = record.content();
+        let failed = notes(&content).any(is_reducer_error);
+        Ok(Told { tick, type_name, cause, content, failed })
+    }
+
+    /// The tick at which it was recorded.
+    pub fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// Whether it was proposed. Otherwise the kernel wrote it about the run.
+    pub fn is_proposed(&self) -> bool {
+        matches!(self.cause, Cause::Proposed(_))
+    }
+
+    /// Whether it changed nothing when it was recorded, because its change could not be made.
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The change that it brings, where it brings one: under a reducer that takes changes, all it can write but for what the
+    /// kernel does.
+    pub fn delta(&self) -> Option<&Delta> {
+        match &self.cause {
+            Cause::Proposed(intent) | Cause::Marker(intent) => intent.delta.as_ref(),
+            Cause::Anomaly(_) | Cause::Violation | Cause::Extension(_) | Cause::Import(..) => None,
+        }
+    }
+}
+
+/// What became of a transition in a diversion.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// What it changed.
+    pub delta: Delta,
+    /// Why its change could not be made: it does not fit the state, a rule met an error, or the door would turn it down.
+    pub failed: Option<String>,
+}
+
+/// A run without some of its transitions, as far as it was reduced again.
+#[derive(Clone)]
+pub struct Diversion {
+    head: Head,
+}
+
+impl Diversion {
+    /// Goes on from where a run stands.
+    pub fn new(head: Head) -> Diversion {
+        Diversion { head }
+    }
+
+    /// Takes over the terms of the fork that a `run` record begins, whatever it says of the state it began with.
+    pub fn fork(&mut self, begin: &Record) -> Result<(), StartError> {
+        self.head.go_on(begin)
+    }
+
+    /// Reduces a transition again, at the tick it was recorded at.
+    pub fn take(&mut self, told: &Told, reducer: &dyn Reducer) -> Taken {
+        let head = &mut self.head;
+        head.tick = told.tick - 1;
+        head.turn_to_next();
+        let mut change = match &told.cause {
+            Cause::Anomaly(entry) => anomaly_change(head, entry),
+            Cause::Marker(marker) => marker_change(head, marker),
+            Cause::Extension(intent) => extension_change(head, intent),
+            // It names what the transition before it brought about, and that was not.
+            Cause::Violation if head.owed().is_empty() => {
+                return Taken { delta: Delta::default(), failed: None };
+            }
+            Cause::Violation => Change { state: head.state.clone(), delta: Delta::default(), notes: Vec::new() },
+            Cause::Proposed(intent) => match reduce(head, intent, reducer) {
+                Ok(change) => change,
+                // A refused intent is no transition: nothing counts it.
+                Err(reason) => return Taken { delta: Delta::default(), failed: Some(reason.to_string()) },
+            },
+            Cause::Import(..) => unreachable!("the refusal of an import has no tick, so it is not read"),
+        };
+        let error = change.notes.iter().find(|note| is_reducer_error(note));
+        let failed = error.map(|note| {
+            let why = note.get("message").and_then(Value::as_str);
+            why.unwrap_or("its change cannot be made").to_owned()
+        });
+        enforce_policy(head, &mut change);
+        let mut counters = head.counters.clone();
+        match failed.is_some() == told.failed {
+            true => counters.add(told.type_name.as_str(), &told.content),
+            false => counters.add(told.type_name.as_str(), &counted(&told.content, &change)),
+        }
+        watch(head, &told.type_name, &mut change, |_| counters.to_value());
+        head.counters = counters;
+        head.tick = told.tick;
+        head.state = change.state;
+        if let Cause::Extension(_) = told.cause {
+            head.read_terms();
+        }
+        Taken { delta: change.delta, failed }
+    }
+
+    /// The state.
+    pub fn state(&self) -> &Value {
+        &self.head.state
+    }
+
+    /// The counters.
+    pub fn counters(&self) -> &Counters {
+        &self.head.counters
+    }
+
+    /// The stage at which the run was recorded.
+    pub fn stage(&self) -> Stage {
+        self.head.stage
+    }
+}
+
+fn notes(content: &Value) -> impl Iterator<Item = &Value> {
+    content.get("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
+}
+
+fn is_reducer_error(note: &Value) -> bool {
+    note.get("kind").and_then(Value::as_str) == Some(REDUCER_ERROR)
+}
+
+/// What counters count of a transition that meets an error here and met none when it was recorded, or the other way round.
+fn counted(content: &Value, change: &Change) -> Value {
+    let mut members = content.as_object().cloned().unwrap_or_default();
+    let own = notes(content).filter(|note| !is_reducer_error(note)).cloned();
+    let anomalies: Vec<Value> = own.chain(change.notes.iter().cloned()).collect();
+    match anomalies.is_empty() {
+        true => drop(members.remove("anomalies")),
+        false => members.set("anomalies", Value::array(anomalies)),
+    }
+    Value::Object(members)
+}

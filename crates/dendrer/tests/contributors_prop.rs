@@ -1,0 +1,295 @@
+//! Contributors against brute force: every subset of up to eleven earlier transitions, folded by hand.
+//!
+//! What is shown: a set that is found clears the violation; none of its members can be left out where that is said; and
+//! where it is called smallest, no clearing set of any kind is smaller, whether or not removing more keeps the violation
+//! away. At these sizes the search always gets that far.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+use std::collections::BTreeMap;
+
+use dendrer::bisect::{self, Question, Range};
+use dendrer::contributors::{Contributors, Found, Shown, WORK_MAX, contributors};
+use dendrer::recorder::{Fixed, Recorder};
+use dendrer::{Trace, pack};
+use dendrer_kernel::predicate::{Predicate, Verdict, Window};
+use dendrer_kernel::step::{Anomaly, Outcome, Stage, Start};
+use dendrer_object::delta::Op;
+use dendrer_object::{Delta, Intent, Value, json};
+use dendrer_store::{Memory, Store};
+use dendrer_testkit::{memory, run_name};
+use proptest::prelude::*;
+
+fn parse(text: &str) -> Value {
+    json::parse_door(text.as_bytes()).unwrap()
+}
+
+/// Changes that meet, undo and rest on each other.
+const OPS: &[&str] = &[
+    r#"{"set":"/x","value":1}"#,
+    r#"{"set":"/x","value":5}"#,
+    r#"{"remove":"/x"}"#,
+    r#"{"add":"/x","value":2}"#,
+    r#"{"add":"/x","value":-1}"#,
+    r#"{"set":"/limit","value":3}"#,
+    r#"{"add":"/limit","value":1}"#,
+    r#"{"set":"/a/b","value":9}"#,
+    r#"{"set":"/a/other","value":1}"#,
+    r#"{"set":"/a","value":[1]}"#,
+    r#"{"remove":"/a"}"#,
+    r#"{"append":"/list","value":1}"#,
+    r#"{"remove":"/list/0"}"#,
+    r#"{"set":"/elsewhere","value":1}"#,
+    r#"{"add":"/elsewhere","value":1}"#,
+];
+
+const CONDITIONS: &[&str] = &[
+    "has(state.x) && state.x > 3",
+    "has(state.x) && state.x < 0",
+    "state.x > 3",
+    "has(state.x) && has(state.limit) && state.x > state.limit",
+    "has(state.a.b)",
+    "has(state.a) && has(state.a.b) && state.a.b == 9",
+    "has(state.list) && size(state.list) > 1",
+    "has(state.x) && has(state.list) && size(state.list) + state.x > 4",
+    "state.counters.transitions > 3",
+    "size(state) > 2",
+    "policy",
+    "anomaly",
+];
+
+const RULE: &str = "!has(state.x) || state.x < 5";
+
+#[derive(Debug, Clone)]
+enum Step {
+    Ops(Vec<usize>),
+    /// The kernel notes an anomaly by itself.
+    Anomaly,
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    initial: &'static str,
+    steps: Vec<Step>,
+    condition: &'static str,
+    window: Window,
+    from: u64,
+    ruled: bool,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let ops = prop::collection::vec(0..OPS.len(), 0..3).prop_map(Step::Ops);
+    let step = prop_oneof![12 => ops, 1 => Just(Step::Anomaly)];
+    let initial = prop_oneof![Just("{}"), Just(r#"{"x":0}"#), Just(r#"{"x":0,"list":[]}"#)];
+    let window = prop_oneof![4 => Just(Window::After), 1 => Just(Window::Before)];
+    let steps = prop::collection::vec(step, 1..13);
+    let from = prop_oneof![6 => Just(0u64), 1 => 0..4u64];
+    (initial, steps, prop::sample::select(CONDITIONS), window, from, any::<bool>()).prop_map(
+        |(initial, steps, condition, window, from, ruled)| Case {
+            initial,
+            steps,
+            condition,
+            window,
+            from,
+            ruled: ruled || condition == "policy",
+        },
+    )
+}
+
+fn predicate(case: &Case) -> Predicate {
+    let predicate = match case.condition {
+        "policy" => Predicate::built_in("kernel.policy_compliant").unwrap(),
+        "anomaly" => Predicate::built_in("kernel.anomaly_free").unwrap(),
+        text => Predicate::condition("p", text).unwrap(),
+    };
+    predicate.at_window(case.window).lifted()
+}
+
+fn record(case: &Case) -> Memory {
+    let mut store = memory(3);
+    let mut start = Start::new(run_name("r"));
+    start.state = parse(case.initial);
+    if case.ruled {
+        start.policy = vec![Value::record([("id", Value::from("small")), ("holds", Value::from(RULE))])];
+    }
+    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("prop", 0, 1))).unwrap();
+    for step in &case.steps {
+        match step {
+            Step::Ops(ops) => {
+                let delta = delta(ops);
+                let intent = Intent::new("memory.write".parse().unwrap(), "agent").with_delta(delta);
+                assert!(matches!(recorder.propose(&intent).unwrap(), Outcome::Committed(_)));
+            }
+            Step::Anomaly => {
+                let anomaly = Anomaly { kind: "odd".into(), message: "odd".into(), agent: None };
+                recorder.note_anomaly(&anomaly).unwrap();
+            }
+        }
+    }
+    recorder.commit().unwrap();
+    store
+}
+
+fn delta(ops: &[usize]) -> Delta {
+    Delta::from_value(&Value::array(ops.iter().map(|op| parse(OPS[*op])))).unwrap()
+}
+
+/// What comes of keeping the transitions that are not in a mask of removed ticks.
+#[derive(Debug, Clone)]
+struct Course {
+    state: Value,
+    violated: bool,
+    kept: u64,
+    failed: Vec<u64>,
+    last: Verdict,
+}
+
+/// Folds every subset of the earlier transitions by hand.
+struct Oracle<'c> {
+    case: &'c Case,
+    predicate: Predicate,
+    rule: Predicate,
+    first: u64,
+    at: u64,
+    courses: BTreeMap<u64, Course>,
+}
+
+impl<'c> Oracle<'c> {
+    fn new(case: &'c Case, onset: u64) -> Oracle<'c> {
+        let lag = u64::from(case.window == Window::Before);
+        let rule = Predicate::holds("small", RULE).unwrap();
+        let (first, at) = (case.from.saturating_sub(lag), onset.saturating_sub(lag));
+        let mut oracle =
+            Oracle { case, predicate: predicate(case), rule, first, at, courses: BTreeMap::new() };
+        let mut state = parse(case.initial);
+        if case.ruled && oracle.rule.verdict(&state, None) == Verdict::Violation {
+            state = oracle.latch(&state, 0, None);
+        }
+        let begin =
+            Course { state, violated: false, kept: 0, failed: Vec::new(), last: Verdict::Ok };
+        oracle.go(0, oracle.judge(begin, 0), 0);
+        oracle
+    }
+
+    fn latch(&self, state: &Value, tick: u64, why: Option<String>) -> Value {
+        let mut said = vec![("rule", Value::from("small")), ("tick", Value::from(tick))];
+        said.extend(why.map(|why| ("uncertain", Value::from(why))));
+        let path = "/policy/violated".parse().unwrap();
+        Delta(vec![Op::set(path, Value::record(said))]).apply(state).unwrap()
+    }
+
+    /// Judges the state that stands after a tick, whether anything happened there or not.
+    fn judge(&self, mut course: Course, tick: u64) -> Course {
+        let counters = Value::record([("transitions", Value::from(course.kept))]);
+        course.last = self.predicate.verdict(&course.state, Some(&counters));
+        course.violated |= tick >= self.first && tick < self.at && course.last == Verdict::Violation;
+        course
+    }
+
+    fn go(&mut self, tick: u64, course: Course, removed: u64) {
+        if tick == self.at {
+            self.courses.insert(removed, course);
+            return;
+        }
+        let tick = tick + 1;
+        let step = &self.case.steps[tick as usize - 1];
+        if tick < self.at && matches!(step, Step::Ops(_)) {
+            self.go(tick, self.judge(course.clone(), tick), removed | 1 << tick);
+        }
+        let mut next = course;
+        next.kept += 1;
+        match step {
+            Step::Ops(ops) => match delta(ops).apply(&next.state) {
+                Ok(state) => next.state = state,
+                Err(_) => next.failed.push(tick),
+            },
+            Step::Anomaly => {
+                let note = format!(r#"{{"kind":"odd","message":"odd","tick":{tick}}}"#);
+                let path = "/kernel_anomalies".parse().unwrap();
+                next.state = Delta(vec![Op::append(path, parse(&note))]).apply(&next.state).unwrap();
+            }
+        }
+        let latched = next.state.get("policy").is_some();
+        if self.case.ruled && !latched {
+            match self.rule.verdict(&next.state, None) {
+                Verdict::Ok => {}
+                Verdict::Violation => next.state = self.latch(&next.state, tick, None),
+                Verdict::Uncertain(why) => next.state = self.latch(&next.state, tick, Some(why)),
+            }
+        }
+        self.go(tick, self.judge(next, tick), removed);
+    }
+
+    fn clears(&self, removed: u64) -> bool {
+        let course = &self.courses[&removed];
+        !course.violated && course.last == Verdict::Ok
+    }
+
+    fn smallest(&self) -> Option<u32> {
+        self.courses.keys().filter(|mask| self.clears(**mask)).map(|mask| mask.count_ones()).min()
+    }
+
+    /// Holds an answer against every subset.
+    fn check(&self, found: &Contributors) {
+        assert_eq!(found.with.root, self.courses[&0].state.digest());
+        assert!(!self.clears(0));
+        match &found.found {
+            Found::Nothing => assert_eq!(self.smallest(), None),
+            Found::Unknown => {}
+            Found::Set { ticks, shown, without } => {
+                let mask = ticks.iter().fold(0, |mask, tick| mask | 1 << tick);
+                assert!(self.clears(mask), "{ticks:?} clears nothing");
+                let one_minimal = ticks.iter().all(|tick| !self.clears(mask & !(1 << tick)));
+                match shown {
+                    Shown::Smallest => {
+                        assert!(one_minimal);
+                        assert_eq!(self.smallest(), Some(ticks.len() as u32), "{ticks:?}");
+                    }
+                    Shown::Minimal => assert!(one_minimal, "{ticks:?}"),
+                    Shown::Clears => {}
+                }
+                let course = &self.courses[&mask];
+                assert_eq!(without.root, course.state.digest());
+                assert_eq!(without.verdict, Verdict::Ok);
+                let failed = &self.courses[&0].failed;
+                let new: Vec<u64> =
+                    course.failed.iter().copied().filter(|tick| !failed.contains(tick)).collect();
+                assert_eq!(without.unapplied.iter().map(|(tick, _)| *tick).collect::<Vec<_>>(), new);
+            }
+        }
+        // Whatever size is said to be tried holds no set that clears.
+        let clearing = self.courses.keys().filter(|mask| self.clears(**mask)).map(|mask| mask.count_ones());
+        assert!(clearing.min().is_none_or(|size| size as usize > found.tried), "{found:?}");
+    }
+}
+
+fn onset(trace: &Trace<'_>, case: &Case) -> Option<u64> {
+    let question = Question::Predicate(predicate(case));
+    let range = Range::new(case.from.min(trace.tip()), trace.tip());
+    match bisect::bisect(trace, &question, &range).unwrap().outcome {
+        bisect::Outcome::Onset(tick) => Some(tick),
+        _ => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn contributors_are_those_of_trying_every_subset(case in case(), little in 0..300u64) {
+        let store = record(&case);
+        let trace = Trace::open(&store, &run_name("r")).unwrap();
+        let Some(onset) = onset(&trace, &case) else { return Ok(()) };
+        let oracle = Oracle::new(&case, onset);
+        let found = contributors(&trace, &predicate(&case), case.from, onset, WORK_MAX).unwrap();
+        oracle.check(&found);
+        let settled = match &found.found {
+            Found::Set { shown, .. } => *shown == Shown::Smallest,
+            Found::Nothing => true,
+            Found::Unknown => false,
+        };
+        prop_assert!(settled, "{:?}", found);
+        // With less work, less is said, and all of it holds.
+        oracle.check(&contributors(&trace, &predicate(&case), case.from, onset, little).unwrap());
+    }
+}
