@@ -1,10 +1,12 @@
-//! Addresses: `RUN`, `RUN@POS`, `@`, `file.dnd#RUN@POS`, and the first digits of an id.
+//! Addresses: `RUN`, `RUN@POS`, `@`, `file.dnd#RUN@POS`, a label, and the first digits of an id.
 
 use std::path::Path;
 
 use dendrer::Trace;
+use dendrer::casebook::{self, Moment};
 use dendrer::store::Store;
 use dendrer_object::record::{Kind, Record};
+use dendrer_object::text::nearest;
 use dendrer_object::{Pointer, RunName};
 
 use crate::failure::{Failure, Result};
@@ -29,6 +31,10 @@ pub(crate) enum Pos {
     Back(u64),
     /// The last tick.
     Tip,
+    /// The onset that the last recorded bisect of the run found.
+    Onset,
+    /// The tick that a label is on.
+    Label(String),
 }
 
 impl Rev {
@@ -36,7 +42,7 @@ impl Rev {
     pub(crate) fn parse(text: &str) -> Result<Rev> {
         let bad = || {
             Failure::new("E0105", format!("\"{text}\" is not an address"))
-                .note("write RUN, RUN@TICK, RUN@tip or file.dnd")
+                .note("write RUN, RUN@TICK, RUN@tip, RUN@LABEL or file.dnd")
         };
         let bundle_end = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + 4);
         let bundle_end = bundle_end
@@ -80,9 +86,13 @@ impl Rev {
         by_prefix(store, text)
     }
 
-    /// Puts run and tick in place of the id of a transition, or of the beginning of a run. Any other record is no
-    /// place in a run.
+    /// Puts run and tick in place of a label, or of the id of a transition or of the beginning of a run. Any other record
+    /// is no place in a run.
     pub(crate) fn settle(self, store: &dyn Store) -> Result<Rev> {
+        if let Some(at) = self.run.as_deref().map(|text| labelled(store, text)).transpose()?.flatten() {
+            let pos = self.pos.or(at.tick.map(Pos::Tick));
+            return Ok(Rev { run: Some(at.run.to_string()), pos, bundle: self.bundle });
+        }
         let Some(record) = self.named_record(store)? else { return Ok(self) };
         let header = record.header();
         let Some(run) = &header.run else { return Ok(self) };
@@ -133,11 +143,15 @@ impl Pos {
                 .then(|| text.parse().ok())
                 .flatten()
         };
+        let is_label =
+            |text: &str| text.parse::<RunName>().is_ok() && !text.bytes().all(|c| c.is_ascii_digit());
+        let label = || is_label(text).then(|| Pos::Label(text.to_owned()));
         match text {
             "tip" => Some(Pos::Tip),
+            "onset" => Some(Pos::Onset),
             _ => match text.strip_prefix('-') {
                 Some(back) => digits(back).map(Pos::Back),
-                None => digits(text.strip_prefix("tick:").unwrap_or(text)).map(Pos::Tick),
+                None => digits(text.strip_prefix("tick:").unwrap_or(text)).map(Pos::Tick).or_else(label),
             },
         }
     }
@@ -145,7 +159,12 @@ impl Pos {
     /// Finds the tick that is meant.
     pub(crate) fn tick(&self, trace: &Trace<'_>) -> Result<u64> {
         let tip = trace.tip();
-        match *self {
+        let back = match self {
+            Pos::Onset => return recorded_onset(trace),
+            Pos::Label(label) => return label_tick(trace, label),
+            other => other,
+        };
+        match *back {
             Pos::Tick(tick) if tick > tip => {
                 Err(dendrer::Error::NoTick { run: trace.name().clone(), tick, tip }.into())
             }
@@ -157,6 +176,47 @@ impl Pos {
                     format!("{} has {tip} ticks, there is none {back} before the last", trace.name()),
                 )
             }),
+            Pos::Onset | Pos::Label(_) => unreachable!("looked up above"),
+        }
+    }
+}
+
+/// Finds what a label names, where no run is called that.
+fn labelled(store: &dyn Store, text: &str) -> Result<Option<Moment>> {
+    match text.parse::<RunName>() {
+        Ok(name) if store.run(&name)?.is_none() => Ok(casebook::find(store, text)?),
+        _ => Ok(None),
+    }
+}
+
+/// Finds the onset that was written down last for a run.
+fn recorded_onset(trace: &Trace<'_>) -> Result<u64> {
+    let name = trace.name();
+    let help = ["dendrer", "bisect", name.as_str(), "--predicate", "kernel.policy_compliant", "--record"];
+    match casebook::read(trace.store())?.and_then(|state| casebook::onset(&state, name)) {
+        Some(Some(tick)) => Pos::Tick(tick).tick(trace),
+        Some(None) => {
+            Err(Failure::new("E0129", format!("the last bisect of {name} that is recorded found no onset")))
+        }
+        None => Err(Failure::new("E0129", format!("no bisect of {name} is recorded")).help(&help)),
+    }
+}
+
+/// Finds the tick of a run that a label is on.
+fn label_tick(trace: &Trace<'_>, label: &str) -> Result<u64> {
+    let labels = casebook::read(trace.store())?.map(|state| casebook::labels(&state)).unwrap_or_default();
+    let Some(at) = labels.get(label) else {
+        let near = nearest(label, labels.keys().map(String::as_str)).map(str::to_owned);
+        return Err(dendrer::Error::NoLabel { name: label.to_owned(), near }.into());
+    };
+    // The ticks that a fork shares are its own, too.
+    let here = at.tick.filter(|tick| *tick <= trace.tip());
+    match here.map(|tick| trace.record(tick)).transpose()? {
+        Some(record) if record.id() == at.id => Ok(here.unwrap_or_default()),
+        _ => {
+            let what =
+                format!("the label {label} is on {}, which is no tick of {}", at.address(), trace.name());
+            Err(Failure::new("E0129", what).help(&["dendrer", "show", label]))
         }
     }
 }
@@ -168,7 +228,12 @@ fn latest(store: &dyn Store, back: usize) -> Result<RunName> {
         let batch = store.runs(from, 1024)?;
         let Some(last) = batch.last() else { break };
         from = last.begin + 1;
-        runs.extend(batch.into_iter().map(|run| (run.head_position, run.name)));
+        for run in batch {
+            // What was written about runs is not the latest of them.
+            if !crate::verbs::is_casebook(store, &run.name)? {
+                runs.push((run.head_position, run.name));
+            }
+        }
     }
     runs.sort();
     match runs.len().checked_sub(1 + back) {
@@ -185,6 +250,9 @@ fn find_run(store: &dyn Store, text: &str) -> Result<RunName> {
         && store.run(name)?.is_some()
     {
         return Ok(name.clone());
+    }
+    if let Some(at) = labelled(store, text)? {
+        return Ok(at.run);
     }
     if let Some(record) = by_prefix(store, text)? {
         let what =
@@ -314,7 +382,10 @@ mod tests {
         check("a.dnd", "Rev { bundle: Some(\"a.dnd\"), run: None, pos: None }");
         check("a.dnd#r@3", "Rev { bundle: Some(\"a.dnd\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
         check("a.dnd@3", "Rev { bundle: Some(\"a.dnd\"), run: None, pos: Some(Tick(3)) }");
-        check("r@x", "E0105");
+        check("r@onset", "Rev { bundle: None, run: Some(\"r\"), pos: Some(Onset) }");
+        check("r@x", "Rev { bundle: None, run: Some(\"r\"), pos: Some(Label(\"x\")) }");
+        check("r@x y", "E0105");
+        check("r@3x:", "E0105");
         check("", "E0105");
     }
 

@@ -231,6 +231,16 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"
     )]
     Reduce(Reduce),
+    /// Names for moments: list them, put one on RUN or RUN@TICK, take one off
+    #[command(
+        after_help = "Examples:\n  dendrer label\n  dendrer label before-the-feed logistics-run-47@21\n  dendrer show before-the-feed"
+    )]
+    Label(Label),
+    /// Remarks on moments: list them, or write one down
+    #[command(
+        after_help = "Examples:\n  dendrer note\n  dendrer note logistics-run-47@22 \"nobody checked this feed\"\n  dendrer note logistics-run-47"
+    )]
+    Note(NoteArgs),
     /// Copy the store while others write to it; the next time, only what followed
     #[command(
         after_help = "Examples:\n  dendrer backup ../traces-backup\n  dendrer backup ../traces-backup --json"
@@ -749,6 +759,58 @@ pub(crate) struct Bisect {
     /// Fail with exit code 1 unless the onset is this tick
     #[arg(long, value_name = "N")]
     pub(crate) expect_onset: Option<u64>,
+    /// Find the smallest set of earlier transitions without which it would not come about, by reducing the run again
+    /// without them
+    #[arg(long, conflicts_with_all = ["all_of", "policy_flip", "divergence"])]
+    pub(crate) contributors: bool,
+    /// What you take the failure for, whatever is offered
+    #[arg(long, value_enum, value_name = "CLASS", conflicts_with_all = ["all_of", "divergence"])]
+    pub(crate) diagnosis: Option<DiagnosisChoice>,
+    /// Write the answer into the casebook of the store
+    #[arg(long, conflicts_with = "all_of")]
+    pub(crate) record: bool,
+}
+
+/// `label`
+#[derive(Debug, Args)]
+pub(crate) struct Label {
+    /// The label; all are listed without one
+    pub(crate) name: Option<String>,
+    /// What it is put on: RUN or RUN@TICK
+    #[arg(conflicts_with = "remove", add = ArgValueCompleter::new(complete::runs))]
+    pub(crate) rev: Option<String>,
+    /// Take it off
+    #[arg(long, requires = "name")]
+    pub(crate) remove: bool,
+    /// Who says so; nobody checks that
+    #[arg(long, value_name = "NAME", default_value = "person")]
+    pub(crate) by: String,
+}
+
+/// `note`
+#[derive(Debug, Args)]
+pub(crate) struct NoteArgs {
+    /// What it is about: RUN or RUN@TICK
+    #[arg(add = ArgValueCompleter::new(complete::runs))]
+    pub(crate) rev: Option<String>,
+    /// What to write down; without it, what was written down is listed
+    pub(crate) text: Option<String>,
+    /// Who says so; nobody checks that
+    #[arg(long, value_name = "NAME", default_value = "person")]
+    pub(crate) by: String,
+}
+
+/// What a person takes a failure for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiagnosisChoice {
+    /// Ask, on a terminal.
+    Ask,
+    /// The state held bad data.
+    ContingentState,
+    /// The policy let pass what it should not have, or the other way round.
+    ContingentPolicy,
+    /// The goal, the prompt or the pack is at fault.
+    Foundational,
 }
 
 /// `backtrack`

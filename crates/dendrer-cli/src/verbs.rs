@@ -3,6 +3,7 @@
 mod backtrack;
 mod backup;
 mod bisect;
+mod casebook;
 mod cherrypick;
 mod commit;
 mod completions;
@@ -44,6 +45,7 @@ use crate::args::{Global, TimeChoice, Verb};
 use crate::failure::Result;
 use crate::out::Out;
 
+pub(crate) use casebook::is_casebook;
 pub(crate) use runs::all as all_runs;
 
 /// Runs a verb and returns the exit code.
@@ -75,6 +77,8 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
         Verb::Rebase(args) => rebase::run(global, args, out),
         Verb::Merge(args) => merge::run(global, args, out),
         Verb::Conflicts(verb) => conflicts::run(global, verb, out),
+        Verb::Label(args) => casebook::label(global, args, out),
+        Verb::Note(args) => casebook::note(global, args, out),
         Verb::Reduce(args) => reduce::run(global, args, out),
         Verb::Backup(args) => backup::run(global, args, out),
         Verb::Restore(args) => restore::run(global, args, out),

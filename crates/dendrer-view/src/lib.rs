@@ -6,6 +6,7 @@
 pub mod bisect;
 pub mod closed;
 pub mod contract;
+pub mod contributors;
 pub mod diff;
 pub mod difference;
 pub mod fields;

@@ -1,8 +1,8 @@
 //! The figures of the recorder, the verifier and the state root, each as a ratio against a limit or a peer that is
 //! measured in the same run. Prints; never judges.
 //!
-//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify`, `-- delta`, `-- fold` or
-//! `-- contract` runs a part.
+//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify`, `-- delta`, `-- fold`,
+//! `-- contract` or `-- causes` runs a part.
 
 #![expect(clippy::print_stdout, reason = "figures are printed, nothing else is done with them")]
 
@@ -29,6 +29,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 use common::{cpu, intents, key, median, new_store, record_steps, record_synced};
 
+mod causes;
 mod common;
 mod desk;
 mod door;
@@ -60,6 +61,9 @@ fn main() {
     }
     if wanted("contract") {
         door::contract();
+    }
+    if wanted("causes") {
+        causes::contributors_of_long_runs();
     }
 }
 

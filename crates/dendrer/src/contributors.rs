@@ -113,7 +113,10 @@ pub fn contributors(
     let course = Course::read(trace, predicate, from, onset)?;
     let with = course.prove(&[])?;
     let recorded = trace.at(course.at)?.state.digest();
-    if with.root != recorded || with.verdict != Verdict::Violation {
+    if with.root == recorded && with.verdict != Verdict::Violation {
+        return Err(Error::Unconfirmed { run: trace.name().clone(), tick: onset });
+    }
+    if with.root != recorded {
         let reducer = course.reducers.last().map_or("", |reducer| reducer.name()).to_owned();
         return Err(Error::NotReproduced { run: trace.name().clone(), tick: course.at, reducer });
     }
@@ -229,11 +232,11 @@ impl<'a> Course<'a> {
     /// write what it reads, and those that write where one of these writes and so decide whether it fits. Told by the first
     /// name of a path: what lies beside a place can decide whether it is there.
     fn slice(&self) -> Vec<bool> {
-        let is_plain =
-            self.reducers.iter().all(|reducer| reducer.takes_delta()) && self.begin.stage() < Stage::Contracts;
-        // Whatever comes first makes the policy rules judged, whatever it writes.
-        let names = self.names.clone().filter(|names| !names.contains("policy"));
-        let (true, false, Some(mut names)) = (is_plain, self.predicate.reads_counters(), names) else {
+        let is_plain = self.reducers.iter().all(|reducer| reducer.takes_delta())
+            && self.begin.stage() < Stage::Contracts;
+        let (true, false, Some(mut names)) =
+            (is_plain, self.predicate.reads_counters(), self.names_with_rules())
+        else {
             return vec![true; self.told.len()];
         };
         let mut matters = vec![false; self.told.len()];
@@ -249,6 +252,25 @@ impl<'a> Course<'a> {
             }
         }
         matters
+    }
+
+    /// The first names of what the predicate reads, and with `policy` of what decides it; `None` where that is not known.
+    fn names_with_rules(&self) -> Option<BTreeSet<String>> {
+        let mut names = self.names.clone()?;
+        if !names.contains("policy") || self.reducers.len() == 1 && self.begin.policy().is_empty() {
+            return Some(names);
+        }
+        for rule in self.begin.policy() {
+            // Whatever comes first makes a rule judged that could not be judged before, whatever it writes.
+            if matches!(rule.verdict(self.begin.state(), None), Verdict::Uncertain(_)) {
+                return None;
+            }
+            for place in rule.expr().read_set() {
+                names.insert(first_name(place)?.to_owned());
+            }
+        }
+        // A fork may go on under other rules.
+        (self.reducers.len() == 1).then_some(names)
     }
 
     /// The ticks of what can be removed: earlier, proposed, and able to matter.

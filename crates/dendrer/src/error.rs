@@ -208,7 +208,9 @@ pub enum Error {
         tick: u64,
     },
     /// Reduced again from its records, a run does not come out as it was recorded.
-    #[error("reduced again from its records, {run} does not come out as recorded at tick {tick}, by {reducer}")]
+    #[error(
+        "reduced again from its records, {run} does not come out as recorded at tick {tick}, by {reducer}"
+    )]
     NotReproduced {
         /// The run.
         run: RunName,
@@ -233,6 +235,34 @@ pub enum Error {
         run: RunName,
         /// The onset.
         tick: u64,
+    },
+    /// The casebook takes findings, labels and notes, and nothing else.
+    #[error("{run} is the casebook of the store: findings, labels and notes go there, and nothing else")]
+    Casebook {
+        /// The name.
+        run: RunName,
+    },
+    /// A run that is none has the name of the casebook.
+    #[error("{run} is a run of somebody, and no casebook, so nothing can be written down")]
+    NotCasebook {
+        /// The name.
+        run: RunName,
+    },
+    /// A label is there already, or its name means something else.
+    #[error("{name} is no name for a label: {why}")]
+    LabelName {
+        /// The name.
+        name: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// No label has this name.
+    #[error("there is no label {name}{}", did_you_mean(near))]
+    NoLabel {
+        /// The name.
+        name: String,
+        /// A label that may have been meant.
+        near: Option<String>,
     },
     /// The index leads elsewhere than the log. Nothing is wrong with the record; the index is to be made anew.
     #[error("the index says something else than the log: {what}")]
@@ -302,9 +332,12 @@ impl Error {
             Error::Extension(error) => error.faults.first().map_or("E0420", ExtensionFault::code),
             Error::NotImportable { .. } => "E0418",
             Error::Moved { .. } => "E0407",
+            Error::Casebook { .. } | Error::NotCasebook { .. } => "E0450",
+            Error::LabelName { .. } => "E0210",
+            Error::NoLabel { .. } => "E0129",
             Error::NotReproduced { .. } => "E0701",
             Error::NotOneState { .. } => "E0541",
-            Error::TooManyEarlier { .. } => "E0520",
+            Error::TooManyEarlier { .. } => "E0540",
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",
         }
     }

@@ -5,9 +5,11 @@
 
 pub mod bisect;
 pub mod bundle;
+pub mod casebook;
 pub mod cherrypick;
 pub mod contract;
 pub mod contributors;
+pub mod diagnosis;
 pub mod diff;
 pub mod error;
 pub mod extension;

@@ -10,12 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, Anomaly, Extension, Head, Inputs, Outcome, Pick, Picked, Start};
+use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
 use dendrer_store::{Store, StoreError, Submission};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::trace::{Moment, Trace};
@@ -160,6 +161,16 @@ impl<'s> Recorder<'s> {
     pub fn begin(
         store: &'s mut dyn Store,
         start: &Start,
+        surroundings: Box<dyn Surroundings>,
+    ) -> Result<Recorder<'s>, Error> {
+        casebook::refuse_name(&start.run)?;
+        Recorder::begin_any(store, start, surroundings)
+    }
+
+    /// As [`Recorder::begin`], whatever the run is called.
+    pub(crate) fn begin_any(
+        store: &'s mut dyn Store,
+        start: &Start,
         mut surroundings: Box<dyn Surroundings>,
     ) -> Result<Recorder<'s>, Error> {
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
@@ -177,6 +188,7 @@ impl<'s> Recorder<'s> {
         reducer: Box<dyn Reducer + Send + Sync>,
         mut surroundings: Box<dyn Surroundings>,
     ) -> Result<(Recorder<'s>, Record), Error> {
+        casebook::refuse_name(&fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (appended, snapshots, pending) =
@@ -188,6 +200,19 @@ impl<'s> Recorder<'s> {
 
     /// Goes on with a run from where it stands.
     pub fn resume(
+        store: &'s mut dyn Store,
+        run: &RunName,
+        surroundings: Box<dyn Surroundings>,
+    ) -> Result<Recorder<'s>, Error> {
+        store.refresh()?;
+        if casebook::is_casebook(&Trace::open(&*store, run)?) {
+            return Err(Error::Casebook { run: run.clone() });
+        }
+        Recorder::resume_any(store, run, surroundings)
+    }
+
+    /// As [`Recorder::resume`], whatever the run is for.
+    pub(crate) fn resume_any(
         store: &'s mut dyn Store,
         run: &RunName,
         surroundings: Box<dyn Surroundings>,
@@ -348,6 +373,15 @@ impl<'s> Recorder<'s> {
         let found = step::settle(&mut self.head, inputs)?;
         found.into_iter().for_each(|record| self.gather(record));
         Ok(())
+    }
+
+    /// Puts what an analysis found on record.
+    pub(crate) fn note_finding(&mut self, finding: &Finding) -> Result<Record, Error> {
+        let inputs = self.inputs();
+        let record = step::note_finding(&mut self.head, finding, inputs)?;
+        self.gather(record.clone());
+        self.weigh();
+        Ok(record)
     }
 
     /// Imports a transition that was checked: the marker and what the door makes of it are gathered, or its refusal.

@@ -10,14 +10,16 @@ use std::collections::BTreeMap;
 
 use dendrer::bisect::{self, Question, Range};
 use dendrer::contributors::{Contributors, Found, Shown, WORK_MAX, contributors};
+use dendrer::fork::{Terms, fork};
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::{Trace, pack};
+use dendrer::{Error, Trace, pack};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::step::{Anomaly, Outcome, Stage, Start};
 use dendrer_object::delta::Op;
 use dendrer_object::{Delta, Intent, Value, json};
+use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::{Memory, Store};
-use dendrer_testkit::{memory, run_name};
+use dendrer_testkit::{info, memory, run_name};
 use proptest::prelude::*;
 
 fn parse(text: &str) -> Value {
@@ -165,8 +167,7 @@ impl<'c> Oracle<'c> {
         if case.ruled && oracle.rule.verdict(&state, None) == Verdict::Violation {
             state = oracle.latch(&state, 0, None);
         }
-        let begin =
-            Course { state, violated: false, kept: 0, failed: Vec::new(), last: Verdict::Ok };
+        let begin = Course { state, violated: false, kept: 0, failed: Vec::new(), last: Verdict::Ok };
         oracle.go(0, oracle.judge(begin, 0), 0);
         oracle
     }
@@ -292,4 +293,152 @@ proptest! {
         // With less work, less is said, and all of it holds.
         oracle.check(&contributors(&trace, &predicate(&case), case.from, onset, little).unwrap());
     }
+}
+
+/// A pack that counts, with a contract that asks for a limit.
+const COUNTING: &str = "
+name: counting
+version: v1
+goal: count
+state:
+  count: {init: '0'}
+  limit: {init: '9'}
+  seen: {init: '[]'}
+types: {desk.note: a note, desk.limit: another limit}
+rules:
+  - when_type: desk.note
+    steps:
+      - {add: count, value: 't.intent.n * state.limit', if: state.limit > 5}
+      - {append: seen, value: t.intent.n}
+  - when_type: desk.limit
+    steps:
+      - {set: limit, value: t.intent.n}
+predicates:
+  few: {holds: state.count < 39}
+";
+
+fn counting(lines: &[(&str, &str)], stage: Stage, kept: impl Fn(u64) -> bool) -> Memory {
+    let source = pack::read(COUNTING.as_bytes()).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let mut store = memory(5);
+    let start = Start { stage, ..Start::new(run_name("r")) };
+    let fixed = Box::new(Fixed::new("counting", 0, 1));
+    let mut recorder = pack::begin(&mut store, &source, start, fixed).unwrap();
+    for (at, (type_name, n)) in lines.iter().enumerate().filter(|(at, _)| kept(*at as u64 + 1)) {
+        let text = format!(r#"{{"type":"{type_name}","intent":{{"n":{n}}}}}"#);
+        let intent = Intent::from_value(&parse(&text), Some("a")).unwrap();
+        let outcome = recorder.propose(&intent).unwrap();
+        assert!(at > 0 || matches!(outcome, Outcome::Committed(_)));
+    }
+    recorder.commit().unwrap();
+    store
+}
+
+/// The rules of a pack decide anew what the rest does: held against recording each rest through the door.
+#[test]
+fn under_a_pack_the_rest_is_what_the_door_makes_of_it() -> Result<(), Error> {
+    let lines = [
+        ("desk.note", "1"),
+        ("desk.limit", "7"),
+        ("desk.note", "2"),
+        ("desk.limit", "4"),
+        ("desk.note", "3"),
+        ("desk.limit", "8"),
+        ("desk.note", "2"),
+    ];
+    for stage in [Stage::Replay, Stage::Contracts] {
+        let store = counting(&lines, stage, |_| true);
+        let trace = Trace::open(&store, &run_name("r"))?;
+        let onset = trace.tip();
+        assert_eq!(onset, 7, "all of it was committed");
+        let predicate = pack::of_run(&trace)?.unwrap().predicate("few").unwrap().clone().lifted();
+        let count = trace.at(onset)?.state.get("count").and_then(Value::as_f64);
+        assert_eq!(count, Some(9.0 + 14.0 + 16.0), "the limit of the day counts");
+        let found = contributors(&trace, &predicate, 0, onset, WORK_MAX)?;
+        let mut smallest = u32::MAX;
+        for mask in 0..1u64 << (onset - 1) {
+            let removed = |tick: u64| tick < onset && mask & (1 << (tick - 1)) != 0;
+            let rest = counting(&lines, stage, |tick| !removed(tick));
+            let rest = Trace::open(&rest, &run_name("r"))?;
+            let state = rest.at(rest.tip())?.state;
+            let clears = predicate.verdict(&state, None) == Verdict::Ok;
+            if clears {
+                smallest = smallest.min(mask.count_ones());
+            }
+            if let Found::Set { ticks, without, .. } = &found.found
+                && (1..onset).all(|tick| removed(tick) == ticks.contains(&tick))
+            {
+                assert!(clears);
+                assert_eq!(without.root, state.digest());
+            }
+        }
+        let Found::Set { ticks, shown: Shown::Smallest, .. } = &found.found else { panic!("{found:?}") };
+        assert_eq!(ticks.len() as u32, smallest);
+        assert_eq!(ticks, &[6], "without the last limit the last note counts nothing");
+    }
+    Ok(())
+}
+
+/// A fork's beginning is its parent's, and what the fork set stays.
+#[test]
+fn the_ticks_of_a_fork_that_are_its_parents_count() -> Result<(), Error> {
+    let dir = tempfile::TempDir::new().unwrap();
+    let open = || Embedded::open(&dir.path().join("s"), Options::write()).unwrap();
+    drop(Embedded::create(&dir.path().join("s"), info(1), Options::write()).unwrap());
+    let add = |n: i64| {
+        let op = parse(&format!(r#"[{{"add":"/x","value":{n}}},{{"append":"/log","value":{n}}}]"#));
+        Intent::new("memory.write".parse().unwrap(), "a").with_delta(Delta::from_value(&op).unwrap())
+    };
+    let mut store = open();
+    let start = Start { state: parse(r#"{"x":0,"log":[]}"#), ..Start::new(run_name("p")) };
+    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("p", 0, 1)))?;
+    for n in [1, 5, 2, 50] {
+        recorder.propose(&add(n))?;
+    }
+    recorder.commit()?;
+    drop(recorder);
+    let (reader, mut writer) = (open(), open());
+    let parent = Trace::open(&reader, &run_name("p"))?;
+    let mut terms = Terms::new(run_name("c"));
+    terms.set = vec![("/set".parse().unwrap(), Value::from(true))];
+    let (mut recorder, _) = fork(&parent, &mut writer, 3, &terms, Box::new(Fixed::new("c", 9, 1)))?;
+    recorder.propose(&add(3))?;
+    recorder.commit()?;
+    drop(recorder);
+    let reader = open();
+    let trace = Trace::open(&reader, &run_name("c"))?;
+    assert_eq!(trace.tip(), 5);
+    let predicate = Predicate::condition("p", "state.x > 10 && state.set")?.lifted();
+    let found = contributors(&trace, &predicate, 0, 5, WORK_MAX)?;
+    let Found::Set { ticks, shown, without } = &found.found else { panic!("{found:?}") };
+    assert_eq!((ticks.as_slice(), *shown), (&[3][..], Shown::Smallest));
+    let rest = parse(r#"{"x":9,"log":[1,5,3],"set":true}"#);
+    assert_eq!(without.root, rest.digest());
+    assert_eq!((found.earlier, found.candidates), (4, 3), "the marker is the kernel's");
+    Ok(())
+}
+
+/// What cannot be reduced again has no contributors, and says why.
+#[test]
+fn a_run_that_cannot_be_made_again_has_no_contributors() -> Result<(), Error> {
+    let mut store = memory(6);
+    let start = Start { reducer: "acme/7".into(), ..Start::new(run_name("r")) };
+    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("r", 0, 1)))?;
+    recorder.propose(&Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta(&[1])))?;
+    recorder.commit()?;
+    drop(recorder);
+    let trace = Trace::open(&store, &run_name("r"))?;
+    let predicate = Predicate::condition("p", "has(state.x)")?;
+    let error = contributors(&trace, &predicate, 0, 1, WORK_MAX).unwrap_err();
+    assert_eq!(error.code(), "E0602", "{error}");
+    // An onset that is none is not explained.
+    let wrong = Predicate::condition("p", "has(state.y)")?;
+    let mut store = memory(6);
+    let start = Start::new(run_name("r"));
+    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("r", 0, 1)))?;
+    recorder.propose(&Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta(&[1])))?;
+    recorder.commit()?;
+    drop(recorder);
+    let trace = Trace::open(&store, &run_name("r"))?;
+    assert_eq!(contributors(&trace, &wrong, 0, 1, WORK_MAX).unwrap_err().code(), "E0309");
+    Ok(())
 }

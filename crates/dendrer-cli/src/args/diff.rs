@@ -49,6 +49,9 @@ pub(crate) struct Diff {
     /// Both transitions of each pair in two columns
     #[arg(long, conflicts_with_all = ["stat", "summary"])]
     pub(crate) side_by_side: bool,
+    /// Write the answer, without the pairs, into the casebook of the store
+    #[arg(long)]
+    pub(crate) record: bool,
     /// At most N pairs; 0 for all
     #[arg(short = 'n', long = "limit", default_value_t = 1000)]
     pub(crate) limit: usize,

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
 use dendrer::bisect::{Divergence, Outcome, Question, Range, Report, bisect_each};
+use dendrer::diagnosis::Class;
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::registry::Known;
 use dendrer::why::Chain;
@@ -17,6 +18,7 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
+use self::causes::Causes;
 use super::predicate::{Meant, ended, expression, has_hint, of_file, registration_line, resolve};
 use crate::address::{self, Rev};
 use crate::args::{Bisect, Global};
@@ -24,6 +26,10 @@ use crate::failure::{Failure, Result, shell};
 use crate::open::{self, Source};
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
+
+mod causes;
+
+pub(super) use causes::{recorded_json, recorded_lines};
 
 /// One question, and what is known of it from elsewhere.
 struct Asked {
@@ -34,6 +40,7 @@ struct Asked {
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev)?;
+    causes::refuse(args, &rev)?;
     let rev = rev.settle(source.store())?;
     let run = rev.run_in(source.store(), source.named())?;
     // How many records the probes take depends on where snapshots lie, so no remaining time is told.
@@ -59,7 +66,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         // Nobody can be told that stderr is closed.
         let _ = writeln!(std::io::stderr(), "{known}, and signed by the key of the store");
     }
-    one(args, &trace, &asked, &report, out)
+    one(global, args, &trace, &asked, &report, out)
 }
 
 /// Looks where the run first differs from another, which may stand in another place.
@@ -88,32 +95,38 @@ fn ask(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<R
     Ok(bisect_each(trace, questions, range)?)
 }
 
-fn one(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &mut Out) -> Result {
+fn one(
+    global: &Global,
+    args: &Bisect,
+    trace: &Trace<'_>,
+    asked: &Asked,
+    report: &Report,
+    out: &mut Out,
+) -> Result {
     let question = &asked.question;
     let refusal = refusal(args, trace, question, report);
+    let causes = Causes::find(args, trace, question, report)?;
+    let chain = chain_of(args, trace, report)?;
+    let document = match out.is_text() && !args.record {
+        true => None,
+        false => Some(document_of(args, trace, asked, report, &causes, chain.as_ref())?),
+    };
+    let recorded = match (&document, args.record && refusal.is_none()) {
+        (Some(document), true) => causes::record(global, trace, report, document)?,
+        _ => Vec::new(),
+    };
     if out.is_text() {
-        text(args, trace, asked, report, out)?;
+        text(args, trace, asked, report, (&causes, chain.as_ref()), out)?;
+        for line in causes::recorded_lines(&recorded) {
+            out.line(line)?;
+        }
         if let Some(failure) = refusal {
             return Err(failure);
         }
-    } else {
-        let chain = chain_of(args, trace, report)?;
-        let chain = chain.map(|chain| chain_json(trace, &chain)).transpose()?;
-        let document = report_json(trace, question, report)?;
+    } else if let Some(document) = document {
         let mut document = document.as_object().cloned().unwrap_or_default();
-        document.set("chain", Value::from(chain));
-        if let Some(argv) = suggestion(args, trace, question, report)? {
-            let words = argv.iter().map(|word| Value::from(word.as_str()));
-            document.set("suggestion", Value::record([("argv", Value::array(words))]));
-        }
-        if let Question::Divergence(found) = question {
-            document.set("divergence", Value::from(found.first.as_ref().map(item_json)));
-        }
-        let document = Value::Object(document);
-        out.document(&match &asked.meant {
-            Some(meant) => meant.add_other(document),
-            None => document,
-        })?;
+        document.set("recorded", causes::recorded_json(&recorded));
+        out.document(&Value::Object(document))?;
         if let Some(failure) = refusal {
             return Ok(failure.exit());
         }
@@ -129,6 +142,34 @@ fn one(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &m
         return Ok(0);
     }
     Ok(exit(report))
+}
+
+/// The whole answer as a document.
+fn document_of(
+    args: &Bisect,
+    trace: &Trace<'_>,
+    asked: &Asked,
+    report: &Report,
+    causes: &Causes,
+    chain: Option<&Chain>,
+) -> Result<Value> {
+    let question = &asked.question;
+    let document = report_json(trace, question, report)?;
+    let mut document = document.as_object().cloned().unwrap_or_default();
+    document.set("chain", Value::from(chain.map(|chain| chain_json(trace, chain)).transpose()?));
+    causes.add_to(trace, &mut document)?;
+    if let Some(argv) = suggestion(args, trace, report, causes)? {
+        let words = argv.iter().map(|word| Value::from(word.as_str()));
+        document.set("suggestion", Value::record([("argv", Value::array(words))]));
+    }
+    if let Question::Divergence(found) = question {
+        document.set("divergence", Value::from(found.first.as_ref().map(item_json)));
+    }
+    let document = Value::Object(document);
+    Ok(match &asked.meant {
+        Some(meant) => meant.add_other(document),
+        None => document,
+    })
 }
 
 /// The exit code of an answer: found, not there, or none that can be relied on.
@@ -148,32 +189,37 @@ fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Resul
     Ok(Value::Object(document))
 }
 
-/// The fork from before the onset, as a command that can be pasted. None where the first transition brought it about,
-/// because then no state of the run is from before the problem; nor for a run that is only read from a bundle.
+/// The fork from before the onset, as a command that can be pasted. None where the problem was there before the first
+/// transition, because then no state of the run is from before it; nor for a run that is only read from a bundle.
 fn suggestion(
     args: &Bisect,
     trace: &Trace<'_>,
-    question: &Question,
     report: &Report,
+    causes: &Causes,
 ) -> Result<Option<Vec<String>>> {
     let Some(tick) = report.onset().filter(|tick| *tick > 1) else { return Ok(None) };
     // Where two runs part is no failure of either.
-    if matches!(question, Question::Divergence(_)) {
-        return Ok(None);
-    }
+    let class = match causes.class() {
+        None | Some(Class::Foundational) => return Ok(None),
+        Some(class) => class,
+    };
     if Rev::parse(&args.run)?.bundle.is_some() {
         return Ok(None);
     }
     let record = trace.record(tick)?;
     let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
-    let (flag, words) = match type_name {
-        "observation.add" => {
+    let (flag, words) = match (class, type_name) {
+        (Class::ContingentPolicy, "policy.decision") => {
+            ("--policy", "review each policy.decision before it is committed".to_owned())
+        }
+        (Class::ContingentPolicy, other) => ("--policy", format!("review what policy allows for {other}")),
+        (_, "observation.add") => {
             ("--tool-policy", "require source verification before observation.add".to_owned())
         }
-        "action.request" | "action.result" => {
+        (_, "action.request" | "action.result") => {
             ("--tool-policy", "review each call before it is made".to_owned())
         }
-        other => ("--policy", format!("review each {other} before it is committed")),
+        (_, other) => ("--policy", format!("review each {other} before it is committed")),
     };
     let before = (tick - 1).to_string();
     let argv = ["dendrer", "fork", "--run", trace.name().as_str(), "--from", "tick", &before, flag, &words];
@@ -356,7 +402,14 @@ fn refusal(args: &Bisect, trace: &Trace<'_>, question: &Question, report: &Repor
     }
 }
 
-fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &mut Out) -> Result<()> {
+fn text(
+    args: &Bisect,
+    trace: &Trace<'_>,
+    asked: &Asked,
+    report: &Report,
+    (causes, chain): (&Causes, Option<&Chain>),
+    out: &mut Out,
+) -> Result<()> {
     let question = &asked.question;
     let mut head = head_lines(question, report);
     let meant = asked.meant.as_ref();
@@ -389,19 +442,22 @@ fn text(args: &Bisect, trace: &Trace<'_>, asked: &Asked, report: &Report, out: &
             if let Question::Divergence(found) = question {
                 differences(found, out)?;
             }
-            if let Some(chain) = chain_of(args, trace, report)? {
-                for line in chain_lines(trace, &chain)? {
+            causes.print_contributors(trace, out)?;
+            if let Some(chain) = chain {
+                for line in chain_lines(trace, chain)? {
                     let line = out.width().map_or(line.clone(), |width| quote::shorten(&line, width));
                     out.line(line)?;
                 }
             }
-            if let Some(argv) = suggestion(args, trace, question, report)? {
+            causes.print_diagnosis(args, question, out)?;
+            if let Some(argv) = suggestion(args, trace, report, causes)? {
                 out.line(format!("SUGGESTION  {}", shell(&argv)))?;
             }
         }
         Outcome::Initial if report.low.0 == 0 => {
             out.line("ORIGIN (exact)  tick 0  the initial state of the range is in violation")?;
             out.line("  no transition brought it about: the run began with it")?;
+            causes.print_diagnosis(args, question, out)?;
         }
         Outcome::Initial => {
             let tick = report.low.0;
@@ -504,9 +560,6 @@ fn origin(trace: &Trace<'_>, tick: u64, out: &mut Out) -> Result<()> {
     for change in origin_changes(trace, tick)? {
         let line = out.change(&change);
         out.line(format!("  {line}"))?;
-    }
-    if tick == 1 {
-        out.line("  violated from the first commitment on: no state of this run is from before the problem")?;
     }
     Ok(())
 }

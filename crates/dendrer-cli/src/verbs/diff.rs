@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use dendrer::Trace;
+use dendrer::casebook::{self, Moment};
 use dendrer::diff::{self, Align, Kind, MEMBERS, Pair, Question, Report, STATE};
+use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::diff::{
     Line, count_line, found_line, head_lines, headline, item_json, lines, members, outcome_lines,
@@ -12,6 +14,8 @@ use dendrer_view::diff::{
 use dendrer_view::table::{Align as Column, Table};
 use dendrer_view::{count, document, thousands};
 
+use super::bisect::{recorded_json, recorded_lines};
+use super::casebook::write_down;
 use crate::address::{self, Pos, Rev, state_path};
 use crate::args::{AlignChoice, Diff, Global, KindChoice};
 use crate::failure::{Failure, Result};
@@ -25,6 +29,10 @@ const PLACES: usize = 8;
 pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     refuse_pairs(args, out)?;
     let (rev_a, rev_b) = (Rev::parse(&args.a)?, Rev::parse(&args.b)?);
+    if args.record && (rev_a.bundle.is_some() || rev_b.bundle.is_some()) {
+        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
+            .note("--record writes into the store that both runs are recorded in"));
+    }
     let source_a = open::sound(global, &rev_a)?;
     // Two runs of one place are read from one place.
     let other = (rev_a.bundle != rev_b.bundle).then(|| open::sound(global, &rev_b)).transpose()?;
@@ -51,15 +59,46 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     }
     drop(progress);
     let part = is_part(&question, &report);
+    let recorded = match args.record {
+        true => record(global, (&a, &b), &report, &question, part)?,
+        false => Vec::new(),
+    };
     match out.format() {
-        Format::Text => listed.text(args, &report, &question, part, out)?,
-        _ => listed.document(args, (&a, &b), &report, &question, part, out)?,
+        Format::Text => {
+            listed.text(args, &report, &question, part, out)?;
+            recorded_lines(&recorded).into_iter().try_for_each(|line| out.line(line))?;
+        }
+        _ => listed.document(args, (&a, &b), &report, &question, (part, &recorded), out)?,
     }
     Ok(match () {
         () if report.hidden > 0 => 6,
         () if args.exit_code && report.differs() => 1,
         () => 0,
     })
+}
+
+/// Writes the answer into the casebook, without the pairs that make it up.
+fn record(
+    global: &Global,
+    (a, b): (&Trace<'_>, &Trace<'_>),
+    report: &Report,
+    question: &Question,
+    part: bool,
+) -> Result<Vec<Record>> {
+    let at = |trace, tick| Moment::of(trace, Some(tick));
+    let runs = [at(a, question.ends.0)?, at(b, question.ends.1)?];
+    let path = |path: &Pointer| Value::from(path.as_str());
+    let mut said = members(report, &question.kinds, question.align, part);
+    said.extend([
+        ("a", Value::from(a.name().as_str())),
+        ("b", Value::from(b.name().as_str())),
+        ("a_tip", Value::from(runs[0].id)),
+        ("b_tip", Value::from(runs[1].id)),
+        ("ignore", Value::array(question.ignore.iter().map(path))),
+        ("path", Value::from(question.path.as_ref().map(path))),
+    ]);
+    let said = Value::record(said);
+    write_down(global, |store, world| casebook::record_diff(store, [&runs[0], &runs[1]], &said, world))
 }
 
 fn counted_of<'s>(source: &'s Source, progress: &Progress) -> Counted<'s> {
@@ -226,10 +265,13 @@ impl Listed {
         (a, b): (&Trace<'_>, &Trace<'_>),
         report: &Report,
         question: &Question,
-        part: bool,
+        (part, recorded): (bool, &[Record]),
         out: &mut Out,
     ) -> Result<()> {
         let mut members = members(report, &question.kinds, question.align, part);
+        if args.record {
+            members.push(("recorded", recorded_json(recorded)));
+        }
         members.push(("a", Value::from(a.name().as_str())));
         members.push(("b", Value::from(b.name().as_str())));
         members.push(("complete", Value::from(self.shown as u64 == self.total)));

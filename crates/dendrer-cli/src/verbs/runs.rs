@@ -92,6 +92,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
         };
         let fork = match &row.forked_from {
             Some((parent, tick)) if args.tree => format!("  (from {parent}@{tick})"),
+            _ if row.casebook => "  (casebook)".to_owned(),
             _ => String::new(),
         };
         table.row(vec![
@@ -158,6 +159,8 @@ struct Row {
     forked_from: Option<(String, u64)>,
     /// Whether it was found intact here as it is now.
     verified: bool,
+    /// Whether it is no run of an agent but the casebook of the store.
+    casebook: bool,
     /// How far it stands below the run it comes from.
     depth: usize,
 }
@@ -167,13 +170,15 @@ impl Row {
         let start = store.get(summary.begin)?.map_or(Value::object(), |record| record.content());
         let forked_from = forked_from(store, &summary)?;
         let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
-        Ok(Row { summary, start, forked_from, verified, depth: 0 })
+        let casebook = super::is_casebook(store, &summary.name)?;
+        Ok(Row { summary, start, forked_from, verified, casebook, depth: 0 })
     }
 
     fn to_json(&self) -> Value {
         let item = dendrer_view::runs::to_json(&self.summary, &self.start, self.forked_from.clone());
         let mut item = item.as_object().cloned().unwrap_or_default();
         item.set("verified_here", Value::from(self.verified));
+        item.set("casebook", Value::from(self.casebook));
         Value::Object(item)
     }
 }

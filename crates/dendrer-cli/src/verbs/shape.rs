@@ -87,6 +87,8 @@ fn shape(verb: &Verb) -> Shape {
         Verb::Predicate(PredicateVerb::Show(_)) => pages("predicate show", "predicates"),
         Verb::Predicate(PredicateVerb::Test(_)) => pages("predicate test", "predicate-test"),
         Verb::Export(_) => Shape { forms: &["bundle", "jsonl", "paper", "cfd"], ..flows("export", "export") },
+        Verb::Label(_) => pages("label", "labels"),
+        Verb::Note(_) => pages("note", "notes"),
         Verb::Backup(_) => flows("backup", "backup"),
         Verb::Restore(_) => flows("restore", "restore"),
         Verb::Fsck => pages("fsck", "fsck"),

@@ -513,7 +513,7 @@ fn the_chain_behind_an_onset_is_labelled_and_can_be_left_out() {
     assert_eq!(at(&answer(&demo, &[&ask[..], &["--no-chain"]].concat(), 0), "chain"), &Value::Null);
     let short = demo.run(&[&ask[..], &["--chain-limit", "2"]].concat()).stdout;
     assert!(
-        short.contains("  (more follow; --chain-limit shows more)\nSUGGESTION  dendrer fork "),
+        short.contains("  (more follow; --chain-limit shows more)\nDIAGNOSIS  looks contingent "),
         "{short}"
     );
 }

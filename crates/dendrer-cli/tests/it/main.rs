@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
 mod attack;
+mod causes;
 mod cherrypick;
 mod commit;
 mod corpus;

@@ -39,6 +39,7 @@ CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not know
   tick 32  kernel.anomaly  invariant_breach "S-104 is being loaded without a booking: bookings were closed at tick 23"   only comes after
   tick 34  policy.decision  escalate "a person decides on every booking from here"   only comes after
   tick 62  policy.decision  deny "risk_score 0.79 exceeds the threshold 0.75, and three came late"   only comes after
+DIAGNOSIS  looks contingent (state-level): compliant until 21, broken by data that entered at 22
 SUGGESTION  dendrer fork --run logistics-run-47 --from tick 21 --tool-policy 'require source verification before observation.add'
 "#
     );

@@ -7,6 +7,7 @@ use dendrer_object::record::{Author, Kind, Record, Rel, SealError};
 use dendrer_object::{Intent, Timestamp, Value};
 
 use super::extension::{EXTENSION, make_extension};
+use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{
@@ -20,7 +21,7 @@ use crate::reduce::Reducer;
 /// What a recorded transition was made of: enough to make it again.
 pub(crate) enum Cause {
     Proposed(Box<Intent>),
-    /// A marker, as the intent that would say so if anybody could propose it.
+    /// A marker or a finding, as the intent that would say so if anybody could propose it.
     Marker(Box<Intent>),
     Anomaly(Value),
     /// What the transition before it brought about; which that is stands in the state.
@@ -46,7 +47,8 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     let mut has_delta = content.get("delta").is_some();
     let is_extension = header.author == Author::Institution && intent.type_name.as_str() == EXTENSION;
     let is_violation = header.author == Author::Kernel && intent.type_name.as_str() == VIOLATION;
-    let is_marker = header.author == Author::Kernel && matches!(intent.type_name.as_str(), FORK | PICK);
+    let is_marker = header.author == Author::Kernel
+        && (matches!(intent.type_name.as_str(), FORK | PICK) || is_finding(&intent.type_name));
     let refused_import = content.get(PICK_MEMBER).filter(|_| header.kind == Kind::Refusal);
     if header.kind == Kind::Transition {
         delta.0.retain(|op| !is_kernel_path(&op.path));

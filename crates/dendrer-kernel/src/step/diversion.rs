@@ -13,6 +13,7 @@ use super::fork::marker_change;
 use super::terms::watch;
 use super::{Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce};
 use crate::counters::Counters;
+use crate::predicate::Predicate;
 use crate::reduce::Reducer;
 use crate::replay::{self, ReplayError};
 
@@ -143,6 +144,11 @@ impl Diversion {
     /// The counters.
     pub fn counters(&self) -> &Counters {
         &self.head.counters
+    }
+
+    /// The policy rules in force.
+    pub fn policy(&self) -> &[Predicate] {
+        &self.head.policy
     }
 
     /// The stage at which the run was recorded.

@@ -16,14 +16,7 @@ pub(crate) fn fold() {
     println!("a step of fold/1 against a reducer written by hand (limit: 10.0)");
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs/order-desk.yaml");
     let pack = dendrer::pack::read(&std::fs::read(file).expect("the pack")).expect("a sound pack").pack;
-    let customers = (0..CUSTOMERS).map(|n| {
-        Value::record([
-            ("balance", Value::from(0u64)),
-            ("id", Value::from(format!("c{n}"))),
-            ("orders", Value::array([])),
-        ])
-    });
-    let s0 = Value::record([("customers", Value::array(customers))]);
+    let s0 = customers();
     let begin = pack.init(&Origin { s0: Some(s0), ..Origin::default() }).expect("an initial state");
     let intents = intents();
     let by_hand = HostReducer::new("by-hand", by_hand);
@@ -38,6 +31,18 @@ pub(crate) fn fold() {
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (ratio, ours, peer) = ratios[2];
     println!("  reducing alone: ratio {ratio:.2}   ({ours:.2} us, by hand {peer:.2} us)");
+}
+
+/// A state with customers.
+pub(crate) fn customers() -> Value {
+    let customers = (0..CUSTOMERS).map(|n| {
+        Value::record([
+            ("balance", Value::from(0u64)),
+            ("id", Value::from(format!("c{n}"))),
+            ("orders", Value::array([])),
+        ])
+    });
+    Value::record([("customers", Value::array(customers))])
 }
 
 /// Returns the state after all intents, and how many microseconds one takes to reduce. Applying what comes out is the
@@ -55,7 +60,7 @@ fn run(reducer: &dyn Reducer, begin: &Value, intents: &[Intent]) -> (Value, f64)
 }
 
 /// Bookings, cancellations, refunds and look-ups in turn, all answered.
-fn intents() -> Vec<Intent> {
+pub(crate) fn intents() -> Vec<Intent> {
     let item = |name: &str, price: f64, count: u64| {
         Value::record([
             ("count", Value::from(count)),

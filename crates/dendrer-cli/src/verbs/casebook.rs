@@ -1,0 +1,156 @@
+//! `dendrer label` and `dendrer note`: what people say about moments, in the casebook.
+
+use dendrer::casebook::{self, Moment, Note};
+use dendrer::recorder::{Surroundings, World};
+use dendrer::store::Store;
+use dendrer::{Error, Trace};
+use dendrer_object::Value;
+use dendrer_object::record::Record;
+use dendrer_view::table::{Align, Table};
+use dendrer_view::{count, document, quote};
+
+use super::bisect::{recorded_json, recorded_lines};
+use crate::address::Rev;
+use crate::args::{Global, Label, NoteArgs};
+use crate::failure::{Failure, Result};
+use crate::out::{CUT, Out, accessible};
+use crate::{keys, open};
+
+/// The longest note, in bytes: more belongs into a file whose digest is noted.
+const NOTE_MAX: usize = 64 << 10;
+
+/// Opens the store, lets something be written into its casebook, and signs the log.
+pub(super) fn write_down<T>(
+    global: &Global,
+    write: impl FnOnce(&mut dyn Store, Box<dyn Surroundings>) -> std::result::Result<T, Error>,
+) -> Result<T> {
+    let mut store = open::write_store(global)?;
+    open::refuse_trouble(&mut store)?;
+    let key = keys::find(global.key.as_deref(), store.info())?;
+    let made = write(&mut store, Box::new(World::default()))?;
+    keys::sign(&mut store, key.as_ref())?;
+    Store::close(Box::new(store))?;
+    Ok(made)
+}
+
+/// Finds the moment that an address means, in the store.
+fn moment(global: &Global, text: &str) -> Result<Moment> {
+    let rev = Rev::parse(text)?;
+    if rev.bundle.is_some() {
+        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
+            .note("labels and notes are of runs of the store"));
+    }
+    let source = open::sound(global, &rev)?;
+    let rev = rev.settle(source.store())?;
+    let trace = source.trace(&rev)?;
+    let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
+    Ok(Moment::of(&trace, tick)?)
+}
+
+pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
+    let by = &args.by;
+    let recorded = match (&args.name, &args.rev) {
+        (None, _) => Vec::new(),
+        (Some(name), None) if args.remove => {
+            vec![write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
+        }
+        (Some(name), Some(rev)) => {
+            let at = moment(global, rev)?;
+            vec![write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
+        }
+        (Some(name), None) => {
+            return Err(Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
+                .note("nothing was changed")
+                .help(&["dendrer", "label", name, "--remove"]));
+        }
+    };
+    let store = open::read_store(global)?;
+    let state = casebook::read(&*store)?.unwrap_or_else(Value::object);
+    let labels = casebook::labels(&state);
+    let items = labels.iter().map(|(name, at)| {
+        Value::record([("name", Value::from(name.as_str()))].into_iter().chain(moment_json(at)))
+    });
+    if !out.is_text() {
+        let members = [("items", Value::array(items)), ("recorded", recorded_json(&recorded))];
+        out.document(&document("labels", members))?;
+        return Ok(0);
+    }
+    if !recorded.is_empty() {
+        return print_recorded(&recorded, out);
+    }
+    let mut table = Table::new([("label", Align::Left), ("at", Align::Left), ("hash", Align::Left)]);
+    for (name, at) in &labels {
+        table.row(vec![quote::escape(name), at.address(), at.id.short()]);
+    }
+    list(table, labels.len(), out)?;
+    out.line(count(labels.len() as u64, "label", "labels"))?;
+    Ok(0)
+}
+
+pub(crate) fn note(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
+    let at = args.rev.as_deref().map(|rev| moment(global, rev)).transpose()?;
+    let recorded = match (&at, &args.text) {
+        (Some(at), Some(text)) => {
+            if text.len() > NOTE_MAX || text.trim().is_empty() {
+                return Err(
+                    Failure::new("E0106", "a note is a text of 1 byte to 64 KiB").note("nothing was changed")
+                );
+            }
+            let note = Note { at: at.clone(), text: text.clone(), by: args.by.clone() };
+            vec![write_down(global, |store, world| casebook::note(store, &note, world))?]
+        }
+        _ => Vec::new(),
+    };
+    let store = open::read_store(global)?;
+    let state = casebook::read(&*store)?.unwrap_or_else(Value::object);
+    let mut notes = casebook::notes(&state);
+    // A moment has its own notes, a run those of all its ticks.
+    notes.retain(|note| match &at {
+        Some(at) => note.at.run == at.run && (at.tick.is_none() || note.at.tick == at.tick),
+        None => true,
+    });
+    let items = notes.iter().map(|note| {
+        let own = [("by", Value::from(note.by.as_str())), ("text", Value::from(note.text.as_str()))];
+        Value::record(own.into_iter().chain(moment_json(&note.at)))
+    });
+    if !out.is_text() {
+        let members = [("items", Value::array(items)), ("recorded", recorded_json(&recorded))];
+        out.document(&document("notes", members))?;
+        return Ok(0);
+    }
+    if !recorded.is_empty() {
+        return print_recorded(&recorded, out);
+    }
+    for note in &notes {
+        let by = quote::escape(&note.by);
+        out.line(format!("{}  {by}  {}", note.at.address(), quote::quoted(&note.text)))?;
+    }
+    out.line(count(notes.len() as u64, "note", "notes"))?;
+    Ok(0)
+}
+
+fn list(table: Table, rows: usize, out: &mut Out) -> Result<()> {
+    if rows == 0 {
+        return Ok(());
+    }
+    let (lines, cut) = if accessible() { (table.list(), false) } else { table.lines(out.width()) };
+    lines.into_iter().try_for_each(|line| out.line(line))?;
+    if cut { out.line(CUT) } else { Ok(()) }
+}
+
+fn print_recorded(recorded: &[Record], out: &mut Out) -> Result {
+    recorded_lines(recorded).into_iter().try_for_each(|line| out.line(line))?;
+    Ok(0)
+}
+
+fn moment_json(at: &Moment) -> [(&'static str, Value); 3] {
+    [("run", Value::from(at.run.as_str())), ("tick", Value::from(at.tick)), ("id", Value::from(at.id))]
+}
+
+/// Whether a run is the casebook of its store, by the record with which it begins.
+pub(crate) fn is_casebook(store: &dyn Store, run: &dendrer_object::RunName) -> Result<bool> {
+    if run.as_str() != casebook::NAME {
+        return Ok(false);
+    }
+    Ok(casebook::is_casebook(&Trace::open(store, run)?))
+}

@@ -1,0 +1,73 @@
+//! Findings: what an analysis of a run found, kept as a transition of another (dendrer paper 4.1; design, section 2).
+//!
+//! Written by the kernel, so no agent can author one. It stands in a run of its own, the casebook, because looking at a
+//! run must not change it.
+
+use dendrer_object::delta::Delta;
+use dendrer_object::record::{Author, Link, Record, SealError};
+use dendrer_object::{Intent, TypeName, Value};
+
+use super::fork::make_marker;
+use super::{Head, Inputs};
+
+/// What found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingKind {
+    /// Where a predicate is violated first.
+    Bisect,
+    /// How two runs differ.
+    Diff,
+    /// What followed from an onset.
+    Chain,
+}
+
+impl FindingKind {
+    const ALL: [FindingKind; 3] = [FindingKind::Bisect, FindingKind::Diff, FindingKind::Chain];
+
+    /// The type of its transition.
+    pub fn type_name(self) -> &'static str {
+        match self {
+            FindingKind::Bisect => "bisect.result",
+            FindingKind::Diff => "diff.summary",
+            FindingKind::Chain => "causal.chain",
+        }
+    }
+
+    /// The member that holds what was found.
+    pub fn member(self) -> &'static str {
+        match self {
+            FindingKind::Bisect => "bisect",
+            FindingKind::Diff => "diff",
+            FindingKind::Chain => "chain",
+        }
+    }
+}
+
+/// Something that was found.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// What found it.
+    pub kind: FindingKind,
+    /// What it says.
+    pub content: Value,
+    /// The records it is about.
+    pub links: Vec<Link>,
+    /// What it changes in the state of the run it is kept in.
+    pub delta: Delta,
+}
+
+/// Whether a type is that of a finding.
+pub(super) fn is_finding(type_name: &TypeName) -> bool {
+    FindingKind::ALL.iter().any(|kind| kind.type_name() == type_name.as_str())
+}
+
+/// Puts a finding on record.
+pub fn note_finding(head: &mut Head, finding: &Finding, inputs: Inputs) -> Result<Record, SealError> {
+    let type_name = finding.kind.type_name().parse().expect("a type of the ontology");
+    let mut intent = Intent::new(type_name, "kernel");
+    intent.author = Author::Kernel;
+    intent.members.push((finding.kind.member().into(), finding.content.clone()));
+    intent.links.clone_from(&finding.links);
+    intent.delta = Some(finding.delta.clone());
+    make_marker(head, intent, inputs)
+}

@@ -1,0 +1,153 @@
+//! Contributors and diagnoses, as lines and as documents.
+
+use dendrer::Trace;
+use dendrer::contributors::{Contributors, Found, Proof, Shown};
+use dendrer::diagnosis::{Class, Offer};
+use dendrer_object::Value;
+
+use crate::bisect::{list, word, words};
+use crate::why::transition_json;
+use crate::{EXACT, HEURISTIC, count, log, quote};
+
+/// How many ticks are named in a line.
+const SHOWN: usize = 12;
+
+/// Writes contributors. What an agent would have done without them is not known, and the heading says so.
+pub fn lines(trace: &Trace<'_>, found: &Contributors) -> Result<Vec<String>, dendrer::Error> {
+    let mut lines = vec![
+        "CONTRIBUTORS (exact for the recorded intents, heuristic for what an agent would then have done)"
+            .to_owned(),
+    ];
+    let onset = found.onset;
+    let matter = format!(
+        "{} of {} can matter",
+        found.candidates,
+        count(found.earlier, "earlier transition", "earlier transitions")
+    );
+    let work = count(found.rereductions, "re-reduction", "re-reductions");
+    match &found.found {
+        Found::Set { ticks, shown, without } => {
+            for tick in ticks {
+                let row = log::row(&trace.record(*tick)?);
+                lines.push(format!("  tick {tick}  {}  {}", row.type_name, row.summary));
+            }
+            let them = if ticks.len() == 1 { "it" } else { "them" };
+            lines.push(format!("  with {them}     {}", proof(onset, &found.with)));
+            lines.push(format!("  without {them}  {}", proof(onset, without)));
+            lines.extend(unapplied(without));
+            let said = match shown {
+                Shown::Smallest if ticks.len() == 1 => "smallest".to_owned(),
+                Shown::Smallest => "smallest: every smaller set was tried".to_owned(),
+                Shown::Minimal => "none of them can be left out; not shown to be smallest".to_owned(),
+                Shown::Clears => "not shown to be smallest: the search ended before".to_owned(),
+            };
+            lines.push(format!("  {said}   ({matter}, {work})"));
+        }
+        Found::Nothing if found.candidates == 0 => {
+            lines.push(format!("  none: no earlier transition can matter to tick {onset}   ({matter})"));
+        }
+        Found::Nothing => {
+            lines.push(format!(
+                "  none: tick {onset} is violated without any of them   (every set was tried: {matter}, {work})"
+            ));
+        }
+        Found::Unknown => {
+            let tried = match found.tried {
+                0 => "the search ended before every single one was tried".to_owned(),
+                tried => format!("every set of up to {tried} was tried"),
+            };
+            lines.push(format!("  none found: {tried}   ({matter}, {work})"));
+        }
+    }
+    Ok(lines)
+}
+
+fn proof(onset: u64, proof: &Proof) -> String {
+    let (word, mark) = words(&proof.verdict);
+    format!("tick {onset} {word} {mark}   state root {}", proof.root.short())
+}
+
+/// Says what no longer fits once the contributors are gone.
+fn unapplied(proof: &Proof) -> Option<String> {
+    let ticks: Vec<String> = proof.unapplied.iter().map(|(tick, _)| tick.to_string()).collect();
+    let (_, why) = proof.unapplied.first()?;
+    let first = format!("at tick {}: {}", ticks[0], quote::escape(why));
+    let noun = if ticks.len() == 1 { "tick" } else { "ticks" };
+    Some(format!("  not applied then: {noun} {}   ({first})", list(&ticks, SHOWN)?))
+}
+
+/// Returns contributors as a member of `dendrer.bisect/1`.
+pub fn to_json(trace: &Trace<'_>, found: &Contributors) -> Result<Value, dendrer::Error> {
+    let (outcome, ticks, shown, without) = match &found.found {
+        Found::Set { ticks, shown, without } => ("set", &ticks[..], Some(*shown), Some(without)),
+        Found::Nothing => ("nothing", &[][..], None, None),
+        Found::Unknown => ("unknown", &[][..], None, None),
+    };
+    let shown = shown.map(|shown| match shown {
+        Shown::Smallest => "smallest",
+        Shown::Minimal => "minimal",
+        Shown::Clears => "clears",
+    });
+    let items = ticks.iter().map(|tick| Ok(Value::record(transition_json(trace, *tick)?)));
+    Ok(Value::record([
+        ("certainty", Value::from(EXACT)),
+        ("of", Value::from("the recorded intents")),
+        ("counterfactual", Value::from(HEURISTIC)),
+        ("outcome", Value::from(outcome)),
+        ("shown", Value::from(shown)),
+        ("items", Value::array(items.collect::<Result<Vec<_>, dendrer::Error>>()?)),
+        ("earlier", Value::from(found.earlier)),
+        ("candidates", Value::from(found.candidates)),
+        ("tried", Value::from(found.tried as u64)),
+        ("rereductions", Value::from(found.rereductions)),
+        ("with", proof_json(&found.with)),
+        ("without", without.map_or(Value::Null, proof_json)),
+    ]))
+}
+
+fn proof_json(proof: &Proof) -> Value {
+    let unapplied = proof
+        .unapplied
+        .iter()
+        .map(|(tick, why)| Value::record([("tick", Value::from(*tick)), ("why", Value::from(why.as_str()))]));
+    Value::record([
+        ("state_root", Value::from(proof.root)),
+        ("verdict", Value::from(word(&proof.verdict))),
+        ("unapplied", Value::array(unapplied)),
+    ])
+}
+
+/// Writes a diagnosis that is offered, and what follows from one that was made. `asked` is what was bisected for.
+pub fn diagnosis_lines(offer: &Offer, decided: Option<Class>, asked: &str) -> Vec<String> {
+    let mut lines = vec![format!("DIAGNOSIS  looks {}: {}", offer.class, quote::escape(&offer.evidence))];
+    lines.extend(decided.map(|class| format!("DECIDED    {class}   by a person; {}", class.role())));
+    if decided.unwrap_or(offer.class) == Class::Foundational {
+        lines.extend([
+            match offer.class {
+                Class::Foundational => "  DO NOT fork: no state in this run is from before the problem",
+                _ => "  DO NOT fork: the problem was there before the run",
+            }
+            .to_owned(),
+            format!("  (a) compare the goal text with what {} requires", quote::escape(asked)),
+            "  (b) correct the goal or the task pack, then run again".to_owned(),
+            "  (c) keep this run as a post-mortem artifact".to_owned(),
+            "  (d) use it as a reference for what to avoid".to_owned(),
+        ]);
+    }
+    lines
+}
+
+/// Returns a diagnosis as a member of `dendrer.bisect/1`.
+pub fn diagnosis_json(offer: &Offer, decided: Option<Class>) -> Value {
+    let class = decided.unwrap_or(offer.class);
+    Value::record([
+        ("offered", Value::from(offer.class.word())),
+        ("words", Value::from(offer.class.to_string())),
+        ("evidence", Value::from(offer.evidence.as_str())),
+        ("decision", Value::from(offer.decision)),
+        ("decided", Value::from(decided.map(Class::word))),
+        ("may_fork", Value::from(class != Class::Foundational)),
+        ("role", Value::from(class.role())),
+        ("certainty", Value::from(HEURISTIC)),
+    ])
+}

@@ -1,0 +1,316 @@
+//! The casebook: what people and analyses found about the runs of a store, in a run of its own (design, section 2;
+//! dendrer paper 4.1).
+//!
+//! Looking at a run never changes it, so what was found there cannot be a transition of it. The casebook is a run like any
+//! other, under `delta/1`: chained, verified, replayed. `bisect.result`, `diff.summary` and `causal.chain` are the kernel's;
+//! labels and notes are what a person says, as `memory.write` and `observation.add`. Each links to the records it is about, so
+//! the digest of what was looked at is part of what was found.
+//!
+//! Its state holds `labels` by name, `notes` in order, and under `onsets` the last recorded bisect of each run. A newcomer
+//! would break one rule: no agent writes here, and no run of an agent has this name.
+
+use std::collections::BTreeMap;
+
+use dendrer_kernel::step::{Finding, FindingKind, Outcome, Start};
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::record::{Link, Record, Rel};
+use dendrer_object::text::nearest;
+use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
+use dendrer_store::Store;
+
+use crate::error::Error;
+use crate::recorder::{Recorder, Surroundings};
+use crate::trace::Trace;
+
+/// The name of the run.
+pub const NAME: &str = "casebook";
+
+/// The version of what its state holds, and the mark by which it is known.
+const VERSION: u64 = 1;
+
+/// What a label cannot be called, because a place in a run is.
+const PLACES: [&str; 3] = ["tip", "fork", "onset"];
+
+fn name() -> RunName {
+    NAME.parse().expect("a run name")
+}
+
+/// Refuses a name that no other run has.
+pub(crate) fn refuse_name(run: &RunName) -> Result<(), Error> {
+    match run.as_str() {
+        NAME => Err(Error::Casebook { run: run.clone() }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a run is the casebook of its store. A run that an older program gave this name is none.
+pub fn is_casebook(trace: &Trace<'_>) -> bool {
+    trace.name().as_str() == NAME && is_marked(trace.start())
+}
+
+/// Whether a `run` record begins a casebook.
+pub fn is_marked(start: &Record) -> bool {
+    let meta = start.body().value("/meta").or_else(|| start.content().get("meta").cloned());
+    meta.and_then(|meta| meta.get(NAME)?.as_u64()).is_some()
+}
+
+/// Goes on with the casebook of a store; the first who writes something down begins it.
+pub fn open<'s>(
+    store: &'s mut dyn Store,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<Recorder<'s>, Error> {
+    store.refresh()?;
+    let run = name();
+    if store.run(&run)?.is_some() {
+        return match is_casebook(&Trace::open(&*store, &run)?) {
+            true => Recorder::resume_any(store, &run, surroundings),
+            false => Err(Error::NotCasebook { run }),
+        };
+    }
+    let empty = || Value::object();
+    let mut start = Start::new(run);
+    start.goal = Some("what people and analyses found about the runs of this store".into());
+    start.meta = Some(Value::record([(NAME, Value::from(VERSION))]));
+    start.state = Value::record([("labels", empty()), ("notes", Value::array([])), ("onsets", empty())]);
+    Recorder::begin_any(store, &start, surroundings)
+}
+
+/// Reads what the casebook of a store says now; `None` where nothing was ever written down.
+pub fn read(store: &dyn Store) -> Result<Option<Value>, Error> {
+    let run = name();
+    if store.run(&run)?.is_none() {
+        return Ok(None);
+    }
+    let trace = Trace::open(store, &run)?;
+    match is_casebook(&trace) {
+        true => Ok(Some(trace.at(trace.tip())?.state)),
+        false => Ok(None),
+    }
+}
+
+/// A moment: a run, or a tick of it, and the record that stands there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// The run.
+    pub run: RunName,
+    /// The tick; `None` for the run as a whole.
+    pub tick: Option<u64>,
+    /// The id of the record at that tick, or of the one with which the run begins.
+    pub id: Digest,
+}
+
+impl Moment {
+    /// The moment of a run.
+    pub fn of(trace: &Trace<'_>, tick: Option<u64>) -> Result<Moment, Error> {
+        let record = match tick {
+            Some(tick) => trace.record(tick)?,
+            None => trace.begins().last().unwrap_or(trace.start()).clone(),
+        };
+        Ok(Moment { run: trace.name().clone(), tick, id: record.id() })
+    }
+
+    fn read(value: &Value) -> Option<Moment> {
+        Some(Moment {
+            run: value.get("run")?.as_str()?.parse().ok()?,
+            tick: value.get("tick").and_then(Value::as_u64),
+            id: value.get("id")?.as_str()?.parse().ok()?,
+        })
+    }
+
+    fn members(&self) -> [(&'static str, Value); 3] {
+        [
+            ("id", Value::from(self.id)),
+            ("run", Value::from(self.run.as_str())),
+            ("tick", Value::from(self.tick)),
+        ]
+    }
+
+    fn link(&self) -> Link {
+        Link { rel: Rel::Evidence, hash: self.id }
+    }
+
+    /// Writes it as an address.
+    pub fn address(&self) -> String {
+        match self.tick {
+            Some(tick) => format!("{}@{tick}", self.run),
+            None => self.run.to_string(),
+        }
+    }
+}
+
+/// A note.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What it is about.
+    pub at: Moment,
+    /// What it says.
+    pub text: String,
+    /// Who says so, in his own words.
+    pub by: String,
+}
+
+/// The labels of a casebook, by name.
+pub fn labels(state: &Value) -> BTreeMap<String, Moment> {
+    let labels = state.get("labels").and_then(Value::as_object);
+    let labels = labels.into_iter().flat_map(|labels| labels.iter());
+    labels.filter_map(|(name, value)| Some((name.to_string(), Moment::read(value)?))).collect()
+}
+
+/// The notes of a casebook, in order.
+pub fn notes(state: &Value) -> Vec<Note> {
+    let note = |value: &Value| {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(Note { at: Moment::read(value)?, text: text("text")?, by: text("by")? })
+    };
+    let notes = state.get("notes").and_then(Value::as_array);
+    notes.into_iter().flat_map(|notes| notes.iter()).filter_map(note).collect()
+}
+
+/// The onset that the last recorded bisect of a run found. The outer `None` where none was recorded.
+pub fn onset(state: &Value, run: &RunName) -> Option<Option<u64>> {
+    Some(state.get("onsets")?.get(run.as_str())?.get("tick").and_then(Value::as_u64))
+}
+
+/// Finds what a label names.
+pub fn find(store: &dyn Store, label: &str) -> Result<Option<Moment>, Error> {
+    Ok(read(store)?.and_then(|state| labels(&state).remove(label)))
+}
+
+/// Puts a label on a moment. Its name is that of no run and no other label.
+pub fn label(
+    store: &mut dyn Store,
+    label: &str,
+    at: &Moment,
+    by: &str,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<Record, Error> {
+    let refuse = |why| Error::LabelName { name: label.to_owned(), why };
+    let Ok(run) = label.parse::<RunName>() else {
+        return Err(refuse("it is made of letters, digits, `.`, `_` and `-`, like the name of a run"));
+    };
+    let digits = label.strip_prefix('-').unwrap_or(label);
+    if PLACES.contains(&label) || label.starts_with('-') || digits.bytes().all(|c| c.is_ascii_digit()) {
+        return Err(refuse("it means a place in every run"));
+    }
+    if store.run(&run)?.is_some() || label == NAME {
+        return Err(refuse("a run is called that"));
+    }
+    let mut recorder = open(store, surroundings)?;
+    if labels(recorder.head().state()).contains_key(label) {
+        return Err(refuse("there is such a label already; take it off first"));
+    }
+    let delta = Delta(vec![Op::set(Pointer::of(["labels", label]), Value::record(at.members()))]);
+    let says = format!("label {label} {}", at.address());
+    propose(&mut recorder, said("memory.write", &says, by, delta, Some(at)))
+}
+
+/// Takes a label off.
+pub fn unlabel(
+    store: &mut dyn Store,
+    label: &str,
+    by: &str,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<Record, Error> {
+    let known = read(store)?.map(|state| labels(&state)).unwrap_or_default();
+    let Some(at) = known.get(label) else {
+        let near = nearest(label, known.keys().map(String::as_str)).map(str::to_owned);
+        return Err(Error::NoLabel { name: label.to_owned(), near });
+    };
+    let mut recorder = open(store, surroundings)?;
+    let path = Pointer::of(["labels", label]);
+    let delta = Delta(vec![Op { action: Action::Remove, path, value: None }]);
+    let says = format!("take off label {label} {}", at.address());
+    propose(&mut recorder, said("memory.write", &says, by, delta, Some(at)))
+}
+
+/// Writes a note down.
+pub fn note(
+    store: &mut dyn Store,
+    note: &Note,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<Record, Error> {
+    let mut recorder = open(store, surroundings)?;
+    let words = [("by", Value::from(note.by.as_str())), ("text", Value::from(note.text.as_str()))];
+    let value = Value::record(words.into_iter().chain(note.at.members()));
+    let delta = Delta(vec![Op::append(Pointer::of(["notes"]), value)]);
+    propose(&mut recorder, said("observation.add", &note.text, &note.by, delta, Some(&note.at)))
+}
+
+fn said(type_name: &str, says: &str, by: &str, delta: Delta, at: Option<&Moment>) -> Intent {
+    let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), by)
+        .with("intent", Value::record([("description", Value::from(says))]))
+        .with_delta(delta);
+    intent.links.extend(at.map(Moment::link));
+    intent
+}
+
+fn propose(recorder: &mut Recorder<'_>, intent: Intent) -> Result<Record, Error> {
+    match recorder.propose(&intent)? {
+        Outcome::Committed(record) => {
+            recorder.commit()?;
+            Ok(record)
+        }
+        Outcome::Refused(_) => unreachable!("anyone may write to memory, at stage 1 without a contract"),
+    }
+}
+
+/// What a bisect found, to be written down.
+#[derive(Debug, Clone)]
+pub struct Bisected {
+    /// The run, and its last tick that was looked at.
+    pub run: Moment,
+    /// The onset, if there is one.
+    pub onset: Option<Moment>,
+    /// The answer as it was given.
+    pub answer: Value,
+    /// The causal chain, where one was followed.
+    pub chain: Option<Value>,
+}
+
+/// Writes down what a bisect found: `bisect.result`, and `causal.chain` behind it, which links to it.
+pub fn record_bisect(
+    store: &mut dyn Store,
+    found: &Bisected,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<Vec<Record>, Error> {
+    let mut recorder = open(store, surroundings)?;
+    let place = Pointer::of(["onsets", found.run.run.as_str()]);
+    let onset = found.onset.as_ref();
+    let said = Value::record([
+        ("at", Value::from(found.run.tick)),
+        ("id", Value::from(onset.map(|onset| onset.id.to_string()))),
+        ("predicate", found.answer.get("predicate").cloned().unwrap_or(Value::Null)),
+        ("tick", Value::from(onset.and_then(|onset| onset.tick))),
+    ]);
+    let mut links: Vec<Link> = onset.into_iter().chain([&found.run]).map(Moment::link).collect();
+    links.dedup();
+    let bisect = Finding {
+        kind: FindingKind::Bisect,
+        content: found.answer.clone(),
+        links,
+        delta: Delta(vec![Op::set(place, said)]),
+    };
+    let bisect = recorder.note_finding(&bisect)?;
+    if let Some(chain) = &found.chain {
+        let mut links = vec![Link { rel: Rel::CausedBy, hash: bisect.id() }];
+        links.extend(onset.map(Moment::link));
+        let (kind, delta) = (FindingKind::Chain, Delta::default());
+        recorder.note_finding(&Finding { kind, content: chain.clone(), links, delta })?;
+    }
+    recorder.commit()
+}
+
+/// Writes down how two runs differ: `diff.summary`.
+pub fn record_diff(
+    store: &mut dyn Store,
+    runs: [&Moment; 2],
+    answer: &Value,
+    surroundings: Box<dyn Surroundings>,
+) -> Result<Vec<Record>, Error> {
+    let mut recorder = open(store, surroundings)?;
+    let mut links: Vec<Link> = runs.iter().map(|run| run.link()).collect();
+    links.dedup();
+    let (kind, delta) = (FindingKind::Diff, Delta::default());
+    recorder.note_finding(&Finding { kind, content: answer.clone(), links, delta })?;
+    recorder.commit()
+}

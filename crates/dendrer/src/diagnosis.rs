@@ -1,0 +1,147 @@
+//! Diagnosis: which kind of failure an onset looks like, with what speaks for it (dendrer paper 4.5).
+//!
+//! Where a failure comes from decides what can be done about it: a fork from before bad data or a wrong policy, or a new
+//! run where the goal itself is at fault. Bisect has evidence and no judgement, so a class is offered and a person decides.
+//! A newcomer would break one rule: nothing here says what *is* the cause.
+
+use std::fmt;
+
+use dendrer_object::record::{Author, Record, Rel};
+use dendrer_object::{TypeName, Value};
+
+use crate::bisect::{Question, Report};
+use crate::error::Error;
+use crate::trace::{Trace, read};
+
+/// How many transitions before an onset are looked at for the decision that allowed it.
+const DECISION_REACH: u64 = 1_000;
+
+/// The classes of dendrer paper 4.5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// The state held bad data; what was made of it was sound. A fork from before it, with better data.
+    ContingentState,
+    /// The policy let pass what it should not have, or the other way round. A fork from before it, under another policy.
+    ContingentPolicy,
+    /// The goal, the prompt or the pack is at fault: no state of the run is from before that. A new run; no fork.
+    Foundational,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 3] = [Class::ContingentState, Class::ContingentPolicy, Class::Foundational];
+
+    /// The word for flags and documents.
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::ContingentState => "contingent-state",
+            Class::ContingentPolicy => "contingent-policy",
+            Class::Foundational => "foundational",
+        }
+    }
+
+    /// What the run is good for afterwards (dendrer paper 4.5, the table).
+    pub fn role(self) -> &'static str {
+        match self {
+            Class::ContingentState | Class::ContingentPolicy => "fork seed",
+            Class::Foundational => "post-mortem artifact",
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::ContingentState => "contingent (state-level)",
+            Class::ContingentPolicy => "contingent (policy-level)",
+            Class::Foundational => "foundational (prompt-level)",
+        })
+    }
+}
+
+/// A class that is offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The class.
+    pub class: Class,
+    /// What speaks for it.
+    pub evidence: String,
+    /// The tick of the decision that let pass what broke it, where that speaks for the class.
+    pub decision: Option<u64>,
+}
+
+/// Offers a class for the onset of a report; `None` where there is no onset, or where the onset is no failure.
+pub fn offer(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<Option<Offer>, Error> {
+    let Some(onset) = report.onset().filter(|_| !matches!(question, Question::Divergence(_))) else {
+        return Ok(None);
+    };
+    let plain = |class, evidence: String| Ok(Some(Offer { class, evidence, decision: None }));
+    if onset <= 1 {
+        let evidence = match onset {
+            0 => "violated in the initial state, before any transition",
+            _ => "violated from the first commitment on",
+        };
+        return plain(Class::Foundational, evidence.to_owned());
+    }
+    let record = trace.record(onset)?;
+    let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
+    let before = format!("compliant until {}", onset - 1);
+    match type_name {
+        "policy.decision" => {
+            let decision = Some(onset);
+            let evidence = format!("{before}, turned by the policy decision at {onset}");
+            Ok(Some(Offer { class: Class::ContingentPolicy, evidence, decision }))
+        }
+        // What came from outside is a fact, whoever allowed to ask for it.
+        "observation.add" | "action.result" => {
+            plain(Class::ContingentState, format!("{before}, broken by data that entered at {onset}"))
+        }
+        _ => match allowed_by(trace, onset, &record)? {
+            Some(decision) => {
+                let where_from =
+                    if decision == onset { "as it came".to_owned() } else { format!("at {decision}") };
+                let evidence = format!("{before}, and policy allowed {where_from} what broke it at {onset}");
+                Ok(Some(Offer { class: Class::ContingentPolicy, evidence, decision: Some(decision) }))
+            }
+            None if record.header().author == Author::Kernel => plain(
+                Class::ContingentState,
+                format!("{before}; what the kernel wrote at {onset} rests on the state"),
+            ),
+            None => plain(Class::ContingentState, format!("{before}, broken by what was written at {onset}")),
+        },
+    }
+}
+
+/// Finds the decision that allowed a transition: its own, one that it links to, or the newest about its type.
+fn allowed_by(trace: &Trace<'_>, tick: u64, record: &Record) -> Result<Option<u64>, Error> {
+    if said(record, "decision").as_deref() == Some("allow") {
+        return Ok(Some(tick));
+    }
+    let causes =
+        record.header().links.iter().filter(|link| matches!(link.rel, Rel::CausedBy | Rel::Evidence));
+    for link in causes {
+        let Some(position) = trace.store().find(&link.hash)? else { continue };
+        let linked = read(trace.store(), position)?;
+        if is_decision(&linked) && said(&linked, "decision").as_deref() == Some("allow") {
+            return Ok(linked.header().tick);
+        }
+    }
+    let about = record.header().type_name.as_ref().map(TypeName::as_str);
+    for before in (tick.saturating_sub(DECISION_REACH).max(1)..tick).rev() {
+        let decision = trace.record(before)?;
+        if is_decision(&decision) && said(&decision, "transition_type").as_deref() == about {
+            let allows = said(&decision, "decision").as_deref() == Some("allow");
+            return Ok(allows.then_some(before));
+        }
+    }
+    Ok(None)
+}
+
+fn is_decision(record: &Record) -> bool {
+    record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "policy.decision")
+}
+
+fn said(record: &Record, name: &str) -> Option<String> {
+    let content = record.content();
+    content.get("policy")?.get(name).and_then(Value::as_str).map(str::to_owned)
+}
