@@ -6,10 +6,11 @@
 //! without them is not known, and whoever shows the answer says so.
 //!
 //! What a removal means:
-//! * The transition at the onset stays; without it nothing would be asked. What the kernel wrote by itself stays, too.
+//! * The transition at the onset stays, and must still be able to make its change: without it nothing would be asked. What the
+//!   kernel wrote by itself stays, too.
 //! * What is left keeps its order and its ticks, and goes through the same reducer, policy rules and contracts.
-//! * A change that does not fit the state any more is not applied, as below stage 2, or refused, as from there on. Both
-//!   are told, because a transition that only fails to apply is another answer than one that does no harm.
+//! * Any other change that does not fit the state any more is not applied, as below stage 2, or refused, as from there on.
+//!   Both are told, because a violation that vanishes since something else failed is another answer.
 //! * A violation has vanished where the state at the onset is judged ok and none before it is violated. Uncertain is
 //!   never taken for ok.
 //!
@@ -246,7 +247,7 @@ impl<'a> Course<'a> {
                 None if told.is_proposed() => BTreeSet::new(),
                 None => BTreeSet::from(["kernel_anomalies", "policy"].map(str::to_owned)),
             };
-            if at + 1 == self.told.len() || !own.is_disjoint(&names) {
+            if self.is_onset(at) || !own.is_disjoint(&names) {
                 matters[at] = true;
                 names.extend(own);
             }
@@ -294,6 +295,11 @@ impl<'a> Course<'a> {
             None => true,
         };
         Ok(Step { moved: read || self.predicate.reads_counters(), failed: taken.failed })
+    }
+
+    /// Whether a transition is the one that stays whatever is left out.
+    fn is_onset(&self, at: usize) -> bool {
+        at + 1 == self.told.len()
     }
 
     fn verdict(&self, diversion: &Diversion) -> Verdict {
@@ -389,12 +395,15 @@ impl<'c> Search<'c> {
             if last.is_none() && course.told[step].tick() > course.first {
                 last = Some(course.verdict(&diversion));
             }
-            let moved = match course.take(&mut diversion, &mut segment, step) {
-                Ok(taken) => taken.moved,
+            let taken = match course.take(&mut diversion, &mut segment, step) {
+                Ok(taken) => taken,
                 // Every fork of the lineage was taken once, when the bases were made.
                 Err(_) => unreachable!("the terms of a fork do not depend on the state"),
             };
-            if moved && course.told[step].tick() >= course.first {
+            if taken.failed.is_some() && course.is_onset(step) && !course.told[step].failed() {
+                // What cannot happen any more brings nothing about, which answers nothing.
+                last = Some(Verdict::Violation);
+            } else if taken.moved && course.told[step].tick() >= course.first {
                 last = Some(course.verdict(&diversion));
             }
             if last == Some(Verdict::Violation) {

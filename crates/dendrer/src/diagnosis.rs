@@ -98,9 +98,8 @@ pub fn offer(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<
         }
         _ => match allowed_by(trace, onset, &record)? {
             Some(decision) => {
-                let where_from =
-                    if decision == onset { "as it came".to_owned() } else { format!("at {decision}") };
-                let evidence = format!("{before}, and policy allowed {where_from} what broke it at {onset}");
+                let at = if decision == onset { String::new() } else { format!(" at {decision}") };
+                let evidence = format!("{before}, broken at {onset} by what policy allowed{at}");
                 Ok(Some(Offer { class: Class::ContingentPolicy, evidence, decision: Some(decision) }))
             }
             None if record.header().author == Author::Kernel => plain(

@@ -223,7 +223,9 @@ impl<'c> Oracle<'c> {
 
     fn clears(&self, removed: u64) -> bool {
         let course = &self.courses[&removed];
-        !course.violated && course.last == Verdict::Ok
+        // The transition at the onset must still do what it did.
+        let fails = |course: &Course| course.failed.contains(&self.at);
+        !course.violated && course.last == Verdict::Ok && (!fails(course) || fails(&self.courses[&0]))
     }
 
     fn smallest(&self) -> Option<u32> {
