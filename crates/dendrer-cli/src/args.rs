@@ -10,12 +10,14 @@ use crate::complete;
 use crate::out::ColorChoice;
 use crate::progress::ProgressChoice;
 
+mod bisect;
 mod contract;
 mod diff;
 mod fork;
 mod keep;
 mod rebase;
 
+pub(crate) use bisect::{Bisect, DiagnosisChoice, Label, NoteArgs};
 pub(crate) use contract::{
     ContractCheck, ContractDiff, ContractExtend, ContractKeygen, ContractLint, ContractShow, ContractSuggest, ContractVerb,
 };
@@ -707,110 +709,6 @@ pub(crate) enum PrintChoice {
     Hash,
     /// The state.
     State,
-}
-
-/// `bisect`
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly", "policy_flip", "divergence", "all_of"]))]
-pub(crate) struct Bisect {
-    /// The run
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
-    pub(crate) run: String,
-    /// A registered predicate, or an expression that names the violation
-    #[arg(long, value_name = "NAME|EXPR", add = ArgValueCompleter::new(complete::predicates))]
-    pub(crate) predicate: Option<String>,
-    /// An expression that must be true. Several are asked at once, each with an answer of its own; the worst exit
-    /// code counts
-    #[arg(long, value_name = "EXPR")]
-    pub(crate) holds: Vec<String>,
-    /// A kind of anomaly
-    #[arg(long, value_name = "KIND")]
-    pub(crate) anomaly: Option<String>,
-    /// The first deny or escalate for this type after an allow for it
-    #[arg(long, value_name = "TYPE")]
-    pub(crate) policy_flip: Option<String>,
-    /// The first transition that is not what this run has beside it
-    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
-    pub(crate) divergence: Option<String>,
-    /// Every predicate of a pack, or of a JSON file {"predicates":[{"name":..,"holds":..}]}; the worst exit code counts
-    #[arg(long, value_name = "PACK|FILE", conflicts_with = "expect_onset")]
-    pub(crate) all_of: Option<String>,
-    /// Find the first violation even if the predicate recovers from it
-    #[arg(long)]
-    pub(crate) lift: bool,
-    /// Which state of a transition an expression looks at: after (as if not given) or before
-    #[arg(long, value_enum, conflicts_with_all = ["anomaly", "policy_flip", "divergence", "all_of"])]
-    pub(crate) window: Option<WindowChoice>,
-    /// The first tick
-    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
-    /// The last tick
-    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
-    /// Do not follow the onset forward
-    #[arg(long)]
-    pub(crate) no_chain: bool,
-    /// How many transitions of the causal chain to show
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) chain_limit: usize,
-    /// Judge every tick, too, and compare
-    #[arg(long)]
-    pub(crate) scan: bool,
-    /// Fail with exit code 1 unless the onset is this tick
-    #[arg(long, value_name = "N")]
-    pub(crate) expect_onset: Option<u64>,
-    /// Find the smallest set of earlier transitions without which it would not come about, by reducing the run again
-    /// without them
-    #[arg(long, conflicts_with_all = ["all_of", "policy_flip", "divergence"])]
-    pub(crate) contributors: bool,
-    /// What you take the failure for, whatever is offered
-    #[arg(long, value_enum, value_name = "CLASS", conflicts_with_all = ["all_of", "divergence"])]
-    pub(crate) diagnosis: Option<DiagnosisChoice>,
-    /// Write the answer into the casebook of the store
-    #[arg(long, conflicts_with = "all_of")]
-    pub(crate) record: bool,
-}
-
-/// `label`
-#[derive(Debug, Args)]
-pub(crate) struct Label {
-    /// The label; all are listed without one
-    pub(crate) name: Option<String>,
-    /// What it is put on: RUN or RUN@TICK
-    #[arg(conflicts_with = "remove", add = ArgValueCompleter::new(complete::runs))]
-    pub(crate) rev: Option<String>,
-    /// Take it off
-    #[arg(long, requires = "name")]
-    pub(crate) remove: bool,
-    /// Who says so; nobody checks that
-    #[arg(long, value_name = "NAME", default_value = "person")]
-    pub(crate) by: String,
-}
-
-/// `note`
-#[derive(Debug, Args)]
-pub(crate) struct NoteArgs {
-    /// What it is about: RUN or RUN@TICK
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
-    pub(crate) rev: Option<String>,
-    /// What to write down; without it, what was written down is listed
-    pub(crate) text: Option<String>,
-    /// Who says so; nobody checks that
-    #[arg(long, value_name = "NAME", default_value = "person")]
-    pub(crate) by: String,
-}
-
-/// What a person takes a failure for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DiagnosisChoice {
-    /// Ask, on a terminal.
-    Ask,
-    /// The state held bad data.
-    ContingentState,
-    /// The policy let pass what it should not have, or the other way round.
-    ContingentPolicy,
-    /// The goal, the prompt or the pack is at fault.
-    Foundational,
 }
 
 /// `backtrack`
