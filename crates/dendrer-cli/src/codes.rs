@@ -302,6 +302,8 @@ to limits in bytes, instructions and items that are looked at before anything of
 violation, and nothing of it is kept. Make the module do less, or ask of fewer ticks."
 "E0540" "too_many_earlier" 6 "More stands before an onset than is searched for its contributors."
 "At most 100,000 transitions are reduced again. Leave --contributors out; `dendrer why` and `dendrer backtrack` follow one value."
+"E0541" "not_one_state" 6 "Contributors are looked for of predicates that one state decides."
+"An obligation, or a predicate that is looked for at some types of transitions alone, is judged over the run. Leave --contributors out."
 "E0601" "unsupported" 6 "This store cannot do that."
 "A bundle is for reading. Import it into a store to go on from it."
 "E0602" "other_rules" 6 "The run was recorded by rules that this program does not have."

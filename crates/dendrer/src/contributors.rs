@@ -102,7 +102,7 @@ pub struct Proof {
 
 /// Looks for the contributors of an onset that [`bisect`](crate::bisect) found in a range that begins at `from`.
 ///
-/// Fails where a value was erased or withheld, where the run was recorded under a reducer that is not here, where replay
+/// Fails for an obligation and for a predicate that is looked for at some types alone, where a value was erased or withheld, where the run was recorded under a reducer that is not here, where replay
 /// does not reproduce it, and where more than [`EARLIER_MAX`] transitions stand before the onset.
 pub fn contributors(
     trace: &Trace<'_>,
@@ -196,6 +196,9 @@ impl<'a> Course<'a> {
         from: u64,
         onset: u64,
     ) -> Result<Course<'a>, Error> {
+        if predicate.obligation().is_some() || !predicate.scope().is_empty() {
+            return Err(Error::NotOneState { name: predicate.name().to_owned() });
+        }
         let lag = u64::from(predicate.window() == Window::Before);
         let (first, at) = (from.saturating_sub(lag), onset.saturating_sub(lag));
         if at > EARLIER_MAX {
@@ -242,7 +245,7 @@ impl<'a> Course<'a> {
             let own: BTreeSet<String> = match told.delta() {
                 Some(delta) => delta.paths().filter_map(first_name).map(str::to_owned).collect(),
                 None if told.is_proposed() => BTreeSet::new(),
-                None => BTreeSet::from(["kernel_anomalies".to_owned()]),
+                None => BTreeSet::from(["kernel_anomalies", "policy"].map(str::to_owned)),
             };
             if self.is_onset(at) || !own.is_disjoint(&names) {
                 matters[at] = true;

@@ -43,6 +43,12 @@ pub enum Error {
     /// An expression does not check.
     #[error(transparent)]
     Expr(#[from] ExprError),
+    /// Contributors were asked for of a predicate that no single state decides.
+    #[error("{name} is judged over transitions and not by one state, so no contributors are looked for")]
+    NotOneState {
+        /// The predicate.
+        name: String,
+    },
     /// A module was stopped by a limit, so nobody knows what it would have said.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -310,6 +316,7 @@ impl Error {
             Error::Hidden { .. } => "E0311",
             Error::Expr(error) => error.code,
             Error::Stopped(_) => "E0521",
+            Error::NotOneState { .. } => "E0541",
             Error::Bundle(error) => error.code(),
             Error::Note(_) => "E0308",
             Error::Init(_) => "E0906",

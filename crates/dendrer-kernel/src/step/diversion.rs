@@ -10,9 +10,8 @@ use dendrer_object::{TypeName, Value};
 
 use super::extension::extension_change;
 use super::fork::marker_change;
-use super::{
-    Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce, terms,
-};
+use super::terms::watch;
+use super::{Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce};
 use crate::counters::Counters;
 use crate::predicate::Predicate;
 use crate::reduce::Reducer;
@@ -103,11 +102,12 @@ impl Diversion {
         let mut change = match &told.cause {
             Cause::Anomaly(entry) => anomaly_change(head, entry),
             Cause::Marker(marker) => marker_change(head, marker),
-            // What the contract finds here stands in the state by itself.
-            Cause::Violation => {
-                Change { state: head.state.clone(), delta: Delta::default(), notes: Vec::new() }
-            }
             Cause::Extension(intent) => extension_change(head, intent),
+            // It names what the transition before it brought about, and that was not.
+            Cause::Violation if head.owed().is_empty() => {
+                return Taken { delta: Delta::default(), failed: None };
+            }
+            Cause::Violation => Change { state: head.state.clone(), delta: Delta::default(), notes: Vec::new() },
             Cause::Proposed(intent) => match reduce(head, intent, reducer) {
                 Ok(change) => change,
                 // A refused intent is no transition: nothing counts it.
@@ -121,18 +121,16 @@ impl Diversion {
             why.unwrap_or("its change cannot be made").to_owned()
         });
         enforce_policy(head, &mut change);
-        terms::watch(head, &told.type_name, &mut change, |change| {
-            let mut counters = head.counters.clone();
-            counters.add(told.type_name.as_str(), &counted(&told.content, change));
-            counters.to_value()
-        });
+        let mut counters = head.counters.clone();
         match failed.is_some() == told.failed {
-            true => head.counters.add(told.type_name.as_str(), &told.content),
-            false => head.counters.add(told.type_name.as_str(), &counted(&told.content, &change)),
+            true => counters.add(told.type_name.as_str(), &told.content),
+            false => counters.add(told.type_name.as_str(), &counted(&told.content, &change)),
         }
+        watch(head, &told.type_name, &mut change, |_| counters.to_value());
+        head.counters = counters;
         head.tick = told.tick;
         head.state = change.state;
-        if matches!(told.cause, Cause::Extension(_)) {
+        if let Cause::Extension(_) = told.cause {
             head.read_terms();
         }
         Taken { delta: change.delta, failed }
