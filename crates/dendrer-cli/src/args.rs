@@ -345,7 +345,7 @@ pub(crate) struct Commit {
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<String>,
     /// For a new run: the stage it is recorded at
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=2))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3))]
     pub(crate) stage: u64,
 }
 

@@ -249,6 +249,10 @@ note, and give it with --signature FILE; or sign here with --approver-key FILE."
 "E0424" "casebook" 5 "The casebook takes findings, labels and notes, and nothing else."
 "The run `casebook` of a store is for what people and analyses found: bisect --record, diff --record, label, note. Nothing else is \
 added to it, and no other run has its name."
+"E0425" "ungoverned" 5 "The pack says nothing about this type."
+"At stage 3 the pack gates all transitions: a type has a rule, a contract, or an entry under `types`. The intent is kept as a refusal."
+"E0426" "undeclared_tool" 5 "The pack declares no such tool."
+"At stage 3 each tool is declared under `tools` with its effect: read, idempotent_write or effectful. The intent is kept as a refusal."
 "E0431" "no_such_contract" 3 "No run of the store is under a contract of that name and version."
 "`dendrer contract list` lists those that are there. A pack in a file is named by its path, the contract in force at a tick of a \
 run by RUN@TICK."
@@ -312,6 +316,9 @@ only replay and going on need those rules. Use the program that recorded it."
 "E0603" "too_far_apart" 6 "Two runs cannot be lined up by content: they are too long, or differ by too much."
 "At most 1,000,000 transitions behind the shared ones are lined up, as long as no more than about 15,000 of them differ. \
 `--align tick` has no limit; RUN@TICK ends a run earlier."
+"E0604" "stage" 2 "The stage asks for more than the run begins with."
+"Stage 3 needs a pack, and each of its predicates known not to recover or with `bisect_predicate: monotone_lift`. Stages 0 to 2 need less: \
+dendrer commit --stage 2."
 "E0701" "divergence" 7 "Replay does not reproduce the record."
 "The message says where and shows both sides. The usual causes are a clock, chance, an unordered set, or a reducer \
 that changed."

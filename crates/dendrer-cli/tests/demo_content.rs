@@ -79,6 +79,8 @@ fn demo_runs_are_the_ones_that_are_promised() {
         ("financial-agent-A", 30, 0),
         ("financial-agent-B", 18, 0),
         ("financial-agent-C", 30, 0),
+        ("claims-9", 40, 0),
+        ("claims-10", 22, 0),
         ("hostile-1", 20, 5),
     ];
     assert_eq!(listed, expected);

@@ -238,6 +238,12 @@ pub enum Reason {
         /// What is lacking.
         lacks: Vec<Lack>,
     },
+    /// The run is recorded at a stage where the pack gates all transitions, and it says nothing about this type.
+    #[error("the pack says nothing about {0}, and at stage 3 nothing else is committed")]
+    Ungoverned(TypeName),
+    /// The run is recorded at that stage, and the pack does not declare the tool.
+    #[error("the pack declares no tool {0}, so nothing says what it does to the world")]
+    UndeclaredTool(String),
     /// Its delta writes where only the kernel writes.
     #[error("{} is written by the kernel; a delta cannot change it", .0.dotted())]
     KernelPath(Pointer),
@@ -260,6 +266,8 @@ impl Reason {
             Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => "E0405",
             Reason::Reduce(_) => "E0404",
             Reason::Contract { .. } => "E0411",
+            Reason::Ungoverned(_) => "E0425",
+            Reason::UndeclaredTool(_) => "E0426",
         }
     }
 }
@@ -291,6 +299,9 @@ pub enum StartError {
         /// What is wrong with it.
         why: String,
     },
+    /// The stage asks for more than the run begins with.
+    #[error("stage 3 needs {0}")]
+    Stage(String),
     /// The pack that it carries does not check.
     #[error("the pack that it carries does not check: {0}")]
     Pack(String),
@@ -319,6 +330,7 @@ impl StartError {
             StartError::Policy { .. } => "E0501",
             StartError::Change(reason) => reason.code(),
             StartError::Fork(_) | StartError::Pack(_) => "E0703",
+            StartError::Stage(_) => "E0604",
             StartError::Kernel(_) => "E0602",
             StartError::Seal(error) => error.code(),
         }
@@ -832,6 +844,7 @@ fn anomaly_change(head: &Head, entry: &Value) -> Change {
 
 fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
     check_authorship(&intent.type_name, intent.author, &head.terms.registered)?;
+    head.terms.admit(intent)?;
     if let Some(contract) = head.contract(&intent.type_name) {
         let lacks = contract.check(&head.state);
         if !lacks.is_empty() {

@@ -245,6 +245,35 @@ fn no_agent_and_no_runtime_extends_a_contract() {
     assert!(matches!(outcome.unwrap(), Outcome::Refused(_)), "what is in force is the kernel's to write");
 }
 
+#[test]
+fn at_stage_3_the_pack_gates_every_transition_and_every_tool() {
+    let bare = Start { stage: Stage::Full, ..Start::new("r".parse().unwrap()) };
+    let refused = begin(StoreId([5; 16]), &bare, inputs(0)).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code(), "E0604", "{refused}");
+    let unsound = pack(r#","predicates":{"few":{"condition":"state.paid > 3"}}"#);
+    let unsound = Start {
+        state: value(r#"{"limit":9,"paid":0}"#),
+        pack: Some(Bound { value: unsound, text: "".into() }),
+        ..bare
+    };
+    assert_eq!(begin(StoreId([5; 16]), &unsound, inputs(0)).map(|_| ()).unwrap_err().code(), "E0604");
+    let tools = r#","tools":{"bank.pay":{"effect":"effectful"}}"#;
+    let (first, mut head) = start(r#"{"limit":100,"paid":0}"#, pack(tools), Stage::Full);
+    let code = |head: &mut Head, text: &str| match step(head, &intent(text), inputs(1)).unwrap() {
+        Outcome::Refused(refused) => refused.reason.code(),
+        _ => "",
+    };
+    assert_eq!(code(&mut head, r#"{"type":"plan.update"}"#), "E0425");
+    assert_eq!(code(&mut head, r#"{"type":"pay","action":{"tool":"bank.steal"}}"#), "E0426");
+    assert_eq!(code(&mut head, r#"{"type":"pay","action":{"calls":[{"tool":"bank.pay"},{"tool":"x"}]}}"#), "E0426");
+    assert_eq!(head.tick(), 0);
+    let paid = step(&mut head, &intent(r#"{"type":"pay","action":{"tool":"bank.pay"}}"#), inputs(2)).unwrap();
+    replay(&first, &paid.records().into_iter().cloned().collect::<Vec<_>>()).unwrap();
+    // One stage below, the same is let through.
+    let (_, mut below) = start(r#"{"limit":100,"paid":0}"#, pack(tools), Stage::Contracts);
+    assert_eq!(code(&mut below, r#"{"type":"plan.update"}"#), "");
+}
+
 /// Numbers that look like chance and are the same everywhere.
 struct Dice(u64);
 

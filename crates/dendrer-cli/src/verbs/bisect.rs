@@ -66,6 +66,22 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         Some(other) => divergence(global, &source, &rev, &trace, other, progress.counter())?,
         None => question(args, &trace)?,
     };
+    let since = asked.meant.as_ref().and_then(|meant| meant.since).filter(|_| args.from.is_none());
+    let range = match since {
+        // What came before it was judged by the contract of its time.
+        Some(since) if since > to => {
+            let text = args.predicate.as_deref().unwrap_or_default();
+            let what = format!("{text} is part of the contract from tick {since} on, and the range ends at tick {to}");
+            return Err(Failure::new("E0106", what).note("--from 0 asks of the ticks before, too"));
+        }
+        Some(since) => {
+            out.say(format!(
+                "note: an extension made it part of the contract from tick {since} on; --from 0 asks of the ticks before"
+            ));
+            Range { from: since - 1, ..range }
+        }
+        None => range,
+    };
     let report = ask(&trace, std::slice::from_ref(&asked.question), &range)?.remove(0);
     drop(progress);
     if let (true, Some(tick)) = (global.verbose, report.known_to) {

@@ -7,7 +7,7 @@ use dendrer::Trace;
 use dendrer::bisect::Question;
 use dendrer::kernel::counters;
 use dendrer::kernel::expr::ExprError;
-use dendrer::kernel::pack::Pack;
+use dendrer::kernel::pack::{Pack, extend};
 use dendrer::kernel::predicate::{Asked, BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
@@ -66,11 +66,13 @@ pub(super) struct Meant {
     pub(super) registered: Option<Registered>,
     /// The predicate of the run's pack that has the same name and says something else.
     pub(super) other: Option<Digest>,
+    /// The tick from which on it is part of the contract, where an extension added it.
+    pub(super) since: Option<u64>,
 }
 
 impl Meant {
     pub(super) fn plain(predicate: Predicate) -> Meant {
-        Meant { predicate, registered: None, other: None }
+        Meant { predicate, registered: None, other: None, since: None }
     }
 
     /// Whether it has a name of its own, and so a window of its own.
@@ -139,7 +141,7 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
         let (predicate, registered) = (entry.predicate.clone(), Some(entry.clone()));
         let declared = pack.as_ref().and_then(|pack| pack.predicate(text));
         let other = declared.filter(|declared| !says_the_same(declared, &predicate)).map(Predicate::digest);
-        return Ok(Meant { predicate, registered, other });
+        return Ok(Meant { predicate, registered, other, since: None });
     }
     if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
         return Ok(Meant::plain(declared.clone()));
@@ -147,9 +149,11 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
     // What an extension added is looked for last, because the state has to be read for it.
     if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
         let tip = trace.tip();
-        let extended = dendrer::pack::in_force(trace, tip + 1, &trace.at(tip)?.state)?;
+        let state = trace.at(tip)?.state;
+        let extended = dendrer::pack::in_force(trace, tip + 1, &state)?;
         if let Some(added) = extended.as_ref().and_then(|pack| pack.predicate(text)) {
-            return Ok(Meant::plain(added.clone()));
+            let since = pack.as_ref().and_then(|pack| extend::added(pack.value(), &state, tip + 1, text));
+            return Ok(Meant { since, ..Meant::plain(added.clone()) });
         }
     }
     if registry::is_name(text) || text.starts_with("kernel.") {

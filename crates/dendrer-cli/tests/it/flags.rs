@@ -81,7 +81,7 @@ provenance
   agent        researcher, number 6 of its branch
   evidence     trip-planner-a@8  action.result  researcher  hash eb6e3d25f5bd
   run          trip-planner-a, recorded at stage 1, reducer delta/1
-  log          record 11 of 339, signed
+  log          record 11 of 404, signed
 ",
     );
     check(
@@ -152,7 +152,7 @@ logistics-run-47        64
     let text = demo().run(&["runs", "--where", "state.hotel.city == \"Lugano\"", "--time", "none"]).stdout;
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[1].starts_with("trip-planner-a     47        -      1 "), "{text}");
-    assert_eq!(lines[2], "1 of 8 runs, 1 match");
+    assert_eq!(lines[2], "1 of 10 runs, 1 match");
     // The other seven have no hotel, and nobody is left out without a word.
     assert!(lines[3].starts_with("7 runs could not be judged; the first is "), "{text}");
     let json = demo().json(&["runs", "--where", "state.hotel.city == \"Lugano\""]).1;
@@ -160,7 +160,7 @@ logistics-run-47        64
     let slip = demo().run(&["runs", "--where", "tics > 5"]);
     assert_eq!(slip.code, 2);
     assert!(slip.stderr.contains("ticks"), "{}", slip.stderr);
-    check("runs --stage 0", "0 of 8 runs, 0 match\n");
+    check("runs --stage 0", "0 of 10 runs, 0 match\n");
     assert_eq!(demo().json(&["runs", "--stage", "1"]).1.get("matching"), Some(&Value::from(5u64)));
 }
 
@@ -273,7 +273,7 @@ fn answers_can_be_ascii_alone_and_go_to_a_file() {
 fn what_was_opened_is_said_when_asked_for() {
     let ran = demo().run(&["log", "trip-planner-a", "-v", "-n", "1"]);
     let lines: Vec<&str> = ran.stderr.lines().collect();
-    assert!(lines[0].starts_with("store ") && lines[0].contains(": 339 records, root "), "{}", ran.stderr);
+    assert!(lines[0].starts_with("store ") && lines[0].contains(": 404 records, root "), "{}", ran.stderr);
     assert!(lines[1].starts_with("took 0."), "{}", ran.stderr);
     assert_eq!(demo().run(&["log", "trip-planner-a", "-n", "1"]).stderr, "");
 }

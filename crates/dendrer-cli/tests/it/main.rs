@@ -16,6 +16,7 @@ mod flags;
 mod flips;
 mod fork;
 mod full;
+mod governance;
 mod help;
 mod honest;
 mod import;

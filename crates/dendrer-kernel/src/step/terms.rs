@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::{Digest, Pointer, TypeName, Value};
+use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
 
-use super::{Change, Head, Stage, StartError};
+use super::{Change, Head, Reason, Stage, StartError};
 use crate::contract::Contracts;
 use crate::counters::Counters;
 use crate::pack::{self, Pack, extend};
-use crate::predicate::{Predicate, Verdict, Window};
+use crate::predicate::{Monotone, Predicate, Verdict, Window};
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
@@ -27,8 +27,17 @@ pub(super) struct Terms {
     pub(super) registered: BTreeSet<TypeName>,
     pub(super) contracts: Contracts,
     watched: Vec<Watched>,
+    /// At stage 3: the types and tools that the pack lets through.
+    gate: Option<Gate>,
     /// The first tick at which an extension comes into force that is not here yet.
     until: Option<u64>,
+}
+
+/// What a pack lets through where it gates all transitions (dendrer paper 6, stage 3).
+#[derive(Debug)]
+struct Gate {
+    types: BTreeSet<TypeName>,
+    tools: BTreeSet<Arc<str>>,
 }
 
 /// A violation of the contract that the door looks for.
@@ -49,13 +58,22 @@ impl Terms {
         from: u64,
         stage: Stage,
     ) -> Result<Terms, StartError> {
-        let Some(bound) = bound else { return Ok(Terms::default()) };
+        let full = stage >= Stage::Full;
+        let Some(bound) = bound else {
+            return match full {
+                true => Err(StartError::Stage("a pack, which gates all transitions".to_owned())),
+                false => Ok(Terms::default()),
+            };
+        };
         let in_force = extend::in_force(bound, state, tick);
-        let mut watched = Vec::new();
-        if stage >= Stage::Contracts && in_force.get("violations").is_some() {
+        let (mut watched, mut gate) = (Vec::new(), None);
+        if full || stage >= Stage::Contracts && in_force.get("violations").is_some() {
             let first =
                 |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
             let pack = Pack::read(&in_force).map_err(|faults| StartError::Pack(first(faults)))?;
+            if full {
+                gate = Some(Gate::of(&pack)?);
+            }
             let since = |id: &str| extend::added(bound, state, tick, id).unwrap_or(from);
             let violations = pack.predicates.into_iter().filter(|declared| declared.is_violation);
             watched.extend(violations.map(|declared| Watched {
@@ -68,6 +86,7 @@ impl Terms {
             registered: pack::registered(bound).collect(),
             contracts: pack::contracts_of(&in_force),
             watched,
+            gate,
             until: extend::next(bound, state, tick),
             bound: Some(bound.clone()),
         })
@@ -75,6 +94,38 @@ impl Terms {
 
     pub(super) fn bound(&self) -> Option<&Value> {
         self.bound.as_ref()
+    }
+
+    /// Looks whether the pack lets an intent through, where it gates all transitions.
+    pub(super) fn admit(&self, intent: &Intent) -> Result<(), Reason> {
+        let Some(gate) = &self.gate else { return Ok(()) };
+        if !gate.types.contains(&intent.type_name) {
+            return Err(Reason::Ungoverned(intent.type_name.clone()));
+        }
+        let action = intent.member("action");
+        let calls = action.and_then(|action| action.get("calls")).and_then(Value::as_array);
+        let tools = calls.into_iter().flat_map(|calls| calls.iter()).chain(action);
+        let undeclared = tools.filter_map(|call| call.get("tool")?.as_str()).find(|tool| !gate.tools.contains(*tool));
+        undeclared.map_or(Ok(()), |tool| Err(Reason::UndeclaredTool(tool.to_owned())))
+    }
+}
+
+impl Gate {
+    /// What a pack lets through. At this stage each of its predicates is known not to recover, or asked for its first
+    /// violation.
+    fn of(pack: &Pack) -> Result<Gate, StartError> {
+        let is_unknown =
+            |one: &Predicate| one.monotone() == Monotone::Unknown && !one.cannot_recover();
+        let unsound = pack.predicates.iter().find(|declared| is_unknown(&declared.predicate));
+        if let Some(declared) = unsound {
+            let name = declared.predicate.name();
+            return Err(StartError::Stage(format!("that {name} cannot recover, or is asked for its first violation")));
+        }
+        let governed = pack.governed().into_keys();
+        Ok(Gate {
+            types: governed.chain(pack.contracts.types.keys().cloned()).collect(),
+            tools: pack.tools.iter().map(|tool| Arc::clone(&tool.name)).collect(),
+        })
     }
 }
 
