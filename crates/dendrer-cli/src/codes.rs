@@ -234,6 +234,15 @@ for the `types` it names or for every type with a contract. What comes out is ch
 "E0423" "approval" 5 "The approval is not one that the contract accepts."
 "A pack that names `approvers` takes extensions that one of them signed with their key: sign the text under `to sign` as a signed \
 note, and give it with --signature FILE; or sign here with --approver-key FILE."
+"E0424" "casebook" 5 "The casebook takes findings, labels and notes, and nothing else."
+"The run `casebook` of a store is for what people and analyses found: bisect --record, diff --record, label, note. Nothing else is \
+added to it, and no other run has its name."
+"E0431" "no_such_contract" 3 "No run of the store is under a contract of that name and version."
+"`dendrer contract list` lists those that are there. A pack in a file is named by its path, the contract in force at a tick of a \
+run by RUN@TICK."
+"E0432" "ambiguous_contract" 2 "A name and version stand for several contracts."
+"Two packs that say different things carry one name and version. Name a run instead: RUN or RUN@TICK means the one in force there. \
+Whoever changes a pack gives it another version."
 "E0441" "not_seedable" 2 "These runs, or this place, cannot be merged."
 "A merge takes 2 to 16 runs and seeds at most 10,000 places. What the kernel writes, and what stands in a list, is not seeded by itself."
 "E0442" "terms_differ" 5 "The runs are under different packs or policy rules."
@@ -246,15 +255,6 @@ note, and give it with --signature FILE; or sign here with --approver-key FILE."
 "`dendrer conflicts list RUN` shows them all. Sides are a, b, ... in the order in which the runs were named, or the names of the runs."
 "E0446" "settled" 5 "The conflict is settled."
 "It was resolved, or the strategy of the merge decided it, or something wrote its place since. What follows is a change like any other."
-"E0424" "casebook" 5 "The casebook takes findings, labels and notes, and nothing else."
-"The run `casebook` of a store is for what people and analyses found: bisect --record, diff --record, label, note. Nothing else is \
-added to it, and no other run has its name."
-"E0431" "no_such_contract" 3 "No run of the store is under a contract of that name and version."
-"`dendrer contract list` lists those that are there. A pack in a file is named by its path, the contract in force at a tick of a \
-run by RUN@TICK."
-"E0432" "ambiguous_contract" 2 "A name and version stand for several contracts."
-"Two packs that say different things carry one name and version. Name a run instead: RUN or RUN@TICK means the one in force there. \
-Whoever changes a pack gives it another version."
 "E0501" "expression" 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."
