@@ -37,6 +37,7 @@ bench *ARGS:
     cargo bench -p dendrer --bench figures -- {{ARGS}}
     cargo bench -p dendrer --bench writers
     cargo bench -p dendrer-kernel --bench expr
+    cargo bench -p dendrer-wasm --bench modules
     cargo bench -p dendrer-wire --bench import
     cargo bench -p dendrer-cli --bench questions
     cargo bench -p dendrer-cli --bench sizes
