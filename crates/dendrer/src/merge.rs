@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::pack::{Bound, Engine, Origin, Pack};
+use dendrer_kernel::pack::{Bound, Engine, Origin, Pack, extend};
 use dendrer_kernel::step::{COUNTERS, Head, KERNEL_PATHS, Outcome, Reason, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
@@ -106,6 +106,9 @@ pub enum MergeError {
         /// What is different.
         what: &'static str,
     },
+    /// What extensions added to the contracts of a run would be lost.
+    #[error("the contracts of {0} were extended, and a new run would begin without that")]
+    Extended(RunName),
     /// Nothing but rules changes the state of the new run, so nobody could put a value in later.
     #[error("{} is in conflict, and under the rules of the pack nobody could resolve it later", .0.dotted())]
     OpenUnderRules(Pointer),
@@ -155,7 +158,7 @@ impl MergeError {
         match self {
             MergeError::Sources(_) | MergeError::Place(..) | MergeError::TooMany => "E0441",
             MergeError::Nothing(_) => "E0104",
-            MergeError::Terms { .. } => "E0442",
+            MergeError::Terms { .. } | MergeError::Extended(_) => "E0442",
             MergeError::OpenUnderRules(_) => "E0443",
             MergeError::NotMerged(_) | MergeError::Malformed(_) => "E0444",
             MergeError::NoConflict { .. } | MergeError::NoSide { .. } => "E0445",
@@ -485,13 +488,17 @@ fn begin_with(sources: &[Source<'_, '_>], run: &RunName) -> Result<Start, Error>
         let segment = trace.segment(*tick);
         let pack = pack::of_segment(trace, segment)?;
         let text = pack::text_of_segment(trace, segment);
+        let head = trace.head(*tick)?;
+        if pack.as_ref().is_some_and(|pack| extend::listed(pack.value(), head.state()).next().is_some()) {
+            return Err(MergeError::Extended(trace.name().clone()).into());
+        }
         let pack = pack.map(|pack| Bound { value: pack.value().clone(), text: text.unwrap_or_default() });
         let begins = trace.begins()[..=segment].iter().rev();
         let policy = begins.filter_map(|begin| begin.content().get("policy").cloned()).next();
         let policy: Vec<Value> =
             policy.iter().filter_map(Value::as_array).flat_map(|rules| rules.iter().cloned()).collect();
         let goal = trace.start().content().get("goal").and_then(Value::as_str).map(Arc::<str>::from);
-        let stage = trace.head(*tick)?.stage();
+        let stage = head.stage();
         if at == 0 {
             (start.pack, start.policy, start.goal, start.stage) = (pack, policy, goal, stage);
             continue;

@@ -210,16 +210,21 @@ pub(crate) fn reducer_of_segment(
 /// Returns the pack in force for the transition with this tick, with what extensions add to it (dendrer paper 4.4);
 /// `None` where the run has none, or where it was erased or withheld.
 pub fn in_force(trace: &Trace<'_>, tick: u64, before: &Value) -> Result<Option<Pack>, Error> {
-    let Some(pack) = of_segment(trace, trace.segment(tick))? else { return Ok(None) };
+    let pack = of_segment(trace, trace.segment(tick))?;
+    pack.map(|pack| extended(trace.name(), pack, tick, before)).transpose()
+}
+
+/// A pack with what the extensions in a state add to it from this tick on.
+pub(crate) fn extended(run: &RunName, pack: Pack, tick: u64, before: &Value) -> Result<Pack, Error> {
     if extend::listed(pack.value(), before).next().is_none() {
-        return Ok(Some(pack));
+        return Ok(pack);
     }
     let value = extend::in_force(pack.value(), before, tick);
     let fail = |faults: Vec<Fault>| Error::PackRecorded {
-        run: trace.name().clone(),
+        run: run.clone(),
         why: faults.first().map(ToString::to_string).unwrap_or_default(),
     };
-    Pack::read(&value).map(Some).map_err(fail)
+    Pack::read(&value).map_err(fail)
 }
 
 /// Returns the reducer of a run that is to begin.

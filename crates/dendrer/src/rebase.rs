@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::contract::{CONTEXT, Contracts, FieldCheck, Import, ImportRefused, Side, check_import};
-use dendrer_kernel::pack::{Effect, Pack};
+use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Outcome, Stage};
@@ -290,9 +290,7 @@ pub fn rebase<'s>(
     let theirs = pack::of_run(source)?;
     let rules = source.head(if is_fork { from } else { 0 })?.policy().to_vec();
     let none = Contracts::default();
-    let contracts = [&theirs, &ours].map(|pack| pack.as_ref().map_or(&none, |pack| &pack.contracts));
     let mut run = Run {
-        contracts,
         source,
         onto,
         tick,
@@ -300,8 +298,10 @@ pub fn rebase<'s>(
         takes_delta: recorder.takes_delta(),
         are_same_rules: same_rules(&rules, recorder.head().policy()),
         decides: places_read(rules.iter().chain(recorder.head().policy())),
-        ours: ours.as_ref(),
-        theirs: theirs.as_ref(),
+        none: &none,
+        ours,
+        theirs,
+        extended: [0, 0],
         here: BTreeMap::new(),
         left: BTreeSet::new(),
         ask,
@@ -354,10 +354,14 @@ struct Run<'r, 'a, 's> {
     are_same_rules: bool,
     /// What decisions on policy look at.
     decides: BTreeSet<Pointer>,
-    /// The contracts of the source, and those here.
-    contracts: [&'r Contracts; 2],
-    ours: Option<&'r Pack>,
-    theirs: Option<&'r Pack>,
+    /// The contracts of no pack.
+    none: &'r Contracts,
+    /// The pack in force here, with its extensions.
+    ours: Option<Pack>,
+    /// The pack in force in the source, with its extensions.
+    theirs: Option<Pack>,
+    /// How many extensions hold in the source, and here.
+    extended: [usize; 2],
     /// What the ids of the source's records are here, from which tick they come, and whether another answer was given.
     here: BTreeMap<Digest, (Digest, u64, bool)>,
     /// The ids of what stays in the source.
@@ -383,6 +387,7 @@ impl<'r> Run<'r, '_, '_> {
             return Ok(Step { tick, type_name, class: None, advisory: Vec::new(), fate });
         };
         let class = self.class(&intent);
+        self.extend(tick, &there.state, recorder.head())?;
         let mut advisory = Vec::new();
         let fate = match self.basis(record, &intent, there, recorder.head(), &mut advisory)? {
             Err(why) => Fate::Stopped(why),
@@ -395,6 +400,22 @@ impl<'r> Run<'r, '_, '_> {
         Ok(Step { tick, type_name, class, advisory, fate })
     }
 
+    /// Takes into force what extensions add to the contracts from here on.
+    fn extend(&mut self, tick: u64, there: &Value, head: &Head) -> Result<(), Error> {
+        let here = head.tick() + 1;
+        let holding =
+            |state: &Value, at: u64| extend::effective_ticks(state).filter(|from| *from <= at).count();
+        let extended = [holding(there, tick), holding(head.state(), here)];
+        if extended == self.extended {
+            return Ok(());
+        }
+        self.extended = extended;
+        self.theirs = pack::in_force(self.source, tick, there)?;
+        let ours = pack::of_segment(self.onto, self.onto.segment(self.tick))?;
+        self.ours = ours.map(|pack| pack::extended(head.run(), pack, here, head.state())).transpose()?;
+        Ok(())
+    }
+
     /// What counts as the effect of what an intent is about.
     fn class(&self, intent: &Intent) -> Option<Class> {
         if !matches!(intent.type_name.as_str(), "action.request" | "action.result") {
@@ -405,7 +426,7 @@ impl<'r> Run<'r, '_, '_> {
         let tools = tools(intent);
         for tool in &tools {
             let declared =
-                [self.theirs, self.ours].into_iter().flatten().filter_map(|pack| pack.effect_of(tool));
+                [&self.theirs, &self.ours].into_iter().flatten().filter_map(|pack| pack.effect_of(tool));
             match declared.max() {
                 Some(effect) => class.effect = class.effect.max(effect),
                 None => class = Class { effect: Effect::Effectful, is_declared: false },
@@ -474,23 +495,29 @@ impl<'r> Run<'r, '_, '_> {
 
     /// Checks the contract of an intent: nothing where there is none, else the advisory fields that are not here. Where
     /// contracts are enforced, by the rules for imports; where they are only on record, every field counts.
-    fn context(
-        &self,
+    fn context<'c>(
+        &'c self,
         record: &Record,
         intent: &Intent,
         there: &Value,
         head: &Head,
     ) -> Result<Option<Vec<Arc<str>>>, Stopped> {
-        let [theirs, ours] = self.contracts;
-        let of = |contracts: &'r Contracts| contracts.types.get(&intent.type_name);
+        let contracts = |pack: &'c Option<Pack>| pack.as_ref().map_or(self.none, |pack| &pack.contracts);
+        let (theirs, ours) = (contracts(&self.theirs), contracts(&self.ours));
+        let of = |contracts: &'c Contracts| contracts.types.get(&intent.type_name);
         let context = record.body().value(&format!("/{CONTEXT}"));
         let (contract, is_enforced) = (of(ours), head.stage() >= Stage::Contracts);
         if context.is_some() || is_enforced && contract.is_some() {
             let import = Import { intent, context: context.as_ref(), seed: record.body().seed() };
-            let pack = record.header().pack;
+            let digest = |pack: &Option<Pack>| pack.as_ref().map(Pack::digest);
+            let pack = digest(&self.theirs);
             let source = Side { state: there, contracts: theirs, pack, enforced: context.is_some() };
-            let target =
-                Side { state: head.state(), contracts: ours, pack: head.pack(), enforced: is_enforced };
+            let target = Side {
+                state: head.state(),
+                contracts: ours,
+                pack: digest(&self.ours),
+                enforced: is_enforced,
+            };
             let checked = check_import(&import, source, target);
             return match checked.refused {
                 None => Ok(Some(checked.advisory)),
@@ -500,7 +527,7 @@ impl<'r> Run<'r, '_, '_> {
                 }
             };
         }
-        let named = |contracts: &'r Contracts| {
+        let named = |contracts: &'c Contracts| {
             let (name, version) = (Arc::clone(&contracts.name), Arc::clone(&contracts.version));
             of(contracts).map(|contract| (name, version, contract.digest))
         };
@@ -605,7 +632,7 @@ impl<'r> Run<'r, '_, '_> {
             return Ok(Fate::Stopped(Stopped::Links));
         }
         let violated = |head: &Head| -> BTreeSet<Arc<str>> {
-            let predicates = self.ours.into_iter().flat_map(|pack| &pack.predicates);
+            let predicates = self.ours.iter().flat_map(|pack| &pack.predicates);
             let counters = head.counters().to_value();
             let is_broken = |predicate: &&Predicate| {
                 predicate.is_for(Some(&intent.type_name))
