@@ -118,7 +118,8 @@ fn demo_results_and_decisions_are_written_by_the_runtime() {
             let type_name = record.header().type_name.clone().unwrap();
             let expected = match type_name.as_str() {
                 "action.result" | "policy.decision" => Author::Runtime,
-                "kernel.anomaly" => Author::Kernel,
+                "kernel.anomaly" | "predicate.violation" => Author::Kernel,
+                "policy.contract_extension" => Author::Institution,
                 _ => Author::Agent,
             };
             assert_eq!(record.header().author, expected, "{}@{tick}", run.name);

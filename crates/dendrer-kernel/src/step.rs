@@ -31,6 +31,7 @@ mod extension;
 mod finding;
 mod fork;
 mod import;
+mod outcome;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
@@ -40,6 +41,7 @@ pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
+pub use outcome::{Outcome, Reason, Refused, StartError};
 use terms::Terms;
 
 /// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
@@ -162,179 +164,6 @@ pub struct Inputs {
     pub clock: Timestamp,
     /// The seed of the record's salts. A second record of the same step derives its own from it.
     pub seed: Seed,
-}
-
-/// What became of an intent.
-#[derive(Debug, Clone)]
-pub enum Outcome {
-    /// It is a transition now.
-    Committed(Record),
-    /// It is a transition now, and brought about what the contract says must never happen.
-    Violated {
-        /// The transition.
-        record: Record,
-        /// The `predicate.violation` behind it, and those behind that.
-        violations: Vec<Record>,
-    },
-    /// It was turned down; the refusal is kept beside the run.
-    Refused(Refused),
-}
-
-impl Outcome {
-    /// The transition that the intent became, if it did.
-    pub fn committed(&self) -> Option<&Record> {
-        match self {
-            Outcome::Committed(record) | Outcome::Violated { record, .. } => Some(record),
-            Outcome::Refused(_) => None,
-        }
-    }
-
-    /// What the contract says must never happen and it brought about.
-    pub fn violated(&self) -> Vec<Arc<str>> {
-        let Outcome::Violated { violations, .. } = self else { return Vec::new() };
-        let listed = violations.iter().filter_map(|record| record.body().value("/violations"));
-        let ids = listed.flat_map(|listed| {
-            let entries = listed.as_array().into_iter().flat_map(|listed| listed.iter());
-            entries.filter_map(|entry| entry.get("id")?.as_str().map(Arc::from)).collect::<Vec<_>>()
-        });
-        ids.collect()
-    }
-
-    /// Every record that came of it, in the order in which they are committed.
-    pub fn records(&self) -> Vec<&Record> {
-        match self {
-            Outcome::Committed(record) => vec![record],
-            Outcome::Violated { record, violations } => [record].into_iter().chain(violations).collect(),
-            Outcome::Refused(refused) => [&refused.refusal].into_iter().chain(&refused.anomaly).collect(),
-        }
-    }
-}
-
-/// An intent that was turned down.
-#[derive(Debug, Clone)]
-pub struct Refused {
-    /// Why.
-    pub reason: Reason,
-    /// The record of it.
-    pub refusal: Record,
-    /// For a forged type, the `kernel.anomaly` that names it: the next transition of the run.
-    pub anomaly: Option<Record>,
-}
-
-/// Why an intent was turned down.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Reason {
-    /// Its author may not write such a transition.
-    #[error("{0}")]
-    Authorship(#[from] AuthorshipError),
-    /// The state does not have what a contract of the pack requires for it.
-    #[error("{contract} requires for {type_name} what the state does not have: {}", lacking(.lacks))]
-    Contract {
-        /// Name and version of the contracts.
-        contract: String,
-        /// The type.
-        type_name: TypeName,
-        /// What is lacking.
-        lacks: Vec<Lack>,
-    },
-    /// The run is recorded at a stage where the pack gates all transitions, and it says nothing about this type.
-    #[error("the pack says nothing about {0}, and at stage 3 nothing else is committed")]
-    Ungoverned(TypeName),
-    /// The run is recorded at that stage, and the pack does not declare the tool.
-    #[error("the pack declares no tool {0}, so nothing says what it does to the world")]
-    UndeclaredTool(String),
-    /// Its delta writes where only the kernel writes.
-    #[error("{} is written by the kernel; a delta cannot change it", .0.dotted())]
-    KernelPath(Pointer),
-    /// Its delta writes where expressions read the derived counters.
-    #[error("{} cannot be written: state.counters stands beside the state; choose another name", .0.dotted())]
-    Counters(Pointer),
-    /// It carries an anomaly of a kind that only the kernel notes.
-    #[error("an anomaly of kind {0} is noted by the kernel alone")]
-    KernelNote(String),
-    /// Its change of state could not be computed, at a stage where that matters.
-    #[error("{0}")]
-    Reduce(ReduceError),
-}
-
-impl Reason {
-    /// The code under which `dendrer explain` knows this refusal.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Reason::Authorship(error) => error.code(),
-            Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => "E0405",
-            Reason::Reduce(_) => "E0404",
-            Reason::Contract { .. } => "E0411",
-            Reason::Ungoverned(_) => "E0425",
-            Reason::UndeclaredTool(_) => "E0426",
-        }
-    }
-}
-
-fn lacking(lacks: &[Lack]) -> String {
-    lacks.iter().map(|lack| format!("{} ({})", lack.name, lack.why)).collect::<Vec<_>>().join(", ")
-}
-
-/// Why a run cannot begin.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The state is not an object.
-    #[error("a state is an object, not {0}")]
-    StateKind(&'static str),
-    /// The state already holds what only the kernel writes.
-    #[error("{0} in the initial state is written by the kernel alone")]
-    KernelPath(&'static str),
-    /// The state has a member where expressions read the derived counters.
-    #[error(
-        "counters in the initial state cannot be read: state.counters stands beside the state; choose another name"
-    )]
-    Counters,
-    /// A policy rule is not `{"id": ..., "holds": ...}` with an expression that checks.
-    #[error("policy rule {index}: {why}")]
-    Policy {
-        /// Which rule, from 0.
-        index: usize,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The stage asks for more than the run begins with.
-    #[error("stage 3 needs {0}")]
-    Stage(String),
-    /// The pack that it carries does not check.
-    #[error("the pack that it carries does not check: {0}")]
-    Pack(String),
-    /// A fork is to go on from a change that nobody may make, or that does not fit the state.
-    #[error("{0}")]
-    Change(Reason),
-    /// The record with which a fork begins does not say what it must.
-    #[error("the record with which the fork begins does not say {0}")]
-    Fork(&'static str),
-    /// It was recorded by the rules of another kernel.
-    #[error(
-        "it was recorded by version {0} of the kernel's rules, and this kernel knows version {KERNEL_VERSION}"
-    )]
-    Kernel(String),
-    /// A value does not fit a record.
-    #[error("{0}")]
-    Seal(#[from] SealError),
-}
-
-impl StartError {
-    /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            StartError::StateKind(_) => "E0209",
-            StartError::KernelPath(_) | StartError::Counters => "E0405",
-            StartError::Policy { .. } => "E0501",
-            StartError::Change(reason) => reason.code(),
-            StartError::Fork(_) | StartError::Pack(_) => "E0703",
-            StartError::Stage(_) => "E0604",
-            StartError::Kernel(_) => "E0602",
-            StartError::Seal(error) => error.code(),
-        }
-    }
 }
 
 /// Something that the runtime saw and must not pass over (dendrer paper 3.3.2).

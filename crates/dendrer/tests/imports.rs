@@ -9,9 +9,10 @@ use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::{Error, Trace, pack, verify};
-use dendrer_kernel::contract::ImportRefused;
+use dendrer_kernel::contract::{Import, ImportRefused, Side, check_import};
 use dendrer_kernel::step::{Outcome, Stage, Start};
 use dendrer_object::json::parse_door;
+use dendrer_object::record::Seed;
 use dendrer_object::{Intent, Value};
 use dendrer_testkit::{Dice, info, run_name};
 use tempfile::TempDir;
@@ -307,4 +308,55 @@ fn one_case(
         (refused, imported) => panic!("{refused:?} {imported:?}"),
     }
     Ok(())
+}
+
+/// Of the imports that the whole contract refuses: how many are let in by one that leaves some of its fields out
+/// (dendrer paper 9.1 and 11.2). Without a contract, all of them are.
+#[test]
+fn what_a_contract_leaves_out_slips_through() {
+    let cases: u64 = std::env::var("DENDRER_DEEP").map_or(2_000, |_| 20_000);
+    let mut dice = Dice(91);
+    // By how many fields are left out: of how many imports that the whole contract refuses, and how many come in.
+    let mut tally = [(0_u32, 0_u32); 4];
+    let mut all = 0;
+    for n in 0..cases {
+        let fields: Vec<Field> = std::iter::repeat_with(|| fields(&mut dice)).find(|fields| fields.len() == 4).expect("no end");
+        let source = state(&fields, &mut dice, true);
+        let target = if dice.below(3) == 0 { source.clone() } else { state(&fields, &mut dice, false) };
+        if !lacking(&fields, &source).is_empty() {
+            continue;
+        }
+        all += 1;
+        if violated(&fields, &source, &target).is_empty() {
+            assert!(let_in(&fields, &source, &target, n), "refused falsely: {source} {target}");
+            continue;
+        }
+        for (left_out, (refused, silent)) in tally.iter_mut().enumerate() {
+            *refused += 1;
+            let rest = &fields[left_out..];
+            let lets = let_in(rest, &source, &target, n);
+            assert_eq!(lets, violated(rest, &source, &target).is_empty(), "{source} {target}");
+            *silent += u32::from(lets);
+        }
+    }
+    let (refused, _) = tally[0];
+    println!("avc: {all} imports, of which the whole contract of 4 fields refuses {refused}; without layer 1 all {refused} come in");
+    for (left_out, (refused, silent)) in tally.iter().enumerate() {
+        let percent = f64::from(*silent) * 100.0 / f64::from(*refused);
+        println!("avc: {left_out} of 4 fields left out: {silent} of {refused} come in silently ({percent:.1} %)");
+    }
+    assert_eq!(tally[0].1, 0, "nothing comes in under the whole contract");
+    assert!(tally.windows(2).all(|pair| pair[0].1 < pair[1].1), "what is left out is not guarded: {tally:?}");
+}
+
+/// Whether a contract over these fields lets the transition in.
+fn let_in(fields: &[Field], source: &Value, target: &Value, n: u64) -> bool {
+    let text = pack_of(fields, "v1");
+    let pack = pack::read(text.as_bytes()).unwrap_or_else(|problems| panic!("{problems:#?}\n{text}")).pack;
+    let (intent, seed) = (act(n), Seed([7; 16]));
+    let contract = pack.contracts.types.get(&intent.type_name).expect("a contract");
+    let context = contract.context(&pack.contracts, &intent, source, seed).to_value(&pack.contracts);
+    let side = |state| Side { state, contracts: &pack.contracts, pack: Some(pack.digest()), enforced: true };
+    let import = Import { intent: &intent, context: Some(&context), seed: Some(seed) };
+    check_import(&import, side(source), side(target)).refused.is_none()
 }

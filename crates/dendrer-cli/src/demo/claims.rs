@@ -12,7 +12,7 @@ use dendrer_store::Store;
 use super::script::{MORNING_MS, Script, Step, decide, observe, plan, remember, v};
 
 const PACK: &str = include_str!("../../../../examples/packs/insurance-claims.yaml");
-const EXTENSION: &str = include_str!("../../../../examples/packs/insurance-kyc.yaml");
+const EXTENSION: &str = include_str!("../../../../examples/extensions/insurance-kyc.yaml");
 
 /// Records claim 9: 6,000 are paid at tick 12 and 4,400 at tick 33, of 10,000. The contract is extended at tick 27, from 28 on.
 pub(super) fn record_9(store: &mut dyn Store) -> Result<RunName, Error> {

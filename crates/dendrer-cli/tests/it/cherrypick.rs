@@ -264,7 +264,7 @@ fn a_payout_over_the_limit_is_found_at_its_tick() {
     assert_eq!(checked.code, 1);
     assert_eq!(
         checked.stdout,
-        "contract  insurance.claims/v1 (in force for ticks 0..5)\n\
+        "contract  insurance.claims/v1 (in force for ticks 0..6)\n\
          required  OK    0 of 3 transitions lacked what they require   enforced when it was recorded, at stage 2\n\
          \x20 FAIL  over_limit_payout         from tick 4   violated when state.total_paid_to_date > state.policy_limit  (after)\n\
          \x20 OK    unverified_payout\n\
@@ -426,9 +426,9 @@ fn a_fork_under_other_terms_is_checked_by_those_of_each_tick() {
     place.ok(&["fork", "claims-9", "--from", "tip", "--contract", "lax.yaml", "--as", "lax"]);
     let checked = place.run(&["contract", "check", "lax"]);
     assert_eq!(checked.code, 1, "{}", checked.stdout);
-    assert!(checked.stdout.starts_with("contract  insurance.claims/v1 (in force for ticks 0..5)\ncontract  insurance.claims/v1 (in force for ticks 6..6)\n"), "{}", checked.stdout);
-    assert!(checked.stdout.contains("ticks 0..5\n  FAIL  over_limit_payout"), "{}", checked.stdout);
-    assert!(checked.stdout.contains("ticks 6..6\n  OK    over_limit_payout"), "{}", checked.stdout);
+    assert!(checked.stdout.starts_with("contract  insurance.claims/v1 (in force for ticks 0..6)\ncontract  insurance.claims/v1 (in force for ticks 7..7)\n"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("ticks 0..6\n  FAIL  over_limit_payout"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("ticks 7..7\n  OK    over_limit_payout"), "{}", checked.stdout);
     // The same name and version with other words is another contract.
     let ran = place.run(&["cherrypick", "claims-9@2", "--into", "lax"]);
     assert_eq!((ran.code, ran.stderr.contains("E0414")), (5, true), "{}", ran.stderr);

@@ -57,9 +57,12 @@ fn an_extension_in_the_past_or_of_nobody_is_refused_with_both_reasons() {
     let (_, done) = place.json(&good);
     assert_eq!(done.get("tick").unwrap().as_u64(), Some(41));
     assert!(place.ok(&["contract", "check", "claims-10"]).contains("in force for ticks 0..22)\n"));
+    // Its own transition is not governed by it.
+    let plan = br#"{"type":"plan.update","agent":"adjuster"}"#;
+    assert_eq!(place.run_with(&["commit", "--run", "claims-9"], plan).code, 0);
     let ran = place.run(&["contract", "check", "claims-9"]);
     assert!(ran.stdout.contains(", + extension e1 from tick 28, + extension e2 from tick 42\n"), "{}", ran.stdout);
-    assert!(place.ok(&["verify", "claims-9", "--replay"]).contains("41 of 41 states reproduced"));
+    assert!(place.ok(&["verify", "claims-9", "--replay"]).contains("42 of 42 states reproduced"));
 }
 
 #[test]
@@ -72,7 +75,7 @@ fn from_its_tick_on_an_extension_is_enforced_and_imports_know_it() {
     );
     place.ok(&["contract", "extend", "claims-9", "--file", &file]);
     let ask = r#"{"type":"request_info","agent":"adjuster","intent":{"field":"x"}}"#;
-    let ran = place.run_with(&["commit", "-", "--run", "claims-9"], ask.as_bytes());
+    let ran = place.run_with(&["commit", "--run", "claims-9"], ask.as_bytes());
     assert!(ran.stdout.contains("E0411") && ran.stdout.contains("payout_amount (it is a number, and must be string)"), "{}", ran.stdout);
     // An import between a run with an extension and one without is one between two contracts.
     place.ok(&["fork", "claims-9", "--from", "tick", "20", "--as", "before"]);
@@ -91,7 +94,7 @@ fn where_the_pack_names_approvers_only_their_signature_counts() {
     std::fs::write(place.path().join("pack.yaml"), format!("{pack}approvers:\n{line}\n")).expect("written");
     std::fs::write(place.path().join("s0.json"), r#"{"claim_id":"c","policy_limit":100}"#).expect("written");
     let plan = br#"{"type":"plan.update","agent":"a"}"#;
-    let begun = ["commit", "-", "--run", "r", "--pack", "pack.yaml", "--state", "s0.json", "--stage", "2"];
+    let begun = ["commit", "--run", "r", "--pack", "pack.yaml", "--state", "s0.json", "--stage", "2"];
     assert_eq!(place.run_with(&begun, plan).code, 0);
     let file = extension(&place, "e.yaml", "adds_hash_seeds: [deductible_confirmed_at]\neffective_from_tick: 2\napproved_by: j.doe");
     let extend = ["contract", "extend", "r", "--file", &file];

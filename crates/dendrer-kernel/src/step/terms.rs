@@ -182,14 +182,14 @@ pub(super) fn watch(
 ) {
     let tick = head.tick + 1;
     let found = head.terms.find(Some(type_name), &head.state, tick, change, || counters(change));
-    latch(&head.terms.contracts, found, tick, change);
+    latch(&head.terms, found, tick, change);
 }
 
 /// As [`watch`], for the state with which a run begins.
 pub(super) fn watch_start(terms: &Terms, change: &mut Change) {
     let before = change.state.clone();
     let found = terms.find(None, &before, 0, change, || Counters::default().to_value());
-    latch(&terms.contracts, found, 0, change);
+    latch(terms, found, 0, change);
 }
 
 impl Terms {
@@ -201,6 +201,10 @@ impl Terms {
         change: &Change,
         counters: impl Fn() -> Value,
     ) -> Vec<&Watched> {
+        if self.watched.is_empty() {
+            return Vec::new();
+        }
+        let pack = self.digest.map(|digest| digest.to_string());
         let is_new = |watched: &&Watched| {
             let predicate = &watched.predicate;
             // What it looks at is as it was when it was looked at last.
@@ -214,7 +218,7 @@ impl Terms {
                     .any(|path| predicate.read_set().iter().any(|place| are_near(place, path)));
             if !predicate.is_for(type_name)
                 || unmoved
-                || is_latched(&change.state, &self.contracts, predicate.name())
+                || is_latched(&change.state, pack.as_deref(), predicate.name())
             {
                 return false;
             }
@@ -234,28 +238,27 @@ fn are_near(place: &Pointer, path: &Pointer) -> bool {
     }
 }
 
-fn is_latched(state: &Value, contracts: &Contracts, id: &str) -> bool {
+fn is_latched(state: &Value, pack: Option<&str>, id: &str) -> bool {
     let listed = state.get("policy").and_then(|policy| policy.get(VIOLATIONS)).and_then(Value::as_array);
-    let text =
-        |entry: &Value, name: &str, wanted: &str| entry.get(name).and_then(Value::as_str) == Some(wanted);
-    listed.into_iter().flat_map(|listed| listed.iter()).any(|entry| {
-        text(entry, "id", id)
-            && text(entry, "contract", &contracts.name)
-            && text(entry, "version", &contracts.version)
+    let text = |entry: &'_ Value, name: &str, wanted| entry.get(name).and_then(Value::as_str) == wanted;
+    // A fork under another pack may have one of this name that says something else.
+    listed.is_some_and(|listed| {
+        listed.iter().any(|entry| text(entry, "id", Some(id)) && text(entry, "pack", pack))
     })
 }
 
-fn latch(contracts: &Contracts, found: Vec<&Watched>, tick: u64, change: &mut Change) {
+fn latch(terms: &Terms, found: Vec<&Watched>, tick: u64, change: &mut Change) {
     if found.is_empty() {
         return;
     }
     let path = Pointer::of(["policy", VIOLATIONS]);
     let entry = |watched: &&Watched| {
         let entry = Value::record([
-            ("contract", Value::String(Arc::clone(&contracts.name))),
+            ("contract", Value::String(Arc::clone(&terms.contracts.name))),
             ("id", Value::from(watched.predicate.name())),
+            ("pack", Value::from(terms.digest)),
             ("tick", Value::from(tick)),
-            ("version", Value::String(Arc::clone(&contracts.version))),
+            ("version", Value::String(Arc::clone(&terms.contracts.version))),
         ]);
         Op::append(path.clone(), entry)
     };
