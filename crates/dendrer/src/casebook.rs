@@ -246,7 +246,7 @@ fn said(type_name: &str, says: &str, by: &str, delta: Delta, at: Option<&Moment>
 
 fn propose(recorder: &mut Recorder<'_>, intent: Intent) -> Result<Record, Error> {
     match recorder.propose(&intent)? {
-        Outcome::Committed(record) => {
+        Outcome::Committed(record) | Outcome::Violated { record, .. } => {
             recorder.commit()?;
             Ok(record)
         }

@@ -58,9 +58,9 @@ fn contributors_are_shown_with_the_run_made_again_without_them() {
             "  smallest: every smaller set was tried   (4 of 5 earlier transitions can matter, "
         )
     );
-    assert!(
-        lines[6]
-            .starts_with("DIAGNOSIS  looks contingent (policy-level): compliant until 5, and policy allowed")
+    assert_eq!(
+        lines[6],
+        "DIAGNOSIS  looks contingent (policy-level): compliant until 5, broken at 6 by what policy allowed"
     );
 
     let (_, answer) = place.json(&["bisect", "spending", "--predicate", OVER, "--contributors"]);

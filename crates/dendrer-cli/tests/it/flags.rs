@@ -188,7 +188,8 @@ fn fields_are_chosen_for_people_and_programs() {
     );
     check(
         "runs --fields list",
-        "ended
+        "casebook
+ended
 forked_from
 goal
 name

@@ -9,7 +9,7 @@ use dendrer::{Recorder, Trace, pack};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Action, Delta, Op};
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Intent, Pointer, Value};
 use dendrer_store::Memory;
 use dendrer_store::StoreInfo;
 
@@ -18,29 +18,49 @@ use crate::desk;
 
 const TICKS: usize = 1_000;
 
+/// The index of the transition at the onset.
+const LAST: usize = TICKS - 1;
+
+/// Makes the change of the transition with an index.
+type Make = Box<dyn Fn(usize) -> Op>;
+
+fn x() -> Pointer {
+    Pointer::of(["x"])
+}
+
+fn set(value: f64) -> Op {
+    Op::set(x(), Value::from(value))
+}
+
+fn add(value: f64) -> Op {
+    Op { action: Action::Add, path: x(), value: Some(Value::from(value)) }
+}
+
+fn write(op: Op) -> Intent {
+    Intent::new("memory.write".parse().expect("a type"), "agent").with_delta(Delta(vec![op]))
+}
+
 pub(crate) fn contributors_of_long_runs() {
     println!("contributors of an onset at tick {TICKS} (limit: 2.00 s)");
-    let x = || "/x".parse().expect("a pointer");
-    let set = |value: f64| Op::set(x(), Value::from(value));
-    let add = |value: f64| Op { action: Action::Add, path: x(), value: Some(Value::from(value)) };
-    let write =
-        |op: Op| Intent::new("memory.write".parse().expect("a type"), "agent").with_delta(Delta(vec![op]));
-    let last = TICKS - 1;
-    let shapes: [(&str, &str, Box<dyn Fn(usize) -> Op>); 4] = [
+    let shapes: [(&str, &str, Make); 4] = [
         ("one of 1,000 sums, all of which matter", "state.x > 999.5", Box::new(|_| add(1.0))),
-        ("40 of 1,000 sums, all of which matter", "state.x > 960.5", Box::new(|_| add(1.0))),
+        (
+            "40 of 1,000 sums, all of which matter",
+            "state.x > 1000.5",
+            Box::new(|n| if n == LAST { add(41.0) } else { add(1.0) }),
+        ),
         (
             "none: the onset brings it about",
             "state.x > 1000.0",
-            Box::new(move |n| if n == last { set(2000.0) } else { add(1.0) }),
+            Box::new(|n| if n == LAST { set(2000.0) } else { add(1.0) }),
         ),
         (
-            "two writes among 1,000 elsewhere",
+            "one of two writes among 1,000 elsewhere",
             "state.x > 8.0",
-            Box::new(move |n| match n {
+            Box::new(|n| match n {
                 100 | 700 => add(4.0),
-                _ if n == last => add(1.0),
-                _ => Op::set("/y".parse().expect("a pointer"), Value::from(n as u64)),
+                LAST => add(1.0),
+                _ => Op::set(Pointer::of(["y"]), Value::from(n as u64)),
             }),
         ),
     ];
