@@ -102,8 +102,9 @@ pub struct Proof {
 
 /// Looks for the contributors of an onset that [`bisect`](crate::bisect) found in a range that begins at `from`.
 ///
-/// Fails for an obligation and for a predicate that is looked for at some types alone, where a value was erased or withheld, where the run was recorded under a reducer that is not here, where replay
-/// does not reproduce it, and where more than [`EARLIER_MAX`] transitions stand before the onset.
+/// Fails for an obligation and for a predicate that is looked for at some types alone, where a value was erased or
+/// withheld, where the run was recorded under a reducer that is not here, where replay does not reproduce it, and where
+/// more than [`EARLIER_MAX`] transitions stand before the onset.
 pub fn contributors(
     trace: &Trace<'_>,
     predicate: &Predicate,

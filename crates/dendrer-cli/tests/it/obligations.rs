@@ -72,9 +72,9 @@ fn a_contract_check_and_the_lists_name_obligations() {
     let checked = place.run(&["contract", "check", "filing"]);
     assert_eq!(checked.code, 1, "{}{}", checked.stdout, checked.stderr);
     for line in [
-        "OK    signed_in_time       met at tick 3",
-        "FAIL  objections_answered  from tick 6",
-        "OK    rule_47b_checked     open: due at tick 20",
+        "OK    signed_in_time          met at tick 3",
+        "FAIL  objections_answered     from tick 6",
+        "OK    rule_47b_checked        open: due at tick 20",
     ] {
         assert!(checked.stdout.contains(line), "{line}: {}", checked.stdout);
     }

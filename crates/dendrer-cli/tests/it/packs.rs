@@ -240,7 +240,7 @@ fn every_rule_of_the_published_packs_has_a_test() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs");
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let packs: Vec<_> = files.filter(|path| path.extension().is_some_and(|it| it == "yaml")).collect();
-    assert_eq!(packs.len(), 9, "{packs:?}");
+    assert_eq!(packs.len(), 11, "{packs:?}");
     let place = Place::new();
     for pack in packs {
         let ran = place.run(&["pack", "test", pack.to_str().unwrap()]);
