@@ -18,7 +18,7 @@ use dendrer_object::record::{
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
 
-use crate::contract::{CONTEXT, Contract, Lack};
+use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
 use crate::ontology::{AuthorshipError, check_authorship, is_claimed};
 use crate::pack::Bound;

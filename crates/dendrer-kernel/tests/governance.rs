@@ -271,7 +271,10 @@ fn at_stage_3_the_pack_gates_every_transition_and_every_tool() {
     };
     assert_eq!(code(&mut head, r#"{"type":"plan.update"}"#), "E0425");
     assert_eq!(code(&mut head, r#"{"type":"pay","action":{"tool":"bank.steal"}}"#), "E0426");
-    assert_eq!(code(&mut head, r#"{"type":"pay","action":{"calls":[{"tool":"bank.pay"},{"tool":"x"}]}}"#), "E0426");
+    assert_eq!(
+        code(&mut head, r#"{"type":"pay","action":{"calls":[{"tool":"bank.pay"},{"tool":"x"}]}}"#),
+        "E0426"
+    );
     assert_eq!(head.tick(), 0);
     let paid = step(&mut head, &intent(r#"{"type":"pay","action":{"tool":"bank.pay"}}"#), inputs(2)).unwrap();
     replay(&first, &paid.records().into_iter().cloned().collect::<Vec<_>>()).unwrap();

@@ -17,8 +17,8 @@ use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::step::{Anomaly, Outcome, Stage, Start};
 use dendrer_object::delta::Op;
 use dendrer_object::{Delta, Intent, Value, json};
-use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::Memory;
+use dendrer_store::embedded::{Embedded, Options};
 use dendrer_testkit::{info, memory, run_name};
 use proptest::prelude::*;
 

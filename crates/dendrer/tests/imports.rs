@@ -320,7 +320,8 @@ fn what_a_contract_leaves_out_slips_through() {
     let mut tally = [(0_u32, 0_u32); 4];
     let mut all = 0;
     for n in 0..cases {
-        let fields: Vec<Field> = std::iter::repeat_with(|| fields(&mut dice)).find(|fields| fields.len() == 4).expect("no end");
+        let fields: Vec<Field> =
+            std::iter::repeat_with(|| fields(&mut dice)).find(|fields| fields.len() == 4).expect("no end");
         let source = state(&fields, &mut dice, true);
         let target = if dice.below(3) == 0 { source.clone() } else { state(&fields, &mut dice, false) };
         if !lacking(&fields, &source).is_empty() {
@@ -340,10 +341,14 @@ fn what_a_contract_leaves_out_slips_through() {
         }
     }
     let (refused, _) = tally[0];
-    println!("avc: {all} imports, of which the whole contract of 4 fields refuses {refused}; without layer 1 all {refused} come in");
+    println!(
+        "avc: {all} imports, of which the whole contract of 4 fields refuses {refused}; without layer 1 all {refused} come in"
+    );
     for (left_out, (refused, silent)) in tally.iter().enumerate() {
         let percent = f64::from(*silent) * 100.0 / f64::from(*refused);
-        println!("avc: {left_out} of 4 fields left out: {silent} of {refused} come in silently ({percent:.1} %)");
+        println!(
+            "avc: {left_out} of 4 fields left out: {silent} of {refused} come in silently ({percent:.1} %)"
+        );
     }
     assert_eq!(tally[0].1, 0, "nothing comes in under the whole contract");
     assert!(tally.windows(2).all(|pair| pair[0].1 < pair[1].1), "what is left out is not guarded: {tally:?}");

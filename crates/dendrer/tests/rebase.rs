@@ -101,7 +101,9 @@ fn go_on(recorder: &mut Recorder<'_>, lines: &[&str]) {
             intent.links.push(Link { rel: Rel::CausedBy, hash: ids[&tick.as_u64().unwrap()] });
         }
         match recorder.propose(&intent).expect("judged") {
-            Outcome::Committed(record) | Outcome::Violated { record, .. } => drop(ids.insert(recorder.head().tick(), record.id())),
+            Outcome::Committed(record) | Outcome::Violated { record, .. } => {
+                drop(ids.insert(recorder.head().tick(), record.id()))
+            }
             Outcome::Refused(refused) => panic!("{line}: {}", refused.reason),
         }
     }

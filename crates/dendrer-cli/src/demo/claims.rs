@@ -46,12 +46,7 @@ pub(super) fn record_10(store: &mut dyn Store) -> Result<RunName, Error> {
     s.end(22)
 }
 
-fn begin<'s>(
-    store: &'s mut dyn Store,
-    run: &str,
-    pack_text: &str,
-    state: &str,
-) -> Result<Script<'s>, Error> {
+fn begin<'s>(store: &'s mut dyn Store, run: &str, pack_text: &str, state: &str) -> Result<Script<'s>, Error> {
     let source = pack::read(pack_text.as_bytes()).expect("the demo's own pack is a pack");
     let mut start = Start::new(run.parse().expect("a run id"));
     start.goal = Some("Settle the claim".into());
@@ -99,7 +94,9 @@ fn step_at(tick: u64, letter: char, said: Option<(&'static str, Value)>) -> Step
             }
         }
         'p' => plan("adjuster", 0.8, "what is to be done next"),
-        'd' => decide("adjuster", "allow", "approve_payout", "proof is there and the deductible is confirmed"),
+        'd' => {
+            decide("adjuster", "allow", "approve_payout", "proof is there and the deductible is confirmed")
+        }
         'i' => Step::of_intent(&v(r#"{"type":"request_info","agent":"adjuster"}"#))
             .says("description", "ask the insured for what is missing")
             .says("confidence", 0.9)

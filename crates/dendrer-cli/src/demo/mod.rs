@@ -70,7 +70,10 @@ pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
         (financial::record_a, "a trader under a contract, with a high threshold of risk"),
         (financial::record_b, "the same contract with a low one: a trade of A is refused here"),
         (financial::record_c, "the same contract with a high one: a trade of A may be imported"),
-        (claims::record_9, "an insurance claim: its contract is extended, and more is paid than the policy allows"),
+        (
+            claims::record_9,
+            "an insurance claim: its contract is extended, and more is paid than the policy allows",
+        ),
         (claims::record_10, "another claim, under the next version of the contract"),
         (hostile::record, "markup, terminal escapes, fake verdicts, huge and deep values, all kept as data"),
     ];

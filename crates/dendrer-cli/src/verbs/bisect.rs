@@ -71,7 +71,9 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         // What came before it was judged by the contract of its time.
         Some(since) if since > to => {
             let text = args.predicate.as_deref().unwrap_or_default();
-            let what = format!("{text} is part of the contract from tick {since} on, and the range ends at tick {to}");
+            let what = format!(
+                "{text} is part of the contract from tick {since} on, and the range ends at tick {to}"
+            );
             return Err(Failure::new("E0106", what).note("--from 0 asks of the ticks before, too"));
         }
         Some(since) => {

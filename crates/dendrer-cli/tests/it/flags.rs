@@ -156,7 +156,7 @@ logistics-run-47        64
     // The other seven have no hotel, and nobody is left out without a word.
     assert!(lines[3].starts_with("9 runs could not be judged; the first is "), "{text}");
     let json = demo().json(&["runs", "--where", "state.hotel.city == \"Lugano\""]).1;
-    assert_eq!(json.get("unclear").unwrap().as_array().unwrap().len(), 7);
+    assert_eq!(json.get("unclear").unwrap().as_array().unwrap().len(), 9);
     let slip = demo().run(&["runs", "--where", "tics > 5"]);
     assert_eq!(slip.code, 2);
     assert!(slip.stderr.contains("ticks"), "{}", slip.stderr);
@@ -188,7 +188,8 @@ fn fields_are_chosen_for_people_and_programs() {
     );
     check(
         "runs --fields list",
-        "ended
+        "casebook
+ended
 forked_from
 goal
 name

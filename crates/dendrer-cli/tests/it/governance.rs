@@ -39,7 +39,8 @@ fn an_extension_in_the_past_or_of_nobody_is_refused_with_both_reasons() {
     let place = Place::with_demo();
     let file = extension(&place, "kyc2.yaml", "adds_hash_seeds: [deductible_confirmed_at]");
     let before = place.ok(&["log", "claims-9"]);
-    let ran = place.run(&["contract", "extend", "claims-9", "--file", &file, "--effective-from", "tick", "20"]);
+    let ran =
+        place.run(&["contract", "extend", "claims-9", "--file", &file, "--effective-from", "tick", "20"]);
     assert_eq!(ran.code, 5);
     for said in [
         "error[E0421]: an extension cannot take effect in the past (claims-9 is at tick 40)",
@@ -50,7 +51,18 @@ fn an_extension_in_the_past_or_of_nobody_is_refused_with_both_reasons() {
     }
     assert_eq!(place.ok(&["log", "claims-9"]), before);
     // What is refused stays out of the record, and what is tried with -n, too.
-    let good = ["contract", "extend", "claims-9", "--file", &file, "--effective-from", "tick", "41", "--approved-by", "j.doe"];
+    let good = [
+        "contract",
+        "extend",
+        "claims-9",
+        "--file",
+        &file,
+        "--effective-from",
+        "tick",
+        "41",
+        "--approved-by",
+        "j.doe",
+    ];
     let tried = place.ok(&[&good[..], &["-n"]].concat());
     assert!(tried.contains("would extend  insurance.claims/v1 with e2, from tick 41 on"), "{tried}");
     assert_eq!(place.ok(&["log", "claims-9"]), before);
@@ -61,7 +73,11 @@ fn an_extension_in_the_past_or_of_nobody_is_refused_with_both_reasons() {
     let plan = br#"{"type":"plan.update","agent":"adjuster"}"#;
     assert_eq!(place.run_with(&["commit", "--run", "claims-9"], plan).code, 0);
     let ran = place.run(&["contract", "check", "claims-9"]);
-    assert!(ran.stdout.contains(", + extension e1 from tick 28, + extension e2 from tick 42\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(", + extension e1 from tick 28, + extension e2 from tick 42\n"),
+        "{}",
+        ran.stdout
+    );
     assert!(place.ok(&["verify", "claims-9", "--replay"]).contains("42 of 42 states reproduced"));
 }
 
@@ -76,7 +92,12 @@ fn from_its_tick_on_an_extension_is_enforced_and_imports_know_it() {
     place.ok(&["contract", "extend", "claims-9", "--file", &file]);
     let ask = r#"{"type":"request_info","agent":"adjuster","intent":{"field":"x"}}"#;
     let ran = place.run_with(&["commit", "--run", "claims-9"], ask.as_bytes());
-    assert!(ran.stdout.contains("E0411") && ran.stdout.contains("payout_amount (it is a number, and must be string)"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("E0411")
+            && ran.stdout.contains("payout_amount (it is a number, and must be string)"),
+        "{}",
+        ran.stdout
+    );
     // An import between a run with an extension and one without is one between two contracts.
     place.ok(&["fork", "claims-9", "--from", "tick", "20", "--as", "before"]);
     let ran = place.run(&["cherrypick", "claims-9@33", "--into", "before"]);
@@ -96,7 +117,11 @@ fn where_the_pack_names_approvers_only_their_signature_counts() {
     let plan = br#"{"type":"plan.update","agent":"a"}"#;
     let begun = ["commit", "--run", "r", "--pack", "pack.yaml", "--state", "s0.json", "--stage", "2"];
     assert_eq!(place.run_with(&begun, plan).code, 0);
-    let file = extension(&place, "e.yaml", "adds_hash_seeds: [deductible_confirmed_at]\neffective_from_tick: 2\napproved_by: j.doe");
+    let file = extension(
+        &place,
+        "e.yaml",
+        "adds_hash_seeds: [deductible_confirmed_at]\neffective_from_tick: 2\napproved_by: j.doe",
+    );
     let extend = ["contract", "extend", "r", "--file", &file];
     let ran = place.run(&extend);
     assert_eq!((ran.code, ran.stderr.contains("E0423")), (5, true), "{}", ran.stderr);

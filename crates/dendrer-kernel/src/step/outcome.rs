@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dendrer_object::record::{Record, SealError};
-use dendrer_object::{Pointer, TypeName, Value};
+use dendrer_object::{Pointer, TypeName};
 
 use super::KERNEL_VERSION;
 use crate::contract::Lack;

@@ -105,7 +105,8 @@ impl Terms {
         let action = intent.member("action");
         let calls = action.and_then(|action| action.get("calls")).and_then(Value::as_array);
         let tools = calls.into_iter().flat_map(|calls| calls.iter()).chain(action);
-        let undeclared = tools.filter_map(|call| call.get("tool")?.as_str()).find(|tool| !gate.tools.contains(*tool));
+        let undeclared =
+            tools.filter_map(|call| call.get("tool")?.as_str()).find(|tool| !gate.tools.contains(*tool));
         undeclared.map_or(Ok(()), |tool| Err(Reason::UndeclaredTool(tool.to_owned())))
     }
 }
@@ -114,12 +115,13 @@ impl Gate {
     /// What a pack lets through. At this stage each of its predicates is known not to recover, or asked for its first
     /// violation.
     fn of(pack: &Pack) -> Result<Gate, StartError> {
-        let is_unknown =
-            |one: &Predicate| one.monotone() == Monotone::Unknown && !one.cannot_recover();
+        let is_unknown = |one: &Predicate| one.monotone() == Monotone::Unknown && !one.cannot_recover();
         let unsound = pack.predicates.iter().find(|declared| is_unknown(&declared.predicate));
         if let Some(declared) = unsound {
             let name = declared.predicate.name();
-            return Err(StartError::Stage(format!("that {name} cannot recover, or is asked for its first violation")));
+            return Err(StartError::Stage(format!(
+                "that {name} cannot recover, or is asked for its first violation"
+            )));
         }
         let governed = pack.governed().into_keys();
         Ok(Gate {

@@ -26,7 +26,8 @@ pub(crate) fn contributors_of_long_runs() {
     let write =
         |op: Op| Intent::new("memory.write".parse().expect("a type"), "agent").with_delta(Delta(vec![op]));
     let last = TICKS - 1;
-    let shapes: [(&str, &str, Box<dyn Fn(usize) -> Op>); 4] = [
+    type Make = Box<dyn Fn(usize) -> Op>;
+    let shapes: [(&str, &str, Make); 4] = [
         ("one of 1,000 sums, all of which matter", "state.x > 999.5", Box::new(|_| add(1.0))),
         ("40 of 1,000 sums, all of which matter", "state.x > 960.5", Box::new(|_| add(1.0))),
         (
