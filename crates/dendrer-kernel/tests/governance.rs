@@ -33,12 +33,12 @@ fn pack(more: &str) -> Value {
 
 fn start(state: &str, pack: Value, stage: Stage) -> (Record, Head) {
     let pack = Some(Bound { value: pack, text: "".into() });
-    let start = Start { state: value(state), stage, pack, ..Start::new("r".parse().unwrap()) };
-    begin(StoreId([5; 16]), &start, inputs(0)).unwrap()
+    let start = Start { state: value(state), stage, pack, ..Start::new("r".parse().expect("a run id")) };
+    begin(StoreId([5; 16]), &start, inputs(0)).expect("a run that may begin")
 }
 
 fn intent(text: &str) -> Intent {
-    Intent::from_value(&value(text), Some("a")).unwrap()
+    Intent::from_value(&value(text), Some("a")).expect("an intent")
 }
 
 fn set(path: &str, to: &str) -> Intent {
@@ -155,7 +155,6 @@ fn an_extension_holds_from_its_tick_on_and_for_nothing_before() {
     );
     let violated = take(&mut head, 6, &pay(30));
     assert!(matches!(violated, Outcome::Violated { .. }), "{violated:?}");
-    drop(take);
     chain.insert(1, record);
     assert_eq!(replay(&first, &chain).unwrap().state(), head.state());
     // Whoever takes the run up later knows the same contract.
@@ -225,7 +224,7 @@ fn where_the_contract_names_keys_an_approval_is_signed_by_one_of_them() {
     assert_eq!(check(&head, &Value::Object(stranger), &by(&ours, &unsigned.text)).unwrap_err(), ["E0423"]);
     let extension = check(&head, &kyc(1), &by(&ours, &unsigned.text)).unwrap();
     let record = extend(&mut head, &extension, inputs(1)).unwrap();
-    assert_eq!(replay(&first, &[record.clone()]).unwrap().state(), head.state());
+    assert_eq!(replay(&first, std::slice::from_ref(&record)).unwrap().state(), head.state());
     // The same approval does not serve twice.
     assert!(check(&head, &kyc(9), &by(&ours, &unsigned.text)).is_err());
 }
