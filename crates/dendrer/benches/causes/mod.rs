@@ -26,19 +26,19 @@ pub(crate) fn contributors_of_long_runs() {
     let write =
         |op: Op| Intent::new("memory.write".parse().expect("a type"), "agent").with_delta(Delta(vec![op]));
     let last = TICKS - 1;
-    type Make = Box<dyn Fn(usize) -> Op>;
-    let shapes: [(&str, &str, Make); 4] = [
+    type Make<'f> = Box<dyn Fn(usize) -> Op + 'f>;
+    let shapes: [(&str, &str, Make<'_>); 4] = [
         ("one of 1,000 sums, all of which matter", "state.x > 999.5", Box::new(|_| add(1.0))),
         ("40 of 1,000 sums, all of which matter", "state.x > 960.5", Box::new(|_| add(1.0))),
         (
             "none: the onset brings it about",
             "state.x > 1000.0",
-            Box::new(move |n| if n == last { set(2000.0) } else { add(1.0) }),
+            Box::new(|n| if n == last { set(2000.0) } else { add(1.0) }),
         ),
         (
             "two writes among 1,000 elsewhere",
             "state.x > 8.0",
-            Box::new(move |n| match n {
+            Box::new(|n| match n {
                 100 | 700 => add(4.0),
                 _ if n == last => add(1.0),
                 _ => Op::set("/y".parse().expect("a pointer"), Value::from(n as u64)),
