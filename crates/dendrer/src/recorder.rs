@@ -307,8 +307,11 @@ impl<'s> Recorder<'s> {
         for items in items.chunks(WEIGHED) {
             let before = outcomes.len();
             let result = step::step_each(&mut self.head, items, &*self.reducer, &mut outcomes);
-            for record in outcomes[before..].iter().flat_map(Outcome::records) {
-                self.gather(record.clone());
+            for outcome in &outcomes[before..] {
+                match outcome {
+                    Outcome::Committed(record) => self.gather(record.clone()),
+                    other => other.records().into_iter().for_each(|record| self.gather(record.clone())),
+                }
             }
             self.weigh();
             if let Err(error) = result {

@@ -157,7 +157,7 @@ impl Head {
 
     /// Whether a `predicate.violation` has to come next. A fork from there owes none: its marker comes next.
     pub(crate) fn owes(&self) -> bool {
-        !self.is_at_fork() && !self.owed().is_empty()
+        !self.terms.watched.is_empty() && !self.is_at_fork() && !self.owed().is_empty()
     }
 
     /// The violations that the newest transition brought about and that no record names yet.
