@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::number::{Number, round_half_even};
+use dendrer_object::pointer::array_index;
 use dendrer_object::record::Seed;
 use dendrer_object::{Digest, Intent, Pointer, TypeName, Value, json};
 
@@ -52,13 +53,25 @@ pub struct Required {
     /// Whether null will do. The field must be there in any case: null is a value.
     pub nullable: bool,
     path: Pointer,
+    /// The names on the way, each with its SHA-256: a state finds its members by that, and the door asks at every step.
+    names: Vec<(Arc<str>, Digest)>,
 }
 
 impl Required {
     /// A field that must be there, whatever it is but null.
     pub fn new(name: &str) -> Required {
         let path = path_of(name);
-        Required { name: name.into(), kind: Kind::Any, precision: None, nullable: false, path }
+        let names = path.tokens().map(|token| (Arc::from(&*token), Digest::of(token.as_bytes()))).collect();
+        Required { name: name.into(), kind: Kind::Any, precision: None, nullable: false, path, names }
+    }
+
+    /// The value of the field in a state.
+    fn find<'v>(&self, state: &'v Value) -> Option<&'v Value> {
+        self.names.iter().try_fold(state, |value, (name, digest)| match value {
+            Value::Object(object) => object.get_hashed(name, digest),
+            Value::Array(array) => array.get(array_index(name)?),
+            _ => None,
+        })
     }
 
     /// The value as the contract counts it: all decimals beyond the precision are rounded away.
@@ -231,7 +244,7 @@ impl Contract {
     /// Looks whether the committed state has what the type requires (layer 1). Nothing that a model says is looked at.
     pub fn check(&self, state: &Value) -> Vec<Lack> {
         let lack = |required: &Required| {
-            let why = match required.path.get(state) {
+            let why = match required.find(state) {
                 None => "it is not there".to_owned(),
                 Some(Value::Null) if required.nullable => return None,
                 Some(Value::Null) => "it is null".to_owned(),
@@ -254,7 +267,7 @@ impl Contract {
             }
         }
         let required = self.required.iter().map(|required| {
-            let value = required.path.get(state).unwrap_or(&Value::Null);
+            let value = required.find(state).unwrap_or(&Value::Null);
             json::to_vec(&required.counted(value))
         });
         let named = advisory.iter().map(|name| find(state, name).map(json::to_vec).unwrap_or_default());
@@ -308,7 +321,7 @@ impl Contract {
     /// required, and what the model named and the pack lets it name.
     pub fn differing(&self, intent: &Intent, then: &Value, now: &Value) -> Option<Pointer> {
         let required = self.required.iter().find(|required| {
-            let counted = |state| required.path.get(state).map(|value| required.counted(value));
+            let counted = |state| required.find(state).map(|value| required.counted(value));
             counted(then) != counted(now)
         });
         let named = || {
