@@ -65,10 +65,14 @@ fn write(store: &mut dyn Store, writer: u64, commits: u64) -> Vec<Attempt> {
 
 fn attempt(store: &mut dyn Store, group: &[Record]) -> Attempt {
     let begin = now();
-    let told = match store.commit(group) {
-        Ok(at) => Told::Committed(at),
-        Err(StoreError::Stale { found, .. }) => Told::Stale(found.id),
-        Err(error) => panic!("{error}"),
+    let told = loop {
+        match store.commit(group) {
+            Ok(at) => break Told::Committed(at),
+            Err(StoreError::Stale { found, .. }) => break Told::Stale(found.id),
+            // On a busy machine its turn may not come in time; nothing of the group was written then.
+            Err(StoreError::Locked { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
     };
     Attempt { time: begin..now(), group: group.iter().map(Record::id).collect(), told }
 }
@@ -177,14 +181,17 @@ fn what_processes_are_told_is_what_happened() {
     let (attempts, looks) = std::thread::scope(|scope| {
         let reader = scope.spawn(|| follow(&path, &done));
         let mut attempts = Vec::new();
+        let mut failed = Vec::new();
         for mut child in children {
             let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
             let told =
                 lines.filter_map(|line| Some(line.strip_prefix("attempt ")?.parse::<Attempt>().unwrap()));
             attempts.extend(told);
-            assert!(child.wait().unwrap().success());
+            failed.extend(Some(child.wait().unwrap()).filter(|status| !status.success()));
         }
+        // Whoever follows is told in any case: a test that fails must not go on for ever.
         done.store(true, Ordering::Release);
+        assert!(failed.is_empty(), "{failed:?}");
         (attempts, vec![reader.join().unwrap()])
     });
     judge(&path, &attempts, &looks);
