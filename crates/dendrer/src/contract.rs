@@ -209,21 +209,14 @@ fn extend(trace: &Trace<'_>, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Pr
     let mut ticks: Vec<(u64, Arc<str>, Arc<str>)> = Vec::new();
     for extension in extend::listed(pack.value(), &state) {
         let text = |name: &str| extension.get(name).and_then(Value::as_str).unwrap_or_default().into();
-        let own = extension.get("tick").and_then(Value::as_u64).unwrap_or(0);
-        // Its own transition is not governed by it.
-        let from = extend::effective_from(extension).unwrap_or(0).max(own + 1);
-        if from <= terms.to {
+        if let Some(from) = extend::governs_from(extension).filter(|from| *from <= terms.to) {
             ticks.push((from, text("id"), text("approved_by")));
         }
     }
     ticks.sort();
     let mut last = None;
     for (from, id, approved_by) in ticks {
-        let value = extend::in_force(pack.value(), &state, from);
-        let read = Pack::read(&value).map_err(|faults| Error::PackRecorded {
-            run: trace.name().clone(),
-            why: faults.first().map(ToString::to_string).unwrap_or_default(),
-        })?;
+        let read = pack::read_recorded(trace.name(), &extend::in_force(pack.value(), &state, from))?;
         terms.extensions.push(Extended { id, from, approved_by, contracts: read.contracts.clone() });
         last = Some(read);
     }

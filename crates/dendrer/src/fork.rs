@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::contract::Contracts;
-use dendrer_kernel::pack::{Bound, Fault, Pack, extend};
+use dendrer_kernel::pack::{Bound, Pack, extend};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, COUNTERS, KERNEL_PATHS, Outcome, VIOLATION};
@@ -206,7 +206,7 @@ pub fn fork<'s>(
     let reducer = match &kernel_terms.pack {
         None => reducer,
         Some(bound) => {
-            let other = read_pack(&terms.run, &bound.value)?.reducer();
+            let other = pack::read_recorded(&terms.run, &bound.value)?.reducer();
             // What recorded intents bring means something else to another engine.
             if other.name() != reducer.name() {
                 let (own, other) = (reducer.name().to_owned(), other.name().to_owned());
@@ -325,7 +325,7 @@ fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) 
         constants.set(name, value.clone());
         members.set("constants", Value::Object(constants));
         let value = Value::Object(members);
-        read_pack(head.run(), &value)?;
+        pack::read_recorded(head.run(), &value)?;
         // The text that people wrote says another constant; canonical JSON is YAML, too.
         let text = String::from_utf8(json::to_vec(&value)).expect("JSON is text").into();
         return Ok(Enforced::Pack(Bound { value, text }, before));
@@ -346,14 +346,6 @@ fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) 
     known.sort();
     known.dedup();
     Err(Error::NothingEnforces { name: name.to_owned(), known })
-}
-
-fn read_pack(run: &RunName, value: &Value) -> Result<Pack, Error> {
-    let first = |faults: Vec<Fault>| Error::PackRecorded {
-        run: run.clone(),
-        why: faults.first().map(ToString::to_string).unwrap_or_default(),
-    };
-    Pack::read(value).map_err(first)
 }
 
 /// Lets the parent's intents after the fork go through the door of the fork, in order, until one was decided on something

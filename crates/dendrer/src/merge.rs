@@ -276,7 +276,7 @@ pub fn merge<'s>(
     let open = conflicts.iter().filter(|conflict| conflict.taken.is_none()).map(|conflict| &conflict.path);
     let open: Vec<Pointer> = open.cloned().collect();
     if let Some(bound) = &start.pack {
-        let pack = read_pack(&terms.run, &bound.value)?;
+        let pack = pack::read_recorded(&terms.run, &bound.value)?;
         if let (Engine::Fold, Some(path)) = (pack.engine, open.first()) {
             return Err(MergeError::OpenUnderRules(path.clone()).into());
         }
@@ -514,13 +514,6 @@ fn begin_with(sources: &[Source<'_, '_>], run: &RunName) -> Result<Start, Error>
         start.stage = start.stage.max(stage);
     }
     Ok(start)
-}
-
-fn read_pack(run: &RunName, value: &Value) -> Result<Pack, Error> {
-    Pack::read(value).map_err(|faults| Error::PackRecorded {
-        run: run.clone(),
-        why: faults.first().map(ToString::to_string).unwrap_or_default(),
-    })
 }
 
 /// What the pack says a state begins with, with what was seeded in its place and nothing where a conflict is open.

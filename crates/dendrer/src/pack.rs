@@ -220,21 +220,21 @@ pub(crate) fn extended(run: &RunName, pack: Pack, tick: u64, before: &Value) -> 
         return Ok(pack);
     }
     let value = extend::in_force(pack.value(), before, tick);
-    let fail = |faults: Vec<Fault>| Error::PackRecorded {
+    read_recorded(run, &value)
+}
+
+/// Reads a pack that a run carries, or that follows from what it carries.
+pub(crate) fn read_recorded(run: &RunName, value: &Value) -> Result<Pack, Error> {
+    Pack::read(value).map_err(|faults| Error::PackRecorded {
         run: run.clone(),
         why: faults.first().map(ToString::to_string).unwrap_or_default(),
-    };
-    Pack::read(&value).map_err(fail)
+    })
 }
 
 /// Returns the reducer of a run that is to begin.
 pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
     let Some(bound) = &start.pack else { return Ok(Box::new(DeltaReducer)) };
-    let fail = |faults: Vec<Fault>| Error::PackRecorded {
-        run: start.run.clone(),
-        why: faults.first().map(ToString::to_string).unwrap_or_default(),
-    };
-    Ok(Pack::read(&bound.value).map_err(fail)?.reducer())
+    Ok(read_recorded(&start.run, &bound.value)?.reducer())
 }
 
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by

@@ -4,7 +4,7 @@
 //! What is in force is a pack again: the one the run carries with the additions written into it. So everything that checks
 //! a pack checks an extended one.
 
-use dendrer_object::value::Object;
+use dendrer_object::value::{Array, Object};
 use dendrer_object::{Digest, Value};
 
 use super::{Engine, digest};
@@ -15,9 +15,14 @@ pub const EXTENSIONS: &str = "extensions";
 /// The member of an extension that says from which tick on it holds.
 pub const EFFECTIVE_FROM: &str = "effective_from_tick";
 
+/// The extensions in a state, of whatever pack.
+fn all(state: &Value) -> Option<&Array> {
+    state.get("policy").and_then(|policy| policy.get(EXTENSIONS)).and_then(Value::as_array)
+}
+
 /// The extensions of a pack in a state, in the order in which they came.
 pub fn listed<'v>(bound: &Value, state: &'v Value) -> impl Iterator<Item = &'v Value> {
-    let listed = state.get("policy").and_then(|policy| policy.get(EXTENSIONS)).and_then(Value::as_array);
+    let listed = all(state);
     // Hashing a pack is dear, and most runs have no extension.
     let pack = listed.map(|_| digest(bound).to_string());
     let is_of_pack = move |entry: &&Value| entry.get("pack").and_then(Value::as_str) == pack.as_deref();
@@ -29,10 +34,15 @@ pub fn effective_from(extension: &Value) -> Option<u64> {
     extension.get(EFFECTIVE_FROM).and_then(Value::as_u64)
 }
 
+/// The first tick that an extension on record governs: from where it holds, but never its own transition.
+pub fn governs_from(extension: &Value) -> Option<u64> {
+    let own = extension.get("tick").and_then(Value::as_u64).unwrap_or(0);
+    Some(effective_from(extension)?.max(own + 1))
+}
+
 /// The ticks from which on the extensions in a state hold, of whatever pack.
 pub fn effective_ticks(state: &Value) -> impl Iterator<Item = u64> {
-    let listed = state.get("policy").and_then(|policy| policy.get(EXTENSIONS)).and_then(Value::as_array);
-    listed.into_iter().flat_map(|listed| listed.iter()).filter_map(effective_from)
+    all(state).into_iter().flat_map(|listed| listed.iter()).filter_map(effective_from)
 }
 
 /// The pack in force for the transition with this tick, by the state before it.
@@ -55,10 +65,7 @@ pub fn added(bound: &Value, state: &Value, tick: u64, id: &str) -> Option<u64> {
         })
     };
     let holds = |from: &u64| *from <= tick;
-    let own = |extension: &Value| extension.get("tick").and_then(Value::as_u64).unwrap_or(0);
-    // An extension that holds from its own tick on finds nothing in itself.
-    let since = |extension: &Value| Some(effective_from(extension)?.max(own(extension) + 1));
-    listed(bound, state).filter(adds).filter_map(since).find(holds)
+    listed(bound, state).filter(adds).filter_map(governs_from).find(holds)
 }
 
 /// Writes what an extension adds into a pack. Whether the pack that comes out makes sense, reading it says.
