@@ -92,11 +92,15 @@ pub(crate) fn own(store: StoreId) -> Option<VerifierKey> {
 
 /// Reads the public half of a key file that was named.
 pub(crate) fn read_verifier(path: &str) -> Result<VerifierKey> {
+    Ok(read_signer(path)?.verifier_key().clone())
+}
+
+/// Reads a key file that was named.
+pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {
     let bad =
         |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
     let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    let key = SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))?;
-    Ok(key.verifier_key().clone())
+    SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))
 }
 
 fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {

@@ -502,7 +502,7 @@ fn reduce(head: &Head, intent: &Intent, reducer: &dyn Reducer) -> Result<Change,
         Ok((state, delta)) => Ok(Change { state, delta, notes: Vec::new() }),
         Err(error) if head.stage >= Stage::Contracts => Err(Reason::Reduce(error)),
         // A recorder below stage 2 keeps what happened; the state just does not follow (design, section 5).
-        Err(error) => Ok(Change::none(head, reducer_note(&error, intent))),
+        Err(error) => Ok(Change::none(head, Some(reducer_note(&error, intent)))),
     }
 }
 
@@ -626,7 +626,7 @@ fn make_violation(head: &mut Head, inputs: Inputs) -> Result<Record, SealError> 
         members: vec![("violations".into(), violations)],
         links: vec![Link { rel: Rel::CausedBy, hash: head.id }],
     };
-    let change = Change { state: head.state.clone(), delta: Delta::default(), notes: Vec::new() };
+    let change = Change::none(head, None);
     let prepared = draft_transition(head, transition, change, inputs)?;
     Ok(seal_one(head, prepared))
 }
@@ -761,9 +761,9 @@ struct Change {
 }
 
 impl Change {
-    /// No change, and a note of why.
-    fn none(head: &Head, note: Value) -> Change {
-        Change { state: head.state.clone(), delta: Delta::default(), notes: vec![note] }
+    /// No change; where something stood in its way, with a note of that.
+    fn none(head: &Head, note: Option<Value>) -> Change {
+        Change { state: head.state.clone(), delta: Delta::default(), notes: note.into_iter().collect() }
     }
 }
 

@@ -62,10 +62,10 @@ pub fn open<'s>(
     store.refresh()?;
     let run = name();
     if store.run(&run)?.is_some() {
-        return match is_casebook(&Trace::open(&*store, &run)?) {
-            true => Recorder::resume_any(store, &run, surroundings),
-            false => Err(Error::NotCasebook { run }),
-        };
+        return Recorder::resume_if(store, &run, surroundings, |trace| match is_casebook(trace) {
+            true => Ok(()),
+            false => Err(Error::NotCasebook { run: run.clone() }),
+        });
     }
     let empty = || Value::object();
     let mut start = Start::new(run);

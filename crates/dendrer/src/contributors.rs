@@ -23,10 +23,11 @@ use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Diversion, Stage, Told};
-use dendrer_object::{Digest, Pointer};
+use dendrer_object::Digest;
 
 use crate::error::Error;
 use crate::pack;
+use crate::timeline::first_name;
 use crate::trace::Trace;
 
 /// How many transitions may stand before an onset whose contributors are looked for.
@@ -326,11 +327,6 @@ struct Step {
     /// Whether the verdict may be another.
     moved: bool,
     failed: Option<String>,
-}
-
-/// The first name of a path, as it is written there; `None` for the whole.
-fn first_name(path: &Pointer) -> Option<&str> {
-    path.as_str().split('/').nth(1)
 }
 
 /// A search among the candidates, named by their place among them.

@@ -204,21 +204,22 @@ impl<'s> Recorder<'s> {
         run: &RunName,
         surroundings: Box<dyn Surroundings>,
     ) -> Result<Recorder<'s>, Error> {
-        store.refresh()?;
-        if casebook::is_casebook(&Trace::open(&*store, run)?) {
-            return Err(Error::Casebook { run: run.clone() });
-        }
-        Recorder::resume_any(store, run, surroundings)
+        Recorder::resume_if(store, run, surroundings, |trace| match casebook::is_casebook(trace) {
+            true => Err(Error::Casebook { run: run.clone() }),
+            false => Ok(()),
+        })
     }
 
-    /// As [`Recorder::resume`], whatever the run is for.
-    pub(crate) fn resume_any(
+    /// As [`Recorder::resume`], for a run that `check` lets be gone on with.
+    pub(crate) fn resume_if(
         store: &'s mut dyn Store,
         run: &RunName,
         surroundings: Box<dyn Surroundings>,
+        check: impl FnOnce(&Trace<'_>) -> Result<(), Error>,
     ) -> Result<Recorder<'s>, Error> {
         store.refresh()?;
         let trace = Trace::open(&*store, run)?;
+        check(&trace)?;
         trace.confirm_tip()?;
         if is_imported(&trace) {
             return Err(Error::Imported { run: run.clone() });
@@ -357,15 +358,18 @@ impl<'s> Recorder<'s> {
     pub fn note_anomaly(&mut self, anomaly: &Anomaly) -> Result<Record, Error> {
         let inputs = self.inputs();
         let record = step::note_anomaly(&mut self.head, anomaly, inputs)?;
-        self.gather(record.clone());
-        self.follow(inputs)?;
-        Ok(record)
+        self.wrote(record, inputs)
     }
 
     /// Puts an extension of the contract on record.
     pub fn extend(&mut self, extension: &Extension) -> Result<Record, Error> {
         let inputs = self.inputs();
         let record = step::extend(&mut self.head, extension, inputs)?;
+        self.wrote(record, inputs)
+    }
+
+    /// Gathers what was written past the agents, with what it brought about.
+    fn wrote(&mut self, record: Record, inputs: Inputs) -> Result<Record, Error> {
         self.gather(record.clone());
         self.follow(inputs)?;
         Ok(record)

@@ -453,7 +453,8 @@ impl<'p> Watcher<'p> {
     }
 }
 
-fn first_name(place: &Pointer) -> Option<&str> {
+/// The first name of a place, as it is written there; `None` for the whole.
+pub(crate) fn first_name(place: &Pointer) -> Option<&str> {
     place.as_str().split('/').nth(1)
 }
 

@@ -1,5 +1,7 @@
 //! Seeded merges: what is taken, where it is from, what is kept open, and how that is decided.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::collections::BTreeMap;
 
 use dendrer::merge::{
@@ -357,10 +359,13 @@ fn random_states_come_out_as_the_slow_definition_says() {
         }
     }
     fn object(dice: &mut Dice, depth: u64) -> String {
-        let members = ["k", "l", "m"]
-            .into_iter()
-            .filter_map(|name| (dice.below(3) > 0).then(|| format!(r#""{name}":{}"#, value(dice, depth))));
-        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+        let mut members = Vec::new();
+        for name in ["k", "l", "m"] {
+            if dice.below(3) > 0 {
+                members.push(format!(r#""{name}":{}"#, value(dice, depth)));
+            }
+        }
+        format!("{{{}}}", members.join(","))
     }
     let (mut dice, place, mut met) = (Dice(168), Place::new(), 0);
     for case in 0..60 {

@@ -8,7 +8,7 @@ use dendrer::pack::yaml::Document;
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer::trace::Trace;
-use dendrer_object::note::{SignedNote, SigningKey};
+use dendrer_object::note::SignedNote;
 use dendrer_object::{RunName, Value};
 use dendrer_view::{document, quote};
 
@@ -82,8 +82,7 @@ fn read(args: &ContractExtend) -> Result<Value> {
 fn sign(store: &mut dyn Store, run: &RunName, value: &Value, path: &str) -> Result<Option<String>> {
     let bad =
         |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    let key = SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))?;
+    let key = keys::read_signer(path)?;
     match extend(store, run, value, None, Box::new(World::default()), true) {
         Err(Error::Extension(unsigned)) if unsigned.faults.iter().all(|fault| fault.code() == "E0423") => {
             let note = SignedNote::sign(&unsigned.text, &key).map_err(|error| bad(error.to_string()))?;

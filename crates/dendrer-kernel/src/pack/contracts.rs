@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, TypeName, Value, json};
 
-use super::read::{At, Reader};
+use super::read::{At, Reader, Types, near_type};
 use super::scopes::Place;
 use super::{DECIMALS_MAX, Declared, kind};
 use crate::contract::{Contract, Contracts, Kind, Match, Required};
@@ -22,7 +22,7 @@ const REQUIRED: [&str; 3] = ["type", "precision", "nullable"];
 pub(super) struct Known<'a> {
     /// The fields of the state with their decimals.
     pub(super) fields: &'a [(String, Option<u8>)],
-    pub(super) types: &'a BTreeMap<TypeName, Option<Arc<str>>>,
+    pub(super) types: &'a Types,
     /// The scope of expressions over the state, with constants and definitions.
     pub(super) place: &'a Place,
 }
@@ -41,9 +41,7 @@ pub(super) fn read(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -> BTr
         let class = ontology::TYPES.iter().find(|(known, _)| *known == name).map(|(_, class)| *class);
         match class {
             None if !known.types.contains_key(&type_name) => {
-                let names = ontology::TYPES.iter().map(|(name, _)| *name);
-                let near = nearest(name, names.chain(known.types.keys().map(TypeName::as_str)));
-                let hint = near.map_or_else(
+                let hint = near_type(known.types, name).map_or_else(
                     || "register it under `types`".to_owned(),
                     |near| format!("did you mean {near}? A new type is registered under `types`"),
                 );

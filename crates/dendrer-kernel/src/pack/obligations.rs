@@ -1,23 +1,20 @@
 //! Reading the obligations of a pack: what must have held by then.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use dendrer_object::text::nearest;
 use dendrer_object::{Digest, TypeName, Value};
 
-use super::read::{At, Reader, check_name};
+use super::read::{At, Reader, Types, check_name, has_type, near_type, read_id};
 use super::scopes::Place;
 use super::{Declared, kind};
 use crate::obligation::{Due, Obligation, Trigger};
-use crate::ontology;
 use crate::predicate::{Polarity, Predicate, Window};
 
 const OBLIGATION: [&str; 6] = ["id", "words", "holds", "by", "within", "lost"];
 
 /// What reading obligations has to know of the rest of a pack.
 pub(super) struct Known<'a> {
-    pub(super) types: &'a BTreeMap<TypeName, Option<Arc<str>>>,
+    pub(super) types: &'a Types,
     /// The scope of expressions over the state, with constants and definitions.
     pub(super) place: &'a Place,
     /// The names that predicates have.
@@ -25,24 +22,13 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    pub(super) fn has_type(&self, name: &TypeName) -> bool {
-        self.types.contains_key(name) || ontology::TYPES.iter().any(|(known, _)| *known == name.as_str())
-    }
-
-    fn near_type(&self, name: &str) -> Option<String> {
-        let known = ontology::TYPES.iter().map(|(name, _)| *name);
-        nearest(name, known.chain(self.types.keys().map(TypeName::as_str))).map(str::to_owned)
-    }
-}
-
-impl Known<'_> {
     /// Reads a transition type that the ontology or the pack has.
     pub(super) fn read_type(&self, reader: &mut Reader, parent: &At<'_>, member: &str) -> Option<TypeName> {
         let text = reader.text(parent, member)?;
-        if let Some(name) = text.parse().ok().filter(|name| self.has_type(name)) {
+        if let Some(name) = text.parse().ok().filter(|name| has_type(self.types, name)) {
             return Some(name);
         }
-        let hint = self.near_type(text).map_or_else(
+        let hint = near_type(self.types, text).map_or_else(
             || "a new type is registered under `types`".to_owned(),
             |near| format!("did you mean {near}?"),
         );
@@ -70,11 +56,7 @@ pub(super) fn read(
         if reader.object(&at, "an obligation", &OBLIGATION).is_none() {
             continue;
         }
-        let Some(id) = at.member("id") else {
-            reader.missing(&at, "an obligation has an id".to_owned(), "add a line like `id: confirmed`");
-            continue;
-        };
-        let Some(name) = reader.text(&at, "id") else { continue };
+        let Some((id, name)) = read_id(reader, &at, "an obligation", "confirmed") else { continue };
         if let Err((message, hint)) = check_name(name) {
             reader.fault("E0903", &id, message, hint);
         } else if !taken.insert(name) {
@@ -134,7 +116,8 @@ fn read_within(reader: &mut Reader, within: &At<'_>, known: &Known<'_>) -> Optio
         return None;
     };
     // What is a known type is one, though it may read as an expression.
-    let named = of.value.as_str().and_then(|text| text.parse().ok()).filter(|name| known.has_type(name));
+    let named =
+        of.value.as_str().and_then(|text| text.parse().ok()).filter(|name| has_type(known.types, name));
     let trigger = match named {
         Some(name) => Trigger::OfType(name),
         None => Trigger::Becomes(reader.condition(within, "of", known.place)?),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::{Digest, Value};
 
 use super::obligations::Known;
-use super::read::{At, Reader, check_name, read_lift};
+use super::read::{At, Reader, check_name, has_type, read_id, read_lift};
 use super::{Declared, kind};
 use crate::predicate::{Polarity, Predicate, Window};
 use crate::progress::{Challenges, Constraint, Goal, LAST_MAX, Plan, REACHES, Scored, Signal};
@@ -36,12 +36,9 @@ pub(super) fn read_contracts(
         if reader.object(&at, "a progress contract", &CONTRACT).is_none() {
             continue;
         }
-        let Some(id) = at.member("id") else {
-            let hint = "add a line like `id: acme.tax_compliance`";
-            reader.missing(&at, "a progress contract has an id".to_owned(), hint);
+        let Some((id, name)) = read_id(reader, &at, "a progress contract", "acme.tax_compliance") else {
             continue;
         };
-        let Some(name) = reader.text(&at, "id") else { continue };
         if let Err((message, hint)) = check_name(name) {
             reader.fault("E0903", &id, message, hint);
         } else if Signal::ALL.iter().any(|signal| signal.as_str() == name) {
@@ -104,7 +101,7 @@ pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -
             Goal { name: Arc::from(name), when }
         })
         .collect();
-    let reachable = REACHES.iter().any(|name| name.parse().is_ok_and(|name| known.has_type(&name)));
+    let reachable = REACHES.iter().any(|name| name.parse().is_ok_and(|name| has_type(known.types, &name)));
     if !reachable && !goals.is_empty() {
         let message = format!("no transition can reach a sub-goal: none of {} is known", REACHES.join(", "));
         reader.fault("E0903", &at, message, "register one under `types`");

@@ -551,7 +551,7 @@ fn read_decimals(reader: &mut Reader, field: &At<'_>) -> Option<u8> {
     }
 }
 
-fn read_types(reader: &mut Reader, root: &At<'_>) -> BTreeMap<TypeName, Option<Arc<str>>> {
+fn read_types(reader: &mut Reader, root: &At<'_>) -> Types {
     let mut types = BTreeMap::new();
     for (name, at) in reader.named(root, "types", "what they mean") {
         let parsed = match name.parse::<TypeName>() {
@@ -661,11 +661,7 @@ fn entries<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<Entry<'a>> {
         members.into_iter().map(|(name, at)| Entry { name, at, id: None }).collect();
     let listed = reader.list(root, "violations");
     for at in listed {
-        let Some(id) = at.member("id") else {
-            reader.missing(&at, "a violation has an id".to_owned(), "add a line like `id: over_limit`");
-            continue;
-        };
-        let Some(name) = reader.text(&at, "id") else { continue };
+        let Some((id, name)) = read_id(reader, &at, "a violation", "over_limit") else { continue };
         let entry = Entry { name, at, id: Some(id) };
         match entries.iter().any(|other| other.name == name) {
             true => entry.name_fault(reader, format!("there is another predicate named {name}"), ""),
@@ -684,7 +680,7 @@ fn read_predicates(
     place: &Place,
     version: Option<&str>,
     pack: Digest,
-    types: &BTreeMap<TypeName, Option<Arc<str>>>,
+    types: &Types,
 ) -> Vec<Declared> {
     let entries = entries(reader, root);
     let mut declared: Vec<Declared> = Vec::new();
@@ -696,23 +692,42 @@ fn read_predicates(
     declared
 }
 
-/// Reads at which transition types a violation is looked for.
-fn read_scope(
+/// The transition types that a pack registers.
+pub(super) type Types = BTreeMap<TypeName, Option<Arc<str>>>;
+
+/// Whether the ontology or the pack has a transition type.
+pub(super) fn has_type(types: &Types, name: &TypeName) -> bool {
+    types.contains_key(name) || ontology::TYPES.iter().any(|(known, _)| *known == name.as_str())
+}
+
+/// A transition type that may have been meant.
+pub(super) fn near_type<'t>(types: &'t Types, name: &str) -> Option<&'t str> {
+    let known = ontology::TYPES.iter().map(|(name, _)| *name);
+    nearest(name, known.chain(types.keys().map(TypeName::as_str)))
+}
+
+/// Reads the `id` of an item of a list, with where it stands.
+pub(super) fn read_id<'a>(
     reader: &mut Reader,
-    entry: &At<'_>,
-    types: &BTreeMap<TypeName, Option<Arc<str>>>,
-) -> Vec<TypeName> {
+    at: &At<'a>,
+    what: &str,
+    example: &str,
+) -> Option<(At<'a>, &'a str)> {
+    let Some(id) = at.member("id") else {
+        reader.missing(at, format!("{what} has an id"), &format!("add a line like `id: {example}`"));
+        return None;
+    };
+    Some((id, reader.text(at, "id")?))
+}
+
+/// Reads at which transition types a violation is looked for.
+fn read_scope(reader: &mut Reader, entry: &At<'_>, types: &Types) -> Vec<TypeName> {
     let mut scope = Vec::new();
     for at in reader.list(entry, "scope") {
-        let known = |name: &TypeName| {
-            types.contains_key(name) || ontology::TYPES.iter().any(|(known, _)| *known == name.as_str())
-        };
         match at.value.as_str().and_then(|name| name.parse::<TypeName>().ok()) {
-            Some(name) if known(&name) => scope.push(name),
+            Some(name) if has_type(types, &name) => scope.push(name),
             _ => {
-                let names = ontology::TYPES.iter().map(|(name, _)| *name);
-                let names = names.chain(types.keys().map(TypeName::as_str));
-                let near = at.value.as_str().and_then(|name| nearest(name, names));
+                let near = at.value.as_str().and_then(|name| near_type(types, name));
                 let hint = near.map(|near| format!("did you mean {near}?"));
                 let message = format!("there is no transition type {}", at.value);
                 reader.fault("E0903", &at, message, hint.as_deref().unwrap_or_default());

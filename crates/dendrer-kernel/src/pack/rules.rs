@@ -1,18 +1,17 @@
 //! Reading rules: when they apply, their steps, the places they write to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::text::nearest;
 use dendrer_object::{TypeName, Value};
 
-use super::read::{At, Reader};
+use super::read::{At, Reader, Types, has_type, near_type};
 use super::scopes::{Place, is_variable};
 use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, STEPS_MAX, kind};
 use crate::expr::Expr;
 use crate::fold::target::{Segment, Target, Written, split};
 use crate::fold::{Act, Rule, Step, Template, Write};
-use crate::ontology;
 
 /// What a step can be, by its member.
 const ACTS: [&str; 6] = ["let", "each", "set", "remove", "append", "add"];
@@ -48,7 +47,7 @@ fn is_literal(value: &Value) -> bool {
 struct Rules<'r, 'f> {
     reader: &'r mut Reader,
     fields: &'f [(String, Option<u8>)],
-    types: &'f BTreeMap<TypeName, Option<Arc<str>>>,
+    types: &'f Types,
     /// The names that constants and definitions have.
     taken: &'f BTreeSet<String>,
     steps: usize,
@@ -69,7 +68,7 @@ pub(super) fn read_rules(
     root: &At<'_>,
     place: &Place,
     fields: &[(String, Option<u8>)],
-    types: &BTreeMap<TypeName, Option<Arc<str>>>,
+    types: &Types,
     taken: &BTreeSet<String>,
 ) -> Vec<Rule> {
     let items = reader.list(root, "rules");
@@ -120,14 +119,12 @@ impl Rules<'_, '_> {
                 self.reader.fault("E0902", &item, message, "");
                 continue;
             };
-            let known = ontology::TYPES.iter().map(|(known, _)| *known);
-            let known: Vec<&str> = known.chain(self.types.keys().map(TypeName::as_str)).collect();
             match name.parse() {
-                Ok(parsed) if known.contains(&name) => {
+                Ok(parsed) if has_type(self.types, &parsed) => {
                     types.insert(parsed);
                 }
                 _ => {
-                    let hint = match nearest(name, known) {
+                    let hint = match near_type(self.types, name) {
                         Some(near) => format!("did you mean {near}?"),
                         None => "a type of your own is registered under `types`".to_owned(),
                     };

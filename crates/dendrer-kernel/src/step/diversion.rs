@@ -107,9 +107,7 @@ impl Diversion {
             Cause::Violation if head.owed().is_empty() => {
                 return Taken { delta: Delta::default(), failed: None };
             }
-            Cause::Violation => {
-                Change { state: head.state.clone(), delta: Delta::default(), notes: Vec::new() }
-            }
+            Cause::Violation => Change::none(head, None),
             Cause::Proposed(intent) => match reduce(head, intent, reducer) {
                 Ok(change) => change,
                 // A refused intent is no transition: nothing counts it.

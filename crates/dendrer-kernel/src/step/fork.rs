@@ -182,6 +182,6 @@ pub(super) fn marker_change(head: &Head, marker: &Intent) -> Change {
     let delta = marker.delta.clone().unwrap_or_default();
     match delta.apply(&head.state) {
         Ok(state) => Change { state, delta, notes: Vec::new() },
-        Err(error) => Change::none(head, reducer_note(&error.into(), marker)),
+        Err(error) => Change::none(head, Some(reducer_note(&error.into(), marker))),
     }
 }

@@ -162,13 +162,11 @@ impl Head {
 
     /// The violations that the newest transition brought about and that no record names yet.
     pub(super) fn owed(&self) -> Vec<&Value> {
-        let listed =
-            self.state.get("policy").and_then(|policy| policy.get(VIOLATIONS)).and_then(Value::as_array);
         let is_new = |entry: &&Value| entry.get("tick").and_then(Value::as_u64) == Some(self.tick);
         match self.tick {
             // The state that a run begins with is nobody's transition.
             0 => Vec::new(),
-            _ => listed.into_iter().flat_map(|listed| listed.iter()).filter(is_new).collect(),
+            _ => latched(&self.state).filter(is_new).collect(),
         }
     }
 }
@@ -240,13 +238,16 @@ fn are_near(place: &Pointer, path: &Pointer) -> bool {
     }
 }
 
-fn is_latched(state: &Value, pack: Option<&str>, id: &str) -> bool {
+/// The violations that a state says there were, in the order in which they began.
+fn latched(state: &Value) -> impl Iterator<Item = &Value> {
     let listed = state.get("policy").and_then(|policy| policy.get(VIOLATIONS)).and_then(Value::as_array);
+    listed.into_iter().flat_map(|listed| listed.iter())
+}
+
+fn is_latched(state: &Value, pack: Option<&str>, id: &str) -> bool {
     let text = |entry: &'_ Value, name: &str, wanted| entry.get(name).and_then(Value::as_str) == wanted;
     // A fork under another pack may have one of this name that says something else.
-    listed.is_some_and(|listed| {
-        listed.iter().any(|entry| text(entry, "id", Some(id)) && text(entry, "pack", pack))
-    })
+    latched(state).any(|entry| text(entry, "id", Some(id)) && text(entry, "pack", pack))
 }
 
 fn latch(terms: &Terms, found: Vec<&Watched>, tick: u64, change: &mut Change) {
