@@ -259,6 +259,8 @@ Whoever changes a pack gives it another version."
 "`dendrer conflicts list RUN` shows them all. Sides are a, b, ... in the order in which the runs were named, or the names of the runs."
 "E0446" "settled" 5 "The conflict is settled."
 "It was resolved, or the strategy of the merge decided it, or something wrote its place since. What follows is a change like any other."
+"E0447" "open_source" 5 "A run that is to be merged has an open conflict of its own."
+"What nobody decided would be taken for absent. Decide it first: dendrer conflicts resolve RUN PLACE --take a --reason TEXT."
 "E0501" "expression" 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."

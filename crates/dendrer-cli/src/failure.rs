@@ -143,7 +143,9 @@ impl From<Error> for Failure {
                 let failure =
                     others.fold(failure, |failure, fault| failure.note(format!("{}: {fault}", fault.code())));
                 match error.faults.iter().any(|fault| fault.code() == "E0423") {
-                    true => failure.at("to sign", error.text),
+                    true => failure.at("to sign", error.text).note(
+                        "an approver signs with --approver-key FILE, or hands over a signed note for --signature FILE",
+                    ),
                     false => failure,
                 }
                 .note("nothing was changed")

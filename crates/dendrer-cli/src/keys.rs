@@ -35,6 +35,10 @@ pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey,
         return Err(Failure::new("E0807", "there is no home directory to keep the key of the log in")
             .help(&["dendrer", "init", "--key", "FILE"]));
     };
+    if let Some(folder) = path.parent() {
+        // Where it cannot be made, writing the key says so.
+        let _ = std::fs::create_dir_all(folder);
+    }
     Ok((make(&store.origin(), &path)?, path))
 }
 
@@ -44,11 +48,11 @@ pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
     SystemRandom::new()
         .fill(&mut seed)
         .map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
-    let key = SigningKey::from_seed(name, seed).map_err(|error| Failure::new("E0308", error.to_string()))?;
+    let key = SigningKey::from_seed(name, seed).map_err(|error| {
+        Failure::new("E0106", error.to_string())
+            .note("the name of a key has at least one character, no blank and no +, like j.doe")
+    })?;
     let write = || -> std::io::Result<()> {
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent)?;
-        }
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]

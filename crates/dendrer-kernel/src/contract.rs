@@ -324,12 +324,14 @@ impl Contract {
             let counted = |state| required.find(state).map(|value| required.counted(value));
             counted(then) != counted(now)
         });
-        let named = || {
-            let declared = declared(intent);
-            let allowed = self.advisory.iter().filter(|name| declared.contains(&***name));
-            allowed.map(|name| path_of(name)).find(|path| path.get(then) != path.get(now))
-        };
-        required.map(|required| required.path.clone()).or_else(named)
+        required.map(|required| required.path.clone()).or_else(|| self.named_differing(intent, then, now))
+    }
+
+    /// Finds the first field that has another value of those that the model named and the pack lets it name.
+    pub fn named_differing(&self, intent: &Intent, then: &Value, now: &Value) -> Option<Pointer> {
+        let declared = declared(intent);
+        let allowed = self.advisory.iter().filter(|name| declared.contains(&***name));
+        allowed.map(|name| path_of(name)).find(|path| path.get(then) != path.get(now))
     }
 }
 

@@ -57,6 +57,9 @@ pub enum AuthorshipError {
     /// Someone tried to write what only the kernel or the institution may.
     #[error("{0} cannot be proposed: only {1} writes it")]
     Forged(TypeName, &'static str),
+    /// Someone goes by the name under which the kernel or the institution writes.
+    #[error("{0} is the name under which the {0} writes; another agent cannot be called that")]
+    ForgedName(&'static str),
     /// Someone claimed to be the kernel or the institution, for a type that neither writes.
     #[error("{0} is not yours to propose as the {author}: only agents and their runtime propose", author = .1.as_str())]
     ForgedAuthor(TypeName, Author),
@@ -73,7 +76,7 @@ impl AuthorshipError {
             AuthorshipError::Forged(..) => "E0401",
             AuthorshipError::Unknown { .. } => "E0402",
             AuthorshipError::RuntimeOnly(_) => "E0403",
-            AuthorshipError::ForgedAuthor(..) => "E0408",
+            AuthorshipError::ForgedAuthor(..) | AuthorshipError::ForgedName(_) => "E0408",
         }
     }
 }
@@ -84,9 +87,25 @@ pub fn class(type_name: &TypeName, registered: &BTreeSet<TypeName>) -> Option<Cl
     known.or_else(|| registered.contains(type_name).then_some(Class::Agent))
 }
 
+/// Tells whether rules are asked about transitions of a type: not about what the kernel and the institution write.
+pub fn asks_rules(type_name: &TypeName) -> bool {
+    !matches!(class(type_name, &BTreeSet::new()), Some(Class::System | Class::Governance))
+}
+
 /// Tells whether nobody who proposes can be this author.
 pub fn is_claimed(author: Author) -> bool {
     matches!(author, Author::Kernel | Author::Institution)
+}
+
+/// The names under which the kernel and the institution write: whoever reads a log takes one of them for who wrote it.
+const RESERVED: [&str; 2] = ["kernel", "institution"];
+
+/// Checks that whoever proposes goes by a name of their own.
+pub fn check_name(agent: &str) -> Result<(), AuthorshipError> {
+    match RESERVED.into_iter().find(|name| *name == agent) {
+        Some(name) => Err(AuthorshipError::ForgedName(name)),
+        None => Ok(()),
+    }
 }
 
 /// Checks that `author` may propose a transition of this type.

@@ -327,6 +327,9 @@ impl Pack {
     }
 
     fn rules_for(&self, type_name: &TypeName) -> Vec<usize> {
+        if !ontology::asks_rules(type_name) {
+            return Vec::new();
+        }
         self.rules_that(|types| types.is_none_or(|types| types.contains(type_name)))
     }
 

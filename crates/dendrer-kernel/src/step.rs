@@ -20,7 +20,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
-use crate::ontology::{AuthorshipError, check_authorship, is_claimed};
+use crate::ontology::{AuthorshipError, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
@@ -673,6 +673,7 @@ fn anomaly_change(head: &Head, entry: &Value) -> Change {
 
 fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
     check_authorship(&intent.type_name, intent.author, &head.terms.registered)?;
+    check_name(&intent.agent)?;
     head.terms.admit(intent)?;
     if let Some(contract) = head.contract(&intent.type_name) {
         let lacks = contract.check(&head.state);

@@ -1,5 +1,6 @@
 //! What became of each intent of a run on another base, as rows and items.
 
+use dendrer::kernel::step::EXTENSION;
 use dendrer::rebase::{Basis, Fate, From, Rebased, Step, Stopped};
 use dendrer_object::Value;
 
@@ -29,6 +30,9 @@ pub fn lines(rebased: &Rebased, width: Option<usize>) -> Vec<String> {
 fn words(rebased: &Rebased, step: &Step) -> String {
     let acts = step.class.is_some_and(|class| class.effect == dendrer::kernel::pack::Effect::Effectful);
     let mut words = match &step.fate {
+        Fate::Left if step.type_name.as_str() == EXTENSION => {
+            format!("stays: the institution wrote it for {}", rebased.source)
+        }
         Fate::Left => format!("stays: the kernel wrote it about {}", rebased.source),
         Fate::Stopped(why) => stopped(why),
         Fate::Carried { tick, basis, answer } => {
@@ -64,6 +68,12 @@ pub fn stopped(why: &Stopped) -> String {
         Stopped::OtherAnswer(tick) => format!("it rests on tick {tick}, which was answered otherwise here"),
         Stopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
         Stopped::ContractsDiffer => "its type has another contract here, or one on one side only".to_owned(),
+        Stopped::Extension(id) => {
+            format!(
+                "the extension {} governs it there and not here; extend the other run first",
+                quote::escape(id)
+            )
+        }
         Stopped::Context(why, fields) => {
             let fields = fields.iter().map(|field| {
                 let (there, here) = (side(field.source.as_ref()), side(field.target.as_ref()));

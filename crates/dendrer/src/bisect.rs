@@ -156,12 +156,25 @@ pub struct Range {
     pub to: u64,
     /// Whether to judge every tick besides, and compare.
     pub scan: bool,
+    /// The first tick at which it was asked at all, where an extension brought it in; `from` is the tick before, at which
+    /// nothing could violate it.
+    pub since: Option<u64>,
 }
 
 impl Range {
     /// Between two ticks, without a scan.
     pub fn new(from: u64, to: u64) -> Range {
-        Range { from, to, scan: false }
+        Range { from, to, scan: false, since: None }
+    }
+
+    /// Up to a tick, for what an extension brought in at `since`: whatever stood before is nobody's violation of it.
+    pub fn since(since: u64, to: u64) -> Range {
+        Range { since: Some(since), ..Range::new(since.saturating_sub(1), to) }
+    }
+
+    /// The first tick that is judged.
+    fn first(&self) -> u64 {
+        self.since.unwrap_or(self.from)
     }
 }
 
@@ -240,12 +253,14 @@ pub fn bisect(trace: &Trace<'_>, question: &Question, range: &Range) -> Result<R
 pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>, Error> {
     trace.confirm_tip()?;
     let predicates: Vec<&Predicate> = questions.iter().filter_map(Question::predicate).collect();
-    let mut lines = timeline::judge_each(trace, &predicates, range.from, range.to)?.into_iter();
-    let mut scans = match range.scan {
-        true => timeline::scan(trace, &predicates, range.from, range.to)?,
+    let whole = |line: Timeline| line.reaching_back_to(range.from);
+    let lines = timeline::judge_each(trace, &predicates, range.first(), range.to)?;
+    let mut lines = lines.into_iter().map(whole);
+    let scans = match range.scan {
+        true => timeline::scan(trace, &predicates, range.first(), range.to)?,
         false => Vec::new(),
-    }
-    .into_iter();
+    };
+    let mut scans = scans.into_iter().map(whole);
     let mut reports = Vec::with_capacity(questions.len());
     for question in questions {
         let report = match question {
@@ -269,7 +284,7 @@ pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> 
         };
         reports.push(report);
     }
-    confirm(trace, questions, &reports)?;
+    confirm(trace, questions, &reports, range.since)?;
     Ok(reports)
 }
 
@@ -404,8 +419,13 @@ pub fn probes_max(n: u64) -> u32 {
 
 /// Judges each onset and the tick before it once more: from the records, without the index and without anything that
 /// was remembered. Decisions were read from the records in the first place. Counters come from the beginning of a run
-/// alone: where the verdicts were worked out before, they were judged then.
-fn confirm(trace: &Trace<'_>, questions: &[Question], reports: &[Report]) -> Result<(), Error> {
+/// alone: where the verdicts were worked out before, they were judged then. The tick before `since` is not judged.
+fn confirm(
+    trace: &Trace<'_>,
+    questions: &[Question],
+    reports: &[Report],
+    since: Option<u64>,
+) -> Result<(), Error> {
     let mut onsets: BTreeMap<u64, Vec<&Predicate>> = BTreeMap::new();
     for (question, report) in questions.iter().zip(reports) {
         if let (Some(predicate), Outcome::Onset(tick)) = (question.predicate(), &report.outcome) {
@@ -421,7 +441,8 @@ fn confirm(trace: &Trace<'_>, questions: &[Question], reports: &[Report]) -> Res
     // In order of tick, so that the fold goes on from where it stands.
     for (tick, predicates) in onsets {
         for predicate in predicates {
-            if timeline::around(&fresh, predicate, tick)? != (Verdict::Ok, Verdict::Violation) {
+            let (before, at) = timeline::around(&fresh, predicate, tick)?;
+            if at != Verdict::Violation || (before != Verdict::Ok && since != Some(tick)) {
                 return Err(Error::Unconfirmed { run: trace.name().clone(), tick });
             }
         }

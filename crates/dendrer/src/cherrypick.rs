@@ -75,7 +75,8 @@ impl Candidate {
     pub fn check(&self, target: &Trace<'_>, at: u64) -> Result<Pick, Error> {
         let head = target.head(at)?;
         let none = Contracts::default();
-        let ours = pack::in_force(target, at + 1, head.state())?;
+        // It lands behind its marker.
+        let ours = pack::in_force(target, at + 2, head.state())?;
         let context = self.record.body().value(&format!("/{CONTEXT}"));
         let import =
             Import { intent: &self.intent, context: context.as_ref(), seed: self.record.body().seed() };
@@ -112,7 +113,7 @@ pub fn import(
         store.refresh()?;
         let trace = Trace::open(&*store, target)?;
         let head = trace.head(trace.tip())?;
-        pack::in_force(&trace, head.tick() + 1, head.state())?.map(|pack| pack.predicates).unwrap_or_default()
+        pack::in_force(&trace, head.tick() + 2, head.state())?.map(|pack| pack.predicates).unwrap_or_default()
     };
     let mut recorder = Recorder::resume(store, target, surroundings)?;
     if recorder.head().tick() != at {

@@ -8,7 +8,7 @@
 //! is called: the first intent that was decided on something that is now different ends it, and whatever the record does
 //! not say about what an intent was decided on is named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -363,21 +363,28 @@ pub fn carry_on(
     let mut here: BTreeMap<Digest, (Digest, u64)> = BTreeMap::new();
     let mut there = parent.at(forked.tick)?;
     let mut result = Ok(());
-    let mut contracts = Contracts::default();
-    let mut turns: Vec<u64> = extend::effective_ticks(&there.state).chain([forked.tick + 1]).collect();
-    turns.sort_unstable();
+    let (mut theirs, mut ours) = (Contracts::default(), Contracts::default());
+    let turns = |state: &Value, first: u64| -> BTreeSet<u64> {
+        extend::effective_ticks(state).chain([first]).collect()
+    };
+    let turns_there = turns(&there.state, forked.tick + 1);
+    let turns_here = turns(recorder.head().state(), recorder.head().tick() + 1);
     parent.for_each(forked.tick + 1, parent.tip(), &mut |tick, record| {
         let mut take = || {
-            if turns.binary_search(&tick).is_ok() {
-                contracts = pack::in_force(parent, tick, &there.state)?
-                    .map(|pack| pack.contracts)
-                    .unwrap_or_default();
+            let of = |pack: Option<Pack>| pack.map(|pack| pack.contracts).unwrap_or_default();
+            if turns_there.contains(&tick) {
+                theirs = of(pack::in_force(parent, tick, &there.state)?);
+            }
+            let head = recorder.head();
+            if turns_here.contains(&(head.tick() + 1)) {
+                let value = head.in_force();
+                ours = of(value.map(|value| pack::read_recorded(head.run(), &value)).transpose()?);
             }
             // What the parent's contract found there; what it finds here is found again.
             if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == VIOLATION) {
                 return Ok(Some(recorder.head().id()));
             }
-            let (record, there, here, contracts) = (&record, &there, &here, &contracts);
+            let (record, there, here, contracts) = (&record, &there, &here, [&theirs, &ours]);
             Next { tick, record, there, here, terms, contracts, takes_delta }.take(recorder, &mut carried)
         };
         let made = take();
@@ -406,8 +413,8 @@ struct Next<'a> {
     there: &'a Moment,
     here: &'a BTreeMap<Digest, (Digest, u64)>,
     terms: &'a Terms,
-    /// What says, for a type, what its transitions are decided on.
-    contracts: &'a Contracts,
+    /// What says, for a type, what its transitions are decided on: of the parent, and what is in force here.
+    contracts: [&'a Contracts; 2],
     takes_delta: bool,
 }
 
@@ -462,7 +469,7 @@ impl Next<'_> {
     fn decided_on(&self, intent: &Intent, recorder: &Recorder<'_>) -> Basis {
         let mut said = false;
         let head = recorder.head();
-        if let Some(contract) = self.contracts.types.get(&intent.type_name) {
+        for contract in self.contracts.iter().filter_map(|of| of.types.get(&intent.type_name)) {
             said = true;
             if let Some(path) = contract.differing(intent, &self.there.state, head.state()) {
                 let (then, now) = (path.get(&self.there.state).cloned(), path.get(head.state()).cloned());

@@ -15,7 +15,7 @@ use dendrer_kernel::pack::{Bound, Engine, Origin, Pack, extend};
 use dendrer_kernel::step::{COUNTERS, Head, KERNEL_PATHS, Outcome, Reason, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
-use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Timestamp, Value};
+use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Store;
 
 use crate::error::Error;
@@ -109,6 +109,14 @@ pub enum MergeError {
     /// What extensions added to the contracts of a run would be lost.
     #[error("the contracts of {0} were extended, and a new run would begin without that")]
     Extended(RunName),
+    /// What another merge left open would be taken for absent.
+    #[error("{run} has an open conflict at {path}, which nobody decided", path = .path.dotted())]
+    OpenSource {
+        /// The run.
+        run: RunName,
+        /// The place.
+        path: Pointer,
+    },
     /// Nothing but rules changes the state of the new run, so nobody could put a value in later.
     #[error("{} is in conflict, and under the rules of the pack nobody could resolve it later", .0.dotted())]
     OpenUnderRules(Pointer),
@@ -160,6 +168,7 @@ impl MergeError {
             MergeError::Nothing(_) => "E0104",
             MergeError::Terms { .. } | MergeError::Extended(_) => "E0442",
             MergeError::OpenUnderRules(_) => "E0443",
+            MergeError::OpenSource { .. } => "E0447",
             MergeError::NotMerged(_) | MergeError::Malformed(_) => "E0444",
             MergeError::NoConflict { .. } | MergeError::NoSide { .. } => "E0445",
             MergeError::Settled { .. } => "E0446",
@@ -414,7 +423,9 @@ impl Merging<'_, '_, '_> {
             let mut ranks = Vec::with_capacity(there.len());
             for (side, value) in &there {
                 let (from, record) = side.origin(path)?;
-                ranks.push((record.header().ts, confidence(&record)));
+                // The log has one order for all runs, also within a millisecond.
+                let position = side.trace.store().find(&record.id())?;
+                ranks.push((position, confidence(&record)));
                 values.push((from, (*value).clone()));
             }
             let taken = self.taken(&ranks).map(|at| Arc::clone(&values[at].0.source));
@@ -430,7 +441,7 @@ impl Merging<'_, '_, '_> {
     }
 
     /// Which of several values the strategy takes; none where it does not tell them apart.
-    fn taken(&self, ranks: &[(Timestamp, Option<u64>)]) -> Option<usize> {
+    fn taken(&self, ranks: &[(Option<u64>, Option<u64>)]) -> Option<usize> {
         let best = |key: &dyn Fn(usize) -> Option<u64>| {
             let most = (0..ranks.len()).filter_map(key).max()?;
             let mut best = (0..ranks.len()).filter(|at| key(*at) == Some(most));
@@ -439,7 +450,7 @@ impl Merging<'_, '_, '_> {
         match self.strategy {
             Strategy::Manual => None,
             Strategy::Policy => Some(0),
-            Strategy::Lww => best(&|at| Some(ranks[at].0.ms())),
+            Strategy::Lww => best(&|at| ranks[at].0),
             Strategy::Confidence => best(&|at| ranks[at].1),
         }
     }
@@ -476,9 +487,26 @@ fn put_at(state: &mut Object, tokens: &[String], value: Value) {
     }
 }
 
+/// The first conflict of a source that another merge left open, and that nobody decided up to there.
+fn open_conflict(source: &Source<'_, '_>) -> Result<Option<Pointer>, Error> {
+    let Source { trace, tick } = source;
+    let Some(merged) = trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
+    else {
+        return Ok(None);
+    };
+    let state = trace.at(*tick)?.state;
+    let is_open = |conflict: &Conflict| conflict.taken.is_none() && conflict.path.get(&state).is_none();
+    Ok(merged.conflicts.into_iter().find(is_open).map(|conflict| conflict.path))
+}
+
 /// What the new run begins with beside its state: what holds in all sources.
 fn begin_with(sources: &[Source<'_, '_>], run: &RunName) -> Result<Start, Error> {
     let mut start = Start::new(run.clone());
+    for source in sources {
+        if let Some(path) = open_conflict(source)? {
+            return Err(MergeError::OpenSource { run: source.trace.name().clone(), path }.into());
+        }
+    }
     let differ = |at: usize, what| MergeError::Terms {
         a: sources[0].trace.name().clone(),
         b: sources[at].trace.name().clone(),
@@ -668,11 +696,17 @@ pub fn standings(trace: &Trace<'_>, merged: &Merged) -> Result<Vec<Standing>, Er
             .filter(|said| said.get("path").and_then(Value::as_str) == Some(conflict.path.as_str()));
         let text = |name: &str| said.and_then(|said| said.get(name)?.as_str()).map(Arc::<str>::from);
         Ok(match (text("take"), text("reason")) {
-            (Some(take), Some(reason)) => Standing::Resolved(tick, take, reason),
+            // A decision that names no side was not made by resolving.
+            (Some(take), Some(reason)) if is_side(conflict, &take) => Standing::Resolved(tick, take, reason),
             _ => Standing::Written(tick),
         })
     };
     merged.conflicts.iter().map(standing).collect()
+}
+
+/// Whether a decision takes something that a conflict can be resolved to: a side, or another value.
+fn is_side(conflict: &Conflict, take: &str) -> bool {
+    take == VALUE || conflict.values.iter().any(|(from, _)| &*from.source == take)
 }
 
 /// What a conflict is resolved to.
@@ -683,6 +717,9 @@ pub enum Take {
     /// Another value.
     Value(Value),
 }
+
+/// What a decision says it takes, where it is no side.
+const VALUE: &str = "value";
 
 /// What somebody decided about a conflict.
 #[derive(Debug, Clone, PartialEq)]
@@ -725,7 +762,7 @@ pub fn resolve(
         (merged.conflicts[at].clone(), merged.sources, trace.tip())
     };
     let (taken, value, record) = match take {
-        Take::Value(value) => ("value".into(), value.clone(), None),
+        Take::Value(value) => (VALUE.into(), value.clone(), None),
         Take::Side(name) => {
             let letter = sources.iter().find(|source| &*source.name == name || source.run.as_str() == name);
             let side =

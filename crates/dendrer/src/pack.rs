@@ -12,6 +12,7 @@ use std::sync::Arc;
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::cases::{Case, Failed};
 use dendrer_kernel::pack::{Bound, Fault, Origin, Pack, extend};
+use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
@@ -187,6 +188,27 @@ pub fn text_of_run(trace: &Trace<'_>) -> Option<(Arc<str>, bool)> {
     let read = yaml::Document::read(text.as_bytes()).ok();
     let agrees = read.map(|document| dendrer_kernel::pack::digest(&document.value)) == carrier.header().pack;
     Some((text, agrees))
+}
+
+/// The first tick at which a predicate that the pack of a run declares was part of the contract; `None` where that is the
+/// whole run. A fork may go on under another pack, or under one with another constant: then the name meant something else.
+pub fn declared_since(trace: &Trace<'_>, declared: &Predicate) -> Result<Option<u64>, Error> {
+    for (segment, (_, end)) in trace.lineage().iter().enumerate().rev().skip(1) {
+        let before = of_segment(trace, segment)?;
+        let before = before.as_ref().and_then(|pack| pack.predicate(declared.name()));
+        if !before.is_some_and(|before| means_the_same(before, declared)) {
+            return Ok(Some(end + 1));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether two predicates ask the same of a run: by their texts with the values of constants in them.
+fn means_the_same(a: &Predicate, b: &Predicate) -> bool {
+    let plain = |one: &Predicate| one.obligation().is_none() && one.progress().is_none();
+    let asked =
+        |one: &Predicate| Some((one.expr()?.in_full(), one.polarity(), one.window(), one.scope().to_vec()));
+    a.digest() == b.digest() || plain(a) && plain(b) && asked(a).is_some() && asked(a) == asked(b)
 }
 
 /// The text of the pack in force in a run of a lineage.

@@ -13,7 +13,9 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::contract::{CONTEXT, Contracts, FieldCheck, Import, ImportRefused, Side, check_import};
+use dendrer_kernel::contract::{
+    CONTEXT, Contract, Contracts, FieldCheck, Import, ImportRefused, Side, check_import,
+};
 use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::replay;
@@ -184,6 +186,8 @@ pub enum Stopped {
     Absent(String),
     /// The contracts of its type are others, or on one side only, in runs that enforce none.
     ContractsDiffer,
+    /// This extension of its contract governs it in the source, and not here.
+    Extension(Arc<str>),
     /// Its contract does not let it be carried here: why, and the fields that do not fit.
     Context(ImportRefused, Vec<FieldCheck>),
     /// It decides on policy, and the rules are others here.
@@ -219,6 +223,7 @@ impl Stopped {
             Stopped::OtherAnswer(_) => "other_answer",
             Stopped::Absent(_) => "absent",
             Stopped::ContractsDiffer => "contracts_differ",
+            Stopped::Extension(_) => "extension",
             Stopped::Context(..) => "context",
             Stopped::RulesDiffer => "rules_differ",
             Stopped::DecidedOn(..) => "decided_on",
@@ -302,6 +307,7 @@ pub fn rebase<'s>(
         ours,
         theirs,
         extended: [0, 0],
+        lacks: None,
         here: BTreeMap::new(),
         left: BTreeSet::new(),
         ask,
@@ -362,6 +368,8 @@ struct Run<'r, 'a, 's> {
     theirs: Option<Pack>,
     /// How many extensions hold in the source, and here.
     extended: [usize; 2],
+    /// The first that holds in the source and not here.
+    lacks: Option<Arc<str>>,
     /// What the ids of the source's records are here, from which tick they come, and whether another answer was given.
     here: BTreeMap<Digest, (Digest, u64, bool)>,
     /// The ids of what stays in the source.
@@ -410,6 +418,15 @@ impl<'r> Run<'r, '_, '_> {
             return Ok(());
         }
         self.extended = extended;
+        let of = |state: &Value, at: u64| -> Vec<Value> {
+            let holds = |one: &&Value| extend::effective_from(one).is_some_and(|from| from <= at);
+            extend::all(state).filter(holds).cloned().collect()
+        };
+        let same = |a: &Value, b: &Value| extend::added_by(a) == extend::added_by(b);
+        let held = of(head.state(), here);
+        let lacking = of(there, tick).into_iter().find(|one| !held.iter().any(|other| same(one, other)));
+        let id = |one: Value| one.get("id").and_then(Value::as_str).map(Arc::from);
+        self.lacks = lacking.and_then(id);
         self.theirs = pack::in_force(self.source, tick, there)?;
         let ours = pack::of_segment(self.onto, self.onto.segment(self.tick))?;
         self.ours = ours.map(|pack| pack::extended(head.run(), pack, here, head.state())).transpose()?;
@@ -448,6 +465,10 @@ impl<'r> Run<'r, '_, '_> {
         advisory: &mut Vec<Arc<str>>,
     ) -> Result<Result<Basis, Stopped>, Error> {
         let type_name = intent.type_name.as_str();
+        // What the institution added there would be dropped in silence.
+        if let Some(id) = &self.lacks {
+            return Ok(Err(Stopped::Extension(Arc::clone(id))));
+        }
         let mut said = false;
         for link in intent.links.iter().filter(|link| link.rel != Rel::PickedFrom) {
             said |= matches!(link.rel, Rel::CausedBy | Rel::Evidence);
@@ -471,6 +492,15 @@ impl<'r> Run<'r, '_, '_> {
             Ok(None) => {}
             Ok(Some(missing)) => {
                 said = true;
+                // An import only tells what is not here of what the model named; here it is what it decided on.
+                let contracts = [&self.theirs, &self.ours].into_iter().flatten();
+                let of = contracts.filter_map(|pack| pack.contracts.types.get(&intent.type_name));
+                let named =
+                    |contract: &Contract| contract.named_differing(intent, &there.state, head.state());
+                let found = of.filter_map(named).find(|path| path.get(head.state()).is_some());
+                if let Some(path) = found {
+                    return differs(path);
+                }
                 *advisory = missing;
             }
             Err(why) => return Ok(Err(why)),

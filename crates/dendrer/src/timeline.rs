@@ -56,6 +56,18 @@ impl Timeline {
         Timeline { from, to, turns: Vec::new(), judged: 0, known_to: None, standing: None }
     }
 
+    /// The same with a beginning at an earlier tick, from which on nothing was violated.
+    pub(crate) fn reaching_back_to(mut self, from: u64) -> Timeline {
+        if from < self.from {
+            match self.turns.first_mut() {
+                Some((tick, Verdict::Ok)) => *tick = from,
+                _ => self.turns.insert(0, (from, Verdict::Ok)),
+            }
+            self.from = from;
+        }
+        self
+    }
+
     /// Makes the timeline of something that happens once and stays.
     pub fn latched(from: u64, to: u64, at: Option<u64>, judged: u64) -> Timeline {
         let begin = (from, Verdict::Ok);

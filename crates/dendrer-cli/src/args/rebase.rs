@@ -113,7 +113,7 @@ pub(crate) struct ConflictsResolve {
     /// The place
     pub(crate) path: String,
     /// What is put there: the name of a side (a, b, ... or its run), or a value in JSON
-    #[arg(long, value_name = "a|b|JSON")]
+    #[arg(long, value_name = "a|b|JSON", allow_hyphen_values = true)]
     pub(crate) take: String,
     /// Why
     #[arg(long)]

@@ -78,9 +78,9 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         }
         Some(since) => {
             out.say(format!(
-                "note: an extension made it part of the contract from tick {since} on; --from 0 asks of the ticks before"
+                "note: it is part of the contract from tick {since} on; --from 0 asks of the ticks before"
             ));
-            Range { from: since - 1, ..range }
+            Range { scan: range.scan, ..Range::since(since, to) }
         }
         None => range,
     };
@@ -511,7 +511,19 @@ fn text(
             out.line(format!(
                 "IN VIOLATION already at tick {tick}, where the range begins: the origin is there or before"
             ))?;
-            out.help(&["dendrer", "bisect", &args.run, "--from", "0"]);
+            let mut again = vec!["dendrer", "bisect", &args.run];
+            for text in &args.holds {
+                again.extend(["--holds", text]);
+            }
+            let named = [
+                ("--predicate", &args.predicate),
+                ("--anomaly", &args.anomaly),
+                ("--policy-flip", &args.policy_flip),
+                ("--divergence", &args.divergence),
+            ];
+            again.extend(named.iter().filter_map(|(flag, text)| Some([*flag, text.as_ref()?])).flatten());
+            again.extend(args.lift.then_some("--lift"));
+            out.help(&[&again[..], &["--from", "0"]].concat());
         }
         Outcome::Never => out.line(never(question, report))?,
         Outcome::Recovers(turns) => {

@@ -59,9 +59,14 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
             vec![write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
         }
         (Some(name), None) => {
-            return Err(Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
-                .note("nothing was changed")
-                .help(&["dendrer", "label", name, "--remove"]));
+            let failure = Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
+                .note("nothing was changed");
+            let state = casebook::read(&*open::read_store(global)?)?.unwrap_or_else(Value::object);
+            let is_there = casebook::labels(&state).iter().any(|(known, _)| known == name);
+            return Err(match is_there {
+                true => failure.help(&["dendrer", "label", name, "--remove"]),
+                false => failure,
+            });
         }
     };
     let store = open::read_store(global)?;

@@ -69,8 +69,8 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     }
     // What is broken is broken, whatever else could not be judged.
     Ok(match (checked.is_broken(), checked.is_uncertain()) {
+        (_, true) => 6,
         (true, _) => 1,
-        (false, true) => 6,
         (false, false) => 0,
     })
 }

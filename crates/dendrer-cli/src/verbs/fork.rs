@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
-use dendrer::kernel::pack::Bound;
+use dendrer::kernel::pack::{Bound, extend};
+use dendrer::kernel::step::Head;
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer::{Trace, fork::fork};
@@ -50,6 +51,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         false => None,
     };
     let tip = recorder.head().tick();
+    let extensions = extensions(&parent.at(forked.tick)?.state, &terms, &forked, recorder.head());
     match args.dry_run {
         true => drop(recorder.discard()),
         false => drop(recorder.commit()?),
@@ -59,13 +61,31 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         keys::sign(&mut store, key.as_ref())?;
         Store::close(Box::new(store))?;
     }
-    let answer =
-        Made { args, parent: &parent, terms: &terms, forked: &forked, carried: carried.as_ref(), tip };
+    let answer = Made {
+        args,
+        parent: &parent,
+        terms: &terms,
+        forked: &forked,
+        carried: carried.as_ref(),
+        extensions,
+        tip,
+    };
     match out.is_text() {
         true => answer.print(out)?,
         false => out.document(&answer.document())?,
     }
     Ok(0)
+}
+
+/// What becomes of the extensions of the parent under another pack, or under one with another constant.
+fn extensions(parent: &Value, terms: &Terms, forked: &Forked, head: &Head) -> Vec<(Value, bool)> {
+    let is_other = |changed: &Changed| matches!(changed.what, What::Constant(_));
+    if terms.pack.is_none() && !forked.changed.iter().any(is_other) {
+        return Vec::new();
+    }
+    let pack = head.in_force();
+    let goes_on = |one: &Value| pack.as_ref().is_some_and(|pack| extend::is_of(one, pack));
+    extend::all(parent).map(|one| (one.clone(), goes_on(one))).collect()
 }
 
 /// The name that was given, or the first one that is free.
@@ -188,6 +208,8 @@ struct Made<'a> {
     terms: &'a Terms,
     forked: &'a Forked,
     carried: Option<&'a Carried>,
+    /// Where another pack is in force: what extensions there were, and whether they go on.
+    extensions: Vec<(Value, bool)>,
     tip: u64,
 }
 
@@ -220,6 +242,14 @@ impl Made<'_> {
         }
         if self.terms.pack.is_some() {
             out.line("enforced   another pack from here on")?;
+        }
+        for (extension, goes_on) in &self.extensions {
+            let text = |name: &str| extension.get(name).and_then(Value::as_str).unwrap_or_default();
+            let (id, of) = (quote::escape(text("id")), quote::escape(text("target_contract")));
+            out.line(match goes_on {
+                true => format!("extension  {id} of {of} goes on"),
+                false => format!("extension  {id} of {of} ends: the fork goes on under another contract"),
+            })?;
         }
         for tick in self.terms.replace.keys() {
             out.line(format!("changed    tool output of parent tick {tick}"))?;
@@ -273,6 +303,15 @@ impl Made<'_> {
                 ("restored", text(&terms.restored)),
                 ("guidance", Value::record(guidance)),
                 ("changed", Value::array(changed)),
+                (
+                    "extensions",
+                    Value::array(self.extensions.iter().map(|(one, goes_on)| {
+                        Value::record([
+                            ("goes_on", Value::from(*goes_on)),
+                            ("id", one.get("id").cloned().unwrap_or(Value::Null)),
+                        ])
+                    })),
+                ),
                 ("replaced", Value::array(terms.replace.keys().map(|tick| Value::from(*tick)))),
                 ("carried", self.carried.map_or(Value::Null, carried_json)),
                 ("tip", Value::from(self.tip)),

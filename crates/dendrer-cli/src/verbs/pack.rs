@@ -122,7 +122,14 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
         let trace = source.trace(&rev)?;
         if args.text {
             return match pack::text_of_run(&trace) {
-                Some((text, _)) => out.bytes(text.as_bytes()).map(|()| 0),
+                Some((text, agrees)) => {
+                    out.bytes(text.as_bytes())?;
+                    if !agrees {
+                        out.say("warning: this text does not say what the pack of the run says, and the pack is in force");
+                        out.help(&["dendrer", "pack", "show", &args.target]);
+                    }
+                    Ok(if agrees { 0 } else { 4 })
+                }
                 None => Err(no_pack(trace.name().as_str())),
             };
         }

@@ -144,7 +144,8 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
         return Ok(Meant { predicate, registered, other, since: None });
     }
     if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
-        return Ok(Meant::plain(declared.clone()));
+        let since = dendrer::pack::declared_since(trace, declared)?;
+        return Ok(Meant { since, ..Meant::plain(declared.clone()) });
     }
     // What an extension added is looked for last, because the state has to be read for it.
     if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
@@ -603,8 +604,15 @@ pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicat
     }
     match (meant_field(trace, predicate), predicate.read_set().first()) {
         (Some(meant), _) => failure.note(format!("did you mean {meant}?")),
+        (None, Some(_)) if predicate.progress().is_some() => {
+            failure.note("a score is a number from 0 to 1: mend the expression of the progress contract")
+        }
+        // What lies deeper may be missing because what it lies in is.
         (None, Some(path)) => {
-            failure.note(format!("say what a missing field means, like: has(state.{}) && ...", path.dotted()))
+            let names: Vec<_> = path.tokens().collect();
+            let has = |count: usize| format!("has(state.{})", names[..count].join("."));
+            let asked: Vec<String> = (1..=names.len().min(3)).map(has).collect();
+            failure.note(format!("say what a missing field means, like: {} && ...", asked.join(" && ")))
         }
         (None, None) => failure,
     }
@@ -694,7 +702,9 @@ fn declared_by(global: &Global, bundle: Option<&str>, run: Option<&str>) -> Resu
     let source = open::sound(global, &rev)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
-    let Some(pack) = dendrer::pack::of_run(&trace)? else {
+    // With what extensions have added up to the end.
+    let tip = trace.tip();
+    let Some(pack) = dendrer::pack::in_force(&trace, tip + 1, &trace.at(tip)?.state)? else {
         return Err(Failure::new("E0511", format!("{} carries no pack", trace.name()))
             .note("what a pack declares is known of the runs that were begun with it"));
     };

@@ -132,3 +132,173 @@ fn where_the_pack_names_approvers_only_their_signature_counts() {
     assert!(done.contains("approved  by j.doe   signed with their key"), "{done}");
     assert!(place.ok(&["verify", "r", "--replay"]).contains("2 of 2 states reproduced"));
 }
+
+/// A pack and an extension of it that say as little as the tests below need.
+const PACK: &str = r#"{
+    "name":"t.p","version":"v1","constants":{"lim":10},
+    "state":{"x":{"init":0},"y":{"init":0},"kyc":{"init":"'unknown'"}},
+    "types":{"act":"acts"},
+    "rules":[
+        {"when_type":"observation.add","steps":[
+            {"set":"x","value":"t.intent.x","if":"has(t.intent.x)"},
+            {"set":"kyc","value":"t.intent.kyc","if":"has(t.intent.kyc)"}]},
+        {"when_type":"act","steps":[{"add":"y","value":1}]}],
+    "contracts":{"act":{"required_state":{"x":{"type":"number"}},"hash_seeds":["x"]}},
+    "violations":[{"id":"big","condition":"state.x > lim","bisect_predicate":"monotone_lift"}]
+}"#;
+const SEES_KYC: &str = "target_contract: t.p/v1\ntypes: [act]\nadds_required: {kyc: {type: string}}\nadds_hash_seeds: [kyc]\n\
+    effective_from_tick: 4\napproved_by: jd\n";
+const FORBIDS: &str = "adds_violations:\n  - {id: unver, scope: [act], condition: state.kyc != 'verified', bisect_predicate: monotone_lift}\n";
+
+fn small() -> Place {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("p.json"), PACK).expect("written");
+    std::fs::write(place.path().join("ext.yaml"), SEES_KYC).expect("written");
+    std::fs::write(place.path().join("forbid.yaml"), format!("{SEES_KYC}{FORBIDS}")).expect("written");
+    place
+}
+
+/// Commits an observation with these words, then as many acts as are asked for.
+fn acts(place: &Place, run: &str, begin: bool, words: &str, count: usize) {
+    let mut lines = if words.is_empty() {
+        String::new()
+    } else {
+        format!("{{\"type\":\"observation.add\",\"intent\":{{{words}}}}}\n")
+    };
+    lines += &"{\"type\":\"act\"}\n".repeat(count);
+    let mut args = vec!["commit", "--run", run];
+    args.extend(begin.then_some(["--pack", "p.json", "--stage", "2"]).into_iter().flatten());
+    let ran = place.run_with(&args, lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn an_extension_goes_on_in_a_fork_with_another_constant_and_ends_under_another_contract() {
+    let place = small();
+    acts(&place, "r", true, "\"x\":1", 0);
+    place.ok(&["contract", "extend", "r", "--file", "forbid.yaml"]);
+    let forked = place.ok(&["fork", "--run", "r", "--from", "tick", "2", "--as", "f", "--policy", "lim=20"]);
+    assert!(forked.contains("extension  e1 of t.p/v1 goes on"), "{forked}");
+    acts(&place, "f", false, "", 2);
+    let checked = place.run(&["contract", "check", "f"]);
+    assert!(checked.stdout.contains("FAIL  unver  from tick 4"), "{}", checked.stdout);
+    assert_eq!(place.run(&["verify", "f", "--replay"]).code, 0);
+    let other = PACK.replace("\"t.p\"", "\"t.q\"");
+    std::fs::write(place.path().join("q.json"), other).expect("written");
+    let forked =
+        place.ok(&["fork", "--run", "r", "--from", "tick", "2", "--as", "g", "--contract", "q.json"]);
+    assert!(forked.contains("extension  e1 of t.p/v1 ends"), "{forked}");
+    // A pack of the same name that the extension does not fit is not taken.
+    let clash = PACK.replace("\"id\":\"big\"", "\"id\":\"unver\"");
+    std::fs::write(place.path().join("c.json"), clash).expect("written");
+    let ran = place.run(&["fork", "--run", "r", "--from", "tick", "2", "--as", "h", "--contract", "c.json"]);
+    assert_ne!(ran.code, 0, "{}", ran.stdout);
+    assert!(!place.ok(&["runs"]).contains(" h "), "nothing was written");
+}
+
+#[test]
+fn what_an_extension_forbids_has_its_onset_where_the_record_has_it() {
+    let place = small();
+    acts(&place, "r", true, "\"x\":1", 0);
+    place.ok(&["contract", "extend", "r", "--file", "forbid.yaml"]);
+    acts(&place, "r", false, "", 2);
+    for scan in [&[][..], &["--scan"]] {
+        let ran =
+            place.run(&[&["bisect", "r", "--predicate", "unver", "--expect-onset", "4"], scan].concat());
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("ORIGIN (exact)  tick 4  act"), "{}", ran.stdout);
+    }
+    let listed = place.ok(&["predicate", "list", "--run", "r"]);
+    assert!(listed.contains("t.p/unver"), "{listed}");
+    // Whoever asks from the middle is told how to ask for all of it.
+    let ran = place.run(&["bisect", "r", "--predicate", "unver", "--from", "tick", "4"]);
+    assert!(ran.stderr.contains("dendrer bisect r --predicate unver --from 0"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_import_is_judged_by_the_contract_of_the_tick_at_which_it_lands() {
+    let place = small();
+    acts(&place, "free", true, "\"x\":1", 1);
+    acts(&place, "bound", true, "\"x\":1,\"kyc\":\"BAD\"", 0);
+    place.ok(&["contract", "extend", "bound", "--file", "ext.yaml"]);
+    // Its marker would stand at tick 3, and the act itself at tick 4.
+    let ran = place.run(&["cherrypick", "free@2", "--into", "bound"]);
+    assert_eq!((ran.code, ran.stderr.contains("E0414")), (5, true), "{}{}", ran.stdout, ran.stderr);
+    for run in ["w1", "w2"] {
+        acts(&place, run, true, "\"x\":1,\"kyc\":\"K\"", 0);
+        place.ok(&["contract", "extend", run, "--file", "ext.yaml"]);
+    }
+    acts(&place, "w1", false, "\"x\":1", 1);
+    place.ok(&["cherrypick", "w1@4", "--into", "w2"]);
+}
+
+#[test]
+fn what_is_carried_on_is_held_against_the_contract_in_force_in_the_fork() {
+    let place = small();
+    acts(&place, "z", true, "\"x\":1,\"kyc\":\"K\"", 0);
+    place.ok(&["contract", "extend", "z", "--file", "ext.yaml", "--effective-from", "5"]);
+    acts(&place, "z", false, "\"x\":1", 2);
+    let set = "kyc=\"Q\"";
+    let ran =
+        place.ok(&["fork", "--run", "z", "--from", "tick", "2", "--as", "zf", "--set", set, "--replay-rest"]);
+    // The act of tick 4 was decided without the extension and would stand at tick 5, under it.
+    assert!(ran.contains("stopped    before parent tick 4: it was decided on kyc"), "{ran}");
+}
+
+#[test]
+fn an_extension_that_would_change_nothing_or_weaken_stage_3_is_refused() {
+    let place = small();
+    acts(&place, "r", true, "\"x\":1", 0);
+    let stricter = SEES_KYC.replace("{kyc: {type: string}}", "{kyc: {type: string}, x: {type: integer}}");
+    std::fs::write(place.path().join("x.yaml"), stricter).expect("written");
+    let ran = place.run(&["contract", "extend", "r", "--file", "x.yaml"]);
+    assert_eq!((ran.code, ran.stderr.contains("x is required of act already")), (5, true), "{}", ran.stderr);
+    let full = place.run_with(
+        &["commit", "--run", "full", "--pack", "p.json", "--stage", "3"],
+        b"{\"type\":\"observation.add\",\"intent\":{\"x\":1}}\n",
+    );
+    assert_eq!(full.code, 0, "{}", full.stderr);
+    let may_recover = "target_contract: t.p/v1\nadds_violations: [{id: rec, condition: state.y > 100}]\n\
+        effective_from_tick: 20\napproved_by: jd\n";
+    std::fs::write(place.path().join("rec.yaml"), may_recover).expect("written");
+    let ran = place.run(&["contract", "extend", "full", "--file", "rec.yaml"]);
+    assert_eq!((ran.code, ran.stderr.contains("rec cannot recover")), (5, true), "{}", ran.stderr);
+}
+
+#[test]
+fn at_stage_3_a_call_names_its_tool_and_nobody_goes_by_the_name_of_the_kernel() {
+    let place = small();
+    let pack = PACK
+        .replace("\"types\":", "\"tools\":{\"quote\":{\"effect\":\"read\"}},\"types\":")
+        .replace("\"when_type\":\"act\"", "\"when_type\":[\"act\",\"action.request\"]");
+    std::fs::write(place.path().join("s.json"), pack).expect("written");
+    let call = |action: &str| format!("{{\"type\":\"action.request\",\"action\":{action}}}\n");
+    let lines = [
+        call(r#"{"tool":"quote"}"#),
+        call(r#"{"calls":[{"tool":"quote"},{"tool":"quote"}]}"#),
+        call(r#"{"calls":[{"name":"evil"}]}"#),
+        call(r#"{"Tool":"evil","params":{}}"#),
+        call(r#"{"calls":[["evil"]]}"#),
+        call(r#"{"calls":[]}"#),
+        "{\"type\":\"action.request\"}\n".to_owned(),
+    ];
+    let ran = place
+        .run_with(&["commit", "--run", "s", "--pack", "s.json", "--stage", "3"], lines.concat().as_bytes());
+    assert_eq!(ran.stdout.matches("E0426").count(), 5, "{}{}", ran.stdout, ran.stderr);
+    assert!(place.ok(&["runs"]).lines().any(|line| line.contains(" s ") && line.contains(" 2 ")));
+    let forged = "{\"type\":\"act\",\"agent\":\"institution\"}\n{\"type\":\"act\",\"agent\":\"kernel\"}\n";
+    let ran = place.run_with(&["commit", "--run", "n", "--pack", "p.json"], forged.as_bytes());
+    assert_eq!(ran.stdout.matches("E0408").count(), 2, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_rebase_ends_where_an_extension_governs_there_and_not_here() {
+    let place = small();
+    acts(&place, "r", true, "\"x\":1", 0);
+    place.ok(&["contract", "extend", "r", "--file", "forbid.yaml"]);
+    acts(&place, "r", false, "\"x\":2", 1);
+    acts(&place, "n", true, "\"x\":1", 0);
+    let ran = place.run(&["rebase", "--run", "r", "--onto", "n", "-n"]);
+    assert!(ran.stdout.contains("stays: the institution wrote it for r"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the extension e1 governs it there and not here"), "{}", ran.stdout);
+}

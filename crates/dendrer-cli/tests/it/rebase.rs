@@ -220,3 +220,55 @@ fn a_pack_says_what_its_tools_do_and_what_counts_for_others() {
         r#"{"effect":"effectful","name":"broker.order","words":"buys or sells"}"#
     );
 }
+
+const ADVISED: &str = r#"{
+    "name":"t.p","version":"v1","state":{"x":{"init":0},"y":{"init":0},"adv":{"init":0}},"types":{"act":"acts"},
+    "rules":[
+        {"when_type":"observation.add","steps":[
+            {"set":"x","value":"t.intent.x","if":"has(t.intent.x)"},
+            {"set":"y","value":"t.intent.y","if":"has(t.intent.y)"},
+            {"set":"adv","value":"t.intent.adv","if":"has(t.intent.adv)"}]}],
+    "contracts":{"act":{"required_state":{"x":{"type":"number"}},"hash_seeds":["x"],"advisory":["adv"]}},
+    "violations":[{"id":"big","condition":"state.x > 10","bisect_predicate":"monotone_lift"}]
+}"#;
+
+#[test]
+fn what_the_model_named_is_what_it_decided_on() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("p.json"), ADVISED).expect("written");
+    let begun = place.run_with(
+        &["commit", "--run", "A", "--pack", "p.json", "--stage", "2"],
+        b"{\"type\":\"observation.add\",\"intent\":{\"x\":1,\"adv\":9}}\n",
+    );
+    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    place.ok(&["fork", "--run", "A", "--from", "tick", "1", "--as", "F", "--set", "adv=1"]);
+    let lines = "{\"type\":\"observation.add\",\"intent\":{\"y\":5}}\n\
+                 {\"type\":\"act\",\"intent\":{\"declared_deps\":[\"adv\"]}}\n";
+    let ran = place.run_with(&["commit", "--run", "F"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let ran = place.run(&["rebase", "F", "--onto", "A", "-n"]);
+    assert!(ran.stdout.contains("it was decided on adv 1, here it is 9"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_run_with_an_open_conflict_is_merged_no_further() {
+    let place = Place::with_store();
+    for (run, value) in [("a", 1), ("b", 50)] {
+        let line =
+            format!("{{\"type\":\"memory.write\",\"delta\":[{{\"set\":\"/x\",\"value\":{value}}}]}}\n");
+        assert_eq!(place.run_with(&["commit", "--run", run], line.as_bytes()).code, 0);
+    }
+    place.ok(&["merge", "--as", "m", "--from", "a", "--from", "b"]);
+    let again = ["merge", "--as", "m2", "--from", "a", "--from", "m"];
+    let ran = place.run(&again);
+    assert_eq!((ran.code, ran.stderr.contains("error[E0447]")), (5, true), "{}", ran.stderr);
+    // A decision that names no side decides nothing.
+    let odd = "{\"type\":\"policy.decision\",\"author\":\"runtime\",\"intent\":{\"conflict\":{\"path\":\"/x\",\
+               \"take\":\"zz\",\"reason\":\"r\"}},\"delta\":[{\"set\":\"/x\",\"value\":3}]}\n";
+    place.ok(&["merge", "--as", "odd", "--from", "a", "--from", "b"]);
+    assert_eq!(place.run_with(&["commit", "--run", "odd"], odd.as_bytes()).code, 0);
+    let listed = place.ok(&["conflicts", "list", "odd"]);
+    assert!(listed.contains("written at tick 1") && !listed.contains("zz"), "{listed}");
+    place.ok(&["conflicts", "resolve", "m", "x", "--take", "-5", "--reason", "neither is right"]);
+    place.ok(&again);
+}

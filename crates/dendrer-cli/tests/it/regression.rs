@@ -40,10 +40,11 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
     assert!(!ran.stdout.contains("ORIGIN (exact)"), "{}", ran.stdout);
     let (code, answer) = place.json(&["bisect", "faulty", "--regression", "skeptic_survival_rate"]);
     check_schema(&answer, &["bisect", "--regression"]);
-    assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(4)));
+    assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(5)), "what is exact decides");
     assert_eq!(answer.get("certainty").unwrap().as_str(), Some("heuristic"));
     let beside = answer.get("regression").unwrap();
     assert_eq!(beside.get("invariant_onset").unwrap().as_u64(), Some(5));
+    assert_eq!(beside.get("score_onset").unwrap().as_u64(), Some(4));
     assert_eq!(beside.get("agree").unwrap().as_bool(), Some(false));
     let (code, answer) =
         place.json(&["bisect", "faulty", "--regression", "constraint_satisfaction", "--to", "2"]);
@@ -61,7 +62,10 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
     assert!(lifted.contains("predicate  acme.tax_compliance_v2 v2.1.3"), "{lifted}");
     assert!(lifted.contains("ORIGIN (exact)  tick 3"), "{lifted}");
     assert!(lifted.contains("evaluated  tick 3  violation: {\"policy_breach\":0.75"), "{lifted}");
-    assert_eq!(place.run(&["bisect", "faulty", "--regression", "progress", "--expect-onset", "5"]).code, 1);
+    for (expected, code) in [("5", 0), ("3", 1)] {
+        let asked = ["bisect", "faulty", "--regression", "progress", "--expect-onset", expected];
+        assert_eq!(place.run(&asked).code, code, "{expected}");
+    }
 }
 
 #[test]
@@ -81,7 +85,9 @@ fn a_score_that_nobody_declared_points_to_the_invariants() {
     place.run_with(&["commit", "--run", "desk", "--pack", "ws.yaml"], intents.as_bytes());
     let without = place.run(&["bisect", "desk", "--regression", "progress"]);
     assert_eq!((without.code, without.stderr.contains("there are ws.risk_threshold")), (3, true));
-    let fell = place.ok(&["bisect", "desk", "--regression", "ws.risk_threshold"]);
+    let fell = place.run(&["bisect", "desk", "--regression", "ws.risk_threshold"]);
+    assert_eq!(fell.code, 1, "nothing is violated, and a score is a hint");
+    let fell = fell.stdout;
     assert!(fell.contains("ORIGIN (heuristic)  tick 1"), "the score falls with the risk: {fell}");
     assert!(fell.contains("INVARIANT  kernel.anomaly_free v1: not violated (exact)"), "{fell}");
     assert!(fell.contains("DISAGREE   the invariant result takes precedence: no onset"), "{fell}");

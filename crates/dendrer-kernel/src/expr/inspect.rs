@@ -76,8 +76,13 @@ impl Expr {
 
     /// Tells whether no state and no transition can make it true, given what some places can only be.
     pub fn is_never(&self, given: &[(Place, Vec<Value>)]) -> bool {
+        self.can_never_be(true, given)
+    }
+
+    /// As [`Expr::is_never`], for true or for false.
+    pub fn can_never_be(&self, value: bool, given: &[(Place, Vec<Value>)]) -> bool {
         let mut fuel = STEPS_MAX;
-        never(&Signed { node: &self.0.tree, negated: false }, given, &mut fuel)
+        never(&Signed { node: &self.0.tree, negated: !value }, given, &mut fuel)
     }
 
     /// Tells whether it is known that whatever makes this true makes the other true. Either may be taken the other way

@@ -4,10 +4,10 @@
 //! What is in force is a pack again: the one the run carries with the additions written into it. So everything that checks
 //! a pack checks an extended one.
 
-use dendrer_object::value::{Array, Object};
+use dendrer_object::value::Object;
 use dendrer_object::{Digest, Value};
 
-use super::{Engine, digest};
+use super::Engine;
 
 /// The member of `/policy` that lists the extensions of a run.
 pub const EXTENSIONS: &str = "extensions";
@@ -15,18 +15,24 @@ pub const EXTENSIONS: &str = "extensions";
 /// The member of an extension that says from which tick on it holds.
 pub const EFFECTIVE_FROM: &str = "effective_from_tick";
 
-/// The extensions in a state, of whatever pack.
-fn all(state: &Value) -> Option<&Array> {
-    state.get("policy").and_then(|policy| policy.get(EXTENSIONS)).and_then(Value::as_array)
+/// The extensions in a state, of whatever contract.
+pub fn all(state: &Value) -> impl Iterator<Item = &Value> {
+    let listed = state.get("policy").and_then(|policy| policy.get(EXTENSIONS)).and_then(Value::as_array);
+    listed.into_iter().flat_map(|listed| listed.iter())
+}
+
+/// Whether an extension is of the contract that a pack is. It is approved for a contract by name and version, so a fork that
+/// goes on under the same one with another constant goes on under its extensions.
+pub fn is_of(extension: &Value, pack: &Value) -> bool {
+    let text = |name: &str| pack.get(name).and_then(Value::as_str).unwrap_or_default();
+    let target = extension.get("target_contract").and_then(Value::as_str).unwrap_or_default();
+    let version = target.strip_prefix(text("name")).and_then(|rest| rest.strip_prefix(['/', '.']));
+    version == Some(text("version"))
 }
 
 /// The extensions of a pack in a state, in the order in which they came.
-pub fn listed<'v>(bound: &Value, state: &'v Value) -> impl Iterator<Item = &'v Value> {
-    let listed = all(state);
-    // Hashing a pack is dear, and most runs have no extension.
-    let pack = listed.map(|_| digest(bound).to_string());
-    let is_of_pack = move |entry: &&Value| entry.get("pack").and_then(Value::as_str) == pack.as_deref();
-    listed.into_iter().flat_map(|listed| listed.iter()).filter(is_of_pack)
+pub fn listed<'v>(bound: &'v Value, state: &'v Value) -> impl Iterator<Item = &'v Value> {
+    all(state).filter(|extension| is_of(extension, bound))
 }
 
 /// From which tick on an extension holds.
@@ -42,7 +48,7 @@ pub fn governs_from(extension: &Value) -> Option<u64> {
 
 /// The ticks from which on the extensions in a state hold, of whatever pack.
 pub fn effective_ticks(state: &Value) -> impl Iterator<Item = u64> {
-    all(state).into_iter().flat_map(|listed| listed.iter()).filter_map(effective_from)
+    all(state).filter_map(effective_from)
 }
 
 /// The pack in force for the transition with this tick, by the state before it.
@@ -68,6 +74,39 @@ pub fn added(bound: &Value, state: &Value, tick: u64, id: &str) -> Option<u64> {
     listed(bound, state).filter(adds).filter_map(governs_from).find(holds)
 }
 
+/// The field that an extension requires in other words than a contract of the pack does already, and the type of that
+/// contract. What is required stays as it is, so such an extension would say what it does not bring about.
+pub fn clash(pack: &Value, extension: &Value) -> Option<(String, String)> {
+    let contracts = pack.get("contracts").and_then(Value::as_object)?;
+    let required = required(extension);
+    for name in types(pack, extension) {
+        let fields = contracts.get(&name).and_then(|contract| contract.get("required_state"));
+        let Some(fields) = fields.and_then(Value::as_object) else { continue };
+        let differs = |field: &str, what: &Value| {
+            *what != Value::Null && fields.get(field).is_some_and(|required| required != what)
+        };
+        if let Some((field, _)) = required.iter().find(|(field, what)| differs(field, what)) {
+            return Some((field.to_string(), name));
+        }
+    }
+    None
+}
+
+/// The types whose contracts an extension adds to: every one with a contract where it names none.
+fn types(pack: &Value, extension: &Value) -> Vec<String> {
+    match extension.get("types").and_then(Value::as_array) {
+        Some(types) => types.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        None => {
+            let contracts = pack.get("contracts").and_then(Value::as_object);
+            contracts
+                .into_iter()
+                .flat_map(|contracts| contracts.iter())
+                .map(|(name, _)| name.to_string())
+                .collect()
+        }
+    }
+}
+
 /// Writes what an extension adds into a pack. Whether the pack that comes out makes sense, reading it says.
 pub fn with(pack: &Value, extension: &Value) -> Value {
     let object = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
@@ -78,12 +117,7 @@ pub fn with(pack: &Value, extension: &Value) -> Value {
     let required = required(extension);
     let seeds = list(extension.get("adds_hash_seeds"));
     let mut contracts = object(extended.get("contracts"));
-    let types: Vec<String> = match extension.get("types") {
-        Some(types) => list(Some(types)).iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        // Where no type is named, every type with a contract is meant.
-        None => contracts.iter().map(|(name, _)| name.to_string()).collect(),
-    };
-    for name in types.iter().filter(|_| !required.is_empty() || !seeds.is_empty()) {
+    for name in types(pack, extension).iter().filter(|_| !required.is_empty() || !seeds.is_empty()) {
         let mut contract = object(contracts.get(name));
         let mut fields = object(contract.get("required_state"));
         for (field, what) in required.iter() {
@@ -111,6 +145,12 @@ pub fn with(pack: &Value, extension: &Value) -> Value {
         declare(&mut extended, required.iter().map(|(name, _)| &**name));
     }
     Value::Object(extended)
+}
+
+/// What an extension adds, without what it is called and from when it holds: two of them may add the same.
+pub fn added_by(extension: &Value) -> Value {
+    let members = ["target_contract", "types", "adds_required", "adds_hash_seeds", "adds_violations"];
+    Value::record(members.into_iter().filter_map(|name| Some((name, extension.get(name)?.clone()))))
 }
 
 /// What an extension requires: a list of names, or a map of them with what they must be.

@@ -15,7 +15,8 @@ use super::{Effect, Engine, Pack};
 use crate::contract::{Contract, Match, Required};
 use crate::expr::{Compared, Expr, Literal, Place, Span};
 use crate::fold::{Act, Rule, Step, Template, Write};
-use crate::ontology::{self, Class};
+use crate::ontology;
+use crate::predicate::Polarity;
 use crate::step::{COUNTERS, KERNEL_PATHS};
 
 /// How many findings are kept; a pack with more is not better understood by more.
@@ -487,12 +488,14 @@ impl<'p> Linter<'p> {
         };
         let mut found = Vec::new();
         for (index, rule) in self.pack.fold.rules.iter().enumerate() {
-            let class = |name: &TypeName| ontology::TYPES.iter().find(|(known, _)| *known == name.as_str());
-            let is_kernels = |name: &TypeName| class(name).is_some_and(|(_, class)| *class == Class::System);
-            if rule.types.as_ref().is_some_and(|types| !types.is_empty() && types.iter().all(is_kernels)) {
+            let is_unasked =
+                |types: &BTreeSet<TypeName>| !types.is_empty() && !types.iter().any(ontology::asks_rules);
+            if rule.types.as_ref().is_some_and(is_unasked) {
                 let path = Pointer::of(["rules", &index.to_string(), "when_type"]);
-                let message =
-                    format!("{} is for what the kernel writes, and the kernel asks no rule", rule.place);
+                let message = format!(
+                    "{} is for what the kernel or the institution writes, and no rule is asked then",
+                    rule.place
+                );
                 found.push(never(path, message, "take the rule out, or name a type that is proposed"));
             }
         }
@@ -503,6 +506,20 @@ impl<'p> Linter<'p> {
             }
             let message = format!("this condition of {} is never true", rule.place);
             found.push(never(text.path.clone(), message, "mend the condition, or take out what it guards"));
+        }
+        for declared in &self.pack.predicates {
+            let predicate = &declared.predicate;
+            let violates = predicate.polarity() == Polarity::Condition;
+            let Some(expr) = predicate.expr() else { continue };
+            // What only a progress contract or an obligation says is not the text alone.
+            if predicate.obligation().is_some() || predicate.progress().is_some() {
+                continue;
+            }
+            let Some(path) = predicate_path(&self.pack.value, predicate.name()) else { continue };
+            if !is_told.contains(&path) && expr.can_never_be(violates, &[]) {
+                let message = format!("{} can never be violated", predicate.name());
+                found.push(never(path, message, "mend the condition, or take it out: it forbids nothing"));
+            }
         }
         found.into_iter().for_each(|finding| self.push(finding));
     }

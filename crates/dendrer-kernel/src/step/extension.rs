@@ -9,12 +9,16 @@ use dendrer_object::record::{Author, Record, SealError};
 use dendrer_object::text::nearest;
 use dendrer_object::{Intent, Pointer, RunName, StoreId, TypeName, Value};
 
-use super::{Change, Head, Inputs, Transition, draft_transition, seal_one};
+use super::terms::Gate;
+use super::{Change, Head, Inputs, Stage, Transition, draft_transition, seal_one};
 use crate::pack::extend::{self, EXTENSIONS};
 use crate::pack::{self, Pack};
 
 /// The type of an extension.
 pub const EXTENSION: &str = "policy.contract_extension";
+
+/// Whose transition it is.
+const INSTITUTION: &str = "institution";
 
 /// The members of its content: what it adds, and the signed note that approves it.
 const EXTENSION_MEMBER: &str = "extension";
@@ -240,8 +244,21 @@ fn check_content(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -
         if extended == in_force {
             faults.push(ExtensionFault::Content("it adds nothing to the contract".to_owned()));
         }
+        if let Some((field, type_name)) = extend::clash(&in_force, value) {
+            faults.push(ExtensionFault::Content(format!(
+                "{field} is required of {type_name} already, in other words, and an extension changes nothing; \
+                 adds_violations says what else must not be"
+            )));
+        }
         match Pack::read(&extended) {
-            Ok(pack) => return Some(pack),
+            Ok(pack) => {
+                if head.stage() >= Stage::Full
+                    && let Err(error) = Gate::of(&pack)
+                {
+                    faults.push(ExtensionFault::Content(error.to_string()));
+                }
+                return Some(pack);
+            }
             Err(wrong) => {
                 let told = wrong.into_iter().map(|fault| ExtensionFault::Content(fault.to_string()));
                 faults.extend(told);
@@ -299,8 +316,7 @@ pub fn approval_text(store: StoreId, run: &RunName, extension: &Value) -> String
 
 /// Puts an extension on record as the next transition of the run. It holds from the tick that it names on.
 pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<Record, SealError> {
-    let mut intent =
-        Intent::new(EXTENSION.parse::<TypeName>().expect("a type of the ontology"), "institution");
+    let mut intent = Intent::new(EXTENSION.parse::<TypeName>().expect("a type of the ontology"), INSTITUTION);
     intent.author = Author::Institution;
     intent.members.push((EXTENSION_MEMBER.into(), extension.value.clone()));
     if let Approval::Signed(note) = &extension.approval {
@@ -312,7 +328,8 @@ pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<
 /// Makes the record of an extension, as it is or once more. One that would not have been let in changes nothing.
 pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Record, SealError> {
     let change = extension_change(head, intent);
-    let prepared = draft_transition(head, Transition::of(intent), change, inputs)?;
+    let transition = Transition { agent: INSTITUTION.into(), ..Transition::of(intent) };
+    let prepared = draft_transition(head, transition, change, inputs)?;
     let record = seal_one(head, prepared);
     head.read_terms();
     Ok(record)

@@ -11,7 +11,7 @@ use super::{
     Change, Head, Inputs, KERNEL_VERSION, Reason, StartError, Transition, check_paths, check_version,
     draft_transition, read_policy, reducer_note, seal, seal_one, second_seed, terms::Terms,
 };
-use crate::pack::{self, Bound};
+use crate::pack::{self, Bound, Pack, extend};
 
 /// What a fork begins with, beside the state that it goes on from (dendrer paper 4.1).
 #[derive(Debug, Clone)]
@@ -130,6 +130,13 @@ impl Head {
             self.pack_from = tick + 1;
             let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, self.stage)?;
             self.terms = Arc::new(terms);
+            // What was added to the contract goes on, also what comes into force later; so it has to fit this pack, too.
+            if extend::listed(pack, &self.state).next().is_some() {
+                let extended = extend::in_force(pack, &self.state, u64::MAX);
+                let first =
+                    |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
+                Pack::read(&extended).map_err(|faults| StartError::Pack(first(faults)))?;
+            }
         }
         Ok(())
     }

@@ -90,6 +90,9 @@ pub enum Reason {
     /// The run is recorded at that stage, and the pack does not declare the tool.
     #[error("the pack declares no tool {0}, so nothing says what it does to the world")]
     UndeclaredTool(String),
+    /// The run is recorded at that stage, and a call does not say which tool it is of.
+    #[error("a call does not name its tool, so nothing says what it does to the world")]
+    UnnamedTool,
     /// Its delta writes where only the kernel writes.
     #[error("{} is written by the kernel; a delta cannot change it", .0.dotted())]
     KernelPath(Pointer),
@@ -113,7 +116,7 @@ impl Reason {
             Reason::Reduce(_) => "E0404",
             Reason::Contract { .. } => "E0411",
             Reason::Ungoverned(_) => "E0425",
-            Reason::UndeclaredTool(_) => "E0426",
+            Reason::UndeclaredTool(_) | Reason::UnnamedTool => "E0426",
         }
     }
 }

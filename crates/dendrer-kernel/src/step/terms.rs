@@ -35,7 +35,7 @@ pub(super) struct Terms {
 
 /// What a pack lets through where it gates all transitions (dendrer paper 6, stage 3).
 #[derive(Debug)]
-struct Gate {
+pub(super) struct Gate {
     types: BTreeSet<TypeName>,
     tools: BTreeSet<Arc<str>>,
 }
@@ -102,19 +102,34 @@ impl Terms {
         if !gate.types.contains(&intent.type_name) {
             return Err(Reason::Ungoverned(intent.type_name.clone()));
         }
-        let action = intent.member("action");
-        let calls = action.and_then(|action| action.get("calls")).and_then(Value::as_array);
-        let tools = calls.into_iter().flat_map(|calls| calls.iter()).chain(action);
-        let undeclared =
-            tools.filter_map(|call| call.get("tool")?.as_str()).find(|tool| !gate.tools.contains(*tool));
-        undeclared.map_or(Ok(()), |tool| Err(Reason::UndeclaredTool(tool.to_owned())))
+        let Some(action) = intent.member("action") else {
+            // A request is about its action.
+            return match intent.type_name.as_str() {
+                "action.request" => Err(Reason::UnnamedTool),
+                _ => Ok(()),
+            };
+        };
+        // One call, or several of them under `calls`; what does not say which tool it is of is of none that is declared.
+        let calls = action.get("calls").and_then(Value::as_array);
+        let own = (calls.is_none() || action.get("tool").is_some()).then_some(action);
+        let mut count = 0;
+        for call in calls.into_iter().flat_map(|calls| calls.iter()).chain(own) {
+            let Some(tool) = call.get("tool").and_then(Value::as_str) else {
+                return Err(Reason::UnnamedTool);
+            };
+            if !gate.tools.contains(tool) {
+                return Err(Reason::UndeclaredTool(tool.to_owned()));
+            }
+            count += 1;
+        }
+        if count == 0 { Err(Reason::UnnamedTool) } else { Ok(()) }
     }
 }
 
 impl Gate {
     /// What a pack lets through. At this stage each of its predicates is known not to recover, or asked for its first
     /// violation.
-    fn of(pack: &Pack) -> Result<Gate, StartError> {
+    pub(super) fn of(pack: &Pack) -> Result<Gate, StartError> {
         let is_unknown = |one: &Predicate| one.monotone() == Monotone::Unknown && !one.cannot_recover();
         let unsound = pack.predicates.iter().find(|declared| is_unknown(&declared.predicate));
         if let Some(declared) = unsound {

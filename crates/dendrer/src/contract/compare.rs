@@ -276,6 +276,17 @@ fn predicate(
         let words = format!("{name} is {}, and was {}", new.predicate.words(), old.predicate.words());
         changes.push(ranked, &place, words);
     }
+    match (old.is_violation, new.is_violation) {
+        (false, true) => {
+            let words = format!("{name} is looked for before each commit, and was only asked about");
+            changes.push(Ranked::Stricter, &place, words);
+        }
+        (true, false) => {
+            let words = format!("{name} is only asked about, and was looked for before each commit");
+            changes.push(Ranked::Looser, &place, words);
+        }
+        _ => {}
+    }
     if old.predicate.window() != new.predicate.window() {
         let side = |window: Window| if window == Window::Before { "before" } else { "after" };
         let words = format!(

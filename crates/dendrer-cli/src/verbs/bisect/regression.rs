@@ -50,6 +50,8 @@ pub(super) fn run(
     drop(progress);
     let [question @ Question::Regression(found), _] = &questions else { unreachable!("as it was made") };
     let agree = report.onset() == beside.onset() && !matches!(report.outcome, Outcome::Uncertain(..));
+    // What is exact takes precedence: by it go the exit code, and whoever expects an onset.
+    let decisive = if agree { &report } else { &beside };
     if out.is_text() {
         text(args, trace, question, found, &report, &beside, agree, out)?;
     } else {
@@ -58,18 +60,19 @@ pub(super) fn run(
         if !matches!(report.outcome, Outcome::Uncertain(..)) {
             document.set("certainty", Value::from("heuristic"));
         }
+        document.set("onset", Value::from(decisive.onset()));
         let ends = [(range.from, &found.first), (range.to, &found.last)];
         let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
         let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));
         document.set("evaluations", Value::array(said));
-        document.set("regression", json(found, &beside, agree));
+        document.set("regression", json(found, &report, &beside, agree));
         out.document(&Value::Object(document))?;
     }
     if let Some(expected) = args.expect_onset {
-        if report.onset() == Some(expected) {
+        if decisive.onset() == Some(expected) {
             return Ok(0);
         }
-        let onset = report.onset().map_or_else(|| "no onset".to_owned(), |tick| format!("tick {tick}"));
+        let onset = decisive.onset().map_or_else(|| "no onset".to_owned(), |tick| format!("tick {tick}"));
         let failure = Failure::new("E0510", format!("expected the onset at tick {expected}, found {onset}"));
         return if out.is_text() { Err(failure) } else { Ok(failure.exit()) };
     }
@@ -79,7 +82,7 @@ pub(super) fn run(
                 .at("why", why.clone())
                 .note(format!("what is sound is what {INVARIANT} says above")))
         }
-        _ => Ok(exit(&report)),
+        _ => Ok(exit(decisive)),
     }
 }
 
@@ -154,7 +157,7 @@ fn text(
     Ok(())
 }
 
-fn json(found: &Regression, beside: &Report, agree: bool) -> Value {
+fn json(found: &Regression, report: &Report, beside: &Report, agree: bool) -> Value {
     let outcome = match &beside.outcome {
         Outcome::Onset(_) => "onset",
         Outcome::Never => "never",
@@ -170,6 +173,7 @@ fn json(found: &Regression, beside: &Report, agree: bool) -> Value {
         ("invariant_outcome", Value::from(outcome)),
         ("invariant_onset", Value::from(beside.onset())),
         ("agree", Value::from(agree)),
+        ("score_onset", Value::from(report.onset())),
         ("takes_precedence", Value::from(INVARIANT)),
     ])
 }
