@@ -159,6 +159,15 @@ logistics-run-47        64
     assert!(begins(5, "10 runs could not be judged; the first is "), "{text}");
     let json = demo().json(&["runs", "--where", "state.hotel.city == \"Lugano\""]).1;
     assert_eq!(json.get("unclear").unwrap().as_array().unwrap().len(), 10);
+    // A fork has its parent's goal, and is as made up as that.
+    check(
+        "runs --where synthetic&&forked&&goal.startsWith('Deliver') --fields name,goal",
+        "name             goal
+logistics-fix-1  Deliver six consignments to Basel by Thursday
+1 item shown
+",
+    );
+    assert_eq!(demo().json(&["runs", "--where", "synthetic"]).1.get("matching"), Some(&Value::from(14u64)));
     let slip = demo().run(&["runs", "--where", "tics > 5"]);
     assert_eq!(slip.code, 2);
     assert!(slip.stderr.contains("ticks"), "{}", slip.stderr);
