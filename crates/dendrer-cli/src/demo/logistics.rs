@@ -4,12 +4,15 @@
 //! recovers at 17 and falls again at 22: the oscillator that no bisect may be asked about. What was asked for at
 //! tick 20 comes back only at tick 26.
 
-use dendrer::Error;
+use dendrer::fork::{self, Answer, Terms};
+use dendrer::{Error, Trace};
 use dendrer_kernel::step::Start;
-use dendrer_object::RunName;
+use dendrer_object::{Delta, RunName};
 use dendrer_store::Store;
 
-use super::script::{MORNING_MS, Script, Step, decide, flag, observe, plan, remember, request, v};
+use super::script::{
+    MORNING_MS, Script, Step, apart, decide, flag, observe, plan, remember, request, surroundings, v,
+};
 
 const AGENTS: [&str; 6] = ["dispatcher", "feed-reader", "router", "pricing", "compliance", "coordinator"];
 
@@ -50,6 +53,26 @@ pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
     aftermath(&mut s)?;
     deliveries(&mut s)?;
     s.end(64)
+}
+
+/// Records `logistics-fix-1`: the run from tick 21 on with another answer of the feed at tick 22. What follows goes
+/// through the door again, up to tick 23, which was decided on a risk that is another here.
+pub(super) fn record_fix(store: &mut dyn Store) -> Result<RunName, Error> {
+    let mut terms = Terms::new("logistics-fix-1".parse().expect("a run id"));
+    terms.reason = Some("use the verified feed".into());
+    let feed = Answer {
+        output: v(r#"{"barges":2,"source":"port_api"}"#),
+        delta: Some(Delta::from_value(&v(r#"[{"set":"/risk_score","value":0.64}]"#)).expect("a delta")),
+    };
+    terms.replace.insert(22, feed);
+    let apart = apart(store, "logistics-run-47")?;
+    let parent = Trace::open(&apart, &"logistics-run-47".parse().expect("a run id"))?;
+    let surroundings = surroundings(&terms.run, MORNING_MS + 2 * 86_400_000);
+    let (mut recorder, forked) = fork::fork(&parent, store, 21, &terms, surroundings)?;
+    fork::carry_on(&mut recorder, &parent, &forked, &terms, false)?;
+    assert_eq!(recorder.head().tick(), 23, "the last tick of {}", terms.run);
+    recorder.commit()?;
+    Ok(terms.run)
 }
 
 /// Ticks 1 to 13: the orders, the weather, the first booking.

@@ -24,6 +24,7 @@ mod planning;
 mod script;
 mod sized;
 mod trip;
+mod trip_forks;
 
 pub(crate) use damage::damaged;
 pub(crate) use sized::fill_sized;
@@ -61,8 +62,7 @@ pub(crate) struct DemoRun {
 
 /// Records all runs of the demo into a store that has none of them.
 pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
-    type Record = fn(&mut dyn Store) -> Result<RunName, Error>;
-    let runs: [(Record, &'static str); 10] = [
+    let runs: [Story; 10] = [
         (trip::record, "six agents, a conflict, a tool failure, a hallucination, and a plan in the end"),
         (logistics::record, "a policy broken at tick 22 by one unverified observation"),
         (planner::record, "the reference run of the paper, broken at tick 14"),
@@ -77,12 +77,41 @@ pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
         (claims::record_10, "another claim, under the next version of the contract"),
         (hostile::record, "markup, terminal escapes, fake verdicts, huge and deep values, all kept as data"),
     ];
-    let runs = runs
-        .into_iter()
-        .map(|(record, shows)| record(store).and_then(|name| describe(store, &name, shows)))
-        .collect::<Result<_, Error>>()?;
+    let forks: [Story; 4] = [
+        (
+            trip_forks::record_b,
+            "a fork of trip-planner-a at tick 30: a cheaper room, and what it costs after all",
+        ),
+        (
+            trip_forks::record_c,
+            "a fork of trip-planner-a at tick 30: one question more, and a plan without the boat",
+        ),
+        (
+            trip_forks::record_d,
+            "a fork of trip-planner-a at tick 12: three days without the unverified price",
+        ),
+        (
+            logistics::record_fix,
+            "a fork of logistics-run-47 at tick 21: another answer of the feed at tick 22",
+        ),
+    ];
+    let mut told = tell(store, &runs)?;
     register(store)?;
-    Ok(runs)
+    // Behind all else, so that what stood in the log before there were forks stands where it stood.
+    told.extend(tell(store, &forks)?);
+    Ok(told)
+}
+
+/// What records a run, and what it shows, in one line.
+type Story = (fn(&mut dyn Store) -> Result<RunName, Error>, &'static str);
+
+fn tell(store: &mut dyn Store, stories: &[Story]) -> Result<Vec<DemoRun>, Error> {
+    let mut told = Vec::with_capacity(stories.len());
+    for (record, shows) in stories {
+        let name = record(store)?;
+        told.push(describe(store, &name, shows)?);
+    }
+    Ok(told)
 }
 
 /// Puts the predicates that the paper asks for by name on record: name, version, what it says, and the run on which it was

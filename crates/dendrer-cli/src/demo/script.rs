@@ -4,14 +4,16 @@
 //! at once, because transcripts and tests name ticks.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use dendrer::Error;
+use dendrer::fork::{self, Terms};
 use dendrer::recorder::{Fixed, Recorder};
+use dendrer::{Error, Trace};
 use dendrer_kernel::step::{Anomaly, Extension, Head, Outcome, Refused, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Object, RunName, Value, json};
-use dendrer_store::Store;
+use dendrer_store::{Memory, Store};
 
 /// 2026-02-23T08:00:00.000Z, when the demo's runs take place.
 pub(super) const MORNING_MS: u64 = 1_771_833_600_000;
@@ -46,9 +48,29 @@ impl<'s> Script<'s> {
             ("source", Value::from(source)),
             ("synthetic", Value::from(true)),
         ]));
-        let surroundings = Fixed::new(&format!("dendrer demo {}", start.run), begin_ms, 1_370);
-        let recorder = Recorder::begin(store, &start, Box::new(surroundings))?;
+        let recorder = Recorder::begin(store, &start, surroundings(&start.run, begin_ms))?;
         let ids = vec![recorder.head().id()];
+        Ok(Script { recorder, goal, ids, asked: BTreeMap::new() })
+    }
+
+    /// Goes on from an old tick of another run; the marker is the tick behind it. A fork has no `meta` of its own: that of
+    /// its parent holds, which says that it is made up.
+    pub(super) fn fork(
+        store: &'s mut dyn Store,
+        (parent, tick): (&str, u64),
+        terms: &Terms,
+        goal: &'static str,
+        begin_ms: u64,
+    ) -> Result<Script<'s>, Error> {
+        let apart = apart(store, parent)?;
+        let parent = Trace::open(&apart, &parent.parse().expect("a run id"))?;
+        let mut ids = vec![parent.start().id()];
+        parent.for_each(1, tick, &mut |_, record| {
+            ids.push(record.id());
+            ControlFlow::Continue(())
+        })?;
+        let (recorder, forked) = fork::fork(&parent, store, tick, terms, surroundings(&terms.run, begin_ms))?;
+        ids.push(forked.marker.id());
         Ok(Script { recorder, goal, ids, asked: BTreeMap::new() })
     }
 
@@ -137,6 +159,24 @@ impl<'s> Script<'s> {
         }
         self.recorder.propose(&intent)
     }
+}
+
+/// The time and the chance of a run, which follow from its name.
+pub(super) fn surroundings(run: &RunName, begin_ms: u64) -> Box<Fixed> {
+    Box::new(Fixed::new(&format!("dendrer demo {run}"), begin_ms, 1_370))
+}
+
+/// The transitions of a run and what it begins with, held apart: whoever forks it reads them while the fork is written.
+pub(super) fn apart(store: &dyn Store, run: &str) -> Result<Memory, Error> {
+    let run: RunName = run.parse().expect("a run id");
+    let begin = store.run(&run)?.expect("the demo forks what it recorded").begin;
+    let chain = store.positions(&run, 1..=u64::MAX, usize::MAX)?;
+    // Not by scanning the log: there are records of some megabytes in it.
+    let mut records = Vec::with_capacity(chain.len() + 1);
+    for position in std::iter::once(begin).chain(chain.into_iter().map(|(_, position)| position)) {
+        records.push((position, store.get(position)?.expect("it stands where its index says")));
+    }
+    Ok(Memory::of_parts(store.info().clone(), store.tree(), records))
 }
 
 /// One step of a run: an intent in the making.

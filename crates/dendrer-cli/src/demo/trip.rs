@@ -2,6 +2,7 @@
 //!
 //! Ticks 1 to 5 and the end are those of the paper's receipt, ticks 13 to 20 those of its policy flip. Ticks 12 and
 //! 30 to 36 are where the transcripts branch off and compare, so they keep their tools, outputs and confidences.
+//! Steps that its forks take too ([`super::trip_forks`]) are functions of their tick and of what they rest on.
 
 use dendrer::Error;
 use dendrer_kernel::step::Start;
@@ -11,6 +12,9 @@ use dendrer_store::Store;
 use super::script::{MORNING_MS, Script, complete, decide, flag, observe, plan, remember, request, v};
 
 const GOAL: &str = "Plan 3-day Basel-Ticino trip under CHF 600";
+
+/// The goal, as intents name it.
+pub(super) const GOAL_ID: &str = "goal-basel-ticino";
 
 const AGENTS: [&str; 6] = ["researcher", "planner", "budgeter", "skeptic", "verifier", "coordinator"];
 
@@ -38,7 +42,7 @@ pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
     start.goal = Some(GOAL.into());
     start.state = v(STATE);
     start.policy = vec![v(r#"{"id":"trip.within_budget","holds":"state.budget_remaining >= 0"}"#)];
-    let mut s = Script::begin(store, start, "goal-basel-ticino", &AGENTS, "dendrer paper 7", MORNING_MS)?;
+    let mut s = Script::begin(store, start, GOAL_ID, &AGENTS, "dendrer paper 7", MORNING_MS)?;
     search(&mut s)?;
     flip(&mut s)?;
     settle(&mut s)?;
@@ -238,43 +242,33 @@ fn flip(s: &mut Script<'_>) -> Result<(), Error> {
             .remove("/beliefs/fallback")
             .set("/risk_score", 0.41),
     )?;
+    board(s, 22, 21, 0.34)
+}
+
+/// A list of hotels that somebody vouches for, and the policy that lets a room be booked.
+pub(super) fn board(s: &mut Script<'_>, tick: u64, because: u64, risk: f64) -> Result<(), Error> {
     s.at(
-        22,
+        tick,
         observe("verifier", 0.92, "the tourist board lists eleven hotels with prices of this week")
             .says("source", "tourist_board")
             .progress(0.05)
-            .because(21)
+            .because(because)
             .set("/beliefs/hotel_source", "tourist_board")
-            .set("/risk_score", 0.34),
+            .set("/risk_score", risk),
     )?;
+    let why = format!("risk_score {risk} is below the threshold 0.75");
     s.at(
-        23,
-        decide("skeptic", "allow", "action.request", "risk_score 0.34 is below the threshold 0.75")
+        tick + 1,
+        decide("skeptic", "allow", "action.request", &why)
             .says("rule", "risk_score <= risk_threshold")
-            .because(22)
+            .because(tick)
             .set("/beliefs/booking_allowed", true),
     )
 }
 
 /// Ticks 24 to 36: weather, passes, a hotel, and what is left of the budget.
 fn settle(s: &mut Script<'_>) -> Result<(), Error> {
-    s.at(
-        24,
-        request(
-            "researcher",
-            0.79,
-            "look up the weather in Ticino",
-            "weather",
-            r#"{"days":3,"place":"Lugano"}"#,
-        )
-        .effect("read"),
-    )?;
-    s.at(
-        25,
-        s.answer(24)
-            .gave(r#"{"day_1":"sun","day_2":"sun","day_3":"showers"}"#)
-            .set("/beliefs/weather", v(r#"["sun","sun","showers"]"#)),
-    )?;
+    weather(s, 24)?;
     s.at(
         26,
         plan("planner", 0.83, "set aside meals CHF 110, castles CHF 28, boat CHF 20")
@@ -309,62 +303,125 @@ fn settle(s: &mut Script<'_>) -> Result<(), Error> {
             .set("/reserved/pass", 64.0)
             .add("/budget_remaining", -64.0),
     )?;
+    ask_for_room(s, 31, 30, &KRONE)?;
+    take_offer(s, 32, 31, &KRONE)?;
+    fits(s, 34)?;
+    hold_room(s, 35, &KRONE)
+}
+
+/// The weather of the three days, asked for and answered.
+pub(super) fn weather(s: &mut Script<'_>, tick: u64) -> Result<(), Error> {
     s.at(
-        31,
+        tick,
         request(
-            "planner",
-            0.84,
-            "search rooms for two nights",
-            "hotel_search",
-            r#"{"city":"Lugano","max_price_chf":120,"nights":2}"#,
+            "researcher",
+            0.79,
+            "look up the weather in Ticino",
+            "weather",
+            r#"{"days":3,"place":"Lugano"}"#,
         )
-        .effect("read")
-        .because(30),
+        .effect("read"),
     )?;
-    s.at(32, s.answer(31).gave(r#"{"hotel":"Hotel Krone","offer":1,"price_chf_per_night":118,"rating":4}"#))?;
     s.at(
-        33,
-        plan("planner", 0.84, "take the first offer, if it can be held")
-            .because(32)
+        tick + 1,
+        s.answer(tick)
+            .gave(r#"{"day_1":"sun","day_2":"sun","day_3":"showers"}"#)
+            .set("/beliefs/weather", v(r#"["sun","sun","showers"]"#)),
+    )
+}
+
+/// A room: what is asked for, and what is offered.
+pub(super) struct Room {
+    /// What is asked for, in words.
+    pub(super) ask: &'static str,
+    pub(super) city: &'static str,
+    pub(super) nights: u32,
+    pub(super) max_price_chf: u32,
+    pub(super) hotel: &'static str,
+    pub(super) price_chf_per_night: f64,
+    pub(super) rating: f64,
+    /// How sure the planner is to take it.
+    pub(super) confidence: f64,
+}
+
+/// What the journey finds if it asks for at most CHF 120 a night.
+pub(super) const KRONE: Room = Room {
+    ask: "search rooms for two nights",
+    city: "Lugano",
+    nights: 2,
+    max_price_chf: 120,
+    hotel: "Hotel Krone",
+    price_chf_per_night: 118.0,
+    rating: 4.0,
+    confidence: 0.84,
+};
+
+/// One step: the search for a room.
+pub(super) fn ask_for_room(s: &mut Script<'_>, tick: u64, because: u64, room: &Room) -> Result<(), Error> {
+    let Room { city, nights, max_price_chf, .. } = room;
+    let params = format!(r#"{{"city":"{city}","max_price_chf":{max_price_chf},"nights":{nights}}}"#);
+    s.at(tick, request("planner", 0.84, room.ask, "hotel_search", &params).effect("read").because(because))
+}
+
+/// Two steps: the offer, and the plan to take it.
+pub(super) fn take_offer(s: &mut Script<'_>, tick: u64, asked: u64, room: &Room) -> Result<(), Error> {
+    let Room { hotel, price_chf_per_night, rating, .. } = room;
+    s.at(
+        tick,
+        s.answer(asked).gave(&format!(
+            r#"{{"hotel":"{hotel}","offer":1,"price_chf_per_night":{price_chf_per_night},"rating":{rating}}}"#
+        )),
+    )?;
+    s.at(
+        tick + 1,
+        plan("planner", room.confidence, "take the first offer, if it can be held")
+            .because(tick)
             .progress(0.06)
             .set("/beliefs/offer", 1.0),
-    )?;
-    s.at(34, decide("budgeter", "allow", "action.request", "the offer fits into what is left").because(33))?;
+    )
+}
+
+/// One step: what was planned just before may be paid.
+pub(super) fn fits(s: &mut Script<'_>, tick: u64) -> Result<(), Error> {
+    let what = "the offer fits into what is left";
+    s.at(tick, decide("budgeter", "allow", "action.request", what).because(tick - 1))
+}
+
+/// Two steps: the offer is held, for the reason given just before, and is paid out of the budget.
+pub(super) fn hold_room(s: &mut Script<'_>, tick: u64, room: &Room) -> Result<(), Error> {
+    let Room { hotel, city, nights, .. } = room;
+    let price = room.price_chf_per_night * f64::from(*nights);
     s.at(
-        35,
+        tick,
         request(
             "planner",
             0.88,
             "hold the first offer until tonight",
             "hotel_hold",
-            r#"{"nights":2,"offer":1}"#,
+            &format!(r#"{{"nights":{nights},"offer":1}}"#),
         )
         .effect("effectful")
-        .because(34),
+        .because(tick - 1),
     )?;
     s.at(
-        36,
-        s.answer(35)
+        tick + 1,
+        s.answer(tick)
             .gave(r#"{"held":true,"until":"2026-02-23T20:00:00Z"}"#)
             .progress(0.08)
             .set(
                 "/hotel",
-                v(r#"{"city":"Lugano","name":"Hotel Krone","nights":2,"price_chf":236,"refundable":true}"#),
+                v(&format!(
+                    r#"{{"city":"{city}","name":"{hotel}","nights":{nights},"price_chf":{price},"refundable":true}}"#
+                )),
             )
-            .set("/hotel_rating", 4.0)
-            .add("/budget_remaining", -236.0),
+            .set("/hotel_rating", room.rating)
+            .add("/budget_remaining", -price),
     )
 }
 
 /// Ticks 37 to 47: the plan is checked, written, and handed over.
 fn write_up(s: &mut Script<'_>) -> Result<(), Error> {
-    s.at(
-        37,
-        observe("verifier", 0.91, "the held room is the one the tourist board lists")
-            .rests_on(22)
-            .rests_on(36)
-            .set("/hotel/verified", true),
-    )?;
+    check_room(s, 37, 36)?;
     s.at(
         38,
         request(
@@ -388,20 +445,7 @@ fn write_up(s: &mut Script<'_>) -> Result<(), Error> {
             .set("/itinerary/2/trains", v(r#"["15:02 Lugano","18:00 Basel SBB"]"#)),
     )?;
     s.at(41, decide("budgeter", "allow", "action.request", "CHF 42 are left for surprises").because(40))?;
-    s.at(
-        42,
-        request("planner", 0.9, "write the plan down", "write_file", r#"{"path":"plan.md"}"#)
-            .effect("idempotent_write")
-            .because(40),
-    )?;
-    s.at(
-        43,
-        s.answer(42)
-            .gave(r#"{"bytes":2148,"path":"plan.md"}"#)
-            .progress(0.04)
-            .set("/artifact", v(r#"{"bytes":2148,"path":"plan.md"}"#)),
-    )?;
-    s.at(44, observe("verifier", 0.94, "every claim in plan.md rests on a recorded answer").rests_on(43))?;
+    write_plan(s, 42, 40, 2148)?;
     s.at(
         45,
         flag("skeptic", 0.58, "showers on day 3 may cost the boat trip; the museum is the way out")
@@ -413,14 +457,52 @@ fn write_up(s: &mut Script<'_>) -> Result<(), Error> {
             .rests_on(36)
             .set("/memory/deadline", "2026-02-23T20:00:00Z"),
     )?;
+    hand_over(s, 47, 43, 558, 0.31)
+}
+
+/// One step: the room that was held is one of those that somebody vouches for.
+pub(super) fn check_room(s: &mut Script<'_>, tick: u64, held: u64) -> Result<(), Error> {
     s.at(
-        47,
-        complete("coordinator", 0.94, "three days planned for CHF 558")
-            .progress(0.31)
+        tick,
+        observe("verifier", 0.91, "the held room is the one the tourist board lists")
+            .rests_on(22)
+            .rests_on(held)
+            .set("/hotel/verified", true),
+    )
+}
+
+/// Three steps: the plan is written down, and checked.
+pub(super) fn write_plan(s: &mut Script<'_>, tick: u64, because: u64, bytes: u32) -> Result<(), Error> {
+    let artifact = format!(r#"{{"bytes":{bytes},"path":"plan.md"}}"#);
+    s.at(
+        tick,
+        request("planner", 0.9, "write the plan down", "write_file", r#"{"path":"plan.md"}"#)
+            .effect("idempotent_write")
+            .because(because),
+    )?;
+    s.at(tick + 1, s.answer(tick).gave(&artifact).progress(0.04).set("/artifact", v(&artifact)))?;
+    s.at(
+        tick + 2,
+        observe("verifier", 0.94, "every claim in plan.md rests on a recorded answer").rests_on(tick + 1),
+    )
+}
+
+/// One step: the goal is met, with the plan that was written at a tick and checked at the next.
+pub(super) fn hand_over(
+    s: &mut Script<'_>,
+    tick: u64,
+    written: u64,
+    spent: u32,
+    progress: f64,
+) -> Result<(), Error> {
+    s.at(
+        tick,
+        complete("coordinator", 0.94, &format!("three days planned for CHF {spent}"))
+            .progress(progress)
             .outcome("return condition met")
             .says("artifact", "plan.md")
-            .rests_on(43)
-            .rests_on(44)
+            .rests_on(written)
+            .rests_on(written + 1)
             .set("/goals", v("[]")),
     )
 }

@@ -1,5 +1,7 @@
 //! `dendrer merge`: a new run that begins with what was chosen from several others.
 
+use dendrer::kernel::predicate::Verdict;
+use dendrer::kernel::step::Head;
 use dendrer::merge::{Merged, Source, Standing, Strategy, Terms, merge};
 use dendrer::recorder::World;
 use dendrer::store::Store;
@@ -43,29 +45,49 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         seed_only: args.seed_only,
     };
     let world = Box::new(World::default());
-    let (merged, root, begin) = if args.dry_run {
+    let (merged, unjudged, root, begin) = if args.dry_run {
         let mut store = open::read_store(global)?;
         let (mut recorder, merged) = merge(&sources, &mut *store, &terms, world)?;
-        let root = recorder.head().state().digest();
+        let (unjudged, root) = (unjudged(recorder.head(), &merged), recorder.head().state().digest());
         recorder.discard();
-        (merged, root, None)
+        (merged, unjudged, root, None)
     } else {
         let mut store = open::write_store(global)?;
         open::refuse_trouble(&mut store)?;
         let key = keys::find(global.key.as_deref(), store.info())?;
         let (mut recorder, merged) = merge(&sources, &mut store, &terms, world)?;
+        let unjudged = unjudged(recorder.head(), &merged);
         let (root, begin) = (recorder.head().state().digest(), recorder.head().id());
         recorder.commit()?;
         drop(recorder);
         keys::sign(&mut store, key.as_ref())?;
         Store::close(Box::new(store))?;
-        (merged, root, Some(begin))
+        (merged, unjudged, root, Some(begin))
     };
     match out.is_text() {
         true => print(args, &terms, &merged, out)?,
         false => out.document(&written(args, &terms, &merged, root, begin))?,
     }
+    for (rule, why) in unjudged {
+        let (rule, why) = (quote::escape(&rule), quote::escape(&why));
+        out.say(format!("note: the rule {rule} holds on and counts as violated from tick 1: {why}"));
+    }
     Ok(0)
+}
+
+/// The rules that cannot be judged because nobody chose what they read, with the reason. Where that waits for a decision,
+/// the decision comes first.
+fn unjudged(head: &Head, merged: &Merged) -> Vec<(String, String)> {
+    let waits = |path| {
+        merged.conflicts.iter().any(|conflict| conflict.taken.is_none() && conflict.path.overlaps(path))
+    };
+    let rules = head.policy().iter().filter(|rule| !rule.reads_counters());
+    let rules = rules.filter(|rule| !rule.read_set().iter().any(waits));
+    let unjudged = rules.filter_map(|rule| match rule.verdict(head.state(), None) {
+        Verdict::Uncertain(why) => Some((rule.name().to_owned(), why)),
+        _ => None,
+    });
+    unjudged.collect()
 }
 
 fn print(args: &Merge, terms: &Terms, merged: &Merged, out: &mut Out) -> Result<()> {

@@ -167,8 +167,20 @@ struct Row {
 
 impl Row {
     fn read(store: &dyn Store, summary: RunSummary, known: &BTreeMap<String, Digest>) -> Result<Row> {
-        let start = store.get(summary.begin)?.map_or(Value::object(), |record| record.content());
+        let mut start = store.get(summary.begin)?.map_or(Value::object(), |record| record.content());
         let forked_from = forked_from(store, &summary)?;
+        // A fork says neither goal nor `meta`: those of the run with which its lineage begins hold on.
+        if forked_from.is_some()
+            && let Ok(trace) = Trace::open(store, &summary.name)
+        {
+            let mut members = start.as_object().cloned().unwrap_or_default();
+            for (name, path) in [("goal", "/goal"), ("meta", "/meta")] {
+                if let Some(value) = trace.start().body().value(path) {
+                    members.set(name, value);
+                }
+            }
+            start = Value::Object(members);
+        }
         let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
         let casebook = super::is_casebook(store, &summary.name)?;
         Ok(Row { summary, start, forked_from, verified, casebook, depth: 0 })

@@ -96,8 +96,8 @@ fn the_contracts_of_a_store_are_listed() {
     let listed = items(&json);
     assert_eq!((code, listed.len(), text(&listed[0], "name")), (0, 3, "acme.financial"));
     assert_eq!(listed[0].get("runs").and_then(Value::as_array).map(|runs| runs.len()), Some(3));
-    assert_eq!(json.get("without").and_then(Value::as_u64), Some(5));
-    assert!(demo().run(&["contract", "list"]).stdout.ends_with("3 contracts, 5 runs without one\n"));
+    assert_eq!(json.get("without").and_then(Value::as_u64), Some(9));
+    assert!(demo().run(&["contract", "list"]).stdout.ends_with("3 contracts, 9 runs without one\n"));
 }
 
 /// Two versions of the insurance contract, in a store with a run under each, and the refusal that leads to their comparison.

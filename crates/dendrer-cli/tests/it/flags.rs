@@ -81,7 +81,7 @@ provenance
   agent        researcher, number 6 of its branch
   evidence     trip-planner-a@8  action.result  researcher  hash eb6e3d25f5bd
   run          trip-planner-a, recorded at stage 1, reducer delta/1
-  log          record 11 of 403, signed
+  log          record 11 of 457, signed
 ",
     );
     check(
@@ -151,17 +151,28 @@ logistics-run-47        64
     );
     let text = demo().run(&["runs", "--where", "state.hotel.city == \"Lugano\"", "--time", "none"]).stdout;
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[1].starts_with("trip-planner-a     47        -      1 "), "{text}");
-    assert_eq!(lines[2], "1 of 10 runs, 1 match");
-    // The other seven have no hotel, and nobody is left out without a word.
-    assert!(lines[3].starts_with("9 runs could not be judged; the first is "), "{text}");
+    let begins = |at: usize, run: &str| lines[at].starts_with(run);
+    assert!(begins(1, "trip-planner-c     44        -      1 "), "{text}");
+    assert!(begins(2, "trip-planner-b     45 ") && begins(3, "trip-planner-a     47 "), "{text}");
+    assert_eq!(lines[4], "3 of 14 runs, 3 match");
+    // All but one of the others have no hotel, and nobody is left out without a word.
+    assert!(begins(5, "10 runs could not be judged; the first is "), "{text}");
     let json = demo().json(&["runs", "--where", "state.hotel.city == \"Lugano\""]).1;
-    assert_eq!(json.get("unclear").unwrap().as_array().unwrap().len(), 9);
+    assert_eq!(json.get("unclear").unwrap().as_array().unwrap().len(), 10);
+    // A fork has its parent's goal, and is as made up as that.
+    check(
+        "runs --where synthetic&&forked&&goal.startsWith('Deliver') --fields name,goal",
+        "name             goal
+logistics-fix-1  Deliver six consignments to Basel by Thursday
+1 item shown
+",
+    );
+    assert_eq!(demo().json(&["runs", "--where", "synthetic"]).1.get("matching"), Some(&Value::from(14u64)));
     let slip = demo().run(&["runs", "--where", "tics > 5"]);
     assert_eq!(slip.code, 2);
     assert!(slip.stderr.contains("ticks"), "{}", slip.stderr);
-    check("runs --stage 0", "0 of 10 runs, 0 match\n");
-    assert_eq!(demo().json(&["runs", "--stage", "1"]).1.get("matching"), Some(&Value::from(5u64)));
+    check("runs --stage 0", "0 of 14 runs, 0 match\n");
+    assert_eq!(demo().json(&["runs", "--stage", "1"]).1.get("matching"), Some(&Value::from(9u64)));
 }
 
 #[test]
@@ -177,7 +188,7 @@ fn fields_are_chosen_for_people_and_programs() {
     check("version --fields version,kernel", "version  0.1.0\nkernel   1\n");
     check(
         "runs --fields name -n 1 --json",
-        "{\"items\":[{\"name\":\"hostile-1\"}],\"matching\":10,\"schema\":\"dendrer.runs/1\",\"total\":10,\"unclear\":[]}\n",
+        "{\"items\":[{\"name\":\"logistics-fix-1\"}],\"matching\":14,\"schema\":\"dendrer.runs/1\",\"total\":14,\"unclear\":[]}\n",
     );
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",
@@ -274,7 +285,7 @@ fn answers_can_be_ascii_alone_and_go_to_a_file() {
 fn what_was_opened_is_said_when_asked_for() {
     let ran = demo().run(&["log", "trip-planner-a", "-v", "-n", "1"]);
     let lines: Vec<&str> = ran.stderr.lines().collect();
-    assert!(lines[0].starts_with("store ") && lines[0].contains(": 403 records, root "), "{}", ran.stderr);
+    assert!(lines[0].starts_with("store ") && lines[0].contains(": 457 records, root "), "{}", ran.stderr);
     assert!(lines[1].starts_with("took 0."), "{}", ran.stderr);
     assert_eq!(demo().run(&["log", "trip-planner-a", "-n", "1"]).stderr, "");
 }

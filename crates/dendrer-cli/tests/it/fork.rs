@@ -23,14 +23,14 @@ fn a_fork_with_a_changed_input_reads_as_printed() {
         "--tool-output",
         "22=feed.json",
         "--as",
-        "logistics-fix-1",
+        "logistics-fix-2",
         "--replay-rest",
     ];
     let ran = place.run(&fork);
     assert_eq!(
         ran.stdout,
         r#"replayed   ticks 1..21 OK, state 5d4114351e0e equals the record
-forked     logistics-fix-1 from logistics-run-47@21   its tick 22 is run.fork
+forked     logistics-fix-2 from logistics-run-47@21   its tick 22 is run.fork
 reason     "use the verified feed"
 changed    tool output of parent tick 22
 re-applied parent tick 22 as 23, through the door
@@ -40,11 +40,11 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
     assert_eq!(
         ran.stderr,
         "note: no model and no tool was called; past this point only a live run can tell\n\
-         help: dendrer commit --run logistics-fix-1\n\
-         help: dendrer diff logistics-run-47 logistics-fix-1 --from tick 21\n"
+         help: dendrer commit --run logistics-fix-2\n\
+         help: dendrer diff logistics-run-47 logistics-fix-2 --from tick 21\n"
     );
     assert_eq!(
-        place.ok(&["log", "logistics-fix-1", "--from", "tick", "21"]),
+        place.ok(&["log", "logistics-fix-2", "--from", "tick", "21"]),
         r#"  tick  agent        type             conf  summary
     21  router       plan.update      0.77  "take the night lock for three barges at once"
     22  kernel       run.fork            -  from logistics-run-47@21 "use the verified feed"
@@ -52,9 +52,9 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
 3 of 3 transitions, 3 agents, 0 anomalies, not verified yet
 "#
     );
-    let verified = place.ok(&["verify", "logistics-fix-1", "--replay"]);
+    let verified = place.ok(&["verify", "logistics-fix-2", "--replay"]);
     assert!(verified.contains("replay     OK    23 of 23 states reproduced"), "{verified}");
-    let compared = place.run(&["diff", "logistics-run-47", "logistics-fix-1", "--from", "tick", "21"]);
+    let compared = place.run(&["diff", "logistics-run-47", "logistics-fix-2", "--from", "tick", "21"]);
     assert!(
         compared.stdout.starts_with(
             "diverged at tick 22|23, cause: the fork marker of b says \"use the verified feed\"\n"
@@ -63,11 +63,11 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
         compared.stdout
     );
     // It is a run like any other: asked, gone on with, forked.
-    let (code, answer) = place.json(&["bisect", "logistics-fix-1", "--predicate", "kernel.policy_compliant"]);
+    let (code, answer) = place.json(&["bisect", "logistics-fix-2", "--predicate", "kernel.policy_compliant"]);
     assert_eq!((code, answer.get("outcome").unwrap().as_str()), (1, Some("never")));
     let line = br#"{"type":"plan.update","agent":"router","delta":[{"set":"/risk_score","value":0.9}]}"#;
-    assert_eq!(place.run_with(&["commit", "--run", "logistics-fix-1"], line).code, 0);
-    let (code, answer) = place.json(&["bisect", "logistics-fix-1", "--predicate", "kernel.policy_compliant"]);
+    assert_eq!(place.run_with(&["commit", "--run", "logistics-fix-2"], line).code, 0);
+    let (code, answer) = place.json(&["bisect", "logistics-fix-2", "--predicate", "kernel.policy_compliant"]);
     assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(24)));
     let argv: Vec<String> = answer
         .get("suggestion")
@@ -93,11 +93,14 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
             Some((from.get("run")?.as_str()?, from.get("tick")?.as_u64()?))
         })
         .collect();
-    assert_eq!(forks, [("logistics-run-47", 21), ("logistics-fix-1", 23)]);
+    let own = [("logistics-run-47", 21), ("logistics-fix-2", 23)];
+    let there =
+        [("logistics-run-47", 21), ("trip-planner-a", 12), ("trip-planner-a", 30), ("trip-planner-a", 30)];
+    assert_eq!(forks, [&own[..], &there].concat());
     let ran = place.run(&fork);
     assert_eq!((ran.code, ran.stderr.contains("E0111")), (2, true), "a name is used once");
     // Both travel in a bundle, which another reader verifies without the store.
-    place.ok(&["export", "logistics-fix-1-fork-1", "-o", "fix.dnd"]);
+    place.ok(&["export", "logistics-fix-2-fork-1", "-o", "fix.dnd"]);
     assert!(place.ok(&["verify", "fix.dnd", "--replay"]).contains("INTACT"));
 }
 

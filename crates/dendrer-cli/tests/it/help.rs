@@ -178,7 +178,7 @@ fn offered(shell: &str, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn shells_complete_runs_paths_and_names() {
-    let runs = ["logistics-planner-1", "logistics-run-47", "logistics-run-47.dnd"];
+    let runs = ["logistics-fix-1", "logistics-planner-1", "logistics-run-47", "logistics-run-47.dnd"];
     for verb in ["log", "show", "state", "diff", "verify", "replay", "bisect", "export"] {
         assert_eq!(offered("bash", &["dendrer", verb, "logi"]), runs, "{verb}");
     }
@@ -188,8 +188,8 @@ fn shells_complete_runs_paths_and_names() {
         assert_eq!(words, runs, "{shell}");
     }
     assert_eq!(
-        offered("nushell", &["dendrer", "log", "trip"]),
-        [r#"[{"description":"","value":"trip-planner-a"}]"#]
+        offered("nushell", &["dendrer", "log", "planning"]),
+        [r#"[{"description":"","value":"planning-run-12"}]"#]
     );
     assert_eq!(
         offered("bash", &["dendrer", "state", "trip-planner-a@1", "--path", "b"]),

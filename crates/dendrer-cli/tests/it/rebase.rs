@@ -150,6 +150,88 @@ conflict   risk_score   a 0.79   b 0.58   strategy manual: all kept, none taken
     assert!(place.ok(&["verify", "both", "--replay"]).contains("1 of 1 states reproduced"));
 }
 
+/// The fork of the demo that stopped: what it took over from its parent is its own, and its marker is nobody's.
+#[test]
+fn what_a_fork_re_applied_is_rebased_with_it() {
+    let plan = ["rebase", "--run", "logistics-fix-1", "--onto", "logistics-planner-1@13", "--plan"];
+    let ran = demo().run(&plan);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (
+            0,
+            "  tick 22  run.fork         -  stays: the kernel wrote it about logistics-fix-1
+  tick 23  observation.add  -  as 15: a fact
+plan: 1 intent carries over; nothing was written
+",
+            "note: no model and no tool was called; a program that can ask tools brings its own executor\n"
+        )
+    );
+}
+
+/// What two forks agree on, the plan they do not agree on, and the decision.
+#[test]
+fn two_journeys_become_one_with_a_conflict_that_somebody_decides() {
+    let place = Place::with_demo();
+    let merge = [
+        "merge",
+        "--as",
+        "trip-merged",
+        "--from",
+        "trip-planner-b",
+        "--from",
+        "trip-planner-c",
+        "--artifact",
+        "budget_remaining",
+        "--artifact",
+        "fares",
+        "--artifact",
+        "itinerary",
+    ];
+    let ran = place.run(&merge);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (
+            0,
+            r#"source     a trip-planner-b@45   replayed OK, state 32610e459a52
+source     b trip-planner-c@44   replayed OK, state 7354ad653ea1
+created    trip-merged: a new run, seeded with 2 places of 2 runs. This is not a history merge.
+conflict   itinerary   a [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   b [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   strategy manual: all kept, none taken
+"#,
+            "help: dendrer conflicts resolve trip-merged itinerary --take a --reason ...\n"
+        )
+    );
+    let why = "the forecast says showers";
+    let ran =
+        place.run(&["conflicts", "resolve", "trip-merged", "itinerary", "--take", "b", "--reason", why]);
+    assert!(
+        ran.stdout.starts_with(
+            r#"resolved   itinerary = [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   b taken, as trip-merged@1   hash "#
+        ),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(
+        place.ok(&["conflicts", "list", "trip-merged"]),
+        r#"itinerary   b taken at tick 1: "the forecast says showers"
+  a trip-planner-b@45   [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   written at tick 41, record eacf27d9d66e
+  b trip-planner-c@44   [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   written at tick 40, record 1a7a227195e9
+1 of 1 conflict, 0 open
+"#
+    );
+    // The rule of both holds on, over the value that both agree on.
+    assert_eq!(place.ok(&["state", "trip-merged", "--path", "budget_remaining"]).trim(), "62");
+    assert_eq!(place.run(&["state", "trip-merged", "--path", "policy"]).code, 3, "nothing is violated");
+    assert!(place.ok(&["verify", "trip-merged", "--replay"]).contains("1 of 1 states reproduced"));
+    // Had it not been chosen, the rule could not be judged, and that is said before it is on record.
+    let less = [&merge[..7], &merge[9..], &["-n"]].concat();
+    assert_eq!(
+        place.run(&[&["merge", "--as", "less"], &less[3..]].concat()).stderr,
+        "nothing was written (dry run)
+note: the rule trip.within_budget holds on and counts as violated from tick 1: state.budget_remaining is missing
+"
+    );
+}
+
 #[test]
 fn what_cannot_be_rebased_or_merged_is_refused_with_a_code() {
     let place = Place::with_demo();

@@ -115,7 +115,7 @@ fn the_accessible_mode_lists_and_spells_out() {
     assert!(text.is_ascii());
     assert!(
         text.lines()
-            .nth(6)
+            .nth(7)
             .unwrap()
             .starts_with("name: logistics-planner-1, ticks: 64, refused: -, stage: 1"),
         "{text}"
