@@ -285,7 +285,7 @@ fn at_stage_3_a_call_names_its_tool_and_nobody_goes_by_the_name_of_the_kernel() 
     let ran = place
         .run_with(&["commit", "--run", "s", "--pack", "s.json", "--stage", "3"], lines.concat().as_bytes());
     assert_eq!(ran.stdout.matches("E0426").count(), 5, "{}{}", ran.stdout, ran.stderr);
-    assert!(place.ok(&["runs"]).lines().any(|line| line.contains(" s ") && line.contains(" 2 ")));
+    assert_eq!(ran.stdout.matches("tick ").count(), 2, "{}", ran.stdout);
     let forged = "{\"type\":\"act\",\"agent\":\"institution\"}\n{\"type\":\"act\",\"agent\":\"kernel\"}\n";
     let ran = place.run_with(&["commit", "--run", "n", "--pack", "p.json"], forged.as_bytes());
     assert_eq!(ran.stdout.matches("E0408").count(), 2, "{}{}", ran.stdout, ran.stderr);
@@ -301,4 +301,85 @@ fn a_rebase_ends_where_an_extension_governs_there_and_not_here() {
     let ran = place.run(&["rebase", "--run", "r", "--onto", "n", "-n"]);
     assert!(ran.stdout.contains("stays: the institution wrote it for r"), "{}", ran.stdout);
     assert!(ran.stdout.contains("the extension e1 governs it there and not here"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_fork_with_another_constant_is_asked_from_where_it_came_into_force() {
+    let place = small();
+    acts(&place, "k", true, "\"x\":5", 1);
+    place.ok(&["fork", "--run", "k", "--from", "tick", "2", "--as", "kf", "--policy", "lim=3"]);
+    acts(&place, "kf", false, "", 1);
+    let checked = place.run(&["contract", "check", "kf"]).stdout;
+    assert!(checked.contains("FAIL  big  from tick 3"), "{checked}");
+    let ran = place.run(&["bisect", "kf", "--predicate", "big", "--expect-onset", "3"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("part of the contract from tick 3 on"), "{}", ran.stderr);
+    // What does not look at that constant means the same before the fork.
+    let two = PACK.replace(
+        "\"violations\":[",
+        "\"violations\":[{\"id\":\"many\",\"condition\":\"state.y >= 1\",\"bisect_predicate\":\"monotone_lift\"},",
+    );
+    std::fs::write(place.path().join("p.json"), two).expect("written");
+    acts(&place, "m", true, "\"x\":5", 1);
+    place.ok(&["fork", "--run", "m", "--from", "tick", "3", "--as", "mf", "--policy", "lim=3"]);
+    let ran = place.run(&["bisect", "mf", "--predicate", "many", "--expect-onset", "2"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn lint_finds_a_violation_that_can_never_be_and_rules_that_are_never_asked() {
+    let place = small();
+    for dead in ["1 > 2", "state.x > 5 && state.x < 3", "state.x > 5 && false"] {
+        std::fs::write(place.path().join("d.json"), PACK.replace("state.x > lim", dead)).expect("written");
+        let ran = place.run(&["contract", "lint", "d.json"]);
+        assert!(ran.stdout.contains("big can never be violated"), "{dead}: {}", ran.stdout);
+    }
+    let rules =
+        "\"rules\":[{\"when_type\":\"policy.contract_extension\",\"steps\":[{\"add\":\"x\",\"value\":1}]},";
+    std::fs::write(place.path().join("e.json"), PACK.replace("\"rules\":[", rules)).expect("written");
+    let ran = place.run(&["contract", "lint", "e.json"]);
+    assert!(ran.stdout.contains("no rule is asked then"), "{}", ran.stdout);
+    let shown = place.ok(&["contract", "show", "e.json"]);
+    assert!(!shown.contains("type      policy.contract_extension"), "{shown}");
+    let asked = PACK.replace("\"violations\":[", "\"violations\":[{\"id\":\"v\",\"condition\":\"state.y > 9\",\"bisect_predicate\":\"monotone_lift\"},");
+    std::fs::write(place.path().join("v.json"), asked).expect("written");
+    let only = PACK.replace("\"violations\":[", "\"predicates\":{\"v\":{\"condition\":\"state.y > 9\",\"bisect_predicate\":\"monotone_lift\"}},\"violations\":[");
+    std::fs::write(place.path().join("only.json"), only).expect("written");
+    let ran = place.run(&["contract", "diff", "v.json", "only.json", "--exit-code"]);
+    assert_eq!(
+        (ran.code, ran.stdout.contains("v is only asked about")),
+        (1, true),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+}
+
+#[test]
+fn what_was_mistyped_is_a_matter_of_usage_and_the_next_step_works() {
+    let place = small();
+    for name in ["a b", "", "a+b"] {
+        let ran = place.run(&["contract", "keygen", name, "k.key"]);
+        assert_eq!((ran.code, ran.stderr.contains("E0106")), (2, true), "{name}: {}", ran.stderr);
+    }
+    let ran = place.run(&["contract", "keygen", "jd", "no/such/folder/k"]);
+    assert!(ran.code != 0 && !place.path().join("no").exists(), "{}", ran.stderr);
+    let ran = place.run(&["label", "nobody"]);
+    assert_eq!((ran.code, ran.stderr.contains("--remove")), (2, false), "{}", ran.stderr);
+    acts(&place, "r", true, "\"x\":1", 0);
+    let ran = place.run(&["bisect", "r", "--predicate", "has(state.policy.violations)"]);
+    assert!(
+        ran.stderr.contains("has(state.policy) && has(state.policy.violations) && ..."),
+        "{}",
+        ran.stderr
+    );
+    // One violation, and one that cannot be judged: the worse answer counts.
+    let unjudged = PACK.replace(
+        "\"violations\":[",
+        "\"violations\":[{\"id\":\"odd\",\"condition\":\"state.kyc > 3\",\"bisect_predicate\":\"monotone_lift\"},",
+    );
+    std::fs::write(place.path().join("p.json"), unjudged).expect("written");
+    acts(&place, "u", true, "\"x\":11", 0);
+    let ran = place.run(&["contract", "check", "u"]);
+    assert_eq!(ran.code, 6, "{}", ran.stdout);
 }

@@ -354,3 +354,18 @@ fn a_run_with_an_open_conflict_is_merged_no_further() {
     place.ok(&["conflicts", "resolve", "m", "x", "--take", "-5", "--reason", "neither is right"]);
     place.ok(&again);
 }
+
+#[test]
+fn the_last_writer_is_known_within_a_millisecond() {
+    let place = Place::with_store();
+    // What is judged together has one time, and still one order.
+    let lines = "{\"type\":\"memory.write\",\"delta\":[{\"set\":\"/x\",\"value\":5}]}\n\
+                 {\"type\":\"memory.write\",\"delta\":[{\"set\":\"/x\",\"value\":6}]}\n";
+    assert_eq!(place.run_with(&["commit", "--run", "lw"], lines.as_bytes()).code, 0);
+    for (run, first, second) in [("up", "lw@1", "lw@2"), ("down", "lw@2", "lw@1")] {
+        place.ok(&["merge", "--as", run, "--from", first, "--from", second, "--strategy", "lww"]);
+        let state = place.json(&["state", run]).1;
+        let x = state.get("value").and_then(|value| value.get("x")).and_then(Value::as_u64);
+        assert_eq!(x, Some(6), "{run}: {state}");
+    }
+}

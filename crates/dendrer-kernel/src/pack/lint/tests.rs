@@ -162,7 +162,9 @@ fn what_never_happens_is_found() {
     check(
         r#""when_type": "look""#,
         r#""when_type": ["run.fork", "kernel.anomaly"]"#,
-        &["W0445 rules[1].when_type: rule 2 is for what the kernel writes, and the kernel asks no rule"],
+        &[
+            "W0445 rules[1].when_type: rule 2 is for what the kernel or the institution writes, and no rule is asked then",
+        ],
     );
     check("tool == 'pay'", "tool != 'pay' || tool == 'ask'", &[]);
 }
