@@ -418,18 +418,17 @@ impl<'r> Run<'r, '_, '_> {
             return Ok(());
         }
         self.extended = extended;
-        let of = |state: &Value, at: u64| -> Vec<Value> {
-            let holds = |one: &&Value| extend::effective_from(one).is_some_and(|from| from <= at);
-            extend::all(state).filter(holds).cloned().collect()
-        };
-        let same = |a: &Value, b: &Value| extend::added_by(a) == extend::added_by(b);
-        let held = of(head.state(), here);
-        let lacking = of(there, tick).into_iter().find(|one| !held.iter().any(|other| same(one, other)));
-        let id = |one: Value| one.get("id").and_then(Value::as_str).map(Arc::from);
-        self.lacks = lacking.and_then(id);
         self.theirs = pack::in_force(self.source, tick, there)?;
         let ours = pack::of_segment(self.onto, self.onto.segment(self.tick))?;
         self.ours = ours.map(|pack| pack::extended(head.run(), pack, here, head.state())).transpose()?;
+        let of = |pack: &'_ Option<Pack>, state, at| -> Vec<Value> {
+            let pack = pack.as_ref().map(Pack::value);
+            pack.into_iter().flat_map(|pack| extend::holding(pack, state, at)).cloned().collect()
+        };
+        let held: Vec<Value> = of(&self.ours, head.state(), here).iter().map(extend::added_by).collect();
+        let lacking = of(&self.theirs, there, tick);
+        let lacking = lacking.iter().find(|one| !held.contains(&extend::added_by(one)));
+        self.lacks = lacking.and_then(|one| one.get("id")?.as_str()).map(Arc::from);
         Ok(())
     }
 

@@ -51,10 +51,14 @@ pub fn effective_ticks(state: &Value) -> impl Iterator<Item = u64> {
     all(state).filter_map(effective_from)
 }
 
+/// The extensions of a pack that hold for the transition with this tick, by the state before it.
+pub fn holding<'v>(bound: &'v Value, state: &'v Value, tick: u64) -> impl Iterator<Item = &'v Value> {
+    listed(bound, state).filter(move |one| effective_from(one).is_some_and(|from| from <= tick))
+}
+
 /// The pack in force for the transition with this tick, by the state before it.
 pub fn in_force(bound: &Value, state: &Value, tick: u64) -> Value {
-    let holds = |extension: &&Value| effective_from(extension).is_some_and(|from| from <= tick);
-    listed(bound, state).filter(holds).fold(bound.clone(), |pack, extension| with(&pack, extension))
+    holding(bound, state, tick).fold(bound.clone(), |pack, extension| with(&pack, extension))
 }
 
 /// The first tick behind this one at which an extension comes into force.
