@@ -98,7 +98,10 @@ pub fn is_claimed(author: Author) -> bool {
 }
 
 /// The names under which the kernel and the institution write: whoever reads a log takes one of them for who wrote it.
-const RESERVED: [&str; 2] = ["kernel", "institution"];
+const RESERVED: [&str; 2] = ["kernel", INSTITUTION];
+
+/// Whose transition an extension of the contract is.
+pub(crate) const INSTITUTION: &str = "institution";
 
 /// Checks that whoever proposes goes by a name of their own.
 pub fn check_name(agent: &str) -> Result<(), AuthorshipError> {

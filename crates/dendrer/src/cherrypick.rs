@@ -7,7 +7,7 @@ use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefuse
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{Pick, Picked, Stage};
+use dendrer_kernel::step::{Head, Pick, Picked, Stage};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
 use dendrer_object::{Intent, RunName, TypeName};
 use dendrer_store::Store;
@@ -75,8 +75,7 @@ impl Candidate {
     pub fn check(&self, target: &Trace<'_>, at: u64) -> Result<Pick, Error> {
         let head = target.head(at)?;
         let none = Contracts::default();
-        // It lands behind its marker.
-        let ours = pack::in_force(target, at + 2, head.state())?;
+        let ours = in_force_where_it_lands(target, &head)?;
         let context = self.record.body().value(&format!("/{CONTEXT}"));
         let import =
             Import { intent: &self.intent, context: context.as_ref(), seed: self.record.body().seed() };
@@ -99,6 +98,11 @@ impl Candidate {
     }
 }
 
+/// The pack in force for what is imported onto a head: it lands behind its marker.
+fn in_force_where_it_lands(target: &Trace<'_>, head: &Head) -> Result<Option<Pack>, Error> {
+    pack::in_force(target, head.tick() + 2, head.state())
+}
+
 /// Imports what was checked, or puts its refusal on record; with `dry`, asks the door and writes nothing. What refuses it in
 /// the end is in `pick`. Fails with `Moved` where the target has moved on since: then it is to be checked again.
 pub fn import(
@@ -113,7 +117,7 @@ pub fn import(
         store.refresh()?;
         let trace = Trace::open(&*store, target)?;
         let head = trace.head(trace.tip())?;
-        pack::in_force(&trace, head.tick() + 2, head.state())?.map(|pack| pack.predicates).unwrap_or_default()
+        in_force_where_it_lands(&trace, &head)?.map(|pack| pack.predicates).unwrap_or_default()
     };
     let mut recorder = Recorder::resume(store, target, surroundings)?;
     if recorder.head().tick() != at {

@@ -11,14 +11,12 @@ use dendrer_object::{Intent, Pointer, RunName, StoreId, TypeName, Value};
 
 use super::terms::Gate;
 use super::{Change, Head, Inputs, Stage, Transition, draft_transition, seal_one};
+use crate::ontology::INSTITUTION;
 use crate::pack::extend::{self, EXTENSIONS};
 use crate::pack::{self, Pack};
 
 /// The type of an extension.
 pub const EXTENSION: &str = "policy.contract_extension";
-
-/// Whose transition it is.
-const INSTITUTION: &str = "institution";
 
 /// The members of its content: what it adds, and the signed note that approves it.
 const EXTENSION_MEMBER: &str = "extension";

@@ -7,11 +7,12 @@ use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError,
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, RunName, Value};
 
+use super::terms::{Terms, read_pack};
 use super::{
     Change, Head, Inputs, KERNEL_VERSION, Reason, StartError, Transition, check_paths, check_version,
-    draft_transition, read_policy, reducer_note, seal, seal_one, second_seed, terms::Terms,
+    draft_transition, read_policy, reducer_note, seal, seal_one, second_seed,
 };
-use crate::pack::{self, Bound, Pack, extend};
+use crate::pack::{self, Bound, extend};
 
 /// What a fork begins with, beside the state that it goes on from (dendrer paper 4.1).
 #[derive(Debug, Clone)]
@@ -132,10 +133,7 @@ impl Head {
             self.terms = Arc::new(terms);
             // What was added to the contract goes on, also what comes into force later; so it has to fit this pack, too.
             if extend::listed(pack, &self.state).next().is_some() {
-                let extended = extend::in_force(pack, &self.state, u64::MAX);
-                let first =
-                    |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
-                Pack::read(&extended).map_err(|faults| StartError::Pack(first(faults)))?;
+                read_pack(&extend::in_force(pack, &self.state, u64::MAX))?;
             }
         }
         Ok(())

@@ -68,9 +68,7 @@ impl Terms {
         let in_force = extend::in_force(bound, state, tick);
         let (mut watched, mut gate) = (Vec::new(), None);
         if full || stage >= Stage::Contracts && in_force.get("violations").is_some() {
-            let first =
-                |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
-            let pack = Pack::read(&in_force).map_err(|faults| StartError::Pack(first(faults)))?;
+            let pack = read_pack(&in_force)?;
             if full {
                 gate = Some(Gate::of(&pack)?);
             }
@@ -124,6 +122,12 @@ impl Terms {
         }
         if count == 0 { Err(Reason::UnnamedTool) } else { Ok(()) }
     }
+}
+
+/// Reads a pack that is to be in force.
+pub(super) fn read_pack(value: &Value) -> Result<Pack, StartError> {
+    let first = |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
+    Pack::read(value).map_err(|faults| StartError::Pack(first(faults)))
 }
 
 impl Gate {
