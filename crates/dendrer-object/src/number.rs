@@ -191,7 +191,30 @@ pub fn round_half_even(value: f64, decimals: u8) -> f64 {
     if !value.is_finite() {
         return value;
     }
-    // Rust prints the exact binary value correctly rounded, ties to even, for any precision.
+    quickly_rounded(value, decimals).unwrap_or_else(|| rounded_by_text(value, decimals))
+}
+
+/// Rounds what a multiplication can round: the scaled value is far enough from the middle between two integers that what
+/// the multiplication itself rounds away decides nothing, and an exact integer over an exact power of ten is the double
+/// that the decimal text would be read as.
+fn quickly_rounded(value: f64, decimals: u8) -> Option<f64> {
+    const SCALED_MAX: f64 = 4_294_967_296.0;
+    const MARGIN: f64 = 1.0 / 1_048_576.0;
+    let scale = *POWERS_OF_TEN.get(usize::from(decimals))?;
+    let scaled = value * scale;
+    let below = scaled.floor();
+    let is_clear = scaled.abs() < SCALED_MAX && (scaled - below - 0.5).abs() > MARGIN;
+    is_clear.then(|| (if scaled - below < 0.5 { below } else { below + 1.0 }) / scale + 0.0)
+}
+
+/// Those that a double is exactly.
+const POWERS_OF_TEN: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
+/// Rounds any value. Rust prints the exact binary value correctly rounded, ties to even, for any precision.
+fn rounded_by_text(value: f64, decimals: u8) -> f64 {
     format!("{:.*}", usize::from(decimals), value).parse::<f64>().expect("a printed double parses") + 0.0
 }
 
@@ -224,6 +247,8 @@ impl fmt::Debug for Number {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn canon(text: &str) -> String {
@@ -288,6 +313,23 @@ mod tests {
             (1e22, 2, 1e22),
         ] {
             assert_eq!(round_half_even(value, decimals), expected, "round({value}, {decimals})");
+        }
+    }
+
+    proptest! {
+        /// Prices, ratios, and what lies a bit beside the middle between two roundings.
+        #[test]
+        fn the_quick_rounding_is_the_exact_one(
+            whole in -2_000_000i64..2_000_000, decimals in 0u8..18, parts in 1u32..12, bits in -3i64..4, any in any::<f64>(),
+        ) {
+            let near = (whole as f64 + 0.5) / 10f64.powi(parts as i32 - 1);
+            let beside = f64::from_bits(near.to_bits().wrapping_add_signed(bits));
+            for value in [near, beside, -beside, whole as f64 / 10f64.powi(parts as i32), any] {
+                if let Some(quick) = quickly_rounded(value, decimals) {
+                    let exact = rounded_by_text(value, decimals);
+                    prop_assert_eq!(quick.to_bits(), exact.to_bits(), "round({}, {})", value, decimals);
+                }
+            }
         }
     }
 }
