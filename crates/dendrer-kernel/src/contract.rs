@@ -266,12 +266,17 @@ impl Contract {
                 None => ignored.push(name.into()),
             }
         }
-        let required = self.required.iter().map(|required| {
-            let value = required.find(state).unwrap_or(&Value::Null);
-            json::to_vec(&required.counted(value))
-        });
-        let named = advisory.iter().map(|name| find(state, name).map(json::to_vec).unwrap_or_default());
-        let digests = commitments(seed, required.chain(named).collect());
+        let digests =
+            commitments(seed, self.required.len() + advisory.len(), |at, out| match self.required.get(at) {
+                Some(required) => {
+                    let value = required.find(state).unwrap_or(&Value::Null);
+                    json::write(&required.counted(value), out);
+                }
+                None => {
+                    let value = find(state, &advisory[at - self.required.len()]);
+                    value.into_iter().for_each(|value| json::write(value, out));
+                }
+            });
         let hash = self.hash(of, intent, &advisory, &digests);
         Context { advisory, ignored, hash }
     }
@@ -347,17 +352,20 @@ fn is_known(state: &Value, name: &str) -> bool {
 
 /// Commits to each value, under a salt of its own that follows from the seed of the record: with that, it is erased. Which
 /// field a value is of follows from its place, which the contract and the names of the others fix.
-fn commitments(seed: Seed, values: Vec<Vec<u8>>) -> Vec<Digest> {
+fn commitments(seed: Seed, count: usize, mut write: impl FnMut(usize, &mut Vec<u8>)) -> Vec<Digest> {
     let own = Digest::of_parts(&[b"dendrer/context-salt/v1\n", &seed.0]);
     let own = Seed(own.0[..16].try_into().expect("16 of 32 bytes"));
-    let preimages: Vec<Vec<u8>> = own
-        .salts(values.len())
-        .iter()
-        .zip(&values)
-        .map(|(salt, value)| [&salt.0[..], value].concat())
-        .collect();
-    let preimages: Vec<&[u8]> = preimages.iter().map(Vec::as_slice).collect();
-    Digest::of_each_behind(b"dendrer/context-field/v1\n", &preimages)
+    // All in one buffer: the door does this at every step.
+    let (mut preimages, mut ends) = (Vec::with_capacity(count * 32), Vec::with_capacity(count));
+    for (at, salt) in own.salts(count).iter().enumerate() {
+        preimages.extend_from_slice(&salt.0);
+        write(at, &mut preimages);
+        ends.push(preimages.len());
+    }
+    let mut begin = 0;
+    let each: Vec<&[u8]> =
+        ends.iter().map(|end| &preimages[std::mem::replace(&mut begin, *end)..*end]).collect();
+    Digest::of_each_behind(b"dendrer/context-field/v1\n", &each)
 }
 
 fn names(names: &[Arc<str>]) -> Value {

@@ -1,6 +1,6 @@
 //! Compares two values: equal, not equal, or in an order.
 //!
-//! Nearly all conditions are a field beside a number or a text, and that has a way of its own, past the values that stand
+//! Nearly all conditions are a field beside something that stands in the text, and that has a way of its own, past the values that stand
 //! for everything else. The invariant a newcomer would break: both ways give the same answer for the same price, and what
 //! the short way cannot answer it leaves to the other, unpaid.
 
@@ -20,8 +20,8 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// Compares a field with a number or a text that stands in the expression, as nearly all comparisons do, without a
-    /// detour over values. The price is that of [`Machine::compare_any`], paid at once. `None`, with nothing paid
+    /// Compares a field with a number, a text, null or a truth that stands in the expression, as nearly all comparisons do,
+    /// without a detour over values. The price is that of [`Machine::compare_any`], paid at once. `None`, with nothing paid
     /// and nothing noted, for whatever has more to it: every error, and a budget that runs out, included.
     ///
     /// Each step asks about one or two forms and no more: a jump by table costs more than all the rest.
@@ -32,6 +32,13 @@ impl<'a> Machine<'a, '_> {
         }
         let field = named(self.base_of(path)?, path)?;
         let nodes = 2 + path.steps.len() as u64;
+        if comparison.is_equality()
+            && let Kind::Literal(other @ (Value::Null | Value::Bool(_))) = &pair[1].kind
+        {
+            // What is tagged may not be comparable at all.
+            let equal = (!matches!(field, Value::Object(_))).then_some(field == other)?;
+            return self.budget.spend_at_once(nodes).then_some(equal == (comparison == Comparison::Equal));
+        }
         if let Value::Number(number) = field {
             let order = number.as_f64()?.partial_cmp(&number_of(&pair[1])?)?;
             return self.budget.spend_at_once(nodes).then(|| comparison.accepts(order));
