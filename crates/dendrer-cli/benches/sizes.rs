@@ -1,5 +1,5 @@
-//! What grows with the length of a run, and what does not: opening, the first screen of `log`, a state in the middle,
-//! the probes of `bisect`, `verify`. What a bisect takes once its verdicts are kept is in `questions`. Prints; never judges.
+//! What grows with the length of a run, and what does not: opening, the first screen of `log`, a state in the middle, a
+//! fork, the probes of `bisect`, `verify`. What a bisect takes once its verdicts are kept is in `questions`. Prints; never judges.
 //!
 //! `cargo bench -p dendrer-cli --bench sizes` runs it. `SIZES` sets the lengths, by commas; 10,000,000 ticks take 9 GB
 //! in `BENCH_DIR`.
@@ -83,6 +83,7 @@ fn measure(dir: &Path, ticks: u64) -> Size {
     states(&store, &run, ticks);
     let middle = format!("{run}@{}", ticks * 7 / 10);
     report("state at a tick", || timed(&at, &["state", &middle]));
+    forks(&at, &run, ticks);
     let violated = format!("state.handled >= {}", ticks * 7 / 10);
     let begin = Instant::now();
     let probes = probes(&at, &run, &violated);
@@ -120,6 +121,27 @@ fn timed(dir: &Path, args: &[&str]) -> Duration {
     let time = start.elapsed();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
     time
+}
+
+/// Forks from the end of the run beside forks from its tick 10, in turns.
+fn forks(dir: &Path, run: &str, ticks: u64) {
+    let mut times = [Vec::new(), Vec::new()];
+    for round in 0..ROUNDS {
+        for (times, tick) in times.iter_mut().zip([10, ticks]) {
+            let (from, name) = (tick.to_string(), format!("fork-{tick}-{round}"));
+            let args = ["fork", "--run", run, "--from", "tick", &from, "--as", &name, "--reason", "a figure"];
+            times.push(timed(dir, &args).as_secs_f64() * 1e3);
+        }
+    }
+    let [early, late] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[ROUNDS / 2]
+    });
+    println!(
+        "  {:<24} {late:>9.1} ms at the last tick, {early:.1} ms at tick 10: {:.2} (limit: as fast)",
+        "fork",
+        late / early
+    );
 }
 
 fn open(store: &Path, run: &str) -> Duration {
