@@ -282,16 +282,27 @@ impl Contract {
     }
 
     fn hash(&self, of: &Contracts, intent: &Intent, advisory: &[Arc<str>], digests: &[Digest]) -> Digest {
-        let bound = Value::record([
-            ("action", intent.member("action").cloned().unwrap_or(Value::Null)),
-            ("advisory", names(advisory)),
-            ("contract", Value::from(self.digest)),
-            ("name", Value::String(Arc::clone(&of.name))),
-            ("type", Value::from(intent.type_name.as_str())),
-            ("version", Value::String(Arc::clone(&of.version))),
-        ]);
-        let digests: Vec<u8> = digests.iter().flat_map(|digest| digest.0).collect();
-        Digest::of_parts(&[b"dendrer/context/v1\n", &digests, &json::to_vec(&bound)])
+        let mut bytes = Vec::with_capacity(1024 + 32 * digests.len());
+        bytes.extend_from_slice(b"dendrer/context/v1\n");
+        digests.iter().for_each(|digest| bytes.extend_from_slice(&digest.0));
+        // An object with its members in canonical order.
+        let action = intent.member("action").unwrap_or(&Value::Null);
+        bytes.extend_from_slice(b"{\"action\":");
+        json::write(action, &mut bytes);
+        bytes.extend_from_slice(b",\"advisory\":");
+        json::write(&names(advisory), &mut bytes);
+        let texts = [
+            (&b",\"contract\":"[..], &*self.digest.to_string()),
+            (b",\"name\":", &of.name),
+            (b",\"type\":", intent.type_name.as_str()),
+            (b",\"version\":", &of.version),
+        ];
+        for (name, text) in texts {
+            bytes.extend_from_slice(name);
+            json::write_string(text, &mut bytes);
+        }
+        bytes.push(b'}');
+        Digest::of(&bytes)
     }
 }
 

@@ -63,7 +63,9 @@ impl Seed {
     /// Derives the salts of the first `count` fields, in the order of the header (`docs/format.md`, "Fields").
     /// Each digest gives two salts.
     pub fn salts(&self, count: usize) -> Vec<Salt> {
-        self.preimages(count).flat_map(|preimage| Salt::pair(Digest::of(&preimage))).take(count).collect()
+        let preimages: Vec<[u8; 36]> = self.preimages(count).collect();
+        let digests = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
+        digests.into_iter().flat_map(Salt::pair).take(count).collect()
     }
 
     /// What is hashed for the salts of `count` fields, one for two of them.
