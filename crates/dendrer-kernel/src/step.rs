@@ -137,6 +137,8 @@ pub struct Head {
     forked: Option<Forked>,
     stage: Stage,
     policy: Arc<[Predicate]>,
+    /// Whether the state is known to keep every policy rule, or to say which it broke.
+    is_judged: bool,
     terms: Arc<Terms>,
     /// The tick at which the pack came into force.
     pack_from: u64,
@@ -248,6 +250,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         forked: None,
         stage: start.stage,
         policy: policy.into(),
+        is_judged: false,
         terms: Arc::new(terms),
         pack_from: 0,
         tick: 0,
@@ -343,6 +346,12 @@ impl Head {
         let mut head = Head { tick, id, ts, state, counters, agents, ..head };
         head.read_terms();
         Ok(head)
+    }
+
+    /// Takes a state in which policy was enforced.
+    fn take_state(&mut self, state: Value) {
+        self.state = state;
+        self.is_judged = true;
     }
 
     /// What the pack in force requires of a type, where that is enforced: from stage 2 on.
@@ -812,7 +821,7 @@ fn draft_transition(
     head.agents.entry(Arc::clone(&what.agent)).or_insert(AgentHead { seq, id: head.id }).seq = seq;
     head.tick += 1;
     head.ts = ts;
-    head.state = change.state;
+    head.take_state(change.state);
     Ok(Prepared { draft, agent: what.agent, seq, reason: None })
 }
 
@@ -852,7 +861,9 @@ fn enforce_policy(head: &Head, change: &mut Change) {
     if head.policy.is_empty() || latched(&change.state) {
         return;
     }
-    let judged = head.policy.iter().map(|rule| (rule, rule.verdict(&change.state, None)));
+    // What a rule looks at is as it was when it was found to hold.
+    let asked = head.policy.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
+    let judged = asked.map(|rule| (rule, rule.verdict(&change.state, None)));
     let Some((rule, verdict)) = judged.into_iter().find(|(_, verdict)| *verdict != Verdict::Ok) else {
         return;
     };

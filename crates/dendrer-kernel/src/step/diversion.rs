@@ -129,7 +129,7 @@ impl Diversion {
         watch(head, &told.type_name, &mut change, |_| counters.to_value());
         head.counters = counters;
         head.tick = told.tick;
-        head.state = change.state;
+        head.take_state(change.state);
         if let Cause::Extension(_) = told.cause {
             head.read_terms();
         }

@@ -231,10 +231,7 @@ impl Terms {
                 && predicate.window() == Window::After
                 && tick > watched.from
                 && !predicate.reads_counters()
-                && !change
-                    .delta
-                    .paths()
-                    .any(|path| predicate.read_set().iter().any(|place| are_near(place, path)));
+                && !touches(predicate, &change.delta);
             if !predicate.is_for(type_name)
                 || unmoved
                 || is_latched(&change.state, pack.as_deref(), predicate.name())
@@ -247,6 +244,11 @@ impl Terms {
         };
         self.watched.iter().filter(is_new).collect()
     }
+}
+
+/// Whether a change writes near anything that a predicate looks at.
+pub(super) fn touches(predicate: &Predicate, delta: &Delta) -> bool {
+    delta.paths().any(|path| predicate.read_set().iter().any(|place| are_near(place, path)))
 }
 
 /// Whether two places lie in the same member of the state. Writing `a.x` makes an `a` for whoever asks `has(state.a.b)`.

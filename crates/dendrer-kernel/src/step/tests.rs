@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::reduce::HostReducer;
 use crate::replay::{Compared, ReplayError, replay_refusal, replay_start, replay_step};
@@ -459,4 +461,37 @@ fn a_record_that_wrote_counters_is_recorded_by_other_rules() {
     content.set("state", value(r#"{"counters":1}"#));
     let old = seal_value(first.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
     assert!(replay_start(&old, &DeltaReducer).map(|_| ()).unwrap_err().is_unverifiable());
+}
+
+proptest! {
+    /// A rule whose places nobody wrote is not asked again; asking every rule every time makes the same records.
+    #[test]
+    fn rules_that_nothing_touched_need_no_second_look(
+        rules in prop::sample::subsequence(
+            vec![
+                "state.a < 3", "state.b == null || state.b < 4", "has(state.c.x)", "!has(state.c.y) || state.a < 2",
+                "size(string(state.b)) < 9", "state.a + state.b < 5", "state.d == null || state.d != state.a", "true",
+            ],
+            1..5,
+        ),
+        writes in prop::collection::vec(
+            (prop::sample::select(vec!["/a", "/b", "/c", "/c/x", "/c/y", "/d"]), 0u64..5, 0u8..4), 1..12,
+        ),
+    ) {
+        let policy = Value::array(rules.iter().enumerate().map(|(n, holds)| {
+            Value::record([("id", Value::from(format!("r{n}"))), ("holds", Value::from(*holds))])
+        }));
+        let (_, mut head) = start(r#"{"a":1,"c":{"x":1}}"#, &policy.to_string(), Stage::Replay);
+        let mut asked = head.clone();
+        for (n, (path, number, what)) in (1..).zip(&writes) {
+            let op = match what {
+                0 => format!(r#"{{"remove":"{path}"}}"#),
+                1 => format!(r#"{{"set":"{path}","value":{{"x":{number}}}}}"#),
+                _ => format!(r#"{{"set":"{path}","value":{number}}}"#),
+            };
+            let text = format!(r#"{{"type":"plan.update","agent":"a","delta":[{op}]}}"#);
+            asked.is_judged = false;
+            prop_assert_eq!(committed(&mut head, n, &text).id(), committed(&mut asked, n, &text).id());
+        }
+    }
 }
