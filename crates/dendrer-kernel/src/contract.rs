@@ -67,7 +67,14 @@ impl Required {
 
     /// The value of the field in a state.
     fn find<'v>(&self, state: &'v Value) -> Option<&'v Value> {
-        self.names.iter().try_fold(state, |value, (name, digest)| match value {
+        self.find_in_turn(state, &mut 0)
+    }
+
+    /// As [`Required::find`], for all fields of a contract one after the other: `next` is 0 at first.
+    fn find_in_turn<'v>(&self, state: &'v Value, next: &mut usize) -> Option<&'v Value> {
+        let ((first, digest), below) = self.names.split_first()?;
+        let member = state.as_object()?.get_in_turn(first, digest, next)?;
+        below.iter().try_fold(member, |value, (name, digest)| match value {
             Value::Object(object) => object.get_hashed(name, digest),
             Value::Array(array) => array.get(array_index(name)?),
             _ => None,
@@ -243,8 +250,9 @@ pub struct Contracts {
 impl Contract {
     /// Looks whether the committed state has what the type requires (layer 1). Nothing that a model says is looked at.
     pub fn check(&self, state: &Value) -> Vec<Lack> {
+        let mut next = 0;
         let lack = |required: &Required| {
-            let why = match required.find(state) {
+            let why = match required.find_in_turn(state, &mut next) {
                 None => "it is not there".to_owned(),
                 Some(Value::Null) if required.nullable => return None,
                 Some(Value::Null) => "it is null".to_owned(),

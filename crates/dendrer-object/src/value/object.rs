@@ -132,6 +132,18 @@ impl Object {
         }
     }
 
+    /// As [`Object::get_hashed`], for a caller that looks for many names in canonical order. `next` is 0 at first, and kept
+    /// from one to the next.
+    pub fn get_in_turn(&self, key: &str, key_digest: &Digest, next: &mut usize) -> Option<&Value> {
+        let Repr::Slice(slice) = &self.0 else { return self.get_hashed(key, key_digest) };
+        let at = match slice.entries.get(*next) {
+            Some(entry) if is_same(&entry.key, key) => *next,
+            _ => slice.position(key)?,
+        };
+        *next = at + 1;
+        Some(&slice.entries[at].value)
+    }
+
     /// Tells whether there is a member of this name.
     pub fn contains_key(&self, key: &str) -> bool {
         self.entry(key).is_some()
@@ -243,13 +255,16 @@ impl Object {
 
 impl Slice {
     fn get(&self, key: &str) -> Option<&Entry> {
+        self.position(key).map(|at| &self.entries[at])
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
         // Most objects have few members. Asking each whether it is the one is quicker then than asking for an order, which no
         // processor can foresee.
-        if self.entries.len() <= 32 {
-            return self.entries.iter().find(|entry| is_same(&entry.key, key));
+        match self.entries.len() <= 32 {
+            true => self.entries.iter().position(|entry| is_same(&entry.key, key)),
+            false => self.entries.binary_search_by(|entry| compare_names(&entry.key, key)).ok(),
         }
-        let at = self.entries.binary_search_by(|entry| compare_names(&entry.key, key)).ok()?;
-        Some(&self.entries[at])
     }
 
     fn hashed(&self) -> Vec<Arc<Node>> {

@@ -83,6 +83,24 @@ proptest! {
     }
 
     #[test]
+    fn members_are_found_in_turn_and_in_any_order(
+        names in prop::collection::btree_set("[a-cé😀]{0,9}", 0..60), asked in prop::collection::vec("[a-cé😀]{0,9}", 0..60),
+    ) {
+        let fresh = Value::record(names.iter().map(|name| (name.as_str(), Value::from(name.as_str()))));
+        let mut changed = fresh.as_object().unwrap().clone();
+        changed.set("another", Value::Null);
+        for object in [fresh.as_object().unwrap(), &changed] {
+            let mut next = 0;
+            for name in names.iter().chain(&asked).chain(&names) {
+                let expected = names.contains(name).then(|| Value::from(name.as_str()));
+                prop_assert_eq!(object.get(name), expected.as_ref());
+                let digest = Digest::of(name.as_bytes());
+                prop_assert_eq!(object.get_in_turn(name, &digest, &mut next), expected.as_ref());
+            }
+        }
+    }
+
+    #[test]
     fn an_object_is_what_its_members_are_whatever_history_made_it(
         edits in prop::collection::vec(("[a-f]{1,2}", prop::option::of(any::<i32>())), 0..120),
     ) {
