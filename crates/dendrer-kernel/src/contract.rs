@@ -5,6 +5,7 @@
 //! [`Contract::context`]: a hash over the values of those fields, so that a justification cannot be carried into a state in
 //! which they are others. [`check_import`] compares both for a transition that is to be imported.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -82,15 +83,12 @@ impl Required {
     }
 
     /// The value as the contract counts it: all decimals beyond the precision are rounded away.
-    fn counted(&self, value: &Value) -> Value {
-        match (self.precision, value.as_number()) {
-            (Some(decimals), Some(number)) => {
-                let rounded = number.as_f64().and_then(|n| Number::from_f64(round_half_even(n, decimals)));
-                // An integer beyond a double has no decimals to lose.
-                rounded.map_or_else(|| value.clone(), Value::Number)
-            }
-            _ => value.clone(),
-        }
+    fn counted<'v>(&self, value: &'v Value) -> Cow<'v, Value> {
+        let number = self.precision.zip(value.as_number());
+        // An integer beyond a double has no decimals to lose.
+        let rounded = number
+            .and_then(|(decimals, number)| Number::from_f64(round_half_even(number.as_f64()?, decimals)));
+        rounded.map_or(Cow::Borrowed(value), |number| Cow::Owned(Value::Number(number)))
     }
 }
 
@@ -608,8 +606,9 @@ fn compare(contract: &Contract, required: &Required, source: Side<'_>, target: S
     let wrong = lack.or_else(|| match rule {
         Match::Present => None,
         Match::Equal => {
-            let counted = |value: Option<&Value>| value.map(|value| required.counted(value));
-            (counted(theirs) != counted(ours)).then(|| "must match".into())
+            let same =
+                theirs.map(|value| required.counted(value)) == ours.map(|value| required.counted(value));
+            (!same).then(|| "must match".into())
         }
         Match::Holds(expr) => {
             let others = [("source", source.state), ("target", target.state)];

@@ -54,9 +54,14 @@ impl Digest {
         if messages.len() < 8 {
             return messages.iter().map(|message| Digest::of_parts(&[prefix, message])).collect();
         }
+        let mut digests = vec![[0; 32]; messages.len()];
+        let blocks = |message: &[u8]| blocks(prefix.len() + message.len());
+        if messages[1..].iter().all(|message| blocks(message) == blocks(messages[0])) {
+            lanes::hash_many(prefix, messages, &mut digests);
+            return digests.into_iter().map(Digest).collect();
+        }
         let order = by_blocks(prefix.len(), messages);
         let sorted: Vec<&[u8]> = order.iter().map(|at| messages[*at as usize]).collect();
-        let mut digests = vec![[0; 32]; messages.len()];
         lanes::hash_many(prefix, &sorted, &mut digests);
         let mut found = vec![Digest([0; 32]); messages.len()];
         for (at, digest) in order.into_iter().zip(digests) {
@@ -95,11 +100,16 @@ impl Digest {
     }
 }
 
+/// How many blocks are hashed for so many bytes, but for the last one.
+fn blocks(bytes: usize) -> usize {
+    (bytes + 8) / 64
+}
+
 /// Returns the places of messages in an order that has those of as many blocks side by side: they run in lockstep, so
 /// neighbours should. Long ones all count as of one length, since there a block more or less is little.
 fn by_blocks(prefix: usize, messages: &[&[u8]]) -> Vec<u32> {
     const LONG: usize = 63;
-    let blocks = |message: &[u8]| ((prefix + message.len() + 8) / 64).min(LONG);
+    let blocks = |message: &[u8]| blocks(prefix + message.len()).min(LONG);
     let mut next = [0u32; LONG + 2];
     messages.iter().for_each(|message| next[blocks(message) + 1] += 1);
     for block in 1..next.len() {
