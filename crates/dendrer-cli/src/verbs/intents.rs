@@ -54,6 +54,8 @@ pub(super) struct Tally {
     pub(super) items: Vec<Value>,
     /// Counts what is on record, for whoever watches.
     pub(super) progress: Option<Arc<AtomicU64>>,
+    /// Is told of each intent what became of it, once it is on record.
+    pub(super) told: Option<Box<dyn FnMut(&Value)>>,
 }
 
 impl Tally {
@@ -244,6 +246,9 @@ fn acknowledge(records: Vec<Record>, tally: &mut Tally, out: &mut Out) -> Result
             .value("/anomalies")
             .and_then(|list| list.as_array().map(|list| list.len() as u64))
             .unwrap_or(0);
+        if let Some(told) = &mut tally.told {
+            told(&item);
+        }
         match out.format() {
             Format::Json => tally.items.push(item),
             Format::Jsonl => out.item(&item)?,

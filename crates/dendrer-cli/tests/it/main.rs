@@ -11,6 +11,7 @@ mod contract;
 mod corpus;
 mod crash;
 mod diff;
+mod exec;
 mod find;
 mod flags;
 mod flips;
