@@ -12,6 +12,7 @@ mod corpus;
 mod crash;
 mod diff;
 mod exec;
+mod extended;
 mod find;
 mod flags;
 mod flips;
