@@ -221,3 +221,118 @@ fn suggest_names_no_field_that_an_extension_requires_there() {
     let ran = place.ok(&["contract", "suggest", "later", "--type", "act"]);
     assert!(ran.contains("3 transitions looked at"), "{ran}");
 }
+
+#[test]
+fn a_run_whose_contract_was_extended_is_reduced_with_its_extension() {
+    let place = extended();
+    let reduced = place.ok(&["reduce", "r", "--pack", "p.json", "--as", "again"]);
+    assert!(says(&reduced, "extension  e1 at tick 2, holds from tick 4 on"), "{reduced}");
+    assert!(place.ok(&["verify", "again", "--replay"]).contains("5 of 5 states reproduced"));
+    for run in ["r", "again"] {
+        let checked = place.ok(&["contract", "check", run]);
+        assert!(checked.contains("+ extension e1 from tick 4"), "{run}: {checked}");
+    }
+    assert_eq!(place.run(&["contract", "diff", "r", "again", "--exit-code"]).code, 0);
+    let (_, json) = place.json(&["reduce", "r", "--pack", "p.json", "--as", "json"]);
+    check_schema(&json, &["reduce"]);
+    let one = json.get("extensions").unwrap().as_array().unwrap().get(0).unwrap().to_string();
+    assert_eq!(one, r#"{"from":4,"id":"e1","tick":2}"#);
+    // It is of whoever is reduced again, too, and of a bundle.
+    place.ok(&["export", "again", "-o", "again.dnd"]);
+    place.ok(&["reduce", "again.dnd", "--pack", "p.json", "--as", "thrice"]);
+    assert!(place.ok(&["contract", "check", "thrice"]).contains("+ extension e1 from tick 4"));
+}
+
+#[test]
+fn an_extension_governs_the_same_transitions_where_ticks_move_up() {
+    let place = place();
+    let too_big = r#"{"type":"observation.add","intent":{"x":11,"kyc":"no"}}"#;
+    // The door finds the violation at tick 2, and the extension stands at tick 3.
+    commit(&place, "r", &BEGIN, &[too_big]);
+    place.ok(&["contract", "extend", "r", "--file", "e.yaml", "--effective-from", "5"]);
+    commit(&place, "r", &[], &[ACT, ACT]);
+    let onset = |run: &str| {
+        let (_, json) = place.json(&["bisect", run, "--predicate", "unver"]);
+        json.get("onset").unwrap().as_u64()
+    };
+    assert_eq!(onset("r"), Some(5));
+    let reduced = place.ok(&["reduce", "r", "--pack", "p.json", "--as", "again"]);
+    assert!(says(&reduced, "extension  e1 at tick 2, holds from tick 4 on"), "{reduced}");
+    // Without the kernel's transitions, what was tick 5 is tick 4.
+    assert_eq!(onset("again"), Some(4));
+    assert_eq!(place.run(&["verify", "again", "--replay"]).code, 0);
+}
+
+#[test]
+fn an_extension_that_the_new_pack_does_not_take_is_told_before_anything_is_written() {
+    let place = extended();
+    let runs = || place.ok(&["runs"]);
+    let refused = |run: &str, pack: &str, code: &str, words: &[&str]| {
+        let before = runs();
+        let ran = place.run(&["reduce", run, "--pack", pack, "--as", "new"]);
+        assert_eq!(ran.code, 5, "{pack}: {}{}", ran.stdout, ran.stderr);
+        for words in [&[code, &*format!("tick 2 of {run}"), "nothing was written"], words].concat() {
+            assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+        }
+        assert_eq!(runs(), before);
+        ran.stderr
+    };
+    write(&place, "v2.json", &PACK.replace("\"v1\"", "\"v2\""));
+    let told = refused(
+        "r",
+        "v2.json",
+        "E0414",
+        &["it extends t.p/v1, and t.p/v2 is in force", "goes with the contract"],
+    );
+    // What it says to do instead can be done.
+    for line in told.lines().filter_map(|line| line.strip_prefix("help: dendrer ")) {
+        place.ok(&line.split(' ').collect::<Vec<_>>());
+    }
+    assert!(place.ok(&["log", "r-before-2.reduced"]).contains("observation.add"));
+    let clash = PACK.replace(
+        "{\"x\":{\"type\":\"number\"}}",
+        "{\"x\":{\"type\":\"number\"},\"kyc\":{\"type\":\"bool\"}}",
+    );
+    write(&place, "clash.json", &clash);
+    refused("r", "clash.json", "E0420", &["kyc is required of act already"]);
+    write(&place, "twice.json", &PACK.replace("\"id\":\"big\"", "\"id\":\"unver\""));
+    refused("r", "twice.json", "E0420", &["unver"]);
+}
+
+#[test]
+fn an_approval_is_signed_for_one_run_and_no_other() {
+    let place = signed();
+    let ran = place.run(&["reduce", "s", "--pack", "s.json", "--as", "again"]);
+    assert_eq!(ran.code, 5, "{}", ran.stdout);
+    for words in
+        ["E0423", "tick 2 of s", "another text was signed", "signed for one run", "nothing was written"]
+    {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    assert_eq!(place.run(&["log", "again"]).code, 3);
+    // A pack that names no keys records it as it is said, and says so.
+    place.ok(&["reduce", "s", "--pack", "p.json", "--as", "again"]);
+    let shown = place.ok(&["contract", "show", "again"]);
+    assert!(shown.contains("approved by jd, not signed"), "{shown}");
+    assert_eq!(place.run(&["verify", "again", "--replay"]).code, 0);
+}
+
+#[test]
+fn the_claim_of_the_demo_is_reduced_with_its_extension() {
+    let place = Place::with_demo();
+    write(&place, "claims.yaml", include_str!("../../../../examples/packs/insurance-claims.yaml"));
+    write(&place, "s0.json", r#"{"claim_id":"c-9","policy_limit":10000}"#);
+    let reduced =
+        place.ok(&["reduce", "claims-9", "--pack", "claims.yaml", "--as", "again", "--state", "s0.json"]);
+    assert!(says(&reduced, "extension  e1 at tick 27, holds from tick 28 on"), "{reduced}");
+    let ran = place.run(&["contract", "check", "again"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stdout.contains("(in force for ticks 0..39), + extension e1 from tick 28"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("FAIL  over_limit_payout         from tick 33"), "{}", ran.stdout);
+    // Of the demo itself, before and at the tick.
+    let show = |tick: &str| place.ok(&["contract", "show", tick]);
+    assert!(show("claims-9@27").contains(
+        "coming    e1   written at tick 27, holds from tick 28 on   approved by j.doe, not signed"
+    ));
+    assert!(show("claims-9").contains("never     unverified_payee   at approve_payout: violated when state.payee_kyc_status != 'verified'   (after each transition, since extension e1)"));
+}
