@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::cases::{Case, Failed};
-use dendrer_kernel::pack::{Bound, Fault, Origin, Pack, extend};
-use dendrer_kernel::predicate::Predicate;
+use dendrer_kernel::pack::{Bound, Declared, Fault, Origin, Pack, extend};
+use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
-use dendrer_kernel::step::{Extension, Stage, Start, given_state};
+use dendrer_kernel::step::{Extension, Head, Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Store;
@@ -211,19 +211,28 @@ pub fn declared_since(trace: &Trace<'_>, declared: &Predicate) -> Result<Option<
     for (segment, (_, end)) in trace.lineage().iter().enumerate().rev().skip(1) {
         let before = of_segment(trace, segment)?;
         let before = before.as_ref().and_then(|pack| pack.predicate(declared.name()));
-        if !before.is_some_and(|before| means_the_same(before, declared)) {
+        if !before.is_some_and(|before| before.means_the_same(declared)) {
             return Ok(Some(end + 1));
         }
     }
     Ok(None)
 }
 
-/// Whether two predicates ask the same of a run: by their texts with the values of constants in them.
-fn means_the_same(a: &Predicate, b: &Predicate) -> bool {
-    let plain = |one: &Predicate| one.obligation().is_none() && one.progress().is_none();
-    let asked =
-        |one: &Predicate| Some((one.expr()?.in_full(), one.polarity(), one.window(), one.scope().to_vec()));
-    a.digest() == b.digest() || plain(a) && plain(b) && asked(a).is_some() && asked(a) == asked(b)
+/// The predicates that a transition of a type broke: they hold no more in the state after it, and did before. What cannot be
+/// judged does not hold.
+pub(crate) fn newly_broken(
+    predicates: &[Declared],
+    type_name: &TypeName,
+    before: &Head,
+    after: &Head,
+) -> Vec<Arc<str>> {
+    let holds = |predicate: &Predicate, head: &Head| {
+        predicate.verdict(head.state(), Some(&head.counters().to_value())) == Verdict::Ok
+    };
+    let asked = predicates.iter().map(|declared| &declared.predicate);
+    let asked = asked.filter(|predicate| predicate.is_for(Some(type_name)));
+    let broken = asked.filter(|predicate| !holds(predicate, after) && holds(predicate, before));
+    broken.map(|predicate| predicate.name().into()).collect()
 }
 
 /// The text of the pack in force in a run of a lineage.
