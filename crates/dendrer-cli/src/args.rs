@@ -200,7 +200,7 @@ pub(crate) enum Verb {
     Pack(PackVerb),
     /// Go on from an old tick of a run, as a new run
     #[command(
-        after_help = "Examples:\n  dendrer fork logistics-run-47 --from tick 21 --tool-policy \"require source verification\"\n  dendrer fork --run logistics-run-47 --from tick 21 --policy risk_threshold=0.65 --replay-rest -n"
+        after_help = "Examples:\n  dendrer fork logistics-run-47 --from tick 21 --tool-policy \"require source verification\"\n  dendrer fork --run logistics-run-47 --from tick 21 --policy risk_threshold=0.65 --replay-rest -n\n  dendrer fork logistics-run-47@21 --exec \"cat intents.jsonl\""
     )]
     Fork(Fork),
     /// Import a transition into a run that has what it was decided on

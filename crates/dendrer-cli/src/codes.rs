@@ -57,7 +57,11 @@ pub(crate) const EXITS: &[Exit] = &[
         examples: "bisect with a predicate that recovers; erased values, a missing prefix, an unknown key",
     },
     Exit { code: 7, meaning: "replay divergence", examples: "replay does not reproduce a recorded state" },
-    Exit { code: 8, meaning: "environment", examples: "disk full, store locked, newer format, no key" },
+    Exit {
+        code: 8,
+        meaning: "environment",
+        examples: "disk full, store locked, newer format, no key, a command of fork --exec that failed",
+    },
     Exit { code: 130, meaning: "interrupted", examples: "safe at any time; nothing is left half-written" },
 ];
 
@@ -344,6 +348,9 @@ records can be written and read, but no checkpoint can be signed."
 "It is to be the log as it was. `dendrer restore BACKUP DIR` makes a store of it."
 "E0807" "no_home" 2 "There is no place for the key."
 "Without a home directory, say where the key of the log is to be kept: `dendrer init --key FILE`."
+"E0808" "command" 8 "The command that was to go on with a fork ended with a failure."
+"Its exit code or the signal is in the message, and what it had to say of it on stderr. The fork stays, and so does everything that was \
+acknowledged. Go on from there with `dendrer commit --run FORK`, or fork it again: `dendrer fork --run FORK --from tip --exec CMD`."
 "E0900" "pack" 2 "A pack does not check."
 "`dendrer pack check FILE` lists everything that is wrong with it, each with line, column and what to write instead."
 "E0901" "pack_text" 2 "A text is not YAML 1.2 or JSON as packs are written."

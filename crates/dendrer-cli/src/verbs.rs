@@ -21,6 +21,7 @@ mod gc;
 mod help;
 mod import;
 mod init;
+mod intents;
 mod log;
 mod man;
 mod merge;

@@ -98,7 +98,10 @@ pub fn is_claimed(author: Author) -> bool {
 }
 
 /// The names under which the kernel and the institution write: whoever reads a log takes one of them for who wrote it.
-const RESERVED: [&str; 2] = ["kernel", INSTITUTION];
+const RESERVED: [&str; 2] = [KERNEL, INSTITUTION];
+
+/// Whose transition is one that the kernel makes by itself.
+pub(crate) const KERNEL: &str = "kernel";
 
 /// Whose transition an extension of the contract is.
 pub(crate) const INSTITUTION: &str = "institution";

@@ -386,6 +386,21 @@ impl Predicate {
         }
     }
 
+    /// Whether another predicate asks the same of a run, whatever the two are called: by what is asked with the values of
+    /// constants in it, when, and at which types. How it is known that they do not recover makes no difference.
+    pub fn means_the_same(&self, other: &Predicate) -> bool {
+        // What is owed, or scored, is never what holds at every tick, whatever its text.
+        let plain = |one: &Predicate| one.obligation().is_none() && one.progress().is_none();
+        let asked = |one: &Predicate| {
+            let asked = match one.asked() {
+                Asked::Expr(expr) => expr.in_full(),
+                Asked::Program(program) => program.digest().to_string(),
+            };
+            (asked, one.polarity(), one.window(), one.scope().to_vec())
+        };
+        self.digest() == other.digest() || plain(self) && plain(other) && asked(self) == asked(other)
+    }
+
     /// Returns the digest that identifies the predicate whatever it is called.
     pub fn digest(&self) -> Digest {
         // The state after, and no lift, is what is meant where nothing is said.
@@ -462,6 +477,27 @@ impl fmt::Display for Verdict {
             Verdict::Ok => f.write_str("ok"),
             Verdict::Violation => f.write_str("violation"),
             Verdict::Uncertain(why) => write!(f, "uncertain: {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_says_whether_two_predicates_mean_the_same() {
+        let condition = |name: &str, text: &str| Predicate::condition(name, text).unwrap();
+        let one = condition("a", "state.x > 10");
+        assert!(one.means_the_same(&condition("b", "(state.x>10)")));
+        assert!(one.means_the_same(&condition("b", "state.x > 10").lifted()), "a lift is no other question");
+        for other in [
+            condition("a", "state.x > 9"),
+            Predicate::holds("a", "state.x > 10").unwrap(),
+            condition("a", "state.x > 10").at_window(Window::Before),
+            condition("a", "state.x > 10").scoped(vec!["plan.update".parse().unwrap()]),
+        ] {
+            assert!(!one.means_the_same(&other) && !other.means_the_same(&one), "{}", other.words());
         }
     }
 }

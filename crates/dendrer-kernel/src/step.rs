@@ -20,7 +20,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
-use crate::ontology::{AuthorshipError, check_authorship, check_name, is_claimed};
+use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
@@ -630,7 +630,7 @@ fn make_violation(head: &mut Head, inputs: Inputs) -> Result<Record, SealError> 
     let transition = Transition {
         type_name: VIOLATION.parse().expect("a type of the ontology"),
         author: Author::Kernel,
-        agent: "kernel".into(),
+        agent: KERNEL.into(),
         goal: None,
         members: vec![("violations".into(), violations)],
         links: vec![Link { rel: Rel::CausedBy, hash: head.id }],
@@ -661,7 +661,7 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
     let transition = Transition {
         type_name: "kernel.anomaly".parse().expect("a type of the ontology"),
         author: Author::Kernel,
-        agent: "kernel".into(),
+        agent: KERNEL.into(),
         goal: None,
         members: vec![("anomalies".into(), Value::array([entry]))],
         links: Vec::new(),

@@ -1,7 +1,7 @@
 //! Contracts as rows and documents: what they say, and what another says otherwise.
 
 use dendrer::contract::compare::{Change, Ranked};
-use dendrer::contract::find::{Listed, Listing};
+use dendrer::contract::find::{Added, Listed, Listing};
 use dendrer::contract::terms::{FieldTerms, Need, Never, Terms, TypeTerms};
 use dendrer::kernel::pack::writes::{Sound, Written};
 use dendrer::kernel::predicate::Window;
@@ -124,13 +124,21 @@ fn need_words(need: &Need<'_>) -> String {
     let mut parts = vec![need.required.kind.to_string()];
     parts.extend(need.required.precision.map(|decimals| format!("counted to {decimals} decimals")));
     parts.extend(need.required.nullable.then(|| "may be null".to_owned()));
-    parts.extend(need.is_seed.then(|| "seeds the hash".to_owned()));
+    parts.extend(need.is_seed.then(|| match need.seed_since.filter(|_| need.seed_since != need.since) {
+        Some(id) => format!("seeds the hash since extension {}", quote::escape(id)),
+        None => "seeds the hash".to_owned(),
+    }));
     parts.push(match need.import {
         "equal" => "an import finds it equal".to_owned(),
         "present" => "an import finds it there".to_owned(),
         rule => format!("an import finds that {}", quote::escape(rule)),
     });
+    parts.extend(need.since.map(since));
     parts.join(", ")
+}
+
+fn since(id: &str) -> String {
+    format!("since extension {}", quote::escape(id))
 }
 
 fn never_lines(one: &Never<'_>, lines: &mut Vec<String>) {
@@ -140,7 +148,11 @@ fn never_lines(one: &Never<'_>, lines: &mut Vec<String>) {
     };
     let name = one.predicate.name();
     let question = quote::escape(&one.predicate.words());
-    lines.push(format!("never     {name}   {question}   ({window} each transition){}", words(one.words)));
+    let since = one.since.map(|id| format!(", {}", since(id))).unwrap_or_default();
+    lines.push(format!(
+        "never     {name}   {question}   ({window} each transition{since}){}",
+        words(one.words)
+    ));
     lines.push(format!("          {}", sound_words(&one.sound)));
     let reads = one.reads.iter().map(|(place, types)| match types.is_empty() {
         true => place_words(place),
@@ -174,7 +186,9 @@ fn field_line(field: &FieldTerms<'_>) -> String {
     let by =
         if by.is_empty() { "no rule writes it".to_owned() } else { format!("written by {}", by.join(", ")) };
     let decimals = field.decimals.map(|decimals| format!(", {decimals} decimals")).unwrap_or_default();
-    format!("field     state.{}   {begins}{decimals}; {by}{}", quote::escape(field.name), words(field.words))
+    let since = field.since.map(|id| format!("; declared {}", since(id))).unwrap_or_default();
+    let name = quote::escape(field.name);
+    format!("field     state.{name}   {begins}{decimals}; {by}{since}{}", words(field.words))
 }
 
 /// Writes what a contract says as members of `dendrer.contract/1`.
@@ -191,7 +205,6 @@ pub fn terms_json(terms: &Terms<'_>, only: Option<&TypeName>) -> Vec<(&'static s
     vec![
         ("name", Value::from(&*terms.pack.name)),
         ("version", Value::from(&*terms.pack.version)),
-        ("digest", Value::from(terms.pack.digest())),
         ("words", Value::from(terms.pack.words.as_deref())),
         ("reducer", Value::from(terms.pack.engine.as_str())),
         ("items", Value::array(types)),
@@ -213,7 +226,7 @@ fn write_json(write: &Written) -> Value {
 
 fn type_json(one: &TypeTerms<'_>) -> Value {
     let needs = one.needs.iter().map(|need| {
-        let Need { required, is_seed, import } = need;
+        let Need { required, is_seed, import, since, seed_since } = need;
         Value::record([
             ("name", Value::from(&*required.name)),
             ("kind", Value::from(required.kind.to_string())),
@@ -221,6 +234,8 @@ fn type_json(one: &TypeTerms<'_>) -> Value {
             ("nullable", Value::from(required.nullable)),
             ("seed", Value::from(*is_seed)),
             ("import", Value::from(*import)),
+            ("since", Value::from(*since)),
+            ("seed_since", Value::from(*seed_since)),
         ])
     });
     Value::record([
@@ -256,6 +271,7 @@ fn never_json(one: &Never<'_>) -> Value {
         ("turned_by", Value::array(turned.iter().map(|rule| Value::from(*rule as u64)))),
         ("reads", Value::array(reads)),
         ("digest", Value::from(one.predicate.digest())),
+        ("since", Value::from(one.since)),
     ])
 }
 
@@ -279,6 +295,41 @@ fn field_json(field: &FieldTerms<'_>) -> Value {
         ("begins_fixed", Value::from(field.begins.is_some())),
         ("init", field.init.cloned().unwrap_or(Value::Null)),
         ("writes", Value::array(writes)),
+        ("since", Value::from(field.since)),
+    ])
+}
+
+/// Writes what an extension is on a line, and behind one that does not hold yet what it is to bring about.
+pub fn extension_lines(added: &Added) -> Vec<String> {
+    let word = if added.holds { "extension" } else { "coming   " };
+    let Added { id, tick, from, .. } = added;
+    let by = if added.approved_by.is_empty() {
+        String::new()
+    } else {
+        format!("by {}, ", quote::escape(&added.approved_by))
+    };
+    let signed = if added.is_signed { "signed with their key" } else { "not signed" };
+    let mut lines = vec![format!(
+        "{word} {}   written at tick {tick}, holds from tick {from} on   approved {by}{signed}{}",
+        quote::escape(id),
+        words(added.words.as_deref())
+    )];
+    let changes = added.adds.iter().filter(|_| !added.holds);
+    lines.extend(changes.map(|change| format!("          {}", quote::escape(&change.words))));
+    lines
+}
+
+/// Returns an extension as a member of `dendrer.contract/1`.
+pub fn extension_json(added: &Added) -> Value {
+    Value::record([
+        ("id", Value::from(&*added.id)),
+        ("words", Value::from(added.words.as_deref())),
+        ("tick", Value::from(added.tick)),
+        ("from", Value::from(added.from)),
+        ("holds", Value::from(added.holds)),
+        ("approved_by", Value::from(&*added.approved_by)),
+        ("signed", Value::from(added.is_signed)),
+        ("adds", Value::array(added.adds.iter().map(change_json))),
     ])
 }
 

@@ -77,15 +77,9 @@ fn summary(content: &Value) -> String {
     if let Some(output) = at("result", "output") {
         parts.push(quote::value(output));
     }
-    if let (Some(run), Some(tick)) = (at("fork", "parent_run_id"), at("fork", "parent_tick")) {
-        let run = run.as_str().map(quote::escape).unwrap_or_default();
-        parts.push(format!("from {run}@{tick}"));
-        parts.extend(at("fork", "fork_reason").and_then(Value::as_str).map(quote::quoted));
-    }
-    if let (Some(run), Some(tick)) = (at("cherrypick", "source_run_id"), at("cherrypick", "source_tick")) {
-        let run = run.as_str().map(quote::escape).unwrap_or_default();
-        parts.push(format!("from {run}@{tick}"));
-        parts.extend(at("cherrypick", "import_reason").and_then(Value::as_str).map(quote::quoted));
+    if let Some((run, tick, reason)) = came_from(content) {
+        parts.push(format!("from {}@{tick}", quote::escape(run)));
+        parts.extend(reason.map(quote::quoted));
     }
     if parts.is_empty() {
         let anomaly = content.get("anomalies").and_then(Value::as_array).and_then(|list| list.get(0));
@@ -95,6 +89,17 @@ fn summary(content: &Value) -> String {
         parts.extend(kind.into_iter().chain(message));
     }
     parts.join(" ")
+}
+
+/// Where what stands behind a marker came from, and why: the run, the tick, the reason.
+pub(crate) fn came_from(content: &Value) -> Option<(&str, &Value, Option<&str>)> {
+    let of = |marker: &str, [run, tick, reason]: [&str; 3]| {
+        let marker = content.get(marker)?;
+        let reason = marker.get(reason).and_then(Value::as_str);
+        Some((marker.get(run)?.as_str()?, marker.get(tick)?, reason))
+    };
+    of("fork", ["parent_run_id", "parent_tick", "fork_reason"])
+        .or_else(|| of("cherrypick", ["source_run_id", "source_tick", "import_reason"]))
 }
 
 impl Row {

@@ -10,6 +10,7 @@ use dendrer::{Error, Trace, verify};
 use dendrer_object::{Record, Value};
 
 use crate::count;
+use crate::log::came_from;
 
 /// How many characters of a text stand in one line.
 const WORDS_MAX: usize = 72;
@@ -102,6 +103,10 @@ fn words(content: &Value) -> Option<String> {
         progress.map(|by| format!("progress={by:+.2}")).into_iter().chain(says("outcome")).collect();
     if !noted.is_empty() {
         return Some(noted.join(" -> "));
+    }
+    if let Some((run, tick, reason)) = came_from(content) {
+        let reason = reason.map(|reason| format!(" \"{}\"", plain(reason))).unwrap_or_default();
+        return Some(format!("from {}@{tick}{reason}", plain(run)));
     }
     let anomaly =
         || content.get("anomalies").and_then(Value::as_array)?.get(0)?.get("message")?.as_str().map(plain);

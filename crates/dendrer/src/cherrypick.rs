@@ -5,7 +5,6 @@
 
 use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefused, Side, check_import};
 use dendrer_kernel::pack::Pack;
-use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Pick, Picked, Stage};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
@@ -123,7 +122,7 @@ pub fn import(
     if recorder.head().tick() != at {
         return Err(Error::Moved { run: target.clone(), tick: recorder.head().tick() });
     }
-    let before = recorder.head().state().clone();
+    let before = recorder.head().clone();
     let mut imported = None;
     if pick.checked.refused.is_none() {
         match recorder.pick(pick)? {
@@ -134,13 +133,8 @@ pub fn import(
             Picked::Violates(broken) => pick.checked.refused = Some(ImportRefused::Violates(broken)),
             Picked::Imported { marker, record } => {
                 // What must never happen is part of the contract.
-                let asked = predicates.iter().map(|declared| &declared.predicate);
-                let asked = asked.filter(|predicate| predicate.is_for(Some(&pick.intent.type_name)));
-                let broken = asked.filter(|predicate| {
-                    let verdict = |state| predicate.verdict(state, None);
-                    verdict(recorder.head().state()) != Verdict::Ok && verdict(&before) == Verdict::Ok
-                });
-                let broken: Vec<_> = broken.map(|predicate| predicate.name().into()).collect();
+                let type_name = &pick.intent.type_name;
+                let broken = pack::newly_broken(&predicates, type_name, &before, recorder.head());
                 match broken.is_empty() {
                     true => imported = Some(Imported::Done { marker, record }),
                     false => {

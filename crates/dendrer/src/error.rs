@@ -79,6 +79,16 @@ pub enum Error {
         /// Why not.
         error: AuthorshipError,
     },
+    /// An extension of the contract of a recorded run cannot stand in a run under this pack.
+    #[error("tick {tick} of {run} extends a contract, and cannot stand under this pack: {error}")]
+    NotRetold {
+        /// The run it is recorded in.
+        run: RunName,
+        /// Its tick.
+        tick: u64,
+        /// What the door says of it.
+        error: Box<NotExtended>,
+    },
     /// There is no such run.
     #[error("no run named \"{run}\"")]
     NoRun {
@@ -322,6 +332,7 @@ impl Error {
             Error::Init(_) => "E0906",
             Error::PackRecorded { .. } => "E0908",
             Error::NotUnderPack { error, .. } => error.code(),
+            Error::NotRetold { error, .. } => error.faults.first().map_or("E0420", ExtensionFault::code),
             Error::NoRun { .. } => "E0101",
             Error::NoTick { .. } => "E0102",
             Error::Imported { .. } => "E0409",

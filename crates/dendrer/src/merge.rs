@@ -295,7 +295,9 @@ pub fn merge<'s>(
     let named = sides.iter().map(|side| side.named.clone()).collect();
     let strategy = terms.strategy.as_str().into();
     let merged = Merged { sources: named, strategy, seed_only: terms.seed_only, seeded, conflicts };
-    start.meta = Some(Value::record([(MEMBER, merged.to_value())]));
+    // What was seeded from made-up runs is made up, too.
+    let synthetic = sources.iter().find_map(|source| is_synthetic(source.trace));
+    start.meta = Some(Value::record([(MEMBER, merged.to_value())].into_iter().chain(synthetic)));
     let recorder = Recorder::begin(store, &start, surroundings)?;
     Ok((recorder, merged))
 }
@@ -497,6 +499,12 @@ fn open_conflict(source: &Source<'_, '_>) -> Result<Option<Pointer>, Error> {
     let state = trace.at(*tick)?.state;
     let is_open = |conflict: &Conflict| conflict.taken.is_none() && conflict.path.get(&state).is_none();
     Ok(merged.conflicts.into_iter().find(is_open).map(|conflict| conflict.path))
+}
+
+/// The mark of a run that was made up, where it has one.
+fn is_synthetic(trace: &Trace<'_>) -> Option<(&'static str, Value)> {
+    let mark = trace.start().body().value("/meta")?.get("synthetic")?.clone();
+    (mark == Value::from(true)).then_some(("synthetic", mark))
 }
 
 /// What the new run begins with beside its state: what holds in all sources.
@@ -795,7 +803,7 @@ pub fn resolve(
     if recorder.head().tick() != tip {
         return Err(Error::Moved { run: run.clone(), tick: recorder.head().tick() });
     }
-    let outcome = recorder.propose_if(&intent, |outcome, head| {
+    let outcome = recorder.propose_if(&intent, |outcome, _, head| {
         // Below stage 2 a change that does not fit is noted and not made; a conflict is not resolved by that.
         matches!(outcome, Outcome::Refused(_)) || path.get(head.state()).is_some()
     })?;

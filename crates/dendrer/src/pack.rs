@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::cases::{Case, Failed};
-use dendrer_kernel::pack::{Bound, Fault, Origin, Pack, extend};
-use dendrer_kernel::predicate::Predicate;
+use dendrer_kernel::pack::{Bound, Declared, Fault, Origin, Pack, extend};
+use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
-use dendrer_kernel::step::{Stage, Start, given_state};
+use dendrer_kernel::step::{Extension, Head, Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Store;
@@ -23,8 +23,10 @@ use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
 use crate::trace::Trace;
 
+mod retold;
 pub mod yaml;
 
+use retold::{Plan, is_extension};
 pub use yaml::{Mark, Problem};
 
 /// How many transitions are appended together while a run is reduced again.
@@ -51,6 +53,19 @@ pub struct Reduced {
     pub errors: Vec<(u64, String)>,
     /// How many transitions wrote something.
     pub wrote: u64,
+    /// The extensions of its contract, which govern it as they did the source.
+    pub extensions: Vec<Retold>,
+}
+
+/// An extension that was retold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retold {
+    /// What it is called.
+    pub id: Arc<str>,
+    /// The tick that puts it on record.
+    pub tick: u64,
+    /// The first tick under it.
+    pub from: u64,
 }
 
 /// Reads a pack from YAML or JSON and checks it as a whole. Problems come in the order of the text.
@@ -196,19 +211,28 @@ pub fn declared_since(trace: &Trace<'_>, declared: &Predicate) -> Result<Option<
     for (segment, (_, end)) in trace.lineage().iter().enumerate().rev().skip(1) {
         let before = of_segment(trace, segment)?;
         let before = before.as_ref().and_then(|pack| pack.predicate(declared.name()));
-        if !before.is_some_and(|before| means_the_same(before, declared)) {
+        if !before.is_some_and(|before| before.means_the_same(declared)) {
             return Ok(Some(end + 1));
         }
     }
     Ok(None)
 }
 
-/// Whether two predicates ask the same of a run: by their texts with the values of constants in them.
-fn means_the_same(a: &Predicate, b: &Predicate) -> bool {
-    let plain = |one: &Predicate| one.obligation().is_none() && one.progress().is_none();
-    let asked =
-        |one: &Predicate| Some((one.expr()?.in_full(), one.polarity(), one.window(), one.scope().to_vec()));
-    a.digest() == b.digest() || plain(a) && plain(b) && asked(a).is_some() && asked(a) == asked(b)
+/// The predicates that a transition of a type broke: they hold no more in the state after it, and did before. What cannot be
+/// judged does not hold.
+pub(crate) fn newly_broken(
+    predicates: &[Declared],
+    type_name: &TypeName,
+    before: &Head,
+    after: &Head,
+) -> Vec<Arc<str>> {
+    let holds = |predicate: &Predicate, head: &Head| {
+        predicate.verdict(head.state(), Some(&head.counters().to_value())) == Verdict::Ok
+    };
+    let asked = predicates.iter().map(|declared| &declared.predicate);
+    let asked = asked.filter(|predicate| predicate.is_for(Some(type_name)));
+    let broken = asked.filter(|predicate| !holds(predicate, after) && holds(predicate, before));
+    broken.map(|predicate| predicate.name().into()).collect()
 }
 
 /// The text of the pack in force in a run of a lineage.
@@ -262,7 +286,7 @@ pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by
 /// the rules of the pack; where contracts are enforced, a `predicate.violation` of the source gives way to those found here. `s0` is the state that the pack's `init` is given; where there is none, that of the source.
 ///
-/// Everything that can stop it is looked at before anything is written. A rule that meets an error changes nothing at
+/// Everything that can stop it is looked at before anything is written, an extension that the new pack does not take among it. A rule that meets an error changes nothing at
 /// that tick and is noted there. Links to records of the source lead to the new records of the same ticks.
 pub fn reduce(
     source: &Trace<'_>,
@@ -272,22 +296,33 @@ pub fn reduce(
     s0: Option<Value>,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<Reduced, Error> {
-    check_source(source, &pack.pack)?;
-    let start = begin_again(source, name, s0)?;
-    let mut recorder = begin(store, pack, start, surroundings)?;
+    let plan = check_source(source, &pack.pack)?;
+    let start = pack.bind(begin_again(source, name, s0)?)?;
+    plan.rehearse(source, store.info().id, &start, pack)?;
+    let mut recorder = Recorder::begin(store, &start, surroundings)?;
     let mut renamed: BTreeMap<Digest, Digest> = BTreeMap::from([(source.start().id(), recorder.head().id())]);
-    let mut reduced = Reduced { ticks: 0, tip: recorder.head().id(), errors: Vec::new(), wrote: 0 };
+    let tip = recorder.head().id();
+    let mut reduced = Reduced { ticks: 0, tip, errors: Vec::new(), wrote: 0, extensions: Vec::new() };
     let mut result = Ok(());
     source.for_each(1, source.tip(), &mut |tick, record| {
         let relink =
             |link: Link| Link { hash: renamed.get(&link.hash).copied().unwrap_or(link.hash), ..link };
-        let made = recorder.retell(&record, &relink).and_then(|made| {
+        let mut tell = || -> Result<Vec<Record>, Error> {
+            let made = match is_extension(&record) {
+                true => {
+                    let extension = plan.extension(source, tick, &record, pack, recorder.head())?;
+                    let made = recorder.extend(&extension)?;
+                    reduced.extensions.extend(retold_as(&extension, &made));
+                    vec![made]
+                }
+                false => recorder.retell(&record, &relink)?,
+            };
             if tick % GROUP == 0 {
                 recorder.append()?;
             }
             Ok(made)
-        });
-        match made {
+        };
+        match tell() {
             Ok(made) => {
                 let first = made.first().map_or_else(|| recorder.head().id(), Record::id);
                 renamed.insert(record.id(), first);
@@ -305,15 +340,22 @@ pub fn reduce(
     Ok(reduced)
 }
 
-/// Looks at everything that could stop a reduction half-way.
-fn check_source(source: &Trace<'_>, pack: &Pack) -> Result<(), Error> {
+fn retold_as(extension: &Extension, made: &Record) -> Option<Retold> {
+    let (tick, id) = (made.header().tick?, extension.id().into());
+    let from = extend::effective_from(extension.value())?.max(tick + 1);
+    Some(Retold { id, tick, from })
+}
+
+/// Looks at every record for what could stop a reduction half-way.
+fn check_source(source: &Trace<'_>, pack: &Pack) -> Result<Plan, Error> {
     let registered: BTreeSet<TypeName> = pack.types.keys().cloned().collect();
-    let mut result = Ok(());
+    let (mut plan, mut result) = (Plan::default(), Ok(()));
     source.for_each(1, source.tip(), &mut |tick, record| {
+        plan.note(tick, &record);
         result = check_record(source, tick, &record, &registered);
         if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    result
+    result.map(|()| plan)
 }
 
 fn check_record(
@@ -329,6 +371,8 @@ fn check_record(
     }
     let header = record.header();
     match &header.type_name {
+        // The door judges an extension by itself.
+        Some(_) if header.author == Author::Institution && is_extension(record) => Ok(()),
         Some(type_name) if header.author != Author::Kernel => {
             check_authorship(type_name, header.author, registered).map_err(|error| Error::NotUnderPack {
                 run: source.name().clone(),

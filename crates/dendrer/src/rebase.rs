@@ -17,7 +17,7 @@ use dendrer_kernel::contract::{
     CONTEXT, Contract, Contracts, FieldCheck, Import, ImportRefused, Side, check_import,
 };
 use dendrer_kernel::pack::{Effect, Pack, extend};
-use dendrer_kernel::predicate::{Predicate, Verdict};
+use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Outcome, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
@@ -660,24 +660,11 @@ impl<'r> Run<'r, '_, '_> {
         if intent.links.len() >= LINKS_MAX {
             return Ok(Fate::Stopped(Stopped::Links));
         }
-        let violated = |head: &Head| -> BTreeSet<Arc<str>> {
-            let predicates = self.ours.iter().flat_map(|pack| &pack.predicates);
-            let counters = head.counters().to_value();
-            let is_broken = |predicate: &&Predicate| {
-                predicate.is_for(Some(&intent.type_name))
-                    && predicate.verdict(head.state(), Some(&counters)) != Verdict::Ok
-            };
-            predicates
-                .map(|declared| &declared.predicate)
-                .filter(is_broken)
-                .map(|broken| broken.name().into())
-                .collect()
-        };
-        let before = violated(recorder.head());
+        let predicates = self.ours.as_ref().map_or(&[][..], |pack| &pack.predicates);
         let mut broken = Vec::new();
-        let outcome = recorder.propose_if(&intent, |outcome, head| match outcome {
+        let outcome = recorder.propose_if(&intent, |outcome, before, after| match outcome {
             Outcome::Committed(record) => {
-                broken = violated(head).difference(&before).cloned().collect();
+                broken = pack::newly_broken(predicates, &intent.type_name, before, after);
                 broken.is_empty() && !has_rule_error(record)
             }
             violated @ Outcome::Violated { .. } => {

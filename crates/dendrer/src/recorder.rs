@@ -254,16 +254,16 @@ impl<'s> Recorder<'s> {
         Ok(outcomes.map_err(|(_, error)| error)?.pop().expect("one for one"))
     }
 
-    /// As [`Recorder::propose`], but what comes out is taken back where `keep` does not want it: then it is as if nothing
-    /// had been proposed.
+    /// As [`Recorder::propose`], but what comes out is taken back where `keep`, which is given the head before and after, does
+    /// not want it: then it is as if nothing had been proposed.
     pub(crate) fn propose_if(
         &mut self,
         intent: &Intent,
-        keep: impl FnOnce(&Outcome, &Head) -> bool,
+        keep: impl FnOnce(&Outcome, &Head, &Head) -> bool,
     ) -> Result<Outcome, Error> {
         let (before, gathered) = (self.head.clone(), self.pending.len());
         let outcome = self.propose(intent)?;
-        if !keep(&outcome, &self.head) {
+        if !keep(&outcome, &before, &self.head) {
             self.snapshots.ready.retain(|(tick, _)| *tick <= before.tick());
             self.pending.truncate(gathered);
             self.head = before;

@@ -47,6 +47,9 @@ pub(crate) struct Fork {
     /// Let the parent's later intents go through the door again, until one was decided on something else
     #[arg(long)]
     pub(crate) replay_rest: bool,
+    /// Go on with it live: a command whose standard output is intents, a JSON line each, and which reads what became of them
+    #[arg(long, value_name = "CMD")]
+    pub(crate) exec: Option<String>,
     /// Say what would be made, but write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,

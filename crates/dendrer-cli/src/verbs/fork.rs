@@ -1,23 +1,27 @@
 //! `dendrer fork`: a run that goes on from an old tick of another.
 
+mod exec;
+
 use std::collections::BTreeMap;
 
 use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
 use dendrer::kernel::pack::{Bound, extend};
 use dendrer::kernel::step::Head;
-use dendrer::recorder::World;
+use dendrer::recorder::{Recorder, World};
 use dendrer::store::Store;
+use dendrer::store::embedded::Embedded;
 use dendrer::{Trace, fork::fork};
 use dendrer_object::{Delta, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, quote};
 
+use self::exec::Ran;
 use super::commit::refuse_unreachable;
 use super::pack::load;
 use super::reduce::read_json;
 use crate::address::{Pos, Rev, one_tick, state_path};
 use crate::args::{Fork, Global};
 use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
+use crate::out::{Format, Out, Style};
 use crate::{keys, open};
 
 /// How many ticks of which nothing is said are named in a note.
@@ -43,6 +47,9 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     open::refuse_trouble(&mut store)?;
     let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &store)?;
     let terms = terms(args, name, &parent)?;
+    if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
+        return Err(Failure::new("E0106", "--exec names no command").note("nothing was changed"));
+    }
     let key = keys::find(global.key.as_deref(), store.info())?;
     let surroundings = Box::new(World::default());
     let (mut recorder, forked) = fork(&parent, &mut store, tick, &terms, surroundings)?;
@@ -57,11 +64,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         false => drop(recorder.commit()?),
     }
     drop(recorder);
-    if !args.dry_run {
-        keys::sign(&mut store, key.as_ref())?;
-        Store::close(Box::new(store))?;
-    }
-    let answer = Made {
+    let made = Made {
         args,
         parent: &parent,
         terms: &terms,
@@ -70,11 +73,25 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         extensions,
         tip,
     };
-    match out.is_text() {
-        true => answer.print(out)?,
-        false => out.document(&answer.document())?,
+    if out.is_text() {
+        made.print(out)?;
     }
-    Ok(0)
+    if !args.dry_run {
+        // Whatever becomes of a command, the fork is made and signed before it begins.
+        keys::sign(&mut store, key.as_ref())?;
+    }
+    let ran = match &args.exec {
+        Some(command) if !args.dry_run => {
+            let ran = made.go_on(global, command, &mut store, out)?;
+            keys::sign(&mut store, key.as_ref())?;
+            ran
+        }
+        _ => Ran { tip, ..Ran::default() },
+    };
+    if !args.dry_run {
+        Store::close(Box::new(store))?;
+    }
+    made.end(ran, out)
 }
 
 /// What becomes of the extensions of the parent under another pack, or under one with another constant.
@@ -260,17 +277,87 @@ impl Made<'_> {
         if let Some(carried) = self.carried {
             print_carried(carried, self.parent.tip(), out)?;
         }
-        if self.args.dry_run {
-            out.say("nothing was written (dry run)");
-            return Ok(());
+        if let Some(command) = &self.args.exec {
+            let word = if self.args.dry_run { "would run" } else { "running  " };
+            out.line(format!("{word}  {}", quote::escape(command)))?;
         }
-        out.help(&["dendrer", "commit", "--run", name.as_str()]);
-        let from = tick.to_string();
-        out.help(&["dendrer", "diff", parent.as_str(), name.as_str(), "--from", "tick", &from]);
-        Ok(())
+        out.flush()
     }
 
-    fn document(&self) -> Value {
+    /// Goes on with the fork by a command.
+    fn go_on(&self, global: &Global, command: &str, store: &mut Embedded, out: &mut Out) -> Result<Ran> {
+        let fork = self.document(None);
+        if out.format() == Format::Jsonl {
+            out.item(&fork)?;
+            out.flush()?;
+        }
+        let place = std::path::absolute(open::find(global)?).map_err(|error| {
+            Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
+        })?;
+        let resumed = Recorder::resume(store, &self.terms.run, Box::new(World::default()));
+        let mut recorder = resumed.map_err(|error| self.stays(error.into()))?;
+        exec::go_on(command, &place, &fork, &mut recorder, out).map_err(|failure| self.stays(failure))
+    }
+
+    /// Says in a failure that the fork is there.
+    fn stays(&self, mut failure: Failure) -> Failure {
+        let run = self.terms.run.as_str();
+        failure.changed = true;
+        failure.at("run", run).note(format!("{run} was made and stays")).help(&["dendrer", "log", run])
+    }
+
+    /// Says what came of it, and returns the exit code.
+    fn end(&self, mut ran: Ran, out: &mut Out) -> Result {
+        let run = self.terms.run.as_str();
+        let complaint = ran.complaint();
+        let failure = match (ran.stopped.take(), &complaint) {
+            (Some(failure), None) => Some(failure),
+            (Some(failure), Some(how)) => Some(failure.note(format!("the command ended {how}"))),
+            (None, Some(how)) => Some(Failure::new("E0808", format!("the command ended {how}"))),
+            (None, None) => None,
+        };
+        if let Some(failure) = failure {
+            return Err(self.stays(ran.tally.told_in(failure)));
+        }
+        match (out.format(), &self.args.exec) {
+            (Format::Text, _) => self.next(&ran, out),
+            (Format::Jsonl, Some(command)) if !self.args.dry_run => {
+                let ran = ran.to_value(command, Value::from(ran.tally.committed + ran.tally.refused));
+                out.summary("fork", [("run", Value::from(run)), ("exec", ran)])?;
+            }
+            (_, command) => {
+                let items = Value::array(std::mem::take(&mut ran.tally.items));
+                let ran = command.as_deref().map(|command| ran.to_value(command, items));
+                out.document(&self.document(Some(ran.unwrap_or(Value::Null))))?;
+            }
+        }
+        Ok(0)
+    }
+
+    /// Says what can be done next.
+    fn next(&self, ran: &Ran, out: &mut Out) {
+        let (run, parent) = (self.terms.run.as_str(), self.parent.name().as_str());
+        if self.args.dry_run {
+            out.say("nothing was written (dry run)");
+            return;
+        }
+        if self.args.exec.is_some() {
+            out.say(ran.tally.words());
+        } else {
+            if self.carried.is_none() {
+                out.say("note: this is the branch point alone; nothing goes on by itself");
+            }
+            let tip = ran.tip.to_string();
+            let live = ["--from", "tick", &tip, "--exec", "python agent.py"];
+            out.help(&[&["dendrer", "fork", "--run", run], &live[..]].concat());
+            out.help(&["dendrer", "commit", "--run", run]);
+        }
+        let from = self.forked.tick.to_string();
+        out.help(&["dendrer", "diff", parent, run, "--from", "tick", &from]);
+    }
+
+    /// The fork as a document; with what came of a command, if that is told.
+    fn document(&self, exec: Option<Value>) -> Value {
         let terms = self.terms;
         let text = |text: &Option<std::sync::Arc<str>>| Value::from(text.as_deref());
         let guidance = terms.guidance.iter().map(|(name, words)| (*name, Value::from(&**words)));
@@ -316,7 +403,9 @@ impl Made<'_> {
                 ("carried", self.carried.map_or(Value::Null, carried_json)),
                 ("tip", Value::from(self.tip)),
                 ("dry_run", Value::from(self.args.dry_run)),
-            ],
+            ]
+            .into_iter()
+            .chain(exec.map(|exec| ("exec", exec))),
         )
     }
 }

@@ -8,7 +8,7 @@ use dendrer::bisect::Question;
 use dendrer::kernel::counters;
 use dendrer::kernel::expr::ExprError;
 use dendrer::kernel::pack::{Pack, extend};
-use dendrer::kernel::predicate::{Asked, BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
 use dendrer::store::Store;
@@ -114,20 +114,6 @@ impl Meant {
     }
 }
 
-/// Whether two predicates say the same of every state.
-fn says_the_same(a: &Predicate, b: &Predicate) -> bool {
-    let said = |one: &Predicate| {
-        let asked = match one.asked() {
-            Asked::Expr(expr) => expr.canonical().to_owned(),
-            Asked::Program(program) => program.digest().to_string(),
-        };
-        (one.polarity(), one.window(), asked)
-    };
-    // What is owed, or scored, is never what holds at every tick, whatever its text.
-    let plain = |one: &Predicate| one.obligation().is_none() && one.progress().is_none();
-    said(a) == said(b) && plain(a) && plain(b)
-}
-
 /// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the
 /// pack of the run, expression.
 pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
@@ -140,7 +126,7 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
     if let Some(entry) = found.filter(|entry| entry.retired.is_none()) {
         let (predicate, registered) = (entry.predicate.clone(), Some(entry.clone()));
         let declared = pack.as_ref().and_then(|pack| pack.predicate(text));
-        let other = declared.filter(|declared| !says_the_same(declared, &predicate)).map(Predicate::digest);
+        let other = declared.filter(|declared| !declared.means_the_same(&predicate)).map(Predicate::digest);
         return Ok(Meant { predicate, registered, other, since: None });
     }
     if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {

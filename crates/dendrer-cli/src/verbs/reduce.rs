@@ -1,6 +1,8 @@
 //! `dendrer reduce`: a recorded run once more, under another pack, as a new run.
 
-use dendrer::pack;
+use dendrer::error::Error;
+use dendrer::kernel::step::ExtensionFault;
+use dendrer::pack::{self, Retold};
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer_object::{RunName, Value, json};
@@ -36,7 +38,8 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
     let key = keys::find(global.key.as_deref(), store.info())?;
-    let reduced = pack::reduce(&trace, &mut store, &pack, name, s0, Box::new(World::default()))?;
+    let reduced = pack::reduce(&trace, &mut store, &pack, name, s0, Box::new(World::default()));
+    let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
     keys::sign(&mut store, key.as_ref())?;
     Store::close(Box::new(store))?;
     let named = format!("{} {}", pack.pack.name, pack.pack.version);
@@ -49,6 +52,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
             ("wrote", Value::from(reduced.wrote)),
             ("tip", Value::from(reduced.tip)),
             ("errors", errors_json(&reduced.errors)),
+            ("extensions", Value::array(reduced.extensions.iter().map(extension_json))),
         ];
         out.document(&document("reduce", members))?;
         return Ok(0);
@@ -60,10 +64,49 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
         args.new,
         reduced.wrote
     ))?;
+    for Retold { id, tick, from } in &reduced.extensions {
+        out.line(format!("extension  {} at tick {tick}, holds from tick {from} on", quote::escape(id)))?;
+    }
     out.line(format!("tip        {}", reduced.tip))?;
     warn(&reduced.errors, out)?;
     out.help(&["dendrer", "verify", args.new.as_str(), "--replay"]);
     Ok(0)
+}
+
+/// Says why a run is not reduced, and what there is to do where an extension of its contract stands in the way.
+fn not_reduced(error: Error, is_bundle: bool, file: &str) -> Failure {
+    let Error::NotRetold { run, tick, error: why } = &error else { return error.into() };
+    let (run, tick) = (run.to_string(), *tick);
+    let step = match why.faults.first().map(ExtensionFault::code) {
+        Some("E0414") => {
+            "an extension goes with the contract that it names: give the pack that name and version"
+        }
+        Some("E0423") => {
+            "an approval is signed for one run, and this is another; without `approvers` in the pack it is recorded as it is said"
+        }
+        _ => {
+            "what it adds has to fit the pack: take out of the pack what the extension adds, or says otherwise"
+        }
+    };
+    let failure = Failure::from(error).note(step).note("nothing was written");
+    // A fork is made of a run of the store.
+    if is_bundle {
+        return failure;
+    }
+    let (from, short) = ((tick - 1).to_string(), format!("{run}-before-{tick}"));
+    let reduced = format!("{short}.reduced");
+    failure
+        .note("or leave it out: reduce what came before it, in a fork")
+        .help(&["dendrer", "fork", "--run", &run, "--from", "tick", &from, "--as", &short])
+        .help(&["dendrer", "reduce", &short, "--pack", file, "--as", &reduced])
+}
+
+fn extension_json(one: &Retold) -> Value {
+    Value::record([
+        ("id", Value::from(&*one.id)),
+        ("tick", Value::from(one.tick)),
+        ("from", Value::from(one.from)),
+    ])
 }
 
 /// Tells of the ticks at which a rule met an error.

@@ -40,6 +40,7 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
     assert_eq!(
         ran.stderr,
         "note: no model and no tool was called; past this point only a live run can tell\n\
+         help: dendrer fork --run logistics-fix-2 --from tick 23 --exec 'python agent.py'\n\
          help: dendrer commit --run logistics-fix-2\n\
          help: dendrer diff logistics-run-47 logistics-fix-2 --from tick 21\n"
     );

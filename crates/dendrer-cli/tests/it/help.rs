@@ -73,7 +73,7 @@ fn the_exit_codes_are_a_table() {
    5  refused for safety          an agent tried a type that is not its own; the run has ended or moved on
    6  unsound or unverifiable     bisect with a predicate that recovers; erased values, a missing prefix, an unknown key
    7  replay divergence           replay does not reproduce a recorded state
-   8  environment                 disk full, store locked, newer format, no key
+   8  environment                 disk full, store locked, newer format, no key, a command of fork --exec that failed
  130  interrupted                 safe at any time; nothing is left half-written
 of several answers the worst one counts: 4, then 7, then 6; each error's own code is in dendrer explain
 "

@@ -11,6 +11,8 @@ mod contract;
 mod corpus;
 mod crash;
 mod diff;
+mod exec;
+mod extended;
 mod find;
 mod flags;
 mod flips;

@@ -125,6 +125,16 @@ conflict   risk_score   a 0.79   b 0.58   strategy manual: all kept, none taken
         )
     );
     assert_eq!(place.ok(&["state", "both", "--path", "risk_threshold"]).trim(), "0.75");
+    // What made-up runs give is made up.
+    let named = |filter: &str| place.ok(&["runs", "--where", filter, "--fields", "name"]);
+    assert!(named("synthetic").contains("both"), "{}", named("synthetic"));
+    let mine = b"{\"type\":\"plan.update\",\"delta\":[{\"set\":\"/mine\",\"value\":1}]}";
+    for run in ["mine", "too"] {
+        assert_eq!(place.run_with(&["commit", "--run", run], mine).code, 0);
+    }
+    place.ok(&["merge", "--as", "ours", "--from", "mine", "--from", "too"]);
+    place.ok(&["merge", "--as", "mixed", "--from", "mine", "--from", "logistics-run-47", "--seed-only"]);
+    assert!(!named("synthetic").contains("ours") && named("synthetic").contains("mixed"));
     assert_eq!(place.run(&["state", "both", "--path", "risk_score"]).code, 3, "nothing stands there");
     let listed = place.ok(&["conflicts", "list", "both"]);
     assert!(listed.starts_with("risk_score   open: all are kept, and nothing stands there\n  a logistics-run-47@64   0.79   written at tick 61, record "), "{listed}");

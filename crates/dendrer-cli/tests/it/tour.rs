@@ -340,6 +340,18 @@ fn the_receipt_of_a_run() {
         place.ok(&["log", "mine", "--format", "receipt"]),
         "BOOT: goal=\"say hello\"\nSPAWN: 1 agent (agent)\n\nTICK 01: goal.complete\n\nDONE: artifact=none | replay_trace=1_transitions | replay_verified=true\n"
     );
+    // Markers say where what follows comes from.
+    let place = Place::with_demo();
+    place.ok(&["fork", "logistics-run-47@21", "--as", "fix", "--reason", "use the feed"]);
+    let forked = place.ok(&["log", "fix", "--format", "receipt"]);
+    let line = "TICK 22: run.fork         | from logistics-run-47@21 \"use the feed\"";
+    assert!(forked.lines().any(|found| found == line), "{forked}");
+    place.ok(&["cherrypick", "financial-agent-A@23", "--into", "financial-agent-C"]);
+    let picked = place.ok(&["log", "financial-agent-C", "--format", "receipt"]);
+    assert!(
+        picked.lines().any(|line| line.ends_with(": run.cherrypick   | from financial-agent-A@23")),
+        "{picked}"
+    );
     let part = demo.run(&["log", "trip-planner-a", "--format", "receipt", "--type", "plan.update"]);
     assert_eq!(part.code, 2, "a part of it would pass for the whole");
 }

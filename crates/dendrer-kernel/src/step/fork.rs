@@ -12,6 +12,7 @@ use super::{
     Change, Head, Inputs, KERNEL_VERSION, Reason, StartError, Transition, check_paths, check_version,
     draft_transition, read_policy, reducer_note, seal, seal_one, second_seed,
 };
+use crate::ontology::KERNEL;
 use crate::pack::{self, Bound, extend};
 
 /// What a fork begins with, beside the state that it goes on from (dendrer paper 4.1).
@@ -57,7 +58,7 @@ pub fn fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Recor
     check_paths(&fork.set).map_err(StartError::Change)?;
     fork.set.apply(&parent.state).map_err(|error| StartError::Change(Reason::Reduce(error.into())))?;
     let (begin, mut head) = begin_fork(parent, fork, inputs)?;
-    let mut marker = Intent::new(FORK.parse().expect("a type of the ontology"), "kernel");
+    let mut marker = Intent::new(FORK.parse().expect("a type of the ontology"), KERNEL);
     marker.author = Author::Kernel;
     marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
     marker.delta = Some(fork.set.clone());

@@ -1,12 +1,15 @@
-//! Which contracts the runs of a store are under, and the one that a name means.
+//! Which contracts the runs of a store are under, and what is in force at a tick of a run: its pack with what extensions
+//! added to it on the ledger.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dendrer_kernel::pack::Pack;
-use dendrer_object::{Digest, RunName};
+use dendrer_kernel::pack::{Pack, extend};
+use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
+use super::compare::{Change, compare};
+use super::terms::Marks;
 use crate::error::Error;
 use crate::pack;
 use crate::trace::Trace;
@@ -89,7 +92,80 @@ pub fn list(store: &dyn Store) -> Result<Listing, Error> {
     Ok(listing)
 }
 
-/// Returns the pack in force at a tick of a run; `None` where it has none, or where it was erased or withheld.
-pub fn in_force(trace: &Trace<'_>, tick: u64) -> Result<Option<Pack>, Error> {
+/// A contract as it is in force for the transition with a tick.
+#[derive(Debug)]
+pub struct InForce {
+    /// The pack, with what extensions add to it.
+    pub pack: Pack,
+    /// The digest of the pack that the run carries, without them.
+    pub digest: Digest,
+    /// The extensions that are on record up to that tick: first what holds at it, in the order of the ledger, then what is
+    /// to hold later, in that order.
+    pub extensions: Vec<Added>,
+    /// What of the pack came from which of them.
+    pub marks: Marks,
+}
+
+/// An extension on record, as it stands at a tick.
+#[derive(Debug, Clone)]
+pub struct Added {
+    /// What it is called.
+    pub id: Arc<str>,
+    /// What it is for.
+    pub words: Option<Arc<str>>,
+    /// The tick that put it on record.
+    pub tick: u64,
+    /// The first tick under it.
+    pub from: u64,
+    /// Whether it holds at the tick that was asked about.
+    pub holds: bool,
+    /// Who approved it.
+    pub approved_by: Arc<str>,
+    /// Whether they signed it with a key that the contract names.
+    pub is_signed: bool,
+    /// What it brings about.
+    pub adds: Vec<Change>,
+}
+
+/// Returns the pack that a run carries at a tick, without what extensions add; `None` where it has none, or where it was
+/// erased or withheld.
+pub fn carried(trace: &Trace<'_>, tick: u64) -> Result<Option<Pack>, Error> {
     pack::of_segment(trace, trace.segment(tick))
+}
+
+/// Returns what is in force for the transition with this tick, and what is on record up to it and in force later; `None`
+/// where the run has no pack there, or where it was erased or withheld.
+pub fn in_force(trace: &Trace<'_>, tick: u64) -> Result<Option<InForce>, Error> {
+    let Some(bound) = carried(trace, tick)? else { return Ok(None) };
+    let state = trace.at(tick)?.state;
+    let since = |one: &&Value| extend::governs_from(one).unwrap_or(u64::MAX);
+    let mut listed: Vec<&Value> = extend::listed(bound.value(), &state).collect();
+    listed.sort_by_key(|one| Some(since(one)).filter(|from| *from > tick));
+    let (mut extensions, mut marks) = (Vec::new(), Marks::default());
+    let (mut pack, mut later) = (pack::read_recorded(trace.name(), bound.value())?, None);
+    for one in listed {
+        let before = later.as_ref().unwrap_or(&pack);
+        let after = pack::read_recorded(trace.name(), &extend::with(before.value(), one))?;
+        let text = |name: &str| one.get(name).and_then(Value::as_str).map(Arc::<str>::from);
+        let made = one.get("tick").and_then(Value::as_u64).unwrap_or(0);
+        let approval = Pointer::of(["approval"]);
+        let added = Added {
+            id: text("id").unwrap_or_default(),
+            words: text("words"),
+            tick: made,
+            from: since(&one),
+            holds: since(&one) <= tick,
+            approved_by: text("approved_by").unwrap_or_default(),
+            is_signed: trace.record(made)?.body().fields().iter().any(|field| field.pointer == approval),
+            adds: compare(before, &after),
+        };
+        if added.holds {
+            marks.note(&added.id, before, &after);
+            pack = after;
+        } else {
+            later = Some(after);
+        }
+        extensions.push(added);
+    }
+    Ok(Some(InForce { pack, digest: bound.digest(), extensions, marks }))
 }

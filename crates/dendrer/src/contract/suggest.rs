@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::contract::DECLARED;
 use dendrer_kernel::expr::Expr;
-use dendrer_kernel::pack::Pack;
+use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
@@ -184,29 +184,32 @@ struct Search {
 impl Search {
     /// Takes a sample of the transitions of a run, each with the state it was decided on.
     fn read(&mut self, trace: &Trace<'_>, only: Option<&TypeName>) -> Result<(), Error> {
-        let mut segments: Vec<(u64, Option<usize>)> = Vec::new();
         let policy: Vec<Predicate> = trace.head(0)?.policy().to_vec();
-        for (segment, (_, end)) in trace.lineage().iter().enumerate() {
-            let rules = match pack::of_segment(trace, segment)? {
-                Some(pack) => {
-                    let (reducer, policy) = (pack.reducer(), policy.clone());
-                    self.rules.push(Rules { pack, reducer, policy });
-                    Some(self.rules.len() - 1)
-                }
-                None => None,
-            };
-            segments.push((*end, rules));
-        }
-        if segments.iter().all(|(_, rules)| rules.is_none()) {
+        let packs = (0..trace.lineage().len()).map(|segment| pack::of_segment(trace, segment));
+        let packs: Vec<Option<Pack>> = packs.collect::<Result<_, _>>()?;
+        if packs.iter().all(Option::is_none) {
             self.left_out.without.push(trace.name().clone());
             return Ok(());
         }
         let mut samples: BTreeMap<TypeName, Sample> = BTreeMap::new();
         let mut moment = trace.genesis()?;
         let mut stopped = None;
+        // The rules of the tick before, with the segment and how many extensions held in it.
+        let mut last: Option<((usize, usize), usize)> = None;
         let read = trace.for_each(1, trace.tip(), &mut |tick, record| {
-            let rules = segments.iter().find(|(end, _)| tick <= *end).and_then(|(_, rules)| *rules);
-            if let Some(rules) = rules {
+            let segment = trace.segment(tick);
+            if let Some(pack) = &packs[segment] {
+                let held = (segment, extend::holding(pack.value(), &moment.state, tick).count());
+                let known = last.filter(|(of, _)| *of == held).map(|(_, rules)| rules);
+                let rules = match known.map_or_else(|| self.rules_at(trace, tick, &moment.state, &policy), Ok)
+                {
+                    Ok(rules) => rules,
+                    Err(error) => {
+                        stopped = Some((tick, error.to_string()));
+                        return ControlFlow::Break(());
+                    }
+                };
+                last = Some((held, rules));
                 match replay::intent(&record, self.rules[rules].reducer.takes_delta()) {
                     Ok(Some(intent)) if only.is_none_or(|only| *only == intent.type_name) => {
                         let (run, before) = (trace.name().clone(), moment.state.clone());
@@ -237,6 +240,20 @@ impl Search {
             self.decided.extend(sample.kept);
         }
         Ok(())
+    }
+
+    /// Takes in the rules of a tick, with what extensions add to them there.
+    fn rules_at(
+        &mut self,
+        trace: &Trace<'_>,
+        tick: u64,
+        before: &Value,
+        policy: &[Predicate],
+    ) -> Result<usize, Error> {
+        let pack = pack::in_force(trace, tick, before)?.expect("its segment has a pack");
+        let (reducer, policy) = (pack.reducer(), policy.to_vec());
+        self.rules.push(Rules { pack, reducer, policy });
+        Ok(self.rules.len() - 1)
     }
 
     /// Every type with every field that something reads, or a model named, and that its contract does not require.

@@ -1,10 +1,10 @@
 //! What a contract says, gathered so that whoever reads it can tell what could not have happened (dendrer paper 5.2 and
 //! appendix G): what each type needs, who may write what, what must never be, and how that is known to be sound.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_kernel::contract::Required;
+use dendrer_kernel::contract::{Contract, Required};
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::ontology::{self, Class};
 use dendrer_kernel::pack::Pack;
@@ -47,6 +47,42 @@ pub struct Terms<'p> {
     pub others: Vec<(&'p str, &'p Value)>,
 }
 
+/// What of a contract extensions added, each with what the extension is called.
+#[derive(Debug, Clone, Default)]
+pub struct Marks {
+    required: BTreeMap<(TypeName, Arc<str>), Arc<str>>,
+    seeds: BTreeMap<(TypeName, Arc<str>), Arc<str>>,
+    never: BTreeMap<String, Arc<str>>,
+    fields: BTreeMap<String, Arc<str>>,
+}
+
+impl Marks {
+    /// Notes what an extension added: all that stands in the one pack and not in the other.
+    pub(super) fn note(&mut self, id: &Arc<str>, before: &Pack, after: &Pack) {
+        for (name, contract) in &after.contracts.types {
+            let old = before.contracts.types.get(name);
+            let requires = |field: &str| {
+                old.is_some_and(|old| old.required.iter().any(|required| *required.name == *field))
+            };
+            let fields = contract.required.iter().map(|required| &required.name);
+            for field in fields.filter(|field| !requires(field)) {
+                self.required.insert((name.clone(), Arc::clone(field)), Arc::clone(id));
+            }
+            let seeds = contract.seeds.iter().filter(|seed| !old.is_some_and(|old| old.seeds.contains(seed)));
+            for seed in seeds {
+                self.seeds.insert((name.clone(), Arc::clone(seed)), Arc::clone(id));
+            }
+        }
+        for declared in after.declared().filter(|one| before.predicate(one.predicate.name()).is_none()) {
+            self.never.insert(declared.predicate.name().to_owned(), Arc::clone(id));
+        }
+        let declares = |name: &str| before.fields.iter().any(|field| *field.name == *name);
+        for field in after.fields.iter().filter(|field| !declares(&field.name)) {
+            self.fields.insert(field.name.to_string(), Arc::clone(id));
+        }
+    }
+}
+
 /// What is said of a type.
 #[derive(Debug)]
 pub struct TypeTerms<'p> {
@@ -77,6 +113,10 @@ pub struct Need<'p> {
     pub is_seed: bool,
     /// How an import compares it.
     pub import: &'p str,
+    /// The extension since which it is required.
+    pub since: Option<&'p str>,
+    /// The extension since which the justification is bound to it.
+    pub seed_since: Option<&'p str>,
 }
 
 /// What must not be.
@@ -90,6 +130,8 @@ pub struct Never<'p> {
     pub sound: Sound,
     /// What it reads, each with the types whose contract requires it.
     pub reads: Vec<(Pointer, Vec<TypeName>)>,
+    /// The extension since which it is looked for.
+    pub since: Option<&'p str>,
 }
 
 /// A field of the state.
@@ -107,6 +149,8 @@ pub struct FieldTerms<'p> {
     pub init: Option<&'p Value>,
     /// The writes that rules make, each with the types of the rule; `None` for every type.
     pub writes: Vec<(Written, Option<Vec<TypeName>>)>,
+    /// The extension that declared it.
+    pub since: Option<&'p str>,
 }
 
 /// Who may write a type.
@@ -120,8 +164,8 @@ fn authors(name: &TypeName) -> &'static str {
     }
 }
 
-/// Gathers what a contract says.
-pub fn terms(pack: &Pack) -> Terms<'_> {
+/// Gathers what a contract says, with what of it extensions added.
+pub fn terms<'p>(pack: &'p Pack, marks: &'p Marks) -> Terms<'p> {
     let writes = pack.writes();
     let contracted = pack.contracts.types.keys().cloned();
     let for_all = pack.rules_for_all();
@@ -130,9 +174,9 @@ pub fn terms(pack: &Pack) -> Terms<'_> {
     let others = pack.value().as_object().into_iter().flat_map(|members| members.iter());
     Terms {
         pack,
-        types: names.into_iter().map(|name| of_type(pack, name, &writes)).collect(),
-        never: pack.declared().map(|declared| never(pack, declared)).collect(),
-        fields: pack.fields.iter().map(|field| of_field(pack, field, &writes)).collect(),
+        types: names.into_iter().map(|name| of_type(pack, name, &writes, marks)).collect(),
+        never: pack.declared().map(|declared| never(pack, declared, marks)).collect(),
+        fields: pack.fields.iter().map(|field| of_field(pack, field, &writes, marks)).collect(),
         others: others
             .filter(|(name, _)| !TOLD.contains(&&***name))
             .map(|(name, value)| (&**name, value))
@@ -140,16 +184,24 @@ pub fn terms(pack: &Pack) -> Terms<'_> {
     }
 }
 
-fn of_type<'p>(pack: &'p Pack, name: TypeName, writes: &[Written]) -> TypeTerms<'p> {
+fn of_type<'p>(pack: &'p Pack, name: TypeName, writes: &[Written], marks: &'p Marks) -> TypeTerms<'p> {
     let contract = pack.contracts.types.get(&name);
-    let needs = contract.into_iter().flat_map(|contract| {
-        contract.required.iter().map(|required| Need {
+    let needs = contract
+        .into_iter()
+        .flat_map(|contract| contract.required.iter().map(move |required| (contract, required)));
+    let need = |(contract, required): (&'p Contract, &'p Required)| {
+        let place = (name.clone(), Arc::clone(&required.name));
+        Need {
             required,
             is_seed: contract.seeds.contains(&required.name),
             import: contract.rule(&required.name),
-        })
-    });
-    let applies = |rule: usize| pack.rule_types(rule).is_none_or(|types| types.contains(&name));
+            since: marks.required.get(&place).map(|id| &**id),
+            seed_since: marks.seeds.get(&place).map(|id| &**id),
+        }
+    };
+    let needs: Vec<Need<'p>> = needs.map(need).collect();
+    let is_asked = ontology::asks_rules(&name);
+    let applies = |rule: usize| is_asked && pack.rule_types(rule).is_none_or(|types| types.contains(&name));
     TypeTerms {
         words: contract
             .and_then(|contract| contract.words.as_deref())
@@ -157,14 +209,14 @@ fn of_type<'p>(pack: &'p Pack, name: TypeName, writes: &[Written]) -> TypeTerms<
         authors: authors(&name),
         registered: pack.types.contains_key(&name),
         has_contract: contract.is_some(),
-        needs: needs.collect(),
+        needs,
         advisory: contract.map_or(&[], |contract| &contract.advisory),
         writes: writes.iter().filter(|write| applies(write.rule)).cloned().collect(),
         name,
     }
 }
 
-fn never<'p>(pack: &'p Pack, declared: &'p dendrer_kernel::pack::Declared) -> Never<'p> {
+fn never<'p>(pack: &'p Pack, declared: &'p dendrer_kernel::pack::Declared, marks: &'p Marks) -> Never<'p> {
     let requires = |place: &Pointer| {
         let types = pack.contracts.types.iter().filter(|(_, contract)| {
             contract.required.iter().any(|field| Pointer::of(field.name.split('.')).overlaps(place))
@@ -177,6 +229,7 @@ fn never<'p>(pack: &'p Pack, declared: &'p dendrer_kernel::pack::Declared) -> Ne
         words: declared.words.as_deref(),
         sound: pack.sound(&declared.predicate),
         reads: reads.map(|place| (place.clone(), requires(place))).collect(),
+        since: marks.never.get(declared.predicate.name()).map(|id| &**id),
     }
 }
 
@@ -184,8 +237,13 @@ fn of_field<'p>(
     pack: &'p Pack,
     field: &'p dendrer_kernel::pack::Field,
     writes: &[Written],
+    marks: &'p Marks,
 ) -> FieldTerms<'p> {
-    let types = |rule: usize| pack.rule_types(rule).map(|types| types.iter().cloned().collect());
+    // No rule is asked about what the kernel and the institution write, whatever it names.
+    let asked = |types: &BTreeSet<TypeName>| {
+        types.iter().filter(|name| ontology::asks_rules(name)).cloned().collect::<Vec<_>>()
+    };
+    let types = |rule: usize| pack.rule_types(rule).map(asked);
     FieldTerms {
         name: &field.name,
         words: field.words.as_deref(),
@@ -196,6 +254,8 @@ fn of_field<'p>(
             .iter()
             .filter(|write| write.field == field.name)
             .map(|write| (write.clone(), types(write.rule)))
+            .filter(|(_, types)| types.as_ref().is_none_or(|types| !types.is_empty()))
             .collect(),
+        since: marks.fields.get(&*field.name).map(|id| &**id),
     }
 }

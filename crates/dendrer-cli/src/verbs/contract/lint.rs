@@ -17,7 +17,7 @@ pub(super) fn run(global: &Global, args: &ContractLint, out: &mut Out) -> Result
     let linted = match read::is_file(&args.contract) {
         true => lint(&pack::read_file(&args.contract)?),
         false => {
-            let found = read::resolve(global, &args.contract)?;
+            let found = read::resolve_pack(global, &args.contract)?;
             match &found.text {
                 Some(text) => lint(text.as_bytes()),
                 // Without the text that people wrote, lines are those of the one-line form.

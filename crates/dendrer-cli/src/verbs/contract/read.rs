@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use dendrer::contract::compare::{Ranked, compare};
-use dendrer::contract::find::{Listing, in_force, list as list_all};
-use dendrer::contract::terms::terms;
+use dendrer::contract::find::{Added, InForce, Listing, carried, in_force, list as list_all};
+use dendrer::contract::terms::{Marks, terms};
 use dendrer::kernel::pack::Pack;
 use dendrer::pack::text_of_run;
 use dendrer::store::Store;
 use dendrer_object::text::nearest;
-use dendrer_object::{RunName, TypeName, Value};
-use dendrer_view::contract::{change_json, change_line, lines, listing_json, terms_json};
+use dendrer_object::{Digest, RunName, TypeName, Value};
+use dendrer_view::contract::{
+    change_json, change_line, extension_json, extension_lines, lines, listing_json, terms_json,
+};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
@@ -23,7 +25,13 @@ use crate::verbs::pack;
 
 /// A contract, and where it was found.
 pub(super) struct Resolved {
+    /// The pack; of a run, with what extensions add to it.
     pub(super) pack: Pack,
+    /// The digest of the pack by itself.
+    pub(super) digest: Digest,
+    /// The extensions of the run, those to come among them.
+    extensions: Vec<Added>,
+    marks: Marks,
     /// Name and version.
     pub(super) title: String,
     /// The run and the tick at which it is in force, and the stage it was recorded at.
@@ -34,9 +42,29 @@ pub(super) struct Resolved {
 
 impl Resolved {
     fn new(pack: Pack) -> Resolved {
-        let title = format!("{}/{}", pack.name, pack.version);
-        Resolved { pack, title, at: None, text: None }
+        let digest = pack.digest();
+        Resolved::extended(InForce { pack, digest, extensions: Vec::new(), marks: Marks::default() })
     }
+
+    fn extended(found: InForce) -> Resolved {
+        let InForce { pack, digest, extensions, marks } = found;
+        let title = format!("{}/{}", pack.name, pack.version);
+        Resolved { pack, digest, extensions, marks, title, at: None, text: None }
+    }
+
+    /// The extensions that hold.
+    fn holding(&self) -> impl Iterator<Item = &Added> {
+        self.extensions.iter().filter(|added| added.holds)
+    }
+}
+
+/// What of a run an address means.
+#[derive(Clone, Copy, PartialEq)]
+enum Meant {
+    /// What is in force there: the pack with what extensions add to it.
+    InForce,
+    /// The pack by itself.
+    Pack,
 }
 
 /// Whether an address means a pack in a file.
@@ -46,6 +74,15 @@ pub(super) fn is_file(address: &str) -> bool {
 
 /// Finds the contract that an address means: a pack file, NAME/VERSION, or the one in force in a run.
 pub(super) fn resolve(global: &Global, address: &str) -> Result<Resolved> {
+    find(global, address, Meant::InForce)
+}
+
+/// Finds the pack that an address means, as somebody wrote it: of a run, without its extensions.
+pub(super) fn resolve_pack(global: &Global, address: &str) -> Result<Resolved> {
+    find(global, address, Meant::Pack)
+}
+
+fn find(global: &Global, address: &str, meant: Meant) -> Result<Resolved> {
     if is_file(address) {
         let source = pack::load(address)?;
         let text = Some(Arc::clone(&source.text));
@@ -54,7 +91,7 @@ pub(super) fn resolve(global: &Global, address: &str) -> Result<Resolved> {
     match address.rsplit_once('/') {
         // The name of a run has no slash; that of a bundle or of a pack file may.
         Some((name, version)) if !address.contains(".dnd") => named(global, address, name, version),
-        _ => in_run(global, address),
+        _ => in_run(global, address, meant),
     }
 }
 
@@ -67,12 +104,9 @@ fn named(global: &Global, address: &str, name: &str, version: &str) -> Result<Re
     match (first, second) {
         (Some(one), None) => {
             let run = one.runs.last().expect("a listed pack has a run").clone();
-            let rev = Rev::parse(run.as_str())?;
             drop(store);
-            let resolved = in_run(global, run.as_str())?;
-            debug_assert!(rev.pos.is_none());
-            // Which run carries it says nothing of the contract.
-            Ok(Resolved { at: None, ..resolved })
+            // Which run carries it, and what was added to it there, says nothing of the contract.
+            Ok(Resolved { at: None, ..in_run(global, run.as_str(), Meant::Pack)? })
         }
         (Some(_), Some(_)) => {
             let mut failure = Failure::new("E0432", format!("{address} stands for several packs"));
@@ -97,23 +131,27 @@ fn named(global: &Global, address: &str, name: &str, version: &str) -> Result<Re
     }
 }
 
-fn in_run(global: &Global, address: &str) -> Result<Resolved> {
+fn in_run(global: &Global, address: &str, meant: Meant) -> Result<Resolved> {
     let rev = Rev::parse(address)?;
     let source = open::sound(global, &rev)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-    let Some(pack) = in_force(&trace, tick)? else {
+    let found = match meant {
+        Meant::Pack => carried(&trace, tick)?.map(Resolved::new),
+        Meant::InForce => in_force(&trace, tick)?.map(Resolved::extended),
+    };
+    let Some(found) = found else {
         return Err(Failure::new("E0909", format!("{} has no pack at tick {tick}", trace.name())));
     };
     let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
     // The text is that of the pack at the tip.
     let text = text_of_run(&trace).filter(|(text, agrees)| {
         *agrees
-            && dendrer::pack::read(text.as_bytes()).is_ok_and(|source| source.pack.digest() == pack.digest())
+            && dendrer::pack::read(text.as_bytes()).is_ok_and(|source| source.pack.digest() == found.digest)
     });
     let at = Some((trace.name().clone(), tick, stage));
-    Ok(Resolved { at, text: text.map(|(text, _)| text), ..Resolved::new(pack) })
+    Ok(Resolved { at, text: text.map(|(text, _)| text), ..found })
 }
 
 pub(super) fn list(global: &Global, out: &mut Out) -> Result {
@@ -178,7 +216,7 @@ pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Resul
     let found = resolve(global, &args.contract)?;
     let only = args.type_name.as_deref().map(str::parse::<TypeName>).transpose();
     let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
-    let terms = terms(&found.pack);
+    let terms = terms(&found.pack, &found.marks);
     if let Some(only) = &only
         && !terms.types.iter().any(|one| one.name == *only)
     {
@@ -189,6 +227,8 @@ pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Resul
     let at = found.at.as_ref();
     if !out.is_text() {
         let mut members = terms_json(&terms, only.as_ref());
+        members.push(("digest", Value::from(found.digest)));
+        members.push(("extensions", Value::array(found.extensions.iter().map(extension_json))));
         members.push(("run", Value::from(at.map(|(run, ..)| Value::from(run.as_str())))));
         members.push(("tick", Value::from(at.map(|(_, tick, _)| *tick))));
         members.push(("stage", Value::from(at.and_then(|(.., stage)| *stage))));
@@ -199,7 +239,7 @@ pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Resul
     let words = found.pack.words.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     let words = words.map(|words| format!("   {}", quote::escape(&words))).unwrap_or_default();
     out.line(format!("{title}{words}"))?;
-    out.line(format!("digest    {}", found.pack.digest()))?;
+    out.line(format!("digest    {}", found.digest))?;
     let rules = count(found.pack.rules() as u64, "rule", "rules");
     out.line(format!("reducer   {}, {rules}", found.pack.engine.as_str()))?;
     out.line(match at {
@@ -212,7 +252,8 @@ pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Resul
         Some((run, tick, None)) => format!("enforced  not known of {run} (tick {tick}): its stage cannot be read"),
         None => "enforced  from stage 2 on: what a type needs is looked at in the state before each commit".to_owned(),
     })?;
-    for line in lines(&terms, only.as_ref()) {
+    let extensions = found.extensions.iter().flat_map(extension_lines);
+    for line in extensions.chain(lines(&terms, only.as_ref())) {
         out.line(line)?;
     }
     Ok(0)
@@ -229,7 +270,8 @@ pub(super) fn diff(global: &Global, args: &ContractDiff, out: &mut Out) -> Resul
             Value::record([
                 ("name", Value::from(&*found.pack.name)),
                 ("version", Value::from(&*found.pack.version)),
-                ("digest", Value::from(found.pack.digest())),
+                ("digest", Value::from(found.digest)),
+                ("extensions", Value::array(found.holding().map(|added| Value::from(&*added.id)))),
             ])
         };
         out.document(&document(
@@ -245,7 +287,10 @@ pub(super) fn diff(global: &Global, args: &ContractDiff, out: &mut Out) -> Resul
         ))?;
         return Ok(code);
     }
-    let digest = |found: &Resolved| format!("{} ({})", found.title, found.pack.digest().short());
+    let digest = |found: &Resolved| {
+        let added = found.holding().map(|added| format!(" + extension {}", quote::escape(&added.id)));
+        format!("{} ({}){}", found.title, found.digest.short(), added.collect::<String>())
+    };
     out.line(format!("{} -> {}", digest(&old), digest(&new)))?;
     for change in &changes {
         let line = change_line(change);

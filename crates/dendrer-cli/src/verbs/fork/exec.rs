@@ -1,0 +1,148 @@
+//! `fork --exec`: a fork is gone on with live, by a command that proposes intents and is told what became of them.
+//!
+//! Nothing else in dendrer runs a command. It speaks as it would to `dendrer commit`: what it prints are intents, a JSON
+//! line each, and what it reads are the acknowledgements, after a first line that says what the fork is. A newcomer would
+//! break one rule: the command is never waited for while it may be waiting for us, so what it reads is written by a thread
+//! of its own, and what it does not read waits there.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Sender, channel};
+
+use dendrer::recorder::Recorder;
+use dendrer_object::Value;
+use dendrer_view::quote;
+
+use crate::args::AuthorChoice;
+use crate::failure::{Failure, Result};
+use crate::out::Out;
+use crate::verbs::intents::{self, Reading, Tally};
+
+/// A shell adds this to the number of the signal that ended what it ran.
+const SHELL_SIGNALLED: i32 = 128;
+
+/// What came of the command.
+#[derive(Default)]
+pub(super) struct Ran {
+    /// What became of its intents.
+    pub(super) tally: Tally,
+    /// The last tick of the run.
+    pub(super) tip: u64,
+    /// How it ended, once it has.
+    pub(super) status: Option<ExitStatus>,
+    /// What stopped the taking of its intents before they ended.
+    pub(super) stopped: Option<Failure>,
+}
+
+/// Runs the command, and takes what it proposes onto the run until it has no more to say and has ended.
+pub(super) fn go_on(
+    command: &str,
+    store: &Path,
+    fork: &Value,
+    recorder: &mut Recorder<'_>,
+    out: &mut Out,
+) -> Result<Ran> {
+    let tick = recorder.head().tick();
+    let mut child = shell(command)
+        .env("DENDRER_STORE", store)
+        .env("DENDRER_RUN", recorder.head().run().as_str())
+        .env("DENDRER_TICK", tick.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| {
+            Failure::new("E0808", "the command cannot be run: there is no shell")
+                .at("cause", error.to_string())
+        })?;
+    let told = speaker(child.stdin.take().expect("its standard input is a pipe"));
+    let tell = move |value: &Value| {
+        // A command that reads no more is told no more; what it proposed counts all the same.
+        let _ = told.send(format!("{}\n", quote::json(value)));
+    };
+    tell(fork);
+    let lines = intents::read(Box::new(child.stdout.take().expect("its standard output is a pipe")));
+    let mut tally = Tally { told: Some(Box::new(tell)), ..Tally::default() };
+    let reading =
+        Reading { agent: None, author: AuthorChoice::Line, tagged: false, dry_run: false, is_new: false };
+    let stopped = intents::take(&reading, &lines, recorder, &mut tally, out).err();
+    // The end of what it reads, and of what it is read: whoever waits for either learns that there is no more.
+    tally.told = None;
+    drop(lines);
+    if stopped.is_some() {
+        out.say("note: nothing more is taken from the command; waiting for it to end");
+    }
+    let status = child.wait().map_err(|error| {
+        Failure::new("E0808", "how the command ended is not known").at("cause", error.to_string())
+    })?;
+    Ok(Ran { tally, tip: recorder.head().tick(), status: Some(status), stopped })
+}
+
+#[cfg(not(windows))]
+fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]);
+    shell
+}
+
+#[cfg(windows)]
+fn shell(command: &str) -> Command {
+    use std::os::windows::process::CommandExt;
+    let mut shell = Command::new("cmd");
+    // `/S` takes away the outer quotes alone; ours would be escaped as no shell reads them.
+    shell.raw_arg(format!("/S /C \"{command}\""));
+    shell
+}
+
+/// Writes to the command from a thread of its own, in order, until it is to be told no more or reads no more.
+fn speaker(mut stdin: ChildStdin) -> Sender<String> {
+    let (send, receive) = channel::<String>();
+    std::thread::spawn(move || {
+        for line in receive {
+            if stdin.write_all(line.as_bytes()).is_err() {
+                return;
+            }
+        }
+    });
+    send
+}
+
+impl Ran {
+    /// Says how the command ended; `None` where all is well, or where it was not run.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let status = self.status.filter(|status| !status.success())?;
+        Some(match (signal(status), status.code()) {
+            (Some(signal), _) => format!("by signal {signal}"),
+            (None, Some(code)) if code > SHELL_SIGNALLED => {
+                let signal = code - SHELL_SIGNALLED;
+                format!("with code {code}, which a shell says where signal {signal} ended what it ran")
+            }
+            (None, Some(code)) => format!("with code {code}"),
+            (None, None) => "in a way that the system has no word for".to_owned(),
+        })
+    }
+
+    /// What came of the command, as a member of the document.
+    pub(super) fn to_value(&self, command: &str, items: Value) -> Value {
+        Value::record([
+            ("command", Value::from(command)),
+            ("ran", Value::from(self.status.is_some())),
+            ("code", Value::from(self.status.and_then(|status| status.code()).map(i64::from))),
+            ("signal", Value::from(self.status.and_then(signal).map(i64::from))),
+            ("committed", Value::from(self.tally.committed)),
+            ("refused", Value::from(self.tally.refused)),
+            ("tip", Value::from(self.tip)),
+            ("items", items),
+        ])
+    }
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}
