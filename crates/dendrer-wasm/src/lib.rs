@@ -16,7 +16,7 @@ use std::sync::Arc;
 use dendrer_kernel::predicate::{Predicate, Program, Stopped, Verdict};
 use dendrer_object::{Digest, Value, json};
 
-pub use run::Module;
+pub use run::{Engine, Module};
 
 /// The longest module, in bytes.
 pub const MODULE_SIZE_MAX: usize = 1 << 20;

@@ -1,34 +1,44 @@
 //! Modules that passed the door, and calls to them.
+//!
+//! What a call is stands here once; an engine only does what it is told. A newcomer would break one rule: an engine may
+//! say that a limit ended a call, which is nobody's verdict, and never answer what the other would not.
 
 use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::Digest;
-use wasmi::{
-    CompilationMode, Config, Engine, Error, Extern, Instance, Store, StoreLimits, StoreLimitsBuilder,
-    TrapCode, TypedFunc,
-};
 
 use crate::{
-    CALLS_MAX, FUEL, INPUT_SIZE_MAX, MEMORY_MAX, NoAnswer, Refused, STACK_SIZE_MAX, TABLE_SIZE_MAX,
-    TABLES_MAX, door,
+    CALLS_MAX, FUEL, INPUT_SIZE_MAX, MEMORY_MAX, NoAnswer, Refused, STACK_SIZE_MAX, TABLE_SIZE_MAX, door,
 };
 
-/// Makes an engine: one for each module, since it keeps what was compiled for as long as it lives.
-fn engine() -> Engine {
-    let mut config = Config::default();
-    config
-        .consume_fuel(true)
-        .allow_start_fn(false)
-        .ignore_custom_sections(true)
-        .wasm_multi_memory(false)
-        .wasm_tail_call(false)
-        .wasm_extended_const(false)
-        // Compiled as a whole: what a call costs does not depend on the calls before it.
-        .compilation_mode(CompilationMode::Eager)
-        .set_max_recursion_depth(CALLS_MAX)
-        .set_max_stack_height(STACK_SIZE_MAX);
-    Engine::new(&config)
+#[cfg(feature = "wasmtime")]
+mod compiled;
+mod interpreted;
+
+/// What runs modules. Engines give the same answers and count fuel, stack and memory each in its own way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// `wasmi`, an interpreter: small, and quick with a module that is called a few times.
+    Interpreter,
+    /// `wasmtime`, which compiles a module first: for many calls. With the feature of its name.
+    #[cfg(feature = "wasmtime")]
+    Compiler,
+}
+
+impl Engine {
+    /// All that are there. The last one is used where nobody chooses.
+    pub const ALL: &[Engine] = &[
+        Engine::Interpreter,
+        #[cfg(feature = "wasmtime")]
+        Engine::Compiler,
+    ];
+}
+
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine::ALL[Engine::ALL.len() - 1]
+    }
 }
 
 /// A module that can be called.
@@ -37,7 +47,15 @@ pub struct Module {
     bytes: Arc<[u8]>,
     digest: Digest,
     entry: &'static str,
-    compiled: wasmi::Module,
+    made: Made,
+}
+
+/// A module as its engine holds it.
+#[derive(Clone)]
+enum Made {
+    Interpreted(interpreted::Made),
+    #[cfg(feature = "wasmtime")]
+    Compiled(compiled::Made),
 }
 
 impl fmt::Debug for Module {
@@ -49,10 +67,19 @@ impl fmt::Debug for Module {
 impl Module {
     /// Takes a module whose function `entry` is to be called, or says why not. Nothing of it is run.
     pub fn new(bytes: &[u8], entry: &'static str) -> Result<Module, Refused> {
+        Module::in_engine(Engine::default(), bytes, entry)
+    }
+
+    /// As [`Module::new`], in an engine of one's choice.
+    pub fn in_engine(engine: Engine, bytes: &[u8], entry: &'static str) -> Result<Module, Refused> {
         door::inspect(bytes, entry)?;
-        let compiled = wasmi::Module::new(&engine(), bytes)
-            .map_err(|error| Refused::new(format!("the engine does not take it: {error}")))?;
-        let module = Module { bytes: bytes.into(), digest: Digest::of(bytes), entry, compiled };
+        let not_taken = |why: String| Refused::new(format!("the engine does not take it: {why}"));
+        let made = match engine {
+            Engine::Interpreter => Made::Interpreted(interpreted::Made::new(bytes).map_err(not_taken)?),
+            #[cfg(feature = "wasmtime")]
+            Engine::Compiler => Made::Compiled(compiled::Made::new(bytes).map_err(not_taken)?),
+        };
+        let module = Module { bytes: bytes.into(), digest: Digest::of(bytes), entry, made };
         module.instance(FUEL).map_err(|why| Refused::new(why.to_string()))?;
         Ok(module)
     }
@@ -72,15 +99,14 @@ impl Module {
         if input.len() > INPUT_SIZE_MAX {
             return Err(NoAnswer::Limit(format!("its input has more than {INPUT_SIZE_MAX} bytes")));
         }
-        let Called { mut store, instance, alloc, entry } = self.instance(fuel)?;
+        let mut instance = self.instance(fuel)?;
         let length = u32::try_from(input.len()).expect("at most 16 MiB");
-        let place = alloc.call(&mut store, length).map_err(|error| ended(&error, fuel))?;
-        let memory = instance.get_memory(&store, "memory").expect("it was there a moment ago");
-        if memory.write(&mut store, place as usize, input).is_err() {
+        let place = instance.alloc(length).map_err(|ended| ended.told(fuel))?;
+        if !instance.write(place as usize, input) {
             let why = format!("gave room for its input at {place}, outside of its memory");
             return Err(NoAnswer::Trap(why));
         }
-        let packed = entry.call(&mut store, (place, length)).map_err(|error| ended(&error, fuel))?;
+        let packed = instance.enter(place, length).map_err(|ended| ended.told(fuel))?;
         let (place, length) = ((packed >> 32) as usize, (packed & 0xffff_ffff) as usize);
         if length > answer_max {
             return Err(NoAnswer::Trap(format!(
@@ -88,74 +114,83 @@ impl Module {
             )));
         }
         let mut answer = vec![0; length];
-        match memory.read(&store, place, &mut answer) {
-            Ok(()) => Ok(answer),
-            Err(_) => Err(NoAnswer::Trap(format!("answered at {place}, outside of its memory"))),
+        match instance.read(place, &mut answer) {
+            true => Ok(answer),
+            false => Err(NoAnswer::Trap(format!("answered at {place}, outside of its memory"))),
         }
     }
 
-    fn instance(&self, fuel: u64) -> Result<Called, NoAnswer> {
-        let mut store = Store::new(self.compiled.engine(), limits());
-        store.limiter(|limits| limits);
-        store.set_fuel(fuel).expect("fuel is counted");
-        let instance = Instance::new(&mut store, &self.compiled, &[]).map_err(|error| ended(&error, fuel))?;
-        let missing = |name: &str, form: &str| NoAnswer::Trap(format!("exports no {name} {form}"));
-        if !matches!(instance.get_export(&store, "memory"), Some(Extern::Memory(_))) {
-            return Err(missing("memory", "that is one"));
-        }
-        let alloc = instance
-            .get_typed_func(&store, "alloc")
-            .map_err(|_| missing("alloc", "from one i32 to an i32"))?;
-        let entry = instance
-            .get_typed_func(&store, self.entry)
-            .map_err(|_| missing(self.entry, "from two i32 to an i64"))?;
-        Ok(Called { store, instance, alloc, entry })
+    fn instance(&self, fuel: u64) -> Result<Box<dyn Instance>, NoAnswer> {
+        let made: Result<Box<dyn Instance>, Unmade> = match &self.made {
+            Made::Interpreted(made) => made.instance(self.entry, fuel).map(|made| Box::new(made) as _),
+            #[cfg(feature = "wasmtime")]
+            Made::Compiled(made) => made.instance(self.entry, fuel).map(|made| Box::new(made) as _),
+        };
+        made.map_err(|unmade| match unmade {
+            Unmade::Ended(ended) => ended.told(fuel),
+            Unmade::Lacks(what) => NoAnswer::Trap(format!("exports no {what}")),
+        })
     }
 }
 
 /// What is made for one call.
-struct Called {
-    store: Store<StoreLimits>,
-    instance: Instance,
-    alloc: TypedFunc<u32, u32>,
-    entry: TypedFunc<(u32, u32), u64>,
+trait Instance {
+    /// Asks for room.
+    fn alloc(&mut self, length: u32) -> Result<u32, Ended>;
+
+    /// Calls the function that the module is for.
+    fn enter(&mut self, place: u32, length: u32) -> Result<u64, Ended>;
+
+    /// Writes to the memory, and tells whether there is such a place.
+    fn write(&mut self, place: usize, bytes: &[u8]) -> bool;
+
+    /// Reads from the memory, and tells whether there is such a place.
+    fn read(&self, place: usize, out: &mut [u8]) -> bool;
 }
 
-/// Says how a call ended that gave no answer.
-fn ended(error: &Error, fuel: u64) -> NoAnswer {
-    let trap = |why: &str| NoAnswer::Trap(format!("stopped: {why}"));
-    match error.as_trap_code() {
-        Some(TrapCode::UnreachableCodeReached) => trap("it came to an `unreachable`"),
-        Some(TrapCode::MemoryOutOfBounds) => trap("it read or wrote outside of its memory"),
-        Some(TrapCode::TableOutOfBounds) => trap("it looked outside of a table"),
-        Some(TrapCode::IndirectCallToNull) => trap("it called what is not there"),
-        Some(TrapCode::IntegerDivisionByZero) => trap("it divided by zero"),
-        Some(TrapCode::IntegerOverflow) => trap("a number is too large"),
-        Some(TrapCode::BadConversionToInteger) => trap("it made an integer of a number that is none"),
-        Some(TrapCode::BadSignature) => trap("it called a function as another kind of function"),
-        Some(TrapCode::OutOfFuel) => NoAnswer::Limit(format!("it took more than {fuel} of fuel")),
-        Some(TrapCode::StackOverflow) => {
-            let why =
-                format!("its calls went deeper than {CALLS_MAX}, or took more than {STACK_SIZE_MAX} bytes");
-            NoAnswer::Limit(why)
-        }
-        Some(TrapCode::GrowthOperationLimited) => NoAnswer::Limit(format!(
-            "it asked for more memory or tables than there are: {MEMORY_MAX} bytes, {TABLE_SIZE_MAX} elements"
-        )),
-        // Whatever else there may be is of this engine or this machine.
-        _ => NoAnswer::Limit(format!("the engine ended it: {error}")),
+/// Why there is no instance.
+enum Unmade {
+    Ended(Ended),
+    /// It does not have this.
+    Lacks(&'static str),
+}
+
+const LACKS_MEMORY: Unmade = Unmade::Lacks("memory that is one");
+const LACKS_ALLOC: Unmade = Unmade::Lacks("alloc from one i32 to an i32");
+const LACKS_ENTRY: Unmade = Unmade::Lacks("function to call from two i32 to an i64");
+
+/// How a call ended that gave no answer.
+enum Ended {
+    /// What every engine says of it.
+    Trap(&'static str),
+    Fuel,
+    Stack,
+    Growth,
+    /// Whatever else there may be is of one engine or of this machine.
+    Engine(String),
+}
+
+impl Ended {
+    const UNREACHABLE: Ended = Ended::Trap("it came to an `unreachable`");
+    const MEMORY: Ended = Ended::Trap("it read or wrote outside of its memory");
+    const TABLE: Ended = Ended::Trap("it looked outside of a table");
+    const NULL: Ended = Ended::Trap("it called what is not there");
+    const ZERO: Ended = Ended::Trap("it divided by zero");
+    const OVERFLOW: Ended = Ended::Trap("a number is too large");
+    const CONVERSION: Ended = Ended::Trap("it made an integer of a number that is none");
+    const SIGNATURE: Ended = Ended::Trap("it called a function as another kind of function");
+
+    fn told(self, fuel: u64) -> NoAnswer {
+        NoAnswer::Limit(match self {
+            Ended::Trap(why) => return NoAnswer::Trap(format!("stopped: {why}")),
+            Ended::Fuel => format!("it took more than {fuel} of fuel"),
+            Ended::Stack => {
+                format!("its calls went deeper than {CALLS_MAX}, or took more than {STACK_SIZE_MAX} bytes")
+            }
+            Ended::Growth => format!(
+                "it asked for more memory or tables than there are: {MEMORY_MAX} bytes, {TABLE_SIZE_MAX} elements"
+            ),
+            Ended::Engine(why) => format!("the engine ended it: {why}"),
+        })
     }
-}
-
-/// What a call may have. Growing beyond fails in one way: the call ends. A module that were only told so could decide by
-/// the memory that a machine happens to have.
-fn limits() -> StoreLimits {
-    StoreLimitsBuilder::new()
-        .memory_size(MEMORY_MAX)
-        .table_elements(TABLE_SIZE_MAX as usize)
-        .instances(1)
-        .memories(1)
-        .tables(TABLES_MAX as usize)
-        .trap_on_grow_failure(true)
-        .build()
 }
