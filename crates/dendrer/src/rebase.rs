@@ -17,7 +17,7 @@ use dendrer_kernel::contract::{
     CONTEXT, Contract, Contracts, FieldCheck, Import, ImportRefused, Side, check_import,
 };
 use dendrer_kernel::pack::{Effect, Pack, extend};
-use dendrer_kernel::predicate::{Predicate, Verdict};
+use dendrer_kernel::predicate::{Predicate, Stopped as ModuleStopped, Verdict};
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Outcome, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
@@ -660,32 +660,43 @@ impl<'r> Run<'r, '_, '_> {
         if intent.links.len() >= LINKS_MAX {
             return Ok(Fate::Stopped(Stopped::Links));
         }
-        let violated = |head: &Head| -> BTreeSet<Arc<str>> {
+        let violated = |head: &Head| -> Result<BTreeSet<Arc<str>>, ModuleStopped> {
             let predicates = self.ours.iter().flat_map(|pack| &pack.predicates);
             let counters = head.counters().to_value();
-            let is_broken = |predicate: &&Predicate| {
-                predicate.is_for(Some(&intent.type_name))
-                    && predicate.verdict(head.state(), Some(&counters)) != Verdict::Ok
-            };
-            predicates
-                .map(|declared| &declared.predicate)
-                .filter(is_broken)
-                .map(|broken| broken.name().into())
-                .collect()
-        };
-        let before = violated(recorder.head());
-        let mut broken = Vec::new();
-        let outcome = recorder.propose_if(&intent, |outcome, head| match outcome {
-            Outcome::Committed(record) => {
-                broken = violated(head).difference(&before).cloned().collect();
-                broken.is_empty() && !has_rule_error(record)
+            let mut broken = BTreeSet::new();
+            for predicate in predicates.map(|declared| &declared.predicate) {
+                if predicate.is_for(Some(&intent.type_name))
+                    && predicate.judge(head.state(), Some(&counters))? != Verdict::Ok
+                {
+                    broken.insert(predicate.name().into());
+                }
             }
+            Ok(broken)
+        };
+        let before = violated(recorder.head())?;
+        let mut broken = Vec::new();
+        // A module that a limit ended says nothing: what was proposed is taken back, and the rebase ends there.
+        let mut unknown = None;
+        let outcome = recorder.propose_if(&intent, |outcome, head| match outcome {
+            Outcome::Committed(record) => match violated(head) {
+                Ok(after) => {
+                    broken = after.difference(&before).cloned().collect();
+                    broken.is_empty() && !has_rule_error(record)
+                }
+                Err(stopped) => {
+                    unknown = Some(stopped);
+                    false
+                }
+            },
             violated @ Outcome::Violated { .. } => {
                 broken = violated.violated();
                 false
             }
             Outcome::Refused(_) => true,
         })?;
+        if let Some(stopped) = unknown {
+            return Err(stopped.into());
+        }
         Ok(match outcome {
             Outcome::Refused(refused) => {
                 Fate::Stopped(Stopped::Refused(refused.reason.code(), refused.reason.to_string()))

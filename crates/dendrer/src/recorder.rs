@@ -272,7 +272,7 @@ impl<'s> Recorder<'s> {
     }
 
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
-    /// of an intent that cannot be sealed; what comes out before it is gathered, what follows is not looked at.
+    /// of an intent that cannot be sealed, or whose module a limit ended; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
         match self.unknown_link(intents) {
             None => self.step_each(intents),

@@ -6,7 +6,7 @@ use dendrer::contract::compare::{Ranked, compare};
 use dendrer::contract::find::{Listing, in_force, list as list_all};
 use dendrer::contract::terms::terms;
 use dendrer::kernel::pack::Pack;
-use dendrer::pack::text_of_run;
+use dendrer::pack::{Files, read_with, text_of_run};
 use dendrer::store::Store;
 use dendrer_object::text::nearest;
 use dendrer_object::{RunName, TypeName, Value};
@@ -110,7 +110,8 @@ fn in_run(global: &Global, address: &str) -> Result<Resolved> {
     // The text is that of the pack at the tip.
     let text = text_of_run(&trace).filter(|(text, agrees)| {
         *agrees
-            && dendrer::pack::read(text.as_bytes()).is_ok_and(|source| source.pack.digest() == pack.digest())
+            && read_with(text.as_bytes(), Files::Of(pack.value()))
+                .is_ok_and(|source| source.pack.digest() == pack.digest())
     });
     let at = Some((trace.name().clone(), tick, stage));
     Ok(Resolved { at, text: text.map(|(text, _)| text), ..Resolved::new(pack) })
@@ -200,8 +201,11 @@ pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Resul
     let words = words.map(|words| format!("   {}", quote::escape(&words))).unwrap_or_default();
     out.line(format!("{title}{words}"))?;
     out.line(format!("digest    {}", found.pack.digest()))?;
-    let rules = count(found.pack.rules() as u64, "rule", "rules");
-    out.line(format!("reducer   {}, {rules}", found.pack.engine.as_str()))?;
+    let by = match found.pack.module() {
+        Some(module) => format!("module {}", module.short()),
+        None => count(found.pack.rules() as u64, "rule", "rules"),
+    };
+    out.line(format!("reducer   {}, {by}", found.pack.engine.as_str()))?;
     out.line(match at {
         Some((run, tick, Some(stage))) if *stage >= 2 => {
             format!("enforced  in {run} at tick {tick}, recorded at stage {stage}: what follows was asked before each commit")
