@@ -392,7 +392,7 @@ pub fn carry_on(
             let Some(id) = made else { return Ok(ControlFlow::Break(())) };
             here.insert(record.id(), (id, tick));
             there.advance(&record)?;
-            if keep && recorder.pending() >= GROUP {
+            if keep && recorder.may_append() && recorder.pending() >= GROUP {
                 recorder.append()?;
             }
             Ok(ControlFlow::Continue(()))

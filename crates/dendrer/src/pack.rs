@@ -299,7 +299,8 @@ pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by
 /// the rules of the pack; where contracts are enforced, a `predicate.violation` of the source gives way to those found here. `s0` is the state that the pack's `init` is given; where there is none, that of the source.
 ///
-/// Everything that can stop it is looked at before anything is written. A rule that meets an error changes nothing at
+/// Everything that can stop it is looked at before anything is written; under a module, which a limit may end, nothing is
+/// written before all of it was reduced. A rule that meets an error changes nothing at
 /// that tick and is noted there. Links to records of the source lead to the new records of the same ticks.
 pub fn reduce(
     source: &Trace<'_>,
@@ -319,7 +320,7 @@ pub fn reduce(
         let relink =
             |link: Link| Link { hash: renamed.get(&link.hash).copied().unwrap_or(link.hash), ..link };
         let made = recorder.retell(&record, &relink).and_then(|made| {
-            if tick % GROUP == 0 {
+            if recorder.may_append() && tick % GROUP == 0 {
                 recorder.append()?;
             }
             Ok(made)

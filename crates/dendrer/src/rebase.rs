@@ -318,7 +318,7 @@ pub fn rebase<'s>(
     source.for_each(from, to, &mut |tick, record| {
         let step = run.take(tick, &record, &there, &mut recorder).and_then(|step| {
             there.advance(&record)?;
-            if terms.keep && recorder.pending() >= GROUP {
+            if terms.keep && recorder.may_append() && recorder.pending() >= GROUP {
                 recorder.append()?;
             }
             Ok(step)

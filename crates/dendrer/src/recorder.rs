@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::contract::ImportRefused;
+use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
@@ -241,6 +242,12 @@ impl<'s> Recorder<'s> {
     /// Whether intents bring the change of state, and no rule makes it.
     pub fn takes_delta(&self) -> bool {
         self.reducer.takes_delta()
+    }
+
+    /// Whether a group may be appended while more is to come that has to be there as a whole. Not under a module: a limit
+    /// may end it at any transition, and what came before would be left.
+    pub(crate) fn may_append(&self) -> bool {
+        self.reducer.name() != modules::NAME
     }
 
     /// How many records are gathered and not yet appended.

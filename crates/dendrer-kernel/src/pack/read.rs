@@ -646,7 +646,7 @@ fn note_writers(fields: &mut [Field], fold: &Fold) {
     }
 }
 
-/// The members of a predicate. In a list it has an `id` besides.
+/// The members of a predicate. In a list it has an `id` and a `scope` besides, and no module.
 const PREDICATE: [&str; 13] = [
     "id",
     "scope",
@@ -811,13 +811,19 @@ fn read_predicate(
     if let Err((message, hint)) = check_name(name) {
         entry.name_fault(reader, message, hint);
     }
+    let module = at.member("module");
+    if let (Some(module), Some(_)) = (&module, &entry.id) {
+        let message = "a violation is an expression: the door looks for it behind every transition";
+        let hint = "name the module under `predicates`".to_owned();
+        reader.name_fault("E0902", module, message, Some(hint));
+        return None;
+    }
     let (what, known) = match entry.id {
-        Some(_) => ("a violation", &PREDICATE[..]),
+        Some(_) => ("a violation", &PREDICATE[..PREDICATE.len() - 1]),
         None => ("a predicate", &PREDICATE[2..]),
     };
     reader.object(at, what, known)?;
     let words = reader.shared(at, "words");
-    let module = at.member("module");
     if let Some(engine) = reader.text(at, "engine") {
         let named = at.member("engine").unwrap_or_else(|| at.clone());
         match (engine, &module) {
@@ -832,12 +838,6 @@ fn read_predicate(
                 return None;
             }
         }
-    }
-    if let (Some(module), Some(_)) = (&module, &entry.id) {
-        let message = "a violation is an expression: the door looks for it behind every transition";
-        let hint = "name the module under `predicates`".to_owned();
-        reader.name_fault("E0902", module, message, Some(hint));
-        return None;
     }
     let window = read_window(reader, at);
     let lifts = read_lift(reader, at);
