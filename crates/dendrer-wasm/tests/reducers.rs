@@ -399,3 +399,19 @@ fn tests_of_a_pack_run_through_its_module() {
         assert!(failed.len() == 1 && failed[0].message.contains("was stopped"), "{failed:?}");
     }
 }
+
+/// What stands in a record as a pack need not be one: whoever only shows it goes by it all the same.
+#[test]
+fn what_is_no_pack_has_no_modules() {
+    for text in [
+        r#"{"predicates":{"$gap":{"module":{"$bytes":"AA"},"reason":"x"}}}"#,
+        r#"{"$gap":{"module":{"$bytes":"AA"},"reason":"x"}}"#,
+        r#"{"module":[{"$bytes":"AA"}],"predicates":[{"module":{"$bytes":"AA"}}]}"#,
+        r#"{"module":{"$float":"NaN"},"predicates":{"p":{"$bytes":"AA"},"q":{"module":"a.wasm"}}}"#,
+        "null",
+    ] {
+        let value = json::parse_tagged(text.as_bytes()).unwrap();
+        assert_eq!(modules::named(&value), [], "{text}");
+        assert_eq!(modules::without_bytes(&value), value, "{text}");
+    }
+}
