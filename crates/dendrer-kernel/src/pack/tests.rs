@@ -457,7 +457,7 @@ fn violations_are_predicates_with_an_id() {
     check(
         "/predicates/within_limit/id",
         r#""y""#,
-        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest, module)",
     );
 }
 
