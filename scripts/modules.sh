@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the example modules of examples/modules into target/modules, with what the registries offer: risk.ts with
-# AssemblyScript from npm, rust/ with Rust's standard library for wasm32. Where a toolchain cannot be had it says SKIPPED.
+# Builds the example modules of examples/modules into target/modules, with what the registries offer: risk.ts and tally.ts
+# with AssemblyScript from npm, rust/ with Rust's standard library for wasm32. Where a toolchain cannot be had it says SKIPPED.
 # Needs: npm; for rust/, the target wasm32-unknown-unknown of rustup, or on Debian the packages rustc-web and rust-web-src,
 # which are unpacked into target/modules and not installed.
 set -uo pipefail
@@ -8,13 +8,16 @@ cd "$(dirname "$0")/.."
 out="$PWD/target/modules"
 mkdir -p "$out"
 
-skipped() { echo "SKIPPED: $1"; rm -f "$2"; }
+skipped() { echo "SKIPPED: $1"; shift; rm -f "$@"; }
 
 assemblyscript() {
   command -v npm >/dev/null || return 1
   [ -x "$out/node_modules/.bin/asc" ] ||
     npm install --silent --no-fund --no-audit --prefix "$out" assemblyscript@0.28.20 || return 1
-  "$out/node_modules/.bin/asc" examples/modules/risk.ts -O3 --runtime stub --use abort= -o "$out/risk-ts.wasm"
+  for name in risk tally; do
+    "$out/node_modules/.bin/asc" "examples/modules/$name.ts" -O3 --runtime stub --use abort= -o "$out/$name-ts.wasm" ||
+      return 1
+  done
 }
 
 # Rust with the target that rustup has.
@@ -45,7 +48,8 @@ rust_debian() {
     # Of the sources, the library alone; they have everything else of Rust, too.
     for package in "$debian"/packages/*.deb; do
       dpkg-deb --fsys-tarfile "$package" |
-        tar -x -C "$debian" --exclude './usr/src/*/src' --exclude './usr/src/*/vendor' --exclude './usr/share' || return 1
+        tar -x -C "$debian" --no-wildcards-match-slash --exclude './usr/src/*/src' --exclude './usr/src/*/vendor' \
+          --exclude './usr/share' || return 1
     done
     rm -rf "$debian/packages"
   fi
@@ -58,11 +62,11 @@ rust_debian() {
     --target wasm32-unknown-unknown --target-dir "$out/rust"
 }
 
-assemblyscript || skipped "no AssemblyScript from npm: risk.ts was not built" "$out/risk-ts.wasm"
+assemblyscript || skipped "no AssemblyScript from npm: risk.ts and tally.ts were not built" "$out"/{risk,tally}-ts.wasm
 if rust_target || rust_debian; then
-  cp "$out/rust/wasm32-unknown-unknown/release/risk.wasm" "$out/risk-rust.wasm"
+  cp "$out/rust/wasm32-unknown-unknown/release/guest.wasm" "$out/rust.wasm"
 else
-  skipped "no Rust for wasm32: rust/ was not built" "$out/risk-rust.wasm"
+  skipped "no Rust for wasm32: rust/ was not built" "$out/rust.wasm"
 fi
 ls -l "$out"/*.wasm 2>/dev/null
 exit 0

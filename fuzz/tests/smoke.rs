@@ -137,7 +137,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     found
 }
 
-/// The module of the examples, and one of each thing that modules may have.
+/// The modules of the examples, and one of each thing that modules may have.
 fn modules(here: &Path) -> Vec<Vec<u8>> {
     let whole = fs::read_to_string(here.join("../examples/modules/risk.wat")).expect("the module is there");
     let items = [
@@ -157,7 +157,9 @@ fn modules(here: &Path) -> Vec<Vec<u8>> {
             (func (export "evaluate") (param i32 i32) (result i64) {body}))"#
         )
     });
-    std::iter::once(whole).chain(made).map(|text| wat::parse_str(text).expect("it is a module")).collect()
+    let tally = fs::read(here.join("../examples/modules/tally.wasm")).expect("the reducer is there");
+    let made = std::iter::once(whole).chain(made).map(|text| wat::parse_str(text).expect("it is a module"));
+    made.chain([tally]).collect()
 }
 
 /// The checkpoints out of bundles.

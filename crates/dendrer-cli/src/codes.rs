@@ -305,11 +305,12 @@ words, version, window (`after` or `before`) and lift (`monotone`). A file of se
 "`progress`, `constraint_satisfaction` and `skeptic_survival_rate` are made of what a pack declares under `progress`, and any other score \
 is one of its `progress_contracts`. Hard predicates need none of them: dendrer bisect RUN --predicate kernel.anomaly_free."
 "E0520" "module" 2 "A file is not a WebAssembly module that is run here."
-"A core module without imports, start function, shared memory or vectors; it exports `memory`, `alloc` and `evaluate`, and keeps \
-to limits in bytes, instructions and items that are looked at before anything of it is compiled. docs/wasm.md has all of them."
-"E0521" "module_stopped" 6 "A module was stopped by a limit, so it gave no verdict."
+"A core module without imports, start function, shared memory or vectors; it exports `memory`, `alloc` and `evaluate` (a predicate) \
+or `reduce` (a reducer), and keeps to limits in bytes, instructions and items that are looked at before anything of it is compiled. docs/wasm.md has all of them."
+"E0521" "module_stopped" 6 "A module was stopped by a limit, so it gave no verdict and changed nothing."
 "It ran out of fuel, of stack or of memory, or its input is too long. Engines count differently, so this is neither ok nor a \
-violation, and nothing of it is kept. Make the module do less, or ask of fewer ticks."
+violation, neither a transition nor a refusal, and nothing of it is kept. Make the module do less, or ask of fewer ticks; where it \
+reduces, give it less: a smaller intent, or a state that does not grow without end."
 "E0540" "too_many_earlier" 6 "More stands before an onset than is searched for its contributors."
 "At most 100,000 transitions are reduced again. Leave --contributors out; `dendrer why` and `dendrer backtrack` follow one value."
 "E0541" "not_one_state" 6 "Contributors are looked for of predicates that one state decides."
@@ -362,10 +363,10 @@ docs/packs.md has every member."
 "E0903" "pack_name" 2 "A name in a pack is not declared, has a meaning already, or is not a name."
 "Fields are declared under `state`, types under `types`. A name that expressions use has letters, digits and `_`."
 "E0904" "pack_limit" 2 "A pack is larger than the format allows."
-"At most 4 MiB of text, 1,000 of each kind of declaration, 10,000 steps, and `each` two deep."
+"At most 4 MiB of text, 4 MiB of modules, 1,000 of each kind of declaration, 10,000 steps, and `each` two deep."
 "E0905" "engine" 2 "A pack names an engine that this program does not run."
-"Rules (`fold/1`) and proposed changes (`delta/1`) are run here, and predicates are expressions. A pack that binds another \
-engine by its digest is refused and never half-run."
+"Rules (`fold/1`), proposed changes (`delta/1`) and modules (`wasm/1`) are run here, and predicates are expressions or modules. A pack \
+that binds another engine is refused and never half-run."
 "E0906" "init" 2 "The initial state of a pack cannot be computed."
 "The `init` of a field met something that is not there. Give the state it needs with --state FILE, or say in the pack what \
 counts where it is missing: `has(s0.x) ? s0.x : 0`."

@@ -21,11 +21,13 @@ use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
 use crate::progress::Plan;
 use crate::reduce::{DeltaReducer, Reducer};
+use modules::{Made, Modules, NotRun};
 
 pub mod cases;
 mod contracts;
 pub mod extend;
 pub mod lint;
+pub mod modules;
 mod obligations;
 mod progress;
 mod read;
@@ -93,6 +95,8 @@ pub struct Pack {
     /// The names that the constants and definitions give, for people: `name` or `name(a, b)`.
     pub named: Vec<String>,
     fold: Arc<Fold>,
+    /// What reduces where that is a module, and only then.
+    module: Option<Made>,
     scope: Scope,
     value: Value,
     digest: Digest,
@@ -105,6 +109,8 @@ pub enum Engine {
     Fold,
     /// `delta/1`: what each intent proposes.
     Delta,
+    /// `wasm/1`: the module of the pack. It may read and write all of the state but what is the kernel's.
+    Wasm,
 }
 
 impl Engine {
@@ -113,6 +119,7 @@ impl Engine {
         match self {
             Engine::Fold => fold::NAME,
             Engine::Delta => "delta/1",
+            Engine::Wasm => modules::NAME,
         }
     }
 }
@@ -241,8 +248,16 @@ pub struct Origin {
 
 impl Pack {
     /// Checks a pack. Returns every fault that was found, in the order of the text as far as canonical order keeps it.
+    ///
+    /// Modules that it names are taken as they are and not run: what asks one is stopped. Who reduces or judges with the
+    /// pack brings an engine: [`Pack::read_with`].
     pub fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
-        read::read(value)
+        read::read(value, &NotRun)
+    }
+
+    /// As [`Pack::read`], with what runs the modules that it names. Each is made once, here.
+    pub fn read_with(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fault>> {
+        read::read(value, modules)
     }
 
     /// The digest that names the pack.
@@ -257,10 +272,17 @@ impl Pack {
 
     /// The reducer that the pack binds.
     pub fn reducer(&self) -> Box<dyn Reducer + Send + Sync> {
-        match self.engine {
-            Engine::Fold => Box::new(FoldReducer(Arc::clone(&self.fold))),
-            Engine::Delta => Box::new(DeltaReducer),
+        match &self.module {
+            Some(module) => Box::new(Arc::clone(&module.0)),
+            None if self.engine == Engine::Delta => Box::new(DeltaReducer),
+            None => Box::new(FoldReducer(Arc::clone(&self.fold))),
         }
+    }
+
+    /// The digest of the module that reduces, where one does.
+    pub fn module(&self) -> Option<Digest> {
+        let bytes = self.value.get("module").and_then(dendrer_object::tag::as_bytes)?;
+        Some(Digest::of(&bytes))
     }
 
     /// Everything that may be asked of a run by name: predicates, obligations, progress contracts.
@@ -290,7 +312,7 @@ impl Pack {
     }
 
     /// Holds an expression that makes sense without a pack against what this one declares: the fields of the state, and
-    /// how many decimals they have. A pack of `delta/1` declares only some of the fields that deltas write.
+    /// how many decimals they have. A pack of `delta/1` or `wasm/1` declares only some of the fields that are written.
     pub fn check_expression(&self, text: &str) -> Result<(), ExprError> {
         match Expr::parse_condition(text, &self.scope) {
             Err(error) if error.code != "E0505" || self.engine == Engine::Fold => Err(error),

@@ -87,6 +87,12 @@ pub enum Asked {
     Program(Arc<dyn Program>),
 }
 
+impl From<Expr> for Asked {
+    fn from(expr: Expr) -> Asked {
+        Asked::Expr(expr)
+    }
+}
+
 /// The whole state.
 static WHOLE: LazyLock<Pointer> = LazyLock::new(Pointer::root);
 
@@ -158,7 +164,7 @@ impl Predicate {
         version: &str,
         polarity: Polarity,
         window: Window,
-        expr: Expr,
+        asked: impl Into<Asked>,
         pack: Digest,
     ) -> Predicate {
         Predicate {
@@ -167,7 +173,7 @@ impl Predicate {
             polarity,
             window,
             monotone: Monotone::Unknown,
-            asked: Asked::Expr(expr),
+            asked: asked.into(),
             pack: Some(pack),
             declared: true,
             scope: Arc::default(),
@@ -440,7 +446,8 @@ impl Predicate {
         }
     }
 
-    /// As [`Predicate::judge`], for who can only go on: where a program was stopped, nothing can be said.
+    /// As [`Predicate::judge`], for what is no program: policy rules and violations. Of a program that was stopped it says
+    /// that nothing can be said, which is not for a record and not for an answer.
     pub fn verdict(&self, state: &Value, counters: Option<&Value>) -> Verdict {
         self.judge(state, counters).unwrap_or_else(|stopped| Verdict::Uncertain(stopped.to_string()))
     }

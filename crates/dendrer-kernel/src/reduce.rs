@@ -1,7 +1,11 @@
 //! Reducers: pure functions from a state and a transition to a change of state (dendrer paper 3.3).
 
+use std::sync::Arc;
+
 use dendrer_object::delta::{Delta, DeltaError};
-use dendrer_object::{Intent, Pointer, Value};
+use dendrer_object::{Digest, Intent, Pointer, Value};
+
+use crate::predicate::Stopped;
 
 /// How it is known that a reducer is a function of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +37,18 @@ pub enum ReduceError {
     /// The change writes what is not the reducer's to write.
     #[error("{} cannot be written by a reducer: it is the kernel's", .0.dotted())]
     Reserved(Pointer),
+    /// A module says no, came to an end of its own making, or gave no delta. Every engine says the same.
+    #[error("module {}: {why}", .module.short())]
+    Module {
+        /// The digest of the module.
+        module: Digest,
+        /// What it said, or how it ended.
+        why: String,
+    },
+    /// A module was ended by a limit of the engine. It says nothing of the transition: [`step`](crate::step) hands it to
+    /// the caller and puts nothing on record, and whoever reduces elsewhere has to do the same.
+    #[error("{0}")]
+    Stopped(#[from] Stopped),
     /// A host function says no.
     #[error("{0}")]
     Host(String),
@@ -62,6 +78,24 @@ pub trait Reducer {
 
     /// Returns the change that this transition makes of this state.
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError>;
+}
+
+impl<R: Reducer + ?Sized> Reducer for Arc<R> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn purity(&self) -> Purity {
+        (**self).purity()
+    }
+
+    fn takes_delta(&self) -> bool {
+        (**self).takes_delta()
+    }
+
+    fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+        (**self).reduce(before, intent)
+    }
 }
 
 /// `delta/1`: the change is the one the intent proposes.

@@ -10,8 +10,9 @@ use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::{Difference, first_difference};
 use dendrer_object::{Digest, Intent, Pointer, Value, json};
 
-use crate::reduce::{DeltaReducer, Purity, Reducer};
-use crate::step::{self, Cause, Head, Inputs, StartError};
+use crate::predicate::Stopped;
+use crate::reduce::{DeltaReducer, Purity, ReduceError, Reducer};
+use crate::step::{self, Cause, Head, Inputs, StartError, StepError};
 
 /// Replay came out differently from the record. Both sides are here.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +94,13 @@ pub enum ReplayError {
         /// Where; for a refusal, the tick it was judged against.
         tick: u64,
     },
+    /// The module that reduces was ended by a limit of this program's engine, so nothing is known of what it would have made.
+    Stopped {
+        /// Where.
+        tick: u64,
+        /// What ended it.
+        stopped: Stopped,
+    },
     /// The record cannot be made again at all.
     Seal {
         /// Where.
@@ -110,6 +118,7 @@ impl ReplayError {
             self,
             ReplayError::Erased { .. }
                 | ReplayError::Reserved { .. }
+                | ReplayError::Stopped { .. }
                 | ReplayError::Start { elsewhere: true, .. }
         )
     }
@@ -121,6 +130,7 @@ impl ReplayError {
             ReplayError::Erased { .. } => "E0311",
             ReplayError::Start { code, .. } => code,
             ReplayError::Reserved { .. } => "E0602",
+            ReplayError::Stopped { .. } => "E0521",
             ReplayError::Delta { .. }
             | ReplayError::Seal { .. }
             | ReplayError::Malformed { .. }
@@ -160,6 +170,7 @@ impl fmt::Display for ReplayError {
                     refusal.short()
                 )
             }
+            ReplayError::Stopped { tick, stopped } => write!(f, "tick {tick} cannot be replayed: {stopped}"),
             ReplayError::Seal { tick, error } => write!(f, "tick {tick} cannot be made again: {error}"),
         }
     }
@@ -261,8 +272,7 @@ pub fn replay_step(
         compare_evaluations(head.state(), intent, reducer, tick)?;
     }
     let mut after = head.clone();
-    let made = step::again(&mut after, &cause, inputs, reducer)
-        .map_err(|error| ReplayError::Seal { tick, error })?;
+    let made = step::again(&mut after, &cause, inputs, reducer).map_err(|error| unmade(tick, error))?;
     if made.id() == record.id() {
         *head = after;
         return Ok(());
@@ -363,8 +373,8 @@ pub fn replay_fork(head: &mut Head, record: &Record, reducer: &dyn Reducer) -> R
 pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
     let tick = head.tick();
     let (cause, inputs) = cause(record, tick, reducer)?;
-    let made = step::again(&mut head.clone(), &cause, inputs, reducer)
-        .map_err(|error| ReplayError::Seal { tick, error })?;
+    let made =
+        step::again(&mut head.clone(), &cause, inputs, reducer).map_err(|error| unmade(tick, error))?;
     if made.id() == record.id() {
         return Ok(());
     }
@@ -392,10 +402,17 @@ pub fn retell(
     if matches!(cause, Cause::Violation) {
         return Ok(Vec::new());
     }
-    let failed = |error| ReplayError::Seal { tick, error };
-    let mut made = vec![step::again(head, &cause, inputs, reducer).map_err(failed)?];
-    made.extend(step::settle(head, inputs).map_err(failed)?);
+    let mut made = vec![step::again(head, &cause, inputs, reducer).map_err(|error| unmade(tick, error))?];
+    made.extend(step::settle(head, inputs).map_err(|error| ReplayError::Seal { tick, error })?);
     Ok(made)
+}
+
+/// Why a record could not be made again.
+fn unmade(tick: u64, error: StepError) -> ReplayError {
+    match error {
+        StepError::Seal(error) => ReplayError::Seal { tick, error },
+        StepError::Stopped(stopped) => ReplayError::Stopped { tick, stopped },
+    }
 }
 
 /// Returns the intent that a recorded transition was made of; `None` for one that the kernel made by itself.
@@ -419,10 +436,11 @@ fn compare_evaluations(
     tick: u64,
 ) -> Result<(), ReplayError> {
     let evaluate = || match reducer.reduce(before, intent) {
-        Ok(delta) => delta.to_value(),
-        Err(error) => Value::from(error.to_string()),
+        Ok(delta) => Ok(delta.to_value()),
+        Err(ReduceError::Stopped(stopped)) => Err(ReplayError::Stopped { tick, stopped }),
+        Err(error) => Ok(Value::from(error.to_string())),
     };
-    let (first, second) = (evaluate(), evaluate());
+    let (first, second) = (evaluate()?, evaluate()?);
     match first_difference(&first, &second) {
         None => Ok(()),
         found => Err(diverged(tick, Compared::Evaluations, found, reducer)),

@@ -22,7 +22,7 @@ use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
-use crate::predicate::{Predicate, Verdict};
+use crate::predicate::{Predicate, Stopped, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
 
 mod cause;
@@ -41,7 +41,7 @@ pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
-pub use outcome::{Outcome, Reason, Refused, StartError};
+pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
 use terms::Terms;
 
 /// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
@@ -416,7 +416,7 @@ impl Head {
 }
 
 /// Judges an intent and makes the transition, or the refusal. The head moves on with what is committed.
-pub fn step(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Outcome, SealError> {
+pub fn step(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Outcome, StepError> {
     step_with(head, intent, inputs, &DeltaReducer)
 }
 
@@ -426,20 +426,20 @@ pub fn step_with(
     intent: &Intent,
     inputs: Inputs,
     reducer: &dyn Reducer,
-) -> Result<Outcome, SealError> {
+) -> Result<Outcome, StepError> {
     let mut outcomes = Vec::with_capacity(1);
     step_each(head, &[(intent, inputs)], reducer, &mut outcomes)?;
     Ok(outcomes.pop().expect("one for one"))
 }
 
 /// As [`step_with`] for several intents in order: the same records, at less cost. What came out before an intent
-/// that cannot be sealed is in `outcomes`, and the head stands there.
+/// of which nothing became is in `outcomes`, and the head stands there.
 pub fn step_each(
     head: &mut Head,
     intents: &[(&Intent, Inputs)],
     reducer: &dyn Reducer,
     outcomes: &mut Vec<Outcome>,
-) -> Result<(), SealError> {
+) -> Result<(), StepError> {
     let mut prepared = Vec::with_capacity(intents.len());
     let mut failed = Ok(());
     for (intent, inputs) in intents {
@@ -450,10 +450,10 @@ pub fn step_each(
                 // What follows names the record, so everything up to it needs its id now.
                 if is_forged {
                     seal_each(head, &mut prepared, outcomes);
-                    failed = add_forgery(head, intent, *inputs, outcomes);
+                    failed = add_forgery(head, intent, *inputs, outcomes).map_err(StepError::Seal);
                 } else if is_transition && head.owes() {
                     seal_each(head, &mut prepared, outcomes);
-                    failed = add_violations(head, *inputs, outcomes);
+                    failed = add_violations(head, *inputs, outcomes).map_err(StepError::Seal);
                 }
             }
             Err(error) => failed = Err(error),
@@ -472,7 +472,7 @@ fn step_alone(
     intent: &Intent,
     inputs: Inputs,
     reducer: &dyn Reducer,
-) -> Result<Record, SealError> {
+) -> Result<Record, StepError> {
     let mut outcomes = Vec::with_capacity(1);
     let mut prepared = vec![prepare(head, intent, inputs, reducer)?];
     seal_each(head, &mut prepared, &mut outcomes);
@@ -488,31 +488,35 @@ fn prepare(
     intent: &Intent,
     inputs: Inputs,
     reducer: &dyn Reducer,
-) -> Result<Prepared, SealError> {
+) -> Result<Prepared, StepError> {
     head.turn_to_next();
-    let change = match reduce(head, intent, reducer) {
+    let change = match reduce(head, intent, reducer)? {
         Ok(change) => change,
-        Err(reason) => return draft_refusal(head, intent, reason, inputs),
+        Err(reason) => return Ok(draft_refusal(head, intent, reason, inputs)?),
     };
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
         let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seed);
         transition.members.push((CONTEXT.into(), context.to_value(&head.terms.contracts)));
     }
-    draft_transition(head, transition, change, inputs)
+    Ok(draft_transition(head, transition, change, inputs)?)
 }
 
-/// Judges an intent and says what it does.
-fn reduce(head: &Head, intent: &Intent, reducer: &dyn Reducer) -> Result<Change, Reason> {
-    judge(head, intent)?;
+/// Judges an intent and says what it does. Where the reducer was ended by a limit of its engine, nothing is said.
+fn reduce(head: &Head, intent: &Intent, reducer: &dyn Reducer) -> Result<Result<Change, Reason>, Stopped> {
+    if let Err(reason) = judge(head, intent) {
+        return Ok(Err(reason));
+    }
     let reduced =
         propose(reducer, &head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
-    match reduced {
+    Ok(match reduced {
         Ok((state, delta)) => Ok(Change { state, delta, notes: Vec::new() }),
+        // Before anything is made of an error: this one is of the engine and not of the intent.
+        Err(ReduceError::Stopped(stopped)) => return Err(stopped),
         Err(error) if head.stage >= Stage::Contracts => Err(Reason::Reduce(error)),
         // A recorder below stage 2 keeps what happened; the state just does not follow (design, section 5).
         Err(error) => Ok(Change::none(head, Some(reducer_note(&error, intent)))),
-    }
+    })
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.

@@ -3,6 +3,7 @@
 use dendrer::contract::compare::{Change, Ranked};
 use dendrer::contract::find::{Added, Listed, Listing};
 use dendrer::contract::terms::{FieldTerms, Need, Never, Terms, TypeTerms};
+use dendrer::kernel::pack::Engine;
 use dendrer::kernel::pack::writes::{Sound, Written};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::{Pointer, TypeName, Value};
@@ -54,7 +55,7 @@ fn list<'t>(names: impl IntoIterator<Item = &'t TypeName>) -> String {
 pub fn lines(terms: &Terms<'_>, only: Option<&TypeName>) -> Vec<String> {
     let mut lines = Vec::new();
     for one in terms.types.iter().filter(|one| only.is_none_or(|only| *only == one.name)) {
-        type_lines(one, &mut lines);
+        type_lines(one, terms.pack.engine, &mut lines);
     }
     if only.is_some() {
         return lines;
@@ -66,7 +67,7 @@ pub fn lines(terms: &Terms<'_>, only: Option<&TypeName>) -> Vec<String> {
     for one in &terms.never {
         never_lines(one, &mut lines);
     }
-    terms.fields.iter().for_each(|field| lines.push(field_line(field)));
+    terms.fields.iter().for_each(|field| lines.push(field_line(field, terms.pack.engine)));
     lines.push("field     state.kernel_anomalies, policy, progress   written by the kernel alone".to_owned());
     for tool in &terms.pack.tools {
         let name = quote::escape(&tool.name);
@@ -78,7 +79,7 @@ pub fn lines(terms: &Terms<'_>, only: Option<&TypeName>) -> Vec<String> {
     lines
 }
 
-fn type_lines(one: &TypeTerms<'_>, lines: &mut Vec<String>) {
+fn type_lines(one: &TypeTerms<'_>, engine: Engine, lines: &mut Vec<String>) {
     let registered = if one.registered { ", registered by the pack" } else { "" };
     lines.push(format!(
         "type      {}   written by {}{registered}{}",
@@ -106,7 +107,7 @@ fn type_lines(one: &TypeTerms<'_>, lines: &mut Vec<String>) {
         ));
     }
     match one.writes.is_empty() {
-        true => lines.push("  changes   nothing".to_owned()),
+        true => lines.push(format!("  changes   {}", changes_words(engine))),
         false => {
             let mut seen: Vec<String> = Vec::new();
             for write in &one.writes {
@@ -117,6 +118,24 @@ fn type_lines(one: &TypeTerms<'_>, lines: &mut Vec<String>) {
             }
             lines.push(format!("  changes   {}", quote::escape(&seen.join(", "))));
         }
+    }
+}
+
+/// What a transition changes that no rule is for.
+fn changes_words(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Fold => "nothing",
+        Engine::Delta => "what its intent proposes",
+        Engine::Wasm => "what the module says",
+    }
+}
+
+/// Who writes a field that no rule writes.
+pub fn writer_words(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Fold => "no rule writes it",
+        Engine::Delta => "intents may write it",
+        Engine::Wasm => "the module may write it",
     }
 }
 
@@ -169,7 +188,7 @@ fn place_words(place: &Pointer) -> String {
     }
 }
 
-fn field_line(field: &FieldTerms<'_>) -> String {
+fn field_line(field: &FieldTerms<'_>, engine: Engine) -> String {
     let begins = match (&field.begins, field.init) {
         (Some(value), _) => format!("begins as {}", short(value)),
         (None, Some(init)) => format!("begins as {} gives", short(init)),
@@ -183,8 +202,10 @@ fn field_line(field: &FieldTerms<'_>) -> String {
             by.push(text);
         }
     }
-    let by =
-        if by.is_empty() { "no rule writes it".to_owned() } else { format!("written by {}", by.join(", ")) };
+    let by = match by.is_empty() {
+        true => writer_words(engine).to_owned(),
+        false => format!("written by {}", by.join(", ")),
+    };
     let decimals = field.decimals.map(|decimals| format!(", {decimals} decimals")).unwrap_or_default();
     let since = field.since.map(|id| format!("; declared {}", since(id))).unwrap_or_default();
     let name = quote::escape(field.name);
@@ -207,6 +228,7 @@ pub fn terms_json(terms: &Terms<'_>, only: Option<&TypeName>) -> Vec<(&'static s
         ("version", Value::from(&*terms.pack.version)),
         ("words", Value::from(terms.pack.words.as_deref())),
         ("reducer", Value::from(terms.pack.engine.as_str())),
+        ("module", Value::from(terms.pack.module())),
         ("items", Value::array(types)),
         ("never", Value::array(terms.never.iter().map(never_json))),
         ("fields", Value::array(terms.fields.iter().map(field_json))),

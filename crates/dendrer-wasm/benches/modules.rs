@@ -9,7 +9,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use dendrer_kernel::predicate::Predicate;
-use dendrer_object::json;
+use dendrer_kernel::reduce::Reducer;
+use dendrer_object::{Intent, json};
 use list::{Asked, Case, Fate, cases};
 
 fn main() {
@@ -45,6 +46,21 @@ fn main() {
         black_box(predicate.judge(black_box(&state), None)).unwrap();
     }
     println!("a call on a state of 1 KB: {:.1} us", begin.elapsed().as_secs_f64() * 1e6 / f64::from(calls));
+
+    let reducer = dendrer_wasm::reducer(include_bytes!("../../../examples/modules/tally.wasm")).unwrap();
+    let state = format!(r#"{{"tally":{{"food":{{"count":1,"sum":5}}}},"text":"{}"}}"#, "x".repeat(1000));
+    let state = json::parse_door(state.as_bytes()).unwrap();
+    let given =
+        r#"{"type":"action.result","result":{"output":{"amount":5,"category":"food"},"status":"ok"}}"#;
+    let intent = Intent::from_value(&json::parse_door(given.as_bytes()).unwrap(), Some("a")).unwrap();
+    let begin = Instant::now();
+    for _ in 0..calls {
+        assert_eq!(black_box(reducer.reduce(black_box(&state), &intent)).unwrap().0.len(), 2);
+    }
+    println!(
+        "a transition reduced by tally.wasm on a state of 1 KB: {:.1} us",
+        begin.elapsed().as_secs_f64() * 1e6 / f64::from(calls)
+    );
 }
 
 fn door(case: &Case) -> (Duration, Option<Predicate>) {

@@ -8,14 +8,18 @@
 //! [`docs/wasm.md`]: https://github.com/dendrer/dendrer/blob/main/docs/wasm.md
 
 mod door;
+mod reduce;
 mod run;
 
 use std::fmt;
 use std::sync::Arc;
 
+use dendrer_kernel::pack::modules::Modules;
 use dendrer_kernel::predicate::{Predicate, Program, Stopped, Verdict};
+use dendrer_kernel::reduce::Reducer;
 use dendrer_object::{Digest, Value, json};
 
+pub use reduce::reducer;
 pub use run::{Engine, Module};
 
 /// The longest module, in bytes.
@@ -53,6 +57,9 @@ pub const INPUT_SIZE_MAX: usize = 16 << 20;
 
 /// The longest answer of a predicate, in bytes.
 pub const ANSWER_SIZE_MAX: usize = 64 << 10;
+
+/// The longest answer of a reducer, in bytes.
+pub const DELTA_SIZE_MAX: usize = 1 << 20;
 
 /// The fuel of a call: an instruction takes about one.
 pub const FUEL: u64 = 10_000_000;
@@ -125,6 +132,17 @@ struct Judge(Module);
 /// nothing of it is run.
 pub fn predicate(name: &str, bytes: &[u8]) -> Result<Predicate, Refused> {
     Ok(Predicate::program(name, Arc::new(Judge(Module::new(bytes, EVALUATE)?))))
+}
+
+impl Modules for Engine {
+    fn reducer(&self, bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, String> {
+        reduce::reducer_in(*self, bytes).map_err(|refused| refused.to_string())
+    }
+
+    fn program(&self, bytes: &[u8]) -> Result<Arc<dyn Program>, String> {
+        let module = Module::in_engine(*self, bytes, EVALUATE).map_err(|refused| refused.to_string())?;
+        Ok(Arc::new(Judge(module)))
+    }
 }
 
 impl Program for Judge {

@@ -8,7 +8,8 @@ mod list;
 use std::collections::BTreeMap;
 
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_object::{Value, json};
+use dendrer_kernel::reduce::{ReduceError, Reducer};
+use dendrer_object::{Intent, Value, json};
 use list::{Asked, Case, Fate, cases};
 
 fn made(case: &Case) -> Result<Predicate, String> {
@@ -69,6 +70,44 @@ fn no_impure_predicate_is_taken() {
         assert!(classes.contains(&class), "{class}");
     }
     assert!(cases.len() >= 100, "{}", cases.len());
+}
+
+/// The same modules as reducers: not one is taken that could look at anything else, and what a limit ends is no answer.
+#[test]
+fn no_impure_reducer_is_taken() {
+    let intent = Intent::new("plan.update".parse().unwrap(), "a");
+    let input = br#"{"state":{},"transition":{}}"#;
+    let mut counts: BTreeMap<Fate, usize> = BTreeMap::new();
+    for case in cases() {
+        let Asked::Module(bytes, wat) = &case.asked else { continue };
+        // What was written as text is a reducer by another name; what was not has none.
+        let renamed = wat.replace("\"evaluate\"", "\"reduce\"");
+        let bytes = wat::parse_str(&renamed).unwrap_or_else(|_| bytes.clone());
+        match (case.fate, dendrer_wasm::reducer(&bytes)) {
+            (Fate::Refused, Err(_)) => {}
+            (Fate::Ended, Ok(reducer)) => {
+                let reduced = reducer.reduce(&Value::object(), &intent);
+                assert!(matches!(reduced, Err(ReduceError::Stopped(_))), "{}: {reduced:?}", case.name());
+            }
+            (Fate::Harmless, Ok(reducer)) => {
+                let module = dendrer_wasm::Module::new(&bytes, "reduce").unwrap();
+                let first = module.call(input, 100, 10_000_000);
+                assert!(first.as_deref() != Ok(br#""violation""#), "{}: something stayed", case.name());
+                for _ in 0..3 {
+                    assert_eq!(module.call(input, 100, 10_000_000), first, "{}", case.name());
+                }
+                // None of them answers with a delta, which is an error of the module and the same one each time.
+                let reduced = reducer.reduce(&Value::object(), &intent).unwrap_err();
+                assert!(matches!(reduced, ReduceError::Module { .. }), "{}: {reduced:?}", case.name());
+                assert_eq!(reducer.reduce(&Value::object(), &intent), Err(reduced));
+            }
+            (fate, Ok(_)) => panic!("taken, not {fate:?}: {}", case.name()),
+            (fate, Err(why)) => panic!("{why}, not {fate:?}: {}", case.name()),
+        }
+        *counts.entry(case.fate).or_default() += 1;
+    }
+    println!("{counts:?}");
+    assert!(counts[&Fate::Refused] >= 50 && counts[&Fate::Ended] >= 10 && counts[&Fate::Harmless] >= 10);
 }
 
 /// Every beginning of a module, and every module with one byte changed, is refused or says the same twice.

@@ -134,7 +134,7 @@ pub fn import(
             Picked::Imported { marker, record } => {
                 // What must never happen is part of the contract.
                 let type_name = &pick.intent.type_name;
-                let broken = pack::newly_broken(&predicates, type_name, &before, recorder.head());
+                let broken = pack::newly_broken(&predicates, type_name, &before, recorder.head())?;
                 match broken.is_empty() {
                     true => imported = Some(Imported::Done { marker, record }),
                     false => {

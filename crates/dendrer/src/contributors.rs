@@ -125,14 +125,14 @@ pub fn contributors(
     }
     let candidates = course.candidates();
     let mut search = Search::new(&course, candidates, work_max)?;
-    let mut set = search.some_set();
+    let mut set = search.some_set()?;
     if let Some(found) = set.take() {
-        set = Some(search.minimize(found));
+        set = Some(search.minimize(found)?);
     }
     let (mut shown, mut tried) = (Shown::Clears, 0);
     let most = set.as_ref().map_or(search.candidates.len(), |set| set.len().saturating_sub(1));
     while tried < most && search.can_try_all(tried + 1) {
-        match search.first_of_size(tried + 1) {
+        match search.first_of_size(tried + 1)? {
             Some(smaller) => {
                 set = Some(smaller);
                 break;
@@ -291,7 +291,7 @@ impl<'a> Course<'a> {
             *segment += 1;
             diversion.fork(&self.trace.begins()[*segment])?;
         }
-        let taken = diversion.take(told, &*self.reducers[own]);
+        let taken = diversion.take(told, &*self.reducers[own])?;
         let read = match &self.names {
             Some(names) => taken.delta.paths().filter_map(first_name).any(|name| names.contains(name)),
             None => true,
@@ -304,9 +304,9 @@ impl<'a> Course<'a> {
         at + 1 == self.told.len()
     }
 
-    fn verdict(&self, diversion: &Diversion) -> Verdict {
+    fn verdict(&self, diversion: &Diversion) -> Result<Verdict, Error> {
         let counters = self.predicate.reads_counters().then(|| diversion.counters().to_value());
-        self.predicate.verdict(diversion.state(), counters.as_ref())
+        Ok(self.predicate.judge(diversion.state(), counters.as_ref())?)
     }
 
     /// Reduces the whole run again without some ticks.
@@ -319,7 +319,7 @@ impl<'a> Course<'a> {
             let step = self.take(&mut diversion, &mut segment, at)?;
             unapplied.extend(step.failed.filter(|_| !told.failed()).map(|why| (told.tick(), why)));
         }
-        Ok(Proof { root: diversion.state().digest(), verdict: self.verdict(&diversion), unapplied })
+        Ok(Proof { root: diversion.state().digest(), verdict: self.verdict(&diversion)?, unapplied })
     }
 }
 
@@ -369,12 +369,12 @@ impl<'c> Search<'c> {
     }
 
     /// Tells whether the violation vanishes without some candidates, given in order. Once the search is over, what was not
-    /// tried before clears nothing.
-    fn clears(&mut self, removed: &[usize]) -> bool {
+    /// tried before clears nothing. Fails where a limit ended a module: then nothing is known of the run without them.
+    fn clears(&mut self, removed: &[usize]) -> Result<bool, Error> {
         if let Some(known) = self.known.get(removed) {
-            return *known;
+            return Ok(*known);
         }
-        let Some(first) = removed.first().filter(|_| !self.is_over()) else { return false };
+        let Some(first) = removed.first().filter(|_| !self.is_over()) else { return Ok(false) };
         let begin = self.bases.partition_point(|(at, ..)| *at <= self.places[*first]) - 1;
         let (begin, mut diversion, mut segment) = self.bases[begin].clone();
         self.rereductions += 1;
@@ -390,47 +390,44 @@ impl<'c> Search<'c> {
             let step = self.steps[at];
             // The first state of the range stands until something behind it is written.
             if last.is_none() && course.told[step].tick() > course.first {
-                last = Some(course.verdict(&diversion));
+                last = Some(course.verdict(&diversion)?);
             }
-            let taken = match course.take(&mut diversion, &mut segment, step) {
-                Ok(taken) => taken,
-                // Every fork of the lineage was taken once, when the bases were made.
-                Err(_) => unreachable!("the terms of a fork do not depend on the state"),
-            };
+            let taken = course.take(&mut diversion, &mut segment, step)?;
             if taken.failed.is_some() && course.is_onset(step) && !course.told[step].failed() {
                 // What cannot happen any more brings nothing about, which answers nothing.
                 last = Some(Verdict::Violation);
             } else if taken.moved && course.told[step].tick() >= course.first {
-                last = Some(course.verdict(&diversion));
+                last = Some(course.verdict(&diversion)?);
             }
             if last == Some(Verdict::Violation) {
                 break;
             }
         }
-        let clears = last.unwrap_or_else(|| course.verdict(&diversion)) == Verdict::Ok;
+        let last = last.map_or_else(|| course.verdict(&diversion), Ok)?;
+        let clears = last == Verdict::Ok;
         self.known.insert(removed.to_vec(), clears);
-        clears
+        Ok(clears)
     }
 
     /// Finds some set that clears the violation: all candidates, or a part of them, later ones first.
-    fn some_set(&mut self) -> Option<Vec<usize>> {
+    fn some_set(&mut self) -> Result<Option<Vec<usize>>, Error> {
         let all: Vec<usize> = (0..self.candidates.len()).collect();
-        if all.is_empty() || self.clears(&all) {
-            return Some(all).filter(|all| !all.is_empty());
+        if all.is_empty() || self.clears(&all)? {
+            return Ok(Some(all).filter(|all| !all.is_empty()));
         }
         let mut parts = 2;
         loop {
             for part in all.chunks(all.len().div_ceil(parts)).rev() {
-                if self.clears(part) {
-                    return Some(part.to_vec());
+                if self.clears(part)? {
+                    return Ok(Some(part.to_vec()));
                 }
                 let rest: Vec<usize> = all.iter().copied().filter(|at| !part.contains(at)).collect();
-                if self.clears(&rest) {
-                    return Some(rest);
+                if self.clears(&rest)? {
+                    return Ok(Some(rest));
                 }
             }
             if parts >= all.len() || self.is_over() {
-                return None;
+                return Ok(None);
             }
             parts = (parts * 2).min(all.len());
         }
@@ -438,12 +435,12 @@ impl<'c> Search<'c> {
 
     /// Makes a clearing set smaller until no member can be left out (Zeller and Hildebrandt's ddmin, on what is removed;
     /// later candidates are kept where there is a choice).
-    fn minimize(&mut self, mut set: Vec<usize>) -> Vec<usize> {
+    fn minimize(&mut self, mut set: Vec<usize>) -> Result<Vec<usize>, Error> {
         let mut parts = 2;
         while set.len() > 1 && !self.is_over() {
             let size = set.len().div_ceil(parts);
-            let part = set.chunks(size).rev().find(|part| self.clears(part)).map(<[usize]>::to_vec);
-            if let Some(part) = part {
+            let parts_of_it: Vec<Vec<usize>> = set.chunks(size).rev().map(<[usize]>::to_vec).collect();
+            if let Some(part) = self.first_that_clears(parts_of_it)? {
                 (set, parts) = (part, 2);
                 continue;
             }
@@ -451,7 +448,7 @@ impl<'c> Search<'c> {
                 set.iter().copied().filter(|at| part.binary_search(at).is_err()).collect()
             };
             let rests: Vec<Vec<usize>> = set.chunks(size).map(without).collect();
-            match rests.into_iter().find(|rest| !rest.is_empty() && self.clears(rest)) {
+            match self.first_that_clears(rests)? {
                 Some(rest) => (set, parts) = (rest, (parts - 1).max(2)),
                 None if parts >= set.len() => break,
                 None => parts = (parts * 2).min(set.len()),
@@ -462,12 +459,22 @@ impl<'c> Search<'c> {
         while at < set.len() && set.len() > 1 {
             let mut rest = set.clone();
             rest.remove(at);
-            match self.clears(&rest) {
+            match self.clears(&rest)? {
                 true => (set, at) = (rest, 0),
                 false => at += 1,
             }
         }
-        set
+        Ok(set)
+    }
+
+    /// Finds the first of some sets that clears the violation.
+    fn first_that_clears(&mut self, sets: Vec<Vec<usize>>) -> Result<Option<Vec<usize>>, Error> {
+        for set in sets {
+            if !set.is_empty() && self.clears(&set)? {
+                return Ok(Some(set));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether it is known that no member can be left out.
@@ -490,14 +497,14 @@ impl<'c> Search<'c> {
     }
 
     /// Finds the first set of a size that clears the violation.
-    fn first_of_size(&mut self, size: usize) -> Option<Vec<usize>> {
+    fn first_of_size(&mut self, size: usize) -> Result<Option<Vec<usize>>, Error> {
         let last = self.candidates.len();
         let mut set: Vec<usize> = (0..size).collect();
         loop {
-            if self.clears(&set) {
-                return Some(set);
+            if self.clears(&set)? {
+                return Ok(Some(set));
             }
-            let at = (0..size).rev().find(|at| set[*at] < last - size + *at)?;
+            let Some(at) = (0..size).rev().find(|at| set[*at] < last - size + *at) else { return Ok(None) };
             set[at] += 1;
             for next in at + 1..size {
                 set[next] = set[next - 1] + 1;

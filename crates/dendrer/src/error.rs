@@ -5,7 +5,7 @@ use dendrer_kernel::ontology::AuthorshipError;
 use dendrer_kernel::pack::InitError;
 use dendrer_kernel::predicate::Stopped;
 use dendrer_kernel::replay::ReplayError;
-use dendrer_kernel::step::{ExtensionFault, NotExtended, StartError};
+use dendrer_kernel::step::{ExtensionFault, NotExtended, StartError, StepError};
 use dendrer_object::bundle::BundleError;
 use dendrer_object::note::NoteError;
 use dendrer_object::record::SealError;
@@ -49,7 +49,7 @@ pub enum Error {
         /// The predicate.
         name: String,
     },
-    /// A module was stopped by a limit, so nobody knows what it would have said.
+    /// A module was stopped by a limit, so nobody knows what it would have said, or changed.
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// A text is not a bundle.
@@ -294,6 +294,15 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+}
+
+impl From<StepError> for Error {
+    fn from(error: StepError) -> Error {
+        match error {
+            StepError::Seal(error) => error.into(),
+            StepError::Stopped(stopped) => stopped.into(),
+        }
+    }
 }
 
 fn known_names(known: &[String]) -> String {

@@ -23,7 +23,7 @@ use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Pointer, RunName, TypeName, Value, json};
+use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Store;
 
 use crate::error::Error;
@@ -263,7 +263,7 @@ fn check_replaced(parent: &Trace<'_>, from: u64, terms: &Terms, reducer: &dyn Re
                 ));
             }
             (Some(_), false) => {
-                return Err(fail("the rules of the pack say what an answer changes; give no delta"));
+                return Err(fail("the pack says what an answer changes; give no delta"));
             }
             _ => {}
         }
@@ -326,8 +326,8 @@ fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) 
         members.set("constants", Value::Object(constants));
         let value = Value::Object(members);
         pack::read_recorded(head.run(), &value)?;
-        // The text that people wrote says another constant; canonical JSON is YAML, too.
-        let text = String::from_utf8(json::to_vec(&value)).expect("JSON is text").into();
+        // The text that people wrote says another constant.
+        let text = pack::text_of(&value);
         return Ok(Enforced::Pack(Bound { value, text }, before));
     }
     let path = Pointer::of(name.split('.'));
@@ -392,7 +392,7 @@ pub fn carry_on(
             let Some(id) = made else { return Ok(ControlFlow::Break(())) };
             here.insert(record.id(), (id, tick));
             there.advance(&record)?;
-            if keep && recorder.pending() >= GROUP {
+            if keep && recorder.may_append() && recorder.pending() >= GROUP {
                 recorder.append()?;
             }
             Ok(ControlFlow::Continue(()))

@@ -286,7 +286,8 @@ pub fn merge<'s>(
     let open: Vec<Pointer> = open.cloned().collect();
     if let Some(bound) = &start.pack {
         let pack = pack::read_recorded(&terms.run, &bound.value)?;
-        if let (Engine::Fold, Some(path)) = (pack.engine, open.first()) {
+        // Where intents bring no change of their own, nobody could decide it later.
+        if let (Engine::Fold | Engine::Wasm, Some(path)) = (pack.engine, open.first()) {
             return Err(MergeError::OpenUnderRules(path.clone()).into());
         }
         start.state = filled(&pack, &start.state, &open)?;

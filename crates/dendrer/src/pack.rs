@@ -1,8 +1,9 @@
 //! Packs in files and in runs: reading one, beginning a run with it, reducing a recorded run again under it.
 //!
 //! A run carries its pack: the value that decides, bound by the digest in every header, and the text that people
-//! wrote. So replay needs no file and no YAML, and a newcomer would break one rule: nothing here reads a pack from
-//! anywhere but the record once the run has begun.
+//! wrote. A module that a pack names is a file beside its text and bytes in its value. So replay needs no file and no
+//! YAML, and a newcomer would break one rule: nothing here reads a pack, or a module of one, from anywhere but the record
+//! once the run has begun.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::cases::{Case, Failed};
 use dendrer_kernel::pack::{Bound, Declared, Fault, Origin, Pack, extend};
-use dendrer_kernel::predicate::{Predicate, Verdict};
+use dendrer_kernel::predicate::{Predicate, Stopped, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Extension, Head, Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
@@ -23,9 +24,11 @@ use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
 use crate::trace::Trace;
 
+mod files;
 mod retold;
 pub mod yaml;
 
+pub use files::{Files, text_of};
 use retold::{Plan, is_extension};
 pub use yaml::{Mark, Problem};
 
@@ -68,12 +71,36 @@ pub struct Retold {
     pub from: u64,
 }
 
-/// Reads a pack from YAML or JSON and checks it as a whole. Problems come in the order of the text.
+/// Reads a pack from YAML or JSON and checks it as a whole. Problems come in the order of the text. A text that names
+/// files is read with [`read_with`].
 pub fn read(text: &[u8]) -> Result<Source, Vec<Problem>> {
+    read_with(text, Files::Nowhere)
+}
+
+/// As [`read`], with the files that the text names.
+pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<Problem>> {
     let document = yaml::Document::read(text)?;
-    let pack = Pack::read(&document.value).map_err(|faults| problems(&document, faults))?;
-    let text = String::from_utf8_lossy(text).into();
-    Ok(Source { pack, text, document })
+    let (document, mut missing) = files.fill(document);
+    match check(&document.value) {
+        Ok(pack) if missing.is_empty() => {
+            let text = String::from_utf8_lossy(text).into();
+            Ok(Source { pack, text, document })
+        }
+        Ok(_) => Err(missing),
+        Err(faults) => {
+            // What could not be read is told once.
+            let is_told = |fault: &Fault| missing.iter().any(|told| told.place == fault.path.dotted());
+            let faults = faults.into_iter().filter(|fault| !is_told(fault)).collect();
+            missing.extend(problems(&document, faults));
+            missing.sort_by_key(|problem| problem.mark);
+            Err(missing)
+        }
+    }
+}
+
+/// Checks a pack, with the engine that runs the modules that it names. Whatever reduces or judges with a pack reads it here.
+pub(crate) fn check(value: &Value) -> Result<Pack, Vec<Fault>> {
+    Pack::read_with(value, &dendrer_wasm::Engine::default())
 }
 
 fn problems(document: &yaml::Document, faults: Vec<Fault>) -> Vec<Problem> {
@@ -186,7 +213,7 @@ pub(crate) fn of_segment(trace: &Trace<'_>, segment: usize) -> Result<Option<Pac
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
         fail(format!("it does not check: {first}"))
     };
-    Pack::read(&value).map(Some).map_err(first)
+    check(&value).map(Some).map_err(first)
 }
 
 /// The record that carries the pack in force in a run of a lineage.
@@ -196,12 +223,17 @@ fn carrier<'t>(trace: &'t Trace<'_>, segment: usize) -> &'t Record {
     trace.begins()[..=segment].iter().rev().find(has_pack).unwrap_or(trace.start())
 }
 
-/// Returns the text of the pack that a run carries, and whether it says what the pack says.
+/// Returns the text of the pack that a run carries, and whether it says what the pack says. A text names the files of
+/// modules and not their bytes, so of a module it says no more than that there is one, and where: the bytes are those of
+/// the pack.
 pub fn text_of_run(trace: &Trace<'_>) -> Option<(Arc<str>, bool)> {
     let carrier = carrier(trace, trace.begins().len() - 1);
     let text = text_of_segment(trace, trace.begins().len() - 1)?;
-    let read = yaml::Document::read(text.as_bytes()).ok();
-    let agrees = read.map(|document| dendrer_kernel::pack::digest(&document.value)) == carrier.header().pack;
+    let recorded = carrier.body().value("/pack").unwrap_or(Value::Null);
+    let read = yaml::Document::read(text.as_bytes()).ok().map(|document| Files::Of(&recorded).fill(document));
+    let says = read.filter(|(_, missing)| missing.is_empty());
+    let agrees =
+        says.map(|(document, _)| dendrer_kernel::pack::digest(&document.value)) == carrier.header().pack;
     Some((text, agrees))
 }
 
@@ -219,20 +251,23 @@ pub fn declared_since(trace: &Trace<'_>, declared: &Predicate) -> Result<Option<
 }
 
 /// The predicates that a transition of a type broke: they hold no more in the state after it, and did before. What cannot be
-/// judged does not hold.
+/// judged does not hold; where a limit ended a module, nothing is known.
 pub(crate) fn newly_broken(
     predicates: &[Declared],
     type_name: &TypeName,
     before: &Head,
     after: &Head,
-) -> Vec<Arc<str>> {
+) -> Result<Vec<Arc<str>>, Stopped> {
     let holds = |predicate: &Predicate, head: &Head| {
-        predicate.verdict(head.state(), Some(&head.counters().to_value())) == Verdict::Ok
+        Ok(predicate.judge(head.state(), Some(&head.counters().to_value()))? == Verdict::Ok)
     };
-    let asked = predicates.iter().map(|declared| &declared.predicate);
-    let asked = asked.filter(|predicate| predicate.is_for(Some(type_name)));
-    let broken = asked.filter(|predicate| !holds(predicate, after) && holds(predicate, before));
-    broken.map(|predicate| predicate.name().into()).collect()
+    let mut broken = Vec::new();
+    for predicate in predicates.iter().map(|declared| &declared.predicate) {
+        if predicate.is_for(Some(type_name)) && !holds(predicate, after)? && holds(predicate, before)? {
+            broken.push(predicate.name().into());
+        }
+    }
+    Ok(broken)
 }
 
 /// The text of the pack in force in a run of a lineage.
@@ -271,7 +306,7 @@ pub(crate) fn extended(run: &RunName, pack: Pack, tick: u64, before: &Value) -> 
 
 /// Reads a pack that a run carries, or that follows from what it carries.
 pub(crate) fn read_recorded(run: &RunName, value: &Value) -> Result<Pack, Error> {
-    Pack::read(value).map_err(|faults| Error::PackRecorded {
+    check(value).map_err(|faults| Error::PackRecorded {
         run: run.clone(),
         why: faults.first().map(ToString::to_string).unwrap_or_default(),
     })
@@ -286,7 +321,8 @@ pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by
 /// the rules of the pack; where contracts are enforced, a `predicate.violation` of the source gives way to those found here. `s0` is the state that the pack's `init` is given; where there is none, that of the source.
 ///
-/// Everything that can stop it is looked at before anything is written, an extension that the new pack does not take among it. A rule that meets an error changes nothing at
+/// Everything that can stop it is looked at before anything is written, an extension that the new pack does not take among it;
+/// under a module, which a limit may end, nothing is written before all of it was reduced. A rule that meets an error changes nothing at
 /// that tick and is noted there. Links to records of the source lead to the new records of the same ticks.
 pub fn reduce(
     source: &Trace<'_>,
@@ -317,7 +353,7 @@ pub fn reduce(
                 }
                 false => recorder.retell(&record, &relink)?,
             };
-            if tick % GROUP == 0 {
+            if recorder.may_append() && tick % GROUP == 0 {
                 recorder.append()?;
             }
             Ok(made)

@@ -318,7 +318,7 @@ pub fn rebase<'s>(
     source.for_each(from, to, &mut |tick, record| {
         let step = run.take(tick, &record, &there, &mut recorder).and_then(|step| {
             there.advance(&record)?;
-            if terms.keep && recorder.pending() >= GROUP {
+            if terms.keep && recorder.may_append() && recorder.pending() >= GROUP {
                 recorder.append()?;
             }
             Ok(step)
@@ -662,10 +662,15 @@ impl<'r> Run<'r, '_, '_> {
         }
         let predicates = self.ours.as_ref().map_or(&[][..], |pack| &pack.predicates);
         let mut broken = Vec::new();
+        // A module that a limit ended says nothing: what was proposed is taken back, and the rebase ends there.
+        let mut unknown = None;
         let outcome = recorder.propose_if(&intent, |outcome, before, after| match outcome {
             Outcome::Committed(record) => {
-                broken = pack::newly_broken(predicates, &intent.type_name, before, after);
-                broken.is_empty() && !has_rule_error(record)
+                match pack::newly_broken(predicates, &intent.type_name, before, after) {
+                    Ok(found) => broken = found,
+                    Err(stopped) => unknown = Some(stopped),
+                }
+                unknown.is_none() && broken.is_empty() && !has_rule_error(record)
             }
             violated @ Outcome::Violated { .. } => {
                 broken = violated.violated();
@@ -673,6 +678,9 @@ impl<'r> Run<'r, '_, '_> {
             }
             Outcome::Refused(_) => true,
         })?;
+        if let Some(stopped) = unknown {
+            return Err(stopped.into());
+        }
         Ok(match outcome {
             Outcome::Refused(refused) => {
                 Fate::Stopped(Stopped::Refused(refused.reason.code(), refused.reason.to_string()))

@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::contract::ImportRefused;
+use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
@@ -243,6 +244,12 @@ impl<'s> Recorder<'s> {
         self.reducer.takes_delta()
     }
 
+    /// Whether a group may be appended while more is to come that has to be there as a whole. Not under a module: a limit
+    /// may end it at any transition, and what came before would be left.
+    pub(crate) fn may_append(&self) -> bool {
+        self.reducer.name() != modules::NAME
+    }
+
     /// How many records are gathered and not yet appended.
     pub fn pending(&self) -> usize {
         self.pending.len()
@@ -272,7 +279,7 @@ impl<'s> Recorder<'s> {
     }
 
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
-    /// of an intent that cannot be sealed; what comes out before it is gathered, what follows is not looked at.
+    /// of an intent that cannot be sealed, or whose module a limit ended; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
         match self.unknown_link(intents) {
             None => self.step_each(intents),

@@ -33,13 +33,10 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let pack = args.pack.as_deref().map(load).transpose()?;
     if let (Some(pack), Kind::Mapped(_)) = (&pack, &kind)
-        && pack.pack.engine == Engine::Fold
+        && pack.pack.engine != Engine::Delta
         && args.map.as_deref().map(read_json).transpose()?.is_some_and(|map| map.get("delta").is_some())
     {
-        return Err(Failure::new(
-            "E0106",
-            "the rules of the pack make the states; leave `delta` out of the map",
-        ));
+        return Err(Failure::new("E0106", "the pack makes the states; leave `delta` out of the map"));
     }
     let mut source = Source::open(&args.file)?;
     let start = Start {

@@ -1,11 +1,15 @@
 //! `dendrer pack`: check a pack, show what it declares, run its tests.
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
 
 use dendrer::kernel::contract::{Contract, Required};
+use dendrer::kernel::pack::modules::{self, Named};
 use dendrer::kernel::pack::{Effect, Engine, Pack};
-use dendrer::pack::{self, Mark, Problem, Source, Tested};
+use dendrer::pack::{self, Files, Mark, Problem, Source, Tested};
 use dendrer_object::{Pointer, Value};
+use dendrer_view::contract::writer_words;
 use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
@@ -27,7 +31,12 @@ pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
 
 /// Reads a pack for a verb that needs one that is sound.
 pub(crate) fn load(path: &str) -> Result<Source> {
-    pack::read(&read_file(path)?).map_err(|problems| unsound(path, &problems))
+    pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| unsound(path, &problems))
+}
+
+/// The files that a pack names lie where its own file does.
+pub(crate) fn beside(path: &str) -> Files<'_> {
+    Files::Beside(Path::new(path).parent().unwrap_or(Path::new("")))
 }
 
 pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
@@ -49,7 +58,7 @@ fn place(path: &str, mark: Mark) -> String {
 }
 
 fn check(args: &PackCheck, out: &mut Out) -> Result {
-    let (pack, problems) = match pack::read(&read_file(&args.file)?) {
+    let (pack, problems) = match pack::read_with(&read_file(&args.file)?, beside(&args.file)) {
         Ok(source) => (Some(source.pack), Vec::new()),
         Err(problems) => (None, problems),
     };
@@ -111,11 +120,27 @@ struct Shown {
     pack: Pack,
     /// Whether the recorded text says what the recorded pack says; `None` for a file.
     text_agrees: Option<bool>,
+    /// The text, which says what the files of modules are called.
+    text: Option<Arc<str>>,
+}
+
+impl Shown {
+    /// The modules of the pack, each with what its text calls the file.
+    fn modules(&self) -> Vec<(Named, Option<String>)> {
+        let text = self.text.as_deref().and_then(|text| pack::yaml::Document::read(text.as_bytes()).ok());
+        let named = |module: Named| {
+            let file = text.as_ref().and_then(|text| module.place.get(&text.value)?.as_str());
+            let file = file.map(str::to_owned);
+            (module, file)
+        };
+        modules::named(self.pack.value()).into_iter().map(named).collect()
+    }
 }
 
 fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
     let shown = if std::path::Path::new(&args.target).is_file() && !args.target.ends_with(".dnd") {
-        Shown { pack: load(&args.target)?.pack, text_agrees: None }
+        let Source { pack, text, .. } = load(&args.target)?;
+        Shown { pack, text_agrees: None, text: Some(text) }
     } else {
         let rev = Rev::parse(&args.target)?;
         let source = open::source(global, &rev)?;
@@ -134,7 +159,9 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
             };
         }
         let Some(pack) = pack::of_run(&trace)? else { return Err(no_pack(trace.name().as_str())) };
-        Shown { pack, text_agrees: Some(pack::text_of_run(&trace).is_some_and(|(_, agrees)| agrees)) }
+        let text = pack::text_of_run(&trace);
+        let agrees = text.as_ref().is_some_and(|(_, agrees)| *agrees);
+        Shown { pack, text_agrees: Some(agrees), text: text.map(|(text, _)| text) }
     };
     if out.is_text() { show_text(&shown, out) } else { out.document(&show_json(&shown)).map(|()| 0) }
 }
@@ -163,15 +190,21 @@ fn show_text(shown: &Shown, out: &mut Out) -> Result {
     }
     let rules = match pack.engine {
         Engine::Fold => format!(", {}", count(pack.rules() as u64, "rule", "rules")),
-        Engine::Delta => String::new(),
+        Engine::Delta | Engine::Wasm => String::new(),
     };
     out.line(format!("reducer     {}{rules}", pack.engine.as_str()))?;
+    for (module, file) in shown.modules() {
+        let file = file.map(|file| format!("   {}", quote::escape(&file))).unwrap_or_default();
+        let whose = module.place.tokens().nth(1).map(|name| format!("   predicate {}", quote::escape(&name)));
+        let (digest, size) = (module.digest, count(module.size as u64, "byte", "bytes"));
+        out.line(format!("module      {digest}  {size}{file}{}", whose.unwrap_or_default()))?;
+    }
     if !pack.named.is_empty() {
         out.line(format!("names       {}", quote::escape(&pack.named.join(", "))))?;
     }
     for field in &pack.fields {
         let decimals = field.decimals.map(|decimals| format!("  {decimals} decimals")).unwrap_or_default();
-        let by = by_rules(&field.written_by, "no rule writes it");
+        let by = by_rules(&field.written_by, writer_words(pack.engine));
         let name = quote::escape(&field.name);
         out.line(format!("field       state.{name}  {by}{decimals}{}", words(&field.words)))?;
     }
@@ -299,6 +332,14 @@ fn show_json(shown: &Shown) -> Value {
             ("words", Value::from(tool.words.as_deref())),
         ])
     });
+    let modules = shown.modules().into_iter().map(|(module, file)| {
+        Value::record([
+            ("place", Value::from(module.place.as_str())),
+            ("digest", Value::from(module.digest)),
+            ("size", Value::from(module.size as u64)),
+            ("file", Value::from(file)),
+        ])
+    });
     document(
         "pack",
         [
@@ -306,6 +347,7 @@ fn show_json(shown: &Shown) -> Value {
             ("version", Value::from(&*pack.version)),
             ("digest", Value::from(pack.digest())),
             ("reducer", Value::from(pack.engine.as_str())),
+            ("modules", Value::array(modules)),
             ("text_agrees", Value::from(shown.text_agrees)),
             ("fields", Value::array(fields)),
             ("governs", Value::array(governs)),
@@ -313,7 +355,7 @@ fn show_json(shown: &Shown) -> Value {
             ("tools", Value::array(tools)),
             ("undeclared_tools", Value::from(Effect::Effectful.as_str())),
             ("predicates", Value::array(predicates)),
-            ("pack", pack.value().clone()),
+            ("pack", modules::without_bytes(pack.value())),
         ],
     )
 }

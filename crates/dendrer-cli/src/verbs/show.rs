@@ -1,6 +1,7 @@
 //! `dendrer show`
 
 use dendrer::Trace;
+use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
 use dendrer_object::delta::{Delta, Op};
@@ -380,6 +381,9 @@ fn about(content: &Value, width: Option<usize>, out: &mut Out) -> Result<()> {
     let own = members.map(|(name, _)| &**name).filter(|name| !first.contains(name) && !SHOWN.contains(name));
     for name in first.into_iter().chain(own) {
         if let Some(value) = content.get(name) {
+            // The bytes of a module say nothing to people; its digest says which it is.
+            let modules = (name == "pack").then(|| without_bytes(value));
+            let value = modules.as_ref().unwrap_or(value);
             let line = out.fit(&format!("{:<10}  {}", quote::escape(name), quote::value(value)), width);
             out.line(line)?;
         }

@@ -24,6 +24,7 @@ mod honest;
 mod import;
 mod keep;
 mod key;
+mod module_packs;
 mod modules;
 mod obligations;
 mod output;

@@ -17,7 +17,7 @@ use crate::expr::{Budget, Env, Expr, Truth};
 use crate::obligation::Course;
 use crate::ontology::{self, Class};
 use crate::predicate::{Predicate, Verdict};
-use crate::step::{Head, Inputs, Outcome, Stage, Start, begin, step_with};
+use crate::step::{Head, Inputs, Outcome, Stage, Start, StepError, begin, step_with};
 
 /// A small transcript with what must come out.
 #[derive(Debug)]
@@ -229,17 +229,21 @@ fn run_step(
 ) {
     let before = head.state().clone();
     let Ran { failed, rules } = ran;
-    let refused =
-        step.intent.as_ref().and_then(|intent| match step_with(head, intent, inputs, &*pack.reducer()) {
-            Ok(Outcome::Committed(record) | Outcome::Violated { record, .. }) => {
-                pass(courses, head, record.header().type_name.as_ref());
-                rules.extend(pack.fold.writers(&before, intent).into_iter().map(|index| index + 1));
-                None
-            }
-            Ok(Outcome::Refused(refused)) => Some(refused.reason.to_string()),
-            Err(error) => Some(error.to_string()),
-        });
     let mut say = |path: &Pointer, message: String| failed.push(Failed { path: path.clone(), message });
+    let reducer = pack.reducer();
+    let stepped = step.intent.as_ref().map(|intent| (intent, step_with(head, intent, inputs, &*reducer)));
+    let refused = match stepped {
+        None => None,
+        Some((intent, Ok(Outcome::Committed(record) | Outcome::Violated { record, .. }))) => {
+            pass(courses, head, record.header().type_name.as_ref());
+            rules.extend(pack.fold.writers(&before, intent).into_iter().map(|index| index + 1));
+            None
+        }
+        Some((_, Ok(Outcome::Refused(refused)))) => Some(refused.reason.to_string()),
+        // A limit of the engine is no error that anybody could expect, and nothing behind it can be judged.
+        Some((_, Err(StepError::Stopped(stopped)))) => return say(&step.path, stopped.to_string()),
+        Some((_, Err(error))) => Some(error.to_string()),
+    };
     match (&refused, &step.error) {
         (None, None) => {}
         (None, Some(expected)) => {
@@ -276,7 +280,13 @@ fn run_step(
         let verdict = match course {
             Some((_, course)) => course.verdict(),
             None if !predicate.is_for(step.intent.as_ref().map(|intent| &intent.type_name)) => Verdict::Ok,
-            None => predicate.verdict(looked_at, Some(&head.counters().to_value())),
+            None => match predicate.judge(looked_at, Some(&head.counters().to_value())) {
+                Ok(verdict) => verdict,
+                Err(stopped) => {
+                    say(path, format!("{name}: {stopped}"));
+                    continue;
+                }
+            },
         };
         let word = match &verdict {
             Verdict::Ok => "ok",

@@ -145,7 +145,8 @@ pub fn with(pack: &Value, extension: &Value) -> Value {
         extended.set("violations", Value::array(all));
     }
     let engine = extended.get("reducer").map(|reducer| reducer.get("engine").unwrap_or(reducer));
-    if engine.and_then(Value::as_str) == Some(Engine::Delta.as_str()) {
+    let engine = engine.and_then(Value::as_str);
+    if [Engine::Delta, Engine::Wasm].iter().any(|other| engine == Some(other.as_str())) {
         declare(&mut extended, required.iter().map(|(name, _)| &**name));
     }
     Value::Object(extended)
@@ -168,7 +169,7 @@ fn required(extension: &Value) -> Object {
     }
 }
 
-/// Declares fields that intents write by themselves. Under rules a field that none of them writes could never be there.
+/// Declares fields that intents or a module write by themselves. Under rules a field that none of them writes could never be there.
 fn declare<'n>(pack: &mut Object, names: impl Iterator<Item = &'n str>) {
     let mut fields = pack.get("state").and_then(Value::as_object).cloned().unwrap_or_default();
     for top in names.filter_map(|name| name.split('.').next()) {

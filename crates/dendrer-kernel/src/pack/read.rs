@@ -7,6 +7,7 @@ use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
+use super::modules::{self, Made, Modules, Reading};
 use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
@@ -17,17 +18,18 @@ use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
 use crate::fold::Fold;
 use crate::ontology;
-use crate::predicate::{BUILT_IN, Polarity, Predicate, Window};
+use crate::predicate::{Asked, BUILT_IN, Polarity, Predicate, Window};
 use crate::step::{COUNTERS, KERNEL_PATHS};
 use dendrer_object::note::VerifierKey;
 
 /// The members of a pack.
-const MEMBERS: [&str; 19] = [
+const MEMBERS: [&str; 20] = [
     "name",
     "version",
     "words",
     "goal",
     "reducer",
+    "module",
     "constants",
     "define",
     "state",
@@ -274,8 +276,9 @@ impl Reader {
     }
 }
 
-pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
+pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fault>> {
     let mut reader = Reader::default();
+    let mut modules = Reading::new(modules);
     let root = At { value, path: Pointer::root() };
     if reader.object(&root, "a pack", &MEMBERS).is_none() {
         return Err(reader.finish());
@@ -283,7 +286,7 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
     let name = read_name(&mut reader, &root);
     let version = read_version(&mut reader, &root);
     let (words, goal) = (reader.shared(&root, "words"), reader.shared(&root, "goal"));
-    let engine = read_engine(&mut reader, &root);
+    let (engine, module) = read_engine(&mut reader, &root, &mut modules);
     let mut taken: BTreeSet<String> = RESERVED.iter().map(|name| (*name).to_owned()).collect();
     let constants = read_constants(&mut reader, &root, &mut taken);
     let definitions = read_definitions(&mut reader, &root, &mut taken);
@@ -299,9 +302,10 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
     let types = read_types(&mut reader, &root);
     let tools = read_tools(&mut reader, &root);
     let rules = read_rules(&mut reader, &root, &scopes.rules, &decimals, &types, &taken);
-    if engine == Engine::Delta && !rules.is_empty() {
+    if engine != Engine::Fold && !rules.is_empty() {
         let at = root.member("rules").unwrap_or_else(|| root.clone());
-        reader.fault("E0902", &at, "a pack of delta/1 has no rules", "leave out `reducer`, or the rules");
+        let message = format!("a pack of {} has no rules", engine.as_str());
+        reader.fault("E0902", &at, message, "leave out `reducer`, or the rules");
     }
     let fold = Fold {
         rules,
@@ -317,7 +321,8 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
         .collect();
     note_writers(&mut fields, &fold);
     let digest = digest(value);
-    let predicates = read_predicates(&mut reader, &root, &scopes.state, version.as_deref(), digest, &types);
+    let known = Known { place: &scopes.state, version: version.as_deref(), pack: digest, types: &types };
+    let predicates = read_predicates(&mut reader, &root, &known, &mut modules);
     let approvers = read_approvers(&mut reader, &root);
     let mut taken: Vec<&str> = root
         .member("predicates")
@@ -354,6 +359,7 @@ pub(super) fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
             words,
             goal,
             engine,
+            module,
             fields,
             types,
             tools,
@@ -416,24 +422,44 @@ fn read_version(reader: &mut Reader, root: &At<'_>) -> Option<Arc<str>> {
     None
 }
 
-/// Reads which engine reduces: the seam at which another engine than rules can be bound one day.
-fn read_engine(reader: &mut Reader, root: &At<'_>) -> Engine {
-    let Some(at) = root.member("reducer") else { return Engine::Fold };
-    let (engine, named) = match at.value {
+/// Reads which engine reduces, and the module that it runs.
+fn read_engine(reader: &mut Reader, root: &At<'_>, modules: &mut Reading<'_>) -> (Engine, Option<Made>) {
+    let at = root.member("reducer");
+    let named = at.as_ref().map(|at| match at.value {
         Value::Object(_) => {
-            reader.object(&at, "a reducer", &["engine", "digest"]);
-            (reader.text(&at, "engine"), at.member("engine").unwrap_or_else(|| at.clone()))
+            reader.object(at, "a reducer", &["engine", "digest"]);
+            (reader.text(at, "engine"), at.member("engine").unwrap_or_else(|| at.clone()))
         }
         _ => (reader.text(root, "reducer"), at.clone()),
-    };
-    match engine {
+    });
+    let engine = match named.as_ref().and_then(|(engine, _)| *engine) {
         Some("fold/1") | None => Engine::Fold,
         Some("delta/1") => Engine::Delta,
+        Some(modules::NAME) => Engine::Wasm,
         Some(other) => {
-            other_engine(reader, &named, other, "fold/1 and delta/1");
-            Engine::Fold
+            let (_, named) = named.as_ref().expect("it has a name");
+            other_engine(reader, named, other, "fold/1, delta/1 and wasm/1");
+            return (Engine::Fold, None);
         }
+    };
+    let module = root.member("module");
+    match (engine, &at, &module) {
+        (Engine::Wasm, Some(at), None) => {
+            let message = "wasm/1 runs a module, and the pack names none";
+            reader.fault("E0902", at, message, "add `module:`, like `module: tally.wasm`");
+        }
+        (Engine::Wasm, ..) => {
+            let digest = at.as_ref().and_then(|at| at.member("digest"));
+            return (engine, modules.reducer(reader, root, digest.as_ref()));
+        }
+        (Engine::Fold | Engine::Delta, _, Some(module)) => {
+            let message = format!("under {} no module reduces", engine.as_str());
+            let hint = "add `reducer: wasm/1`; the module of a predicate stands in the predicate".to_owned();
+            reader.name_fault("E0902", module, message, Some(hint));
+        }
+        (Engine::Fold | Engine::Delta, _, None) => {}
     }
+    (engine, None)
 }
 
 fn other_engine(reader: &mut Reader, at: &At<'_>, engine: &str, known: &str) {
@@ -620,8 +646,8 @@ fn note_writers(fields: &mut [Field], fold: &Fold) {
     }
 }
 
-/// The members of a predicate. In a list it has an `id` besides.
-const PREDICATE: [&str; 12] = [
+/// The members of a predicate. In a list it has an `id` and a `scope` besides, and no module.
+const PREDICATE: [&str; 13] = [
     "id",
     "scope",
     "monotone",
@@ -634,6 +660,7 @@ const PREDICATE: [&str; 12] = [
     "window",
     "engine",
     "digest",
+    "module",
 ];
 
 /// A predicate before it is understood, and where its name stands.
@@ -674,19 +701,25 @@ fn entries<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<Entry<'a>> {
     entries
 }
 
+/// What reading predicates has to know of the rest of a pack.
+struct Known<'a> {
+    place: &'a Place,
+    version: Option<&'a str>,
+    pack: Digest,
+    types: &'a Types,
+}
+
 fn read_predicates(
     reader: &mut Reader,
     root: &At<'_>,
-    place: &Place,
-    version: Option<&str>,
-    pack: Digest,
-    types: &Types,
+    known: &Known<'_>,
+    modules: &mut Reading<'_>,
 ) -> Vec<Declared> {
     let entries = entries(reader, root);
     let mut declared: Vec<Declared> = Vec::new();
     for entry in &entries {
-        let scope = read_scope(reader, &entry.at, types);
-        let read = read_predicate(reader, entry, place, version, pack);
+        let scope = read_scope(reader, &entry.at, known.types);
+        let read = read_predicate(reader, entry, known, modules);
         declared.extend(read.map(|read| Declared { predicate: read.predicate.scoped(scope), ..read }));
     }
     declared
@@ -771,24 +804,40 @@ pub(super) fn check_name(name: &str) -> Result<(), (String, &'static str)> {
 fn read_predicate(
     reader: &mut Reader,
     entry: &Entry<'_>,
-    place: &Place,
-    version: Option<&str>,
-    pack: Digest,
+    pack: &Known<'_>,
+    modules: &mut Reading<'_>,
 ) -> Option<Declared> {
     let (name, at) = (entry.name, &entry.at);
     if let Err((message, hint)) = check_name(name) {
         entry.name_fault(reader, message, hint);
     }
+    let module = at.member("module");
+    if let (Some(module), Some(_)) = (&module, &entry.id) {
+        let message = "a violation is an expression: the door looks for it behind every transition";
+        let hint = "name the module under `predicates`".to_owned();
+        reader.name_fault("E0902", module, message, Some(hint));
+        return None;
+    }
     let (what, known) = match entry.id {
-        Some(_) => ("a violation", &PREDICATE[..]),
+        Some(_) => ("a violation", &PREDICATE[..PREDICATE.len() - 1]),
         None => ("a predicate", &PREDICATE[2..]),
     };
     reader.object(at, what, known)?;
     let words = reader.shared(at, "words");
     if let Some(engine) = reader.text(at, "engine") {
         let named = at.member("engine").unwrap_or_else(|| at.clone());
-        other_engine(reader, &named, engine, "expressions in predicates");
-        return None;
+        match (engine, &module) {
+            (modules::NAME, Some(_)) => {}
+            (modules::NAME, None) => {
+                let message = "wasm/1 runs a module, and the predicate names none";
+                reader.fault("E0902", &named, message, "add `module:`, like `module: risk.wasm`");
+                return None;
+            }
+            _ => {
+                other_engine(reader, &named, engine, "expressions and wasm/1 in predicates");
+                return None;
+            }
+        }
     }
     let window = read_window(reader, at);
     let lifts = read_lift(reader, at);
@@ -798,13 +847,22 @@ fn read_predicate(
         ("base_predicate", Polarity::Condition),
     ];
     let mut given = forms.into_iter().filter(|(form, _)| at.member(form).is_some());
-    let (Some((form, polarity)), None) = (given.next(), given.next()) else {
-        let hint = "`holds` is what must be true, `condition` is the violation";
-        reader.fault("E0902", at, format!("{what} has exactly one of holds and condition"), hint);
-        return None;
+    let (asked, polarity) = match (given.next(), given.next(), module) {
+        (Some((form, polarity)), None, None) => {
+            (Asked::Expr(reader.condition(at, form, pack.place)?), polarity)
+        }
+        // A module says itself what the violation is.
+        (None, _, Some(_)) => (Asked::Program(modules.program(reader, at)?), Polarity::Condition),
+        _ => {
+            let hint = "`holds` is what must be true, `condition` is the violation";
+            let choice =
+                if entry.id.is_some() { "holds and condition" } else { "holds, condition and module" };
+            reader.fault("E0902", at, format!("{what} has exactly one of {choice}"), hint);
+            return None;
+        }
     };
-    let expr = reader.condition(at, form, place)?;
-    let predicate = Predicate::registered(name, version.unwrap_or_default(), polarity, window, expr, pack);
+    let version = pack.version.unwrap_or_default();
+    let predicate = Predicate::registered(name, version, polarity, window, asked, pack.pack);
     let predicate = if lifts { predicate.lifted() } else { predicate };
     let scoped = at.member("scope").filter(|_| !lifts);
     let claims = at.member("monotone").filter(|_| !lifts && !predicate.cannot_recover());

@@ -202,7 +202,7 @@ E0902 rules[2].steps[0].each: each does not say which list it goes through
 E0904 rules[2].steps[0].steps[0].steps[0].each: each stands at most 2 deep
 E0903 predicates["kernel.z"]: kernel.z is the kernel's
 E0902 predicates["kernel.z"].window: a window is after or before, not "during"
-E0902 predicates.p: a predicate has exactly one of holds and condition
+E0902 predicates.p: a predicate has exactly one of holds, condition and module
 E0505 predicates.q.holds: there is no `t` here
 E0902 tests[0]: a test has a name
 E0209 tests[0].then[0].t.tpye: an intent has no such member; did you mean "type"?
@@ -216,9 +216,9 @@ fn faults_come_with_what_to_write_instead() {
     let cases = [
         ("/goals", "1"),
         ("/version", "1.10"),
-        ("/reducer", "\"wasm/1\""),
-        ("/reducer", r#"{"engine":"wasm/1","digest":"sha256:00"}"#),
-        ("/predicates/within_limit/engine", "\"wasm/1\""),
+        ("/reducer", "\"wasm/2\""),
+        ("/reducer", r#"{"engine":"wasm/2","digest":"sha256:00"}"#),
+        ("/predicates/within_limit/engine", "\"wasm/2\""),
         ("/predicates/within_limit/holds", "\"state.spent <= 100.255\""),
         ("/predicates/within_limit/holds", "\"paying\""),
         ("/predicates/within_limit/holds", "\"before.spent < 1\""),
@@ -237,9 +237,9 @@ fn faults_come_with_what_to_write_instead() {
     let found: Vec<String> = cases.iter().map(|(place, value)| faults(place, value).join("\n")).collect();
     let expected = r###"E0902 goals: a pack has no member goals (did you mean goal?)
 E0902 version: version is text, not a number (put it in quotes as you wrote it: version: "...")
-E0905 reducer: this program cannot run the engine "wasm/1"; it runs fold/1 and delta/1 (a pack binds one engine; another program may run it, this one never guesses)
-E0905 reducer.engine: this program cannot run the engine "wasm/1"; it runs fold/1 and delta/1 (a pack binds one engine; another program may run it, this one never guesses)
-E0905 predicates.within_limit.engine: this program cannot run the engine "wasm/1"; it runs expressions in predicates (a pack binds one engine; another program may run it, this one never guesses)
+E0905 reducer: this program cannot run the engine "wasm/2"; it runs fold/1, delta/1 and wasm/1 (a pack binds one engine; another program may run it, this one never guesses)
+E0905 reducer.engine: this program cannot run the engine "wasm/2"; it runs fold/1, delta/1 and wasm/1 (a pack binds one engine; another program may run it, this one never guesses)
+E0905 predicates.within_limit.engine: this program cannot run the engine "wasm/2"; it runs expressions and wasm/1 in predicates (a pack binds one engine; another program may run it, this one never guesses)
 E0502 predicates.within_limit.holds: the field has 2 decimals, and the literal has more @15 (write 100.25)
 E0505 predicates.within_limit.holds: there is no `paying` here @0 (paying reads what is not known here: here an expression sees the state alone; what it needs is kept in the state)
 E0505 predicates.within_limit.holds: there is no `before` here @0 (here an expression sees the state alone; what it needs is kept in the state)
@@ -457,7 +457,7 @@ fn violations_are_predicates_with_an_id() {
     check(
         "/predicates/within_limit/id",
         r#""y""#,
-        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+        "E0902 predicates.within_limit.id: a predicate has no member id (a predicate has monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest, module)",
     );
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dendrer_object::delta::Delta;
-use dendrer_object::record::{Author, Kind, Record, Rel, SealError};
+use dendrer_object::record::{Author, Kind, Record, Rel};
 use dendrer_object::{Intent, Timestamp, Value};
 
 use super::extension::{EXTENSION, make_extension};
@@ -11,8 +11,8 @@ use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{
-    CLOCK_WENT_BACK, Head, Inputs, VIOLATION, is_kernel_path, kernel_note, make_anomaly, make_violation,
-    step_alone,
+    CLOCK_WENT_BACK, Head, Inputs, StepError, VIOLATION, is_kernel_path, kernel_note, make_anomaly,
+    make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;
@@ -115,13 +115,14 @@ pub(crate) fn again(
     cause: &Cause,
     inputs: Inputs,
     reducer: &dyn Reducer,
-) -> Result<Record, SealError> {
-    match cause {
+) -> Result<Record, StepError> {
+    let made = match cause {
         Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
         Cause::Import(intent, about, why) => import_refusal(head, intent, about.clone(), why.clone(), inputs),
         Cause::Violation => make_violation(head, inputs),
         Cause::Extension(intent) => make_extension(head, intent, inputs),
         Cause::Marker(marker) => make_marker(head, Intent::clone(marker), inputs),
-        Cause::Proposed(intent) => step_alone(head, intent, inputs, reducer),
-    }
+        Cause::Proposed(intent) => return step_alone(head, intent, inputs, reducer),
+    };
+    Ok(made?)
 }

@@ -13,7 +13,7 @@ use super::fork::marker_change;
 use super::terms::watch;
 use super::{Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce};
 use crate::counters::Counters;
-use crate::predicate::Predicate;
+use crate::predicate::{Predicate, Stopped};
 use crate::reduce::Reducer;
 use crate::replay::{self, ReplayError};
 
@@ -94,8 +94,9 @@ impl Diversion {
         self.head.go_on(begin)
     }
 
-    /// Reduces a transition again, at the tick it was recorded at.
-    pub fn take(&mut self, told: &Told, reducer: &dyn Reducer) -> Taken {
+    /// Reduces a transition again, at the tick it was recorded at. Fails where the module that reduces was ended by a limit
+    /// of its engine: then nothing is known of what would have been.
+    pub fn take(&mut self, told: &Told, reducer: &dyn Reducer) -> Result<Taken, Stopped> {
         let head = &mut self.head;
         head.tick = told.tick - 1;
         head.turn_to_next();
@@ -105,13 +106,15 @@ impl Diversion {
             Cause::Extension(intent) => extension_change(head, intent),
             // It names what the transition before it brought about, and that was not.
             Cause::Violation if head.owed().is_empty() => {
-                return Taken { delta: Delta::default(), failed: None };
+                return Ok(Taken { delta: Delta::default(), failed: None });
             }
             Cause::Violation => Change::none(head, None),
-            Cause::Proposed(intent) => match reduce(head, intent, reducer) {
+            Cause::Proposed(intent) => match reduce(head, intent, reducer)? {
                 Ok(change) => change,
                 // A refused intent is no transition: nothing counts it.
-                Err(reason) => return Taken { delta: Delta::default(), failed: Some(reason.to_string()) },
+                Err(reason) => {
+                    return Ok(Taken { delta: Delta::default(), failed: Some(reason.to_string()) });
+                }
             },
             Cause::Import(..) => unreachable!("the refusal of an import has no tick, so it is not read"),
         };
@@ -133,7 +136,7 @@ impl Diversion {
         if let Cause::Extension(_) = told.cause {
             head.read_terms();
         }
-        Taken { delta: change.delta, failed }
+        Ok(Taken { delta: change.delta, failed })
     }
 
     /// The state.

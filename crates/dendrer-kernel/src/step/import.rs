@@ -7,7 +7,7 @@ use dendrer_object::record::{Author, Link, Record, Rel, SealError};
 use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::fork::make_marker;
-use super::{Head, Inputs, Outcome, Reason, refusal_of, seal, second_seed, step_with};
+use super::{Head, Inputs, Outcome, Reason, StepError, refusal_of, seal, second_seed, step_with};
 use crate::contract::{Checked, ImportRefused};
 use crate::reduce::Reducer;
 
@@ -56,7 +56,7 @@ pub fn cherrypick(
     pick: &Pick,
     inputs: Inputs,
     reducer: &dyn Reducer,
-) -> Result<Picked, SealError> {
+) -> Result<Picked, StepError> {
     let link = Link { rel: Rel::PickedFrom, hash: pick.id };
     let mut marker = Intent::new(PICK.parse().expect("a type of the ontology"), "kernel");
     marker.author = Author::Kernel;

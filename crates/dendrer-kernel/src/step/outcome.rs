@@ -8,6 +8,7 @@ use dendrer_object::{Pointer, TypeName};
 use super::KERNEL_VERSION;
 use crate::contract::Lack;
 use crate::ontology::AuthorshipError;
+use crate::predicate::Stopped;
 use crate::reduce::ReduceError;
 
 /// What became of an intent.
@@ -65,6 +66,17 @@ pub struct Refused {
     pub refusal: Record,
     /// For a forged type, the `kernel.anomaly` that names it: the next transition of the run.
     pub anomaly: Option<Record>,
+}
+
+/// Why nothing became of an intent: no transition and no refusal. The head stands before it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StepError {
+    /// It does not fit a record.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// The module that reduces was ended by a limit of its engine, and nothing on record may rest on that.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 /// Why an intent was turned down.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// What must become of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fate {
     /// It is refused, with a code, before anything of it runs.
     Refused,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use dendrer_kernel::contract::{Contract, Kind, Match, Required};
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::{Declared, Effect, Pack};
-use dendrer_kernel::predicate::{Polarity, Window};
+use dendrer_kernel::predicate::{Asked, Polarity, Window};
 use dendrer_object::{TypeName, Value};
 
 /// Which way a change goes.
@@ -74,6 +74,11 @@ pub fn compare(old: &Pack, new: &Pack) -> Vec<Change> {
     if old.engine != new.engine {
         let words = format!("{} becomes {}", old.engine.as_str(), new.engine.as_str());
         changes.push(Ranked::Other, "reducer", words);
+    }
+    if old.module() != new.module() {
+        let shown = |pack: &Pack| pack.module().map_or("none".to_owned(), |module| module.short());
+        let words = format!("the module that reduces is {}, and was {}", shown(new), shown(old));
+        changes.push(Ranked::Other, "module", words);
     }
     types(old, new, &mut changes);
     contracts(old, new, &mut changes);
@@ -267,10 +272,11 @@ fn predicate(
     let place = format!("violations.{name}");
     // The violation is what is compared, whichever way the text puts it.
     let is_ok = |declared: &Declared| declared.predicate.polarity() == Polarity::Holds;
-    let ranked = match (new.predicate.expr(), old.predicate.expr()) {
-        (Some(text), Some(was)) => which(text, is_ok(new), was, is_ok(old)).map(Ranked::turned),
+    let ranked = match (new.predicate.asked(), old.predicate.asked()) {
+        (Asked::Expr(text), Asked::Expr(was)) => which(text, is_ok(new), was, is_ok(old)).map(Ranked::turned),
         // What a program says is not compared.
-        _ => (new.predicate.digest() != old.predicate.digest()).then_some(Ranked::Other),
+        (Asked::Program(module), Asked::Program(was)) if module.digest() == was.digest() => None,
+        _ => Some(Ranked::Other),
     };
     if let Some(ranked) = ranked {
         let words = format!("{name} is {}, and was {}", new.predicate.words(), old.predicate.words());
@@ -434,11 +440,12 @@ fn members(member: &str, old: &Pack, new: &Pack, changes: &mut Changes) {
 
 /// Members of packs that are not ranked here, and are not passed over either.
 fn rest(old: &Pack, new: &Pack, changes: &mut Changes) {
-    const RANKED: [&str; 13] = [
+    const RANKED: [&str; 14] = [
         "name",
         "version",
         "words",
         "reducer",
+        "module",
         "constants",
         "define",
         "state",

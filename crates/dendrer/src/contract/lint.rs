@@ -4,8 +4,8 @@ use dendrer_kernel::pack::lint::Finding;
 use dendrer_kernel::pack::{Fault, Pack};
 use dendrer_object::{Pointer, Value};
 
-use crate::pack::Mark;
 use crate::pack::yaml::Document;
+use crate::pack::{Files, Mark, Problem, check};
 
 /// Something found in the text of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,30 +42,33 @@ pub struct Linted {
     pub is_complete: bool,
 }
 
-/// Looks at the text of a pack: faults first, and where there are none but claims of monotonicity, everything else.
-pub fn lint(text: &[u8]) -> Linted {
-    let document = match Document::read(text) {
-        Ok(document) => document,
-        Err(problems) => {
-            let found = problems.into_iter().map(|problem| Found {
-                code: problem.code,
-                mark: problem.mark,
-                place: problem.place,
-                message: problem.message,
-                why: None,
-                step: problem.hint,
-            });
-            return Linted { pack: None, found: found.collect(), is_complete: false };
-        }
+/// Looks at the text of a pack: faults first, and where there are none but claims of monotonicity, everything else. `files`
+/// says where the files that it names are.
+pub fn lint(text: &[u8], files: Files<'_>) -> Linted {
+    let incomplete = |problems: Vec<Problem>| {
+        let found = problems.into_iter().map(|problem| Found {
+            code: problem.code,
+            mark: problem.mark,
+            place: problem.place,
+            message: problem.message,
+            why: None,
+            step: problem.hint,
+        });
+        Linted { pack: None, found: found.collect(), is_complete: false }
+    };
+    let document = match Document::read(text).map(|document| files.fill(document)) {
+        Ok((document, missing)) if missing.is_empty() => document,
+        Ok((_, missing)) => return incomplete(missing),
+        Err(problems) => return incomplete(problems),
     };
     let (value, claims) = take_claims(&document.value);
-    let (pack, faults) = match Pack::read(&document.value) {
+    let (pack, faults) = match check(&document.value) {
         Ok(pack) => (Some(pack), Vec::new()),
         Err(faults) => (None, faults),
     };
     let mut found: Vec<Found> = faults.into_iter().map(|fault| of_fault(&document, fault)).collect();
     // What is said of a predicate can be judged where nothing else keeps this from being a pack.
-    let judged = if claims.is_empty() { None } else { Pack::read(&value).ok() };
+    let judged = if claims.is_empty() { None } else { check(&value).ok() };
     let looked_at = judged.as_ref().or(pack.as_ref());
     if let Some(pack) = looked_at {
         found.extend(pack.lint().into_iter().map(|finding| of_finding(&document, finding)));

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use dendrer_kernel::contract::DECLARED;
 use dendrer_kernel::expr::Expr;
-use dendrer_kernel::pack::{Pack, extend};
+use dendrer_kernel::pack::{Engine, Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
-use dendrer_kernel::reduce::Reducer;
+use dendrer_kernel::reduce::{ReduceError, Reducer};
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS};
 use dendrer_object::delta::{Action, Delta, Op};
@@ -316,7 +316,7 @@ impl Search {
                     break;
                 }
                 more = true;
-                left -= u64::from(trial.try_one(round, &self.decided, &self.rules, &mut outcomes));
+                left -= u64::from(trial.try_one(round, &self.decided, &self.rules, &mut outcomes)?);
             }
             round += 1;
         }
@@ -414,6 +414,14 @@ fn reads(rules: &Rules, type_name: &TypeName) -> Vec<(Pointer, String)> {
     for place in rules.pack.may_read(type_name, None).unwrap_or_default() {
         reads.push((place, format!("rules for {type_name}")));
     }
+    // A module may look at everything: what it looks at is found by trying.
+    let modules = rules.pack.predicates.iter().map(|declared| &declared.predicate);
+    let modules = modules.filter(|predicate| predicate.expr().is_none());
+    let modules = modules.map(|predicate| format!("predicate {}", predicate.name()));
+    let module = (rules.pack.engine == Engine::Wasm).then(|| format!("the module for {type_name}"));
+    for reader in modules.chain(module) {
+        reads.extend(rules.pack.fields.iter().map(|field| (Pointer::of([&*field.name]), reader.clone())));
+    }
     reads
 }
 
@@ -460,7 +468,7 @@ impl<'s> Trial<'s> {
         decided: &[Decided],
         rules: &[Rules],
         outcomes: &mut [Option<Outcome>],
-    ) -> bool {
+    ) -> Result<bool, Error> {
         self.done += 1;
         let many = self.pair.decided.len();
         let index = self.pair.decided[round % many];
@@ -469,18 +477,22 @@ impl<'s> Trial<'s> {
         let (value, _) = &self.values[value_at];
         let one = &decided[index];
         if self.place.get(&one.before) == Some(value) {
-            return false;
+            return Ok(false);
         }
         let Ok(before) = Delta(vec![Op::set(self.place.clone(), value.clone())]).apply(&one.before) else {
             // What it would lie in is not there.
-            return false;
+            return Ok(false);
         };
         let rules = &rules[one.rules];
-        let recorded = outcomes[index].get_or_insert_with(|| decide(rules, &one.before, &one.intent));
-        let other = decide(rules, &before, &one.intent);
+        if outcomes[index].is_none() {
+            outcomes[index] = Some(decide(rules, &one.before, &one.intent)?);
+        }
+        let other = decide(rules, &before, &one.intent)?;
         self.tried.insert(index);
-        self.note(index, value_at, rules, recorded, &other);
-        true
+        if let Some(recorded) = &outcomes[index] {
+            self.note(index, value_at, rules, recorded, &other);
+        }
+        Ok(true)
     }
 
     fn note(&mut self, index: usize, value: usize, rules: &Rules, recorded: &Outcome, other: &Outcome) {
@@ -554,30 +566,32 @@ fn judges(rules: &Rules) -> impl Iterator<Item = &Predicate> {
     declared.chain(&rules.policy).filter(|predicate| predicate.window() == Window::After)
 }
 
-/// Decides a transition on a state: what the rules make of it, and what is then violated that was not.
-fn decide(rules: &Rules, before: &Value, intent: &Intent) -> Outcome {
+/// Decides a transition on a state: what the rules make of it, and what is then violated that was not. Fails where a limit
+/// ended a module: what it would have decided is not known.
+fn decide(rules: &Rules, before: &Value, intent: &Intent) -> Result<Outcome, Error> {
     let reduced = rules.reducer.reduce(before, intent);
     let reduced = reduced.and_then(|delta| Ok(delta.apply(before)?));
     let after = match reduced {
         Ok(reduced) => reduced,
+        Err(ReduceError::Stopped(stopped)) => return Err(stopped.into()),
         Err(error) => {
-            return Outcome { brought: BTreeMap::new(), error: Some(error.to_string()), after: None };
+            return Ok(Outcome { brought: BTreeMap::new(), error: Some(error.to_string()), after: None });
         }
     };
     let mut brought = BTreeMap::new();
     for (at, predicate) in judges(rules).enumerate() {
         // What is violated already is not decided by this transition, and what cannot be judged is not known.
         let is_asked = predicate.is_for(Some(&intent.type_name));
-        if !is_asked || predicate.verdict(before, None) != Verdict::Ok {
+        if !is_asked || predicate.judge(before, None)? != Verdict::Ok {
             continue;
         }
-        match predicate.verdict(&after, None) {
+        match predicate.judge(&after, None)? {
             Verdict::Ok => drop(brought.insert(at, false)),
             Verdict::Violation => drop(brought.insert(at, true)),
             Verdict::Uncertain(_) => {}
         }
     }
-    Outcome { brought, error: None, after: Some(after) }
+    Ok(Outcome { brought, error: None, after: Some(after) })
 }
 
 /// The digest of a state but for one place.

@@ -13,12 +13,13 @@ use dendrer_kernel::predicate::Predicate;
 use dendrer_object::{Pointer, TypeName, Value};
 
 /// The members of a pack that have a place in [`Terms`], or say nothing of what may happen.
-const TOLD: [&str; 16] = [
+const TOLD: [&str; 17] = [
     "name",
     "version",
     "words",
     "goal",
     "reducer",
+    "module",
     "constants",
     "define",
     "state",
@@ -218,12 +219,15 @@ fn of_type<'p>(pack: &'p Pack, name: TypeName, writes: &[Written], marks: &'p Ma
 
 fn never<'p>(pack: &'p Pack, declared: &'p dendrer_kernel::pack::Declared, marks: &'p Marks) -> Never<'p> {
     let requires = |place: &Pointer| {
-        let types = pack.contracts.types.iter().filter(|(_, contract)| {
+        // Who looks at all of the state is not covered by what requires a part of it.
+        let some = (!place.as_str().is_empty()).then_some(&pack.contracts.types);
+        let types = some.into_iter().flatten().filter(|(_, contract)| {
             contract.required.iter().any(|field| Pointer::of(field.name.split('.')).overlaps(place))
         });
         types.map(|(name, _)| name.clone()).collect()
     };
-    let reads = declared.predicate.expr().into_iter().flat_map(Expr::read_set);
+    let predicate = &declared.predicate;
+    let reads = predicate.expr().map_or(predicate.read_set(), Expr::read_set).iter();
     Never {
         predicate: &declared.predicate,
         words: declared.words.as_deref(),

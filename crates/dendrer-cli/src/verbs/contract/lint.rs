@@ -1,6 +1,7 @@
 //! `dendrer contract lint`: what in a contract is most likely not meant.
 
 use dendrer::contract::lint::{Found, Linted, lint};
+use dendrer::pack::{Files, text_of};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
@@ -15,14 +16,12 @@ const SHOWN: usize = 100;
 
 pub(super) fn run(global: &Global, args: &ContractLint, out: &mut Out) -> Result {
     let linted = match read::is_file(&args.contract) {
-        true => lint(&pack::read_file(&args.contract)?),
+        true => lint(&pack::read_file(&args.contract)?, pack::beside(&args.contract)),
         false => {
             let found = read::resolve_pack(global, &args.contract)?;
-            match &found.text {
-                Some(text) => lint(text.as_bytes()),
-                // Without the text that people wrote, lines are those of the one-line form.
-                None => lint(found.pack.value().to_string().as_bytes()),
-            }
+            // Without the text that people wrote, lines are those of the one-line form.
+            let text = found.text.clone().unwrap_or_else(|| text_of(found.pack.value()));
+            lint(text.as_bytes(), Files::Of(found.pack.value()))
         }
     };
     let code = u8::from(!linted.found.is_empty());

@@ -6,7 +6,7 @@ use dendrer::contract::compare::{Ranked, compare};
 use dendrer::contract::find::{Added, InForce, Listing, carried, in_force, list as list_all};
 use dendrer::contract::terms::{Marks, terms};
 use dendrer::kernel::pack::Pack;
-use dendrer::pack::text_of_run;
+use dendrer::pack::{Files, read_with, text_of_run};
 use dendrer::store::Store;
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, RunName, TypeName, Value};
@@ -148,7 +148,8 @@ fn in_run(global: &Global, address: &str, meant: Meant) -> Result<Resolved> {
     // The text is that of the pack at the tip.
     let text = text_of_run(&trace).filter(|(text, agrees)| {
         *agrees
-            && dendrer::pack::read(text.as_bytes()).is_ok_and(|source| source.pack.digest() == found.digest)
+            && read_with(text.as_bytes(), Files::Of(found.pack.value()))
+                .is_ok_and(|source| source.pack.digest() == found.digest)
     });
     let at = Some((trace.name().clone(), tick, stage));
     Ok(Resolved { at, text: text.map(|(text, _)| text), ..found })
@@ -240,8 +241,11 @@ pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Resul
     let words = words.map(|words| format!("   {}", quote::escape(&words))).unwrap_or_default();
     out.line(format!("{title}{words}"))?;
     out.line(format!("digest    {}", found.digest))?;
-    let rules = count(found.pack.rules() as u64, "rule", "rules");
-    out.line(format!("reducer   {}, {rules}", found.pack.engine.as_str()))?;
+    let by = match found.pack.module() {
+        Some(module) => format!("module {}", module.short()),
+        None => count(found.pack.rules() as u64, "rule", "rules"),
+    };
+    out.line(format!("reducer   {}, {by}", found.pack.engine.as_str()))?;
     out.line(match at {
         Some((run, tick, Some(stage))) if *stage >= 2 => {
             format!("enforced  in {run} at tick {tick}, recorded at stage {stage}: what follows was asked before each commit")

@@ -1,0 +1,339 @@
+//! Packs that name modules: recorded, replayed, handed over, asked, and stopped.
+
+use dendrer_object::Digest;
+
+use crate::output::check_schema;
+use crate::support::Place;
+
+const TALLY: &[u8] = include_bytes!("../../../../examples/modules/tally.wasm");
+const PACK: &str = include_str!("../../../../examples/modules/tally.yaml");
+const RISK: &str = include_str!("../../../../examples/modules/risk.wat");
+
+/// A module whose `reduce` is this body. It adds one to `n` with the answer at 0, which is 24 bytes.
+fn small(body: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(module (memory (export "memory") 1) (data (i32.const 0) "[{{\22add\22:\22/n\22,\22value\22:1}}]")
+        (func (export "alloc") (param i32) (result i32) (i32.const 1024))
+        (func (export "reduce") (param i32 i32) (result i64) {body}))"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// Never ends on a transition of more than some 300 bytes, and adds one otherwise.
+const LONG: &str = "(if (i32.gt_u (local.get 1) (i32.const 400)) (then (loop $l (br $l)))) (i64.const 24)";
+
+const COUNT: &str = "name: example.count\nversion: v1\nreducer: wasm/1\nmodule: mods/count.wasm\nstate:\n  n: {init: 0}\npredicates:\n  few: {holds: state.n <= 2}\n";
+
+fn write(place: &Place, name: &str, bytes: impl AsRef<[u8]>) {
+    let path = place.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The tally of the examples, with a predicate that is a module, too.
+fn tally(place: &Place) {
+    let pack = PACK.replace(
+        "predicates:\n",
+        "predicates:\n  calm:\n    module: ../risk.wasm\n    bisect_predicate: monotone_lift\n",
+    );
+    assert_ne!(pack, PACK);
+    write(place, "packs/tally.yaml", pack);
+    write(place, "packs/tally.wasm", TALLY);
+    write(place, "risk.wasm", wat::parse_str(RISK).unwrap());
+}
+
+fn spent(amounts: &[(&str, i64)]) -> Vec<u8> {
+    let line = |(category, amount): &(&str, i64)| {
+        format!(
+            r#"{{"type":"action.result","agent":"a","author":"runtime","result":{{"output":{{"amount":{amount},"category":"{category}"}},"status":"ok"}}}}"#
+        )
+    };
+    amounts.iter().map(line).collect::<Vec<_>>().join("\n").into_bytes()
+}
+
+fn record(place: &Place) {
+    tally(place);
+    let lines = spent(&[("food", 1250), ("travel", 4000), ("pets", 1), ("food", 9900)]);
+    let ran = place.run_with(&["commit", "--run", "trip", "--pack", "packs/tally.yaml"], &lines);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+fn remove(place: &Place) {
+    for name in ["packs", "risk.wasm"] {
+        let path = place.path().join(name);
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).unwrap()
+        } else {
+            std::fs::remove_file(path).unwrap()
+        }
+    }
+}
+
+/// D-123: what is recorded under a module is a run like any other; nobody needs the file again.
+#[test]
+fn a_run_under_a_module_is_recorded_replayed_and_handed_over() {
+    let place = Place::with_store();
+    record(&place);
+    remove(&place);
+    let state = place.ok(&["state", "trip"]);
+    assert!(state.contains(r#""food":{"count":2,"sum":11150}"#) || state.contains("11150"), "{state}");
+    // A category that the state does not have: below stage 2 it is kept, and noted.
+    let log = place.ok(&["log", "trip"]);
+    assert!(
+        log.contains("reducer_error") || place.ok(&["show", "trip@3"]).contains("reducer_error"),
+        "{log}"
+    );
+    place.ok(&["verify", "trip", "--replay"]);
+    place.ok(&["replay", "trip", "--twice"]);
+    place.ok(&["export", "trip", "-o", "trip.dnd"]);
+    let there = Place::new();
+    std::fs::copy(place.path().join("trip.dnd"), there.path().join("trip.dnd")).unwrap();
+    let verified = there.ok(&["verify", "trip.dnd", "--replay"]);
+    assert!(verified.contains("INTACT"), "{verified}");
+    there.ok(&["bisect", "trip.dnd", "--predicate", "in_budget"]);
+    let text = there.ok(&["pack", "show", "trip.dnd", "--text"]);
+    assert!(text.contains("module: tally.wasm"), "{text}");
+    // The run goes on, and so does a fork of it.
+    let more = place.run_with(&["commit", "--run", "trip"], &spent(&[("food", 1)]));
+    assert_eq!(more.code, 0, "{}", more.stderr);
+    place.ok(&["fork", "trip", "--from", "2", "--as", "other", "--replay-rest"]);
+    place.ok(&["verify", "other", "--replay"]);
+    assert!(place.ok(&["state", "other"]).contains("11151"));
+    // With another constant a pack has a text that nobody wrote; without one it has no constant.
+    let constant = place.run(&["fork", "trip", "--from", "2", "--policy", "nothing=1"]);
+    assert!(constant.stderr.contains("E0116"), "{}", constant.stderr);
+}
+
+#[test]
+fn a_pack_says_which_modules_it_has_and_never_their_bytes() {
+    let place = Place::with_store();
+    record(&place);
+    let digest = Digest::of(TALLY).to_string();
+    let of_file = place.ok(&["pack", "show", "packs/tally.yaml"]);
+    place.ok(&["pack", "check", "packs/tally.yaml"]);
+    let tested = place.ok(&["pack", "test", "packs/tally.yaml"]);
+    assert!(tested.contains("2 tests, 0 failed"), "{tested}");
+    place.ok(&["contract", "lint", "packs/tally.yaml"]);
+    remove(&place);
+    let of_run = place.ok(&["pack", "show", "trip"]);
+    assert_eq!(of_file, of_run);
+    for said in
+        [&digest, "1,110 bytes   tally.wasm", "../risk.wasm   predicate calm", "the module may write it"]
+    {
+        assert!(of_run.contains(said), "{said}\n{of_run}");
+    }
+    let (_, shown) = place.json(&["pack", "show", "trip"]);
+    check_schema(&shown, &["pack", "show"]);
+    let record = place.ok(&["show", "trip@0"]);
+    for text in [of_run, shown.to_string(), place.ok(&["contract", "show", "trip"]), record] {
+        assert!(!text.contains("AGFzbQ"), "{text}");
+    }
+    let (_, contract) = place.json(&["contract", "show", "trip"]);
+    check_schema(&contract, &["contract", "show"]);
+    place.ok(&["contract", "lint", "trip"]);
+    place.ok(&["contract", "list"]);
+    // Two packs with other modules differ by that.
+    tally(&place);
+    write(&place, "packs/other.wasm", small("(i64.const 24)"));
+    let other = std::fs::read_to_string(place.path().join("packs/tally.yaml")).unwrap();
+    write(&place, "packs/other.yaml", other.replace("module: tally.wasm", "module: other.wasm"));
+    let changed = place.ok(&["contract", "diff", "trip", "packs/other.yaml"]);
+    assert!(
+        changed.contains("the module that reduces is ") && changed.contains("0 stricter, 0 looser, 1"),
+        "{changed}"
+    );
+    assert!(place.ok(&["contract", "diff", "trip", "packs/tally.yaml"]).contains("0 stricter, 0 looser, 0"));
+}
+
+/// D-123: a predicate that is a module is asked by the name that the pack gives it.
+#[test]
+fn a_predicate_of_a_pack_may_be_a_module() {
+    let place = Place::with_store();
+    write(&place, "risk.wasm", wat::parse_str(RISK).unwrap());
+    write(
+        &place,
+        "risk.yaml",
+        "name: acme.risk\nversion: v1\nreducer: delta/1\nstate: {}\npredicates:\n  calm:\n    words: the risk stays low\n    module: risk.wasm\n",
+    );
+    let line = |risk: &str| {
+        format!(r#"{{"type":"plan.update","agent":"a","delta":[{{"set":"/risk_score","value":{risk}}}]}}"#)
+    };
+    let lines = ["0.1", "0.7", "0.9", "0.95"].map(line).join("\n");
+    let ran = place.run_with(&["commit", "--run", "r", "--pack", "risk.yaml"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    std::fs::remove_file(place.path().join("risk.wasm")).unwrap();
+    for name in ["calm", "acme.risk/calm"] {
+        let (code, found) = place.json(&["bisect", "r", "--predicate", name]);
+        assert_eq!((code, found.get("onset").and_then(|onset| onset.as_u64())), (0, Some(3)), "{found}");
+        place.ok(&["predicate", "test", name, "r"]);
+    }
+    let listed = place.ok(&["predicate", "list", "--run", "r"]);
+    assert!(listed.contains("acme.risk/calm") && listed.contains("violated when module "), "{listed}");
+    // The same expression finds the same, and all of them are asked together.
+    let (_, found) =
+        place.json(&["bisect", "r", "--predicate", "has(state.risk_score) && state.risk_score > 0.75"]);
+    assert_eq!(found.get("onset").and_then(|onset| onset.as_u64()), Some(3));
+    let why = place.ok(&["bisect", "r", "--predicate", "calm", "--contributors"]);
+    assert!(why.contains("CONTRIBUTORS"), "{why}");
+    // One that never ends gives no verdict.
+    let endless = r#"(module (memory (export "memory") 1) (func (export "alloc") (param i32) (result i32) (i32.const 0))
+        (func (export "evaluate") (param i32 i32) (result i64) (loop $l (br $l)) (i64.const 4)))"#;
+    write(&place, "risk.wasm", wat::parse_str(endless).unwrap());
+    let ran = place.run_with(&["commit", "--run", "e", "--pack", "risk.yaml"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let asked = place.run(&["bisect", "e", "--predicate", "calm"]);
+    assert!(asked.code == 6 && asked.stderr.contains("E0521"), "{}", asked.stderr);
+}
+
+/// Modules are read beside the pack, and what is wrong with one has its place in the text.
+#[test]
+fn a_module_that_is_missing_or_refused_has_its_place_in_the_pack() {
+    let place = Place::with_store();
+    write(&place, "in/count.yaml", COUNT);
+    let check = |code: &str, said: &str| {
+        let ran = place.run(&["pack", "check", "in/count.yaml"]);
+        assert_eq!(ran.code, 1, "{}", ran.stdout);
+        assert!(ran.stdout.contains(&format!("in/count.yaml:4:9: error[{code}]: ")), "{}", ran.stdout);
+        assert!(
+            ran.stdout.contains(said) && ran.stderr.contains("1 problem"),
+            "{}{}",
+            ran.stdout,
+            ran.stderr
+        );
+        let used = place.run_with(&["commit", "--run", "c", "--pack", "in/count.yaml"], b"{}");
+        assert_eq!(used.code, 2, "{}", used.stderr);
+        assert!(used.stderr.contains("in/count.yaml:4:9"), "{}", used.stderr);
+        let linted = place.run(&["contract", "lint", "in/count.yaml"]);
+        assert!(linted.code == 1 && linted.stdout.contains(code), "{}", linted.stdout);
+    };
+    check("E0108", "cannot read in/mods/count.wasm");
+    write(&place, "in/mods/count.wasm", b"\0asm");
+    check("E0520", "at byte 4");
+    write(&place, "in/mods/count.wasm", vec![0; (1 << 20) + 1]);
+    check("E0520", "at most 1048576");
+    write(&place, "in/mods/count.wasm", wat::parse_str(RISK).unwrap());
+    check("E0520", "does not export \"reduce\"");
+    let importing = r#"(module (import "env" "now" (func (result i64))) (memory (export "memory") 1)
+        (func (export "alloc") (param i32) (result i32) (i32.const 0))
+        (func (export "reduce") (param i32 i32) (result i64) (call 0)))"#;
+    write(&place, "in/mods/count.wasm", wat::parse_str(importing).unwrap());
+    check("E0520", "imports the function");
+    write(&place, "in/mods/count.wasm", small("(i64.const 24)"));
+    place.ok(&["pack", "check", "in/count.yaml"]);
+    assert!(!place.ok(&["runs"]).contains("count"));
+}
+
+fn plan(long: bool) -> String {
+    let text = "x".repeat(if long { 500 } else { 1 });
+    format!(r#"{{"type":"plan.update","agent":"a","intent":{{"text":"{text}"}}}}"#)
+}
+
+fn lines(all: &[bool]) -> Vec<u8> {
+    all.iter().map(|long| plan(*long)).collect::<Vec<_>>().join("\n").into_bytes()
+}
+
+fn count(place: &Place) {
+    write(place, "count.yaml", COUNT);
+    write(place, "mods/count.wasm", small(LONG));
+}
+
+/// D-128: running out of fuel is an error and never on record; what was acknowledged before stays.
+#[test]
+fn what_a_limit_ends_while_reducing_is_not_on_record() {
+    for stage in ["1", "2"] {
+        let place = Place::with_store();
+        count(&place);
+        let commit = ["commit", "--run", "c", "--pack", "count.yaml", "--stage", stage];
+        let first = place.run_with(&commit, &lines(&[true, false]));
+        assert!(
+            first.code == 6 && first.stderr.contains("E0521") && first.stderr.contains("fuel"),
+            "{}",
+            first.stderr
+        );
+        assert!(!place.ok(&["runs"]).contains("count"), "a run that holds nothing is not left behind");
+        let ran = place.run_with(&commit, &lines(&[false, false, true, false]));
+        assert!(
+            ran.code == 6 && ran.stderr.contains("2 transitions before it are committed"),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("line     3"), "{}", ran.stderr);
+        let before = place.ok(&["log", "c"]);
+        let again = place.run_with(&["commit", "--run", "c"], &lines(&[true]));
+        assert!(again.code == 6 && again.stderr.contains("E0521"), "{}", again.stderr);
+        assert_eq!(before, place.ok(&["log", "c"]));
+        let goes_on = place.run_with(&["commit", "--run", "c"], &lines(&[false]));
+        assert_eq!(goes_on.code, 0, "{}", goes_on.stderr);
+        place.ok(&["verify", "c", "--replay"]);
+        place.ok(&["fsck"]);
+    }
+}
+
+/// Nor does anything that reduces again take it for an answer.
+#[test]
+fn whatever_reduces_again_is_stopped_and_writes_nothing() {
+    let place = Place::with_store();
+    count(&place);
+    let ran = place.run_with(&["commit", "--run", "d"], &lines(&[false, true, false]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let stopped = |args: &[&str]| {
+        let before = place.ok(&["runs"]);
+        let ran = place.run(args);
+        assert!(ran.code == 6 && ran.stderr.contains("E0521"), "{args:?}: {} {}", ran.code, ran.stderr);
+        assert_eq!(before, place.ok(&["runs"]), "{args:?}");
+    };
+    stopped(&["reduce", "d", "--pack", "count.yaml", "--as", "d.counted"]);
+    // Never ends on a long transition where `n` is 1.
+    let first = "(if (i32.and (i32.gt_u (local.get 1) (i32.const 400)) (i32.eq (i32.load8_u offset=14 (local.get 0)) (i32.const 49)))
+        (then (loop $l (br $l)))) (i64.const 24)";
+    write(&place, "mods/count.wasm", small(first));
+    let ran = place
+        .run_with(&["commit", "--run", "c", "--pack", "count.yaml"], &lines(&[false, false, true, false]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    place.ok(&["verify", "c", "--replay"]);
+    // Without one of those before it the third would never end: nothing is known of that.
+    stopped(&["bisect", "c", "--predicate", "few", "--contributors"]);
+    stopped(&["fork", "c", "--from", "1", "--set", "n=0", "--replay-rest"]);
+    place.ok(&["fork", "c", "--from", "1", "--set", "n=5", "--replay-rest", "--as", "five"]);
+    place.ok(&["verify", "five", "--replay"]);
+}
+
+/// D-157: a run of proposed changes is reduced again under a module, as under rules.
+#[test]
+fn a_run_is_reduced_again_under_a_module() {
+    let place = Place::with_store();
+    tally(&place);
+    let ran =
+        place.run_with(&["commit", "--run", "plain"], &spent(&[("food", 5), ("travel", 7), ("food", 8)]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    place.ok(&["reduce", "plain", "--pack", "packs/tally.yaml", "--as", "tallied"]);
+    let rules = PACK
+        .replace("reducer: wasm/1\nmodule: tally.wasm\n", "rules:\n  - when_type: action.result\n    when: has(t.result.output.amount)\n    steps:\n      - {add: 'tally[t.result.output.category].count', value: 1}\n      - {add: 'tally[t.result.output.category].sum', value: t.result.output.amount}\n");
+    write(&place, "rules.yaml", rules);
+    place.ok(&["reduce", "plain", "--pack", "rules.yaml", "--as", "ruled"]);
+    remove(&place);
+    for tick in ["0", "1", "2", "3"] {
+        let state = |run: &str| place.ok(&["state", &format!("{run}@{tick}"), "--json"]);
+        let of = |text: String| crate::support::parse(&text).get("state").cloned();
+        assert_eq!(of(state("tallied")), of(state("ruled")), "{tick}");
+    }
+    place.ok(&["verify", "tallied", "--replay"]);
+}
+
+/// Bytes of a module are bound like any value: whoever changes one changes the record.
+#[test]
+fn another_module_in_a_record_is_seen() {
+    let place = Place::with_store();
+    record(&place);
+    place.ok(&["export", "trip", "-o", "trip.dnd"]);
+    let text = std::fs::read_to_string(place.path().join("trip.dnd")).unwrap();
+    // The pack is the longest value of the record, and the module is in it.
+    let line = text.lines().max_by_key(|line| line.len()).unwrap();
+    let longest = line.split('"').max_by_key(|word| word.len()).unwrap();
+    let at = text.find(longest).unwrap() + longest.len() / 2;
+    let other = if &text[at..=at] == "A" { "B" } else { "A" };
+    let changed = format!("{}{other}{}", &text[..at], &text[at + 1..]);
+    write(&place, "changed.dnd", changed);
+    let ran = place.run(&["verify", "changed.dnd"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+}

@@ -1,0 +1,69 @@
+//! Modules as reducers (`wasm/1`): `reduce` is given the state and a transition, and answers with what that changes.
+
+use std::sync::Arc;
+
+use dendrer_kernel::fold::transition;
+use dendrer_kernel::pack::modules::NAME;
+use dendrer_kernel::predicate::Stopped;
+use dendrer_kernel::reduce::{Purity, ReduceError, Reducer};
+use dendrer_object::{Delta, Intent, Value, json};
+
+use crate::{DELTA_SIZE_MAX, Engine, Module, NoAnswer, Refused, fuel};
+
+/// What a reducer's function is called.
+const REDUCE: &str = "reduce";
+
+/// A module as a reducer.
+#[derive(Debug)]
+struct Changes(Module);
+
+/// Makes a reducer of a module, or says why it is none. Every rule is looked at before anything of it is compiled, and
+/// nothing of it is run.
+pub fn reducer(bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, Refused> {
+    reducer_in(Engine::default(), bytes)
+}
+
+/// As [`reducer`], in an engine of one's choice.
+pub(crate) fn reducer_in(engine: Engine, bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, Refused> {
+    Ok(Arc::new(Changes(Module::in_engine(engine, bytes, REDUCE)?)))
+}
+
+impl Reducer for Changes {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn purity(&self) -> Purity {
+        Purity::ByConstruction
+    }
+
+    fn takes_delta(&self) -> bool {
+        false
+    }
+
+    fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+        let module = self.0.digest();
+        let input = Value::record([("state", before.clone()), ("transition", transition(intent))]);
+        let input = json::to_vec(&input);
+        // What is said of an error goes on record, so it is the same words for every engine.
+        let failed = |why| ReduceError::Module { module, why };
+        match self.0.call(&input, DELTA_SIZE_MAX, fuel(input.len())) {
+            Ok(answer) => read(&answer).map_err(failed),
+            Err(NoAnswer::Trap(why)) => Err(failed(format!("it {why}"))),
+            Err(NoAnswer::Limit(limit)) => Err(Stopped { program: module, limit }.into()),
+        }
+    }
+}
+
+/// Reads an answer: the operations of a delta, or `{"error":WHY}`.
+fn read(answer: &[u8]) -> Result<Delta, String> {
+    let value = json::parse_canonical(answer)
+        .map_err(|error| format!("its answer is not canonical JSON: {error}"))?;
+    let error = value.as_object().filter(|members| members.len() == 1);
+    if let Some(why) = error.and_then(|members| members.get("error")?.as_str()) {
+        return Err(format!("it says: {why}"));
+    }
+    Delta::from_value(&value).map_err(|error| {
+        format!("its answer is neither the operations of a delta nor {{\"error\":\"...\"}}: {error}")
+    })
+}
