@@ -44,6 +44,14 @@ say "tests"
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
 cargo nextest run --workspace --no-fail-fast "$@"
 
+say "modules in both engines"
+# The compiler of modules wants a newer rustc than everything else.
+if printf '1.95\n%s\n' "$(rustc --version | cut -d' ' -f2)" | sort -VC; then
+  cargo nextest run -p dendrer-wasm --features wasmtime --no-fail-fast
+else
+  echo "SKIPPED: the second engine needs rustc 1.95 or later"
+fi
+
 say "examples in the documentation"
 cargo test --workspace --doc --quiet
 
