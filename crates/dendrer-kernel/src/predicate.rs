@@ -404,7 +404,10 @@ impl Predicate {
             };
             (asked, one.polarity(), one.window(), one.scope().to_vec())
         };
-        self.digest() == other.digest() || plain(self) && plain(other) && asked(self) == asked(other)
+        match plain(self) && plain(other) {
+            true => asked(self) == asked(other),
+            false => self.digest() == other.digest(),
+        }
     }
 
     /// Returns the digest that identifies the predicate whatever it is called.

@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, sync_channel};
 
 use dendrer::recorder::{Recorder, Submitted};
 use dendrer_object::record::{Author, Kind, Record};
@@ -54,8 +54,8 @@ pub(super) struct Tally {
     pub(super) items: Vec<Value>,
     /// Counts what is on record, for whoever watches.
     pub(super) progress: Option<Arc<AtomicU64>>,
-    /// Is told of each intent what became of it, once it is on record.
-    pub(super) told: Option<Box<dyn FnMut(&Value)>>,
+    /// Who is told, a JSON line for each record, once it is on disk.
+    pub(super) told: Option<Sender<String>>,
 }
 
 impl Tally {
@@ -223,6 +223,11 @@ fn read_intent(reading: &Reading<'_>, line: Line) -> Result<Option<(u64, usize, 
     Ok(Some((number, text.len(), intent)))
 }
 
+/// Writes a value as a line for a program.
+pub(super) fn json_line(value: &Value) -> String {
+    format!("{}\n", quote::json(value))
+}
+
 /// Prints what is on record now.
 fn acknowledge(records: Vec<Record>, tally: &mut Tally, out: &mut Out) -> Result<()> {
     for record in records {
@@ -246,8 +251,9 @@ fn acknowledge(records: Vec<Record>, tally: &mut Tally, out: &mut Out) -> Result
             .value("/anomalies")
             .and_then(|list| list.as_array().map(|list| list.len() as u64))
             .unwrap_or(0);
-        if let Some(told) = &mut tally.told {
-            told(&item);
+        if let Some(told) = &tally.told {
+            // Whoever listens no more is told no more; what was proposed counts all the same.
+            let _ = told.send(json_line(&item));
         }
         match out.format() {
             Format::Json => tally.items.push(item),

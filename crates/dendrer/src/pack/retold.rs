@@ -87,16 +87,15 @@ impl Plan {
         let (_, mut head) = step::begin(store, start, inputs)?;
         let mut result = Ok(());
         source.for_each(1, last, &mut |tick, record| {
-            let mut tell = || -> Result<(), Error> {
-                if is_extension(&record) {
-                    let extension = self.extension(source, tick, &record, pack, &head)?;
-                    step::extend(&mut head, &extension, inputs)?;
-                    return Ok(());
-                }
-                drop(replay::retell(&mut head, &record, &|link| link, inputs, &*reducer)?);
-                Ok(())
+            result = match is_extension(&record) {
+                true => self
+                    .extension(source, tick, &record, pack, &head)
+                    .and_then(|extension| Ok(step::extend(&mut head, &extension, inputs)?))
+                    .map(drop),
+                false => replay::retell(&mut head, &record, &|link| link, inputs, &*reducer)
+                    .map(drop)
+                    .map_err(Error::from),
             };
-            result = tell();
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         result

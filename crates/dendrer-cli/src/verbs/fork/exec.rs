@@ -12,7 +12,6 @@ use std::sync::mpsc::{Sender, channel};
 
 use dendrer::recorder::Recorder;
 use dendrer_object::Value;
-use dendrer_view::quote;
 
 use crate::args::AuthorChoice;
 use crate::failure::{Failure, Result};
@@ -56,13 +55,10 @@ pub(super) fn go_on(
                 .at("cause", error.to_string())
         })?;
     let told = speaker(child.stdin.take().expect("its standard input is a pipe"));
-    let tell = move |value: &Value| {
-        // A command that reads no more is told no more; what it proposed counts all the same.
-        let _ = told.send(format!("{}\n", quote::json(value)));
-    };
-    tell(fork);
+    // A command that ended at once is told nothing.
+    let _ = told.send(intents::json_line(fork));
     let lines = intents::read(Box::new(child.stdout.take().expect("its standard output is a pipe")));
-    let mut tally = Tally { told: Some(Box::new(tell)), ..Tally::default() };
+    let mut tally = Tally { told: Some(told), ..Tally::default() };
     let reading =
         Reading { agent: None, author: AuthorChoice::Line, tagged: false, dry_run: false, is_new: false };
     let stopped = intents::take(&reading, &lines, recorder, &mut tally, out).err();
