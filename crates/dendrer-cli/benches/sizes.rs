@@ -1,5 +1,5 @@
 //! What grows with the length of a run, and what does not: opening, the first screen of `log`, a state in the middle, a
-//! fork, the probes of `bisect`, `verify`. What a bisect takes once its verdicts are kept is in `questions`. Prints; never judges.
+//! fork, a diff of what is mostly shared, the probes of `bisect`, `verify`. What a bisect takes once its verdicts are kept is in `questions`. Prints; never judges.
 //!
 //! `cargo bench -p dendrer-cli --bench sizes` runs it. `SIZES` sets the lengths, by commas; 10,000,000 ticks take 9 GB
 //! in `BENCH_DIR`.
@@ -84,6 +84,7 @@ fn measure(dir: &Path, ticks: u64) -> Size {
     let middle = format!("{run}@{}", ticks * 7 / 10);
     report("state at a tick", || timed(&at, &["state", &middle]));
     forks(&at, &run, ticks);
+    diffs(&at, &run, ticks);
     let violated = format!("state.handled >= {}", ticks * 7 / 10);
     let begin = Instant::now();
     let probes = probes(&at, &run, &violated);
@@ -142,6 +143,26 @@ fn forks(dir: &Path, run: &str, ticks: u64) {
         "fork",
         late / early
     );
+}
+
+/// Compares runs that share all but their last ticks, a thousand where there are as many: two that end alike, and two that
+/// do not.
+fn diffs(dir: &Path, run: &str, ticks: u64) {
+    let own = 1000.min(ticks / 2);
+    let from = (ticks - own).to_string();
+    for (name, value) in [("diff-a", 1), ("diff-b", 1), ("diff-c", 2)] {
+        timed(dir, &["fork", "--run", run, "--from", "tick", &from, "--as", name, "--reason", "a figure"]);
+        let line = |n| {
+            format!(
+                r#"{{"type":"observation.add","agent":"a","intent":{{"n":{n}}},"delta":[{{"set":"/figure","value":{value}}}]}}"#
+            )
+        };
+        let lines: Vec<String> = (1..own).map(line).collect();
+        fs::write(dir.join("own.jsonl"), lines.join("\n")).expect("written");
+        timed(dir, &["commit", "--run", name, "--file", "own.jsonl"]);
+    }
+    report("diff, equal in the end", || timed(dir, &["diff", "diff-a", "diff-b", "--summary"]));
+    report("diff, not equal", || timed(dir, &["diff", "diff-a", "diff-c", "--summary"]));
 }
 
 fn open(store: &Path, run: &str) -> Duration {
