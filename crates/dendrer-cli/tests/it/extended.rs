@@ -142,7 +142,7 @@ fn what_an_extension_declares_for_itself_is_marked_as_well() {
     assert!(shown.contains(", since extension seen\n"), "{shown}");
     assert!(
         shown.contains(
-            "field     state.kyc   begins as null; no rule writes it; declared since extension seen"
+            "field     state.kyc   begins as null; intents may write it; declared since extension seen"
         ),
         "{shown}"
     );
