@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::pointer::array_index;
@@ -389,17 +389,25 @@ fn names(names: &[Arc<str>]) -> Value {
     Value::array(names.iter().map(|name| Value::String(Arc::clone(name))))
 }
 
+/// The names of what a context has, made once.
+static NAMES: LazyLock<[Arc<str>; 5]> =
+    LazyLock::new(|| ["advisory", "contract", "hash", "ignored", "version"].map(Arc::from));
+
 impl Context {
     /// Writes the context as a transition holds it.
     pub fn to_value(&self, of: &Contracts) -> Value {
+        let [advisory, contract, hash, ignored, version] = &*NAMES;
         let mut members = vec![
-            ("contract", Value::String(Arc::clone(&of.name))),
-            ("hash", Value::from(self.hash)),
-            ("version", Value::String(Arc::clone(&of.version))),
+            (Arc::clone(contract), Value::String(Arc::clone(&of.name))),
+            (Arc::clone(hash), Value::from(self.hash)),
+            (Arc::clone(version), Value::String(Arc::clone(&of.version))),
         ];
-        let lists = [("advisory", &self.advisory), ("ignored", &self.ignored)];
+        let lists = [(advisory, &self.advisory), (ignored, &self.ignored)];
         members.extend(
-            lists.into_iter().filter(|(_, list)| !list.is_empty()).map(|(name, list)| (name, names(list))),
+            lists
+                .into_iter()
+                .filter(|(_, list)| !list.is_empty())
+                .map(|(name, list)| (Arc::clone(name), names(list))),
         );
         Value::record(members)
     }

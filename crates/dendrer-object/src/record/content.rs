@@ -40,7 +40,7 @@ pub(super) fn places(content: &Object) -> Vec<(Pointer, &Value)> {
 }
 
 /// The places that nearly every record has.
-const KNOWN: [&[&str]; 15] = [
+const KNOWN: [&[&str]; 16] = [
     &["agent_id"],
     &["delta"],
     &["seq"],
@@ -49,6 +49,7 @@ const KNOWN: [&[&str]; 15] = [
     &["policy"],
     &["metrics"],
     &["anomalies"],
+    &["context"],
     &["action", "tool"],
     &["action", "params"],
     &["result", "status"],
