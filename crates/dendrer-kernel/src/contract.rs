@@ -272,10 +272,11 @@ impl Contract {
                 None => ignored.push(name.into()),
             }
         }
+        let mut next = 0;
         let digests =
             commitments(seed, self.required.len() + advisory.len(), |at, out| match self.required.get(at) {
                 Some(required) => {
-                    let value = required.find(state).unwrap_or(&Value::Null);
+                    let value = required.find_in_turn(state, &mut next).unwrap_or(&Value::Null);
                     json::write(&required.counted(value), out);
                 }
                 None => {
