@@ -258,12 +258,13 @@ pub(crate) fn newly_broken(
     before: &Head,
     after: &Head,
 ) -> Result<Vec<Arc<str>>, Stopped> {
-    let holds = |predicate: &Predicate, head: &Head| {
-        Ok(predicate.judge(head.state(), Some(&head.counters().to_value()))? == Verdict::Ok)
+    let [before, after] = [before, after].map(|head| (head.state(), head.counters().to_value()));
+    let holds = |predicate: &Predicate, (state, counters): &(&Value, Value)| {
+        Ok(predicate.judge(state, Some(counters))? == Verdict::Ok)
     };
     let mut broken = Vec::new();
     for predicate in predicates.iter().map(|declared| &declared.predicate) {
-        if predicate.is_for(Some(type_name)) && !holds(predicate, after)? && holds(predicate, before)? {
+        if predicate.is_for(Some(type_name)) && !holds(predicate, &after)? && holds(predicate, &before)? {
             broken.push(predicate.name().into());
         }
     }
