@@ -95,7 +95,7 @@ pub struct RunSummary {
 }
 
 /// A sync under way. Given back to [`Store::finish_sync`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[must_use = "nothing is durable before the ticket was given back to finish_sync"]
 pub struct SyncTicket {
     pub(crate) size: u64,
@@ -301,7 +301,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn settle(&mut self, submission: Submission) -> Result<(), StoreError> {
         match submission.0 {
             OnItsWay::Appended(ticket) => self.finish_sync(ticket).map(drop),
-            OnItsWay::Queued(job) => job.wait(&|| {}).map(drop),
+            OnItsWay::Queued(job) => job.wait(&|| {}, &mut |ticket| self.finish_sync(ticket)).map(drop),
         }
     }
 

@@ -11,6 +11,7 @@
 //! runs, which may come back for more.
 
 use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use dendrer_object::note::{SignedNote, SigningKey};
@@ -32,6 +33,9 @@ struct Inner {
     info: StoreInfo,
     store: RwLock<Box<dyn Store>>,
     queue: Mutex<Queue>,
+    /// The newest sync that is over and that the store was not told of yet. Whoever changes the store next tells it, so
+    /// that nobody waits for somebody else's appending only to say so.
+    synced: Mutex<Option<SyncTicket>>,
 }
 
 /// The groups that wait for somebody to append them.
@@ -40,6 +44,9 @@ struct Queue {
     jobs: Vec<Arc<Job>>,
     /// Whether some thread appends, or was told to.
     is_led: bool,
+    /// Wakes the thread that appends what nobody waits for, and the process that thread is in: a child made by `fork()` has
+    /// none. It is made when it is first needed, and ends with the store.
+    background: Option<(Sender<()>, u32)>,
 }
 
 /// A group to be committed.
@@ -52,11 +59,16 @@ pub(crate) struct Job {
     changed: Condvar,
 }
 
+/// A group with what became of appending it.
+type Appended = (Arc<Job>, Result<Range<u64>, StoreError>);
+
 #[derive(Debug)]
 enum State {
     Queued,
     /// The thread that waits for it is the next one to append for all.
     Leads,
+    /// It was appended, and whoever waits for it waits for the sync.
+    Appended(Range<u64>, SyncTicket),
     Done(Result<Range<u64>, StoreError>),
 }
 
@@ -71,8 +83,12 @@ impl Job {
         self.changed.notify_one();
     }
 
-    /// Waits until it is done; meanwhile runs `lead` if it is told to.
-    pub(crate) fn wait(&self, lead: &dyn Fn()) -> Result<Range<u64>, StoreError> {
+    /// Waits until it is done; meanwhile runs `lead` if it is told to, and hands a sync under way to `finish`.
+    pub(crate) fn wait(
+        &self,
+        lead: &dyn Fn(),
+        finish: &mut dyn FnMut(SyncTicket) -> Result<u64, StoreError>,
+    ) -> Result<Range<u64>, StoreError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match std::mem::replace(&mut *state, State::Queued) {
@@ -82,9 +98,21 @@ impl Job {
                     lead();
                     state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                 }
+                State::Appended(positions, ticket) => {
+                    drop(state);
+                    return finish(ticket).map(|_| positions).map_err(|error| not_synced(&error));
+                }
                 State::Queued => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
+    }
+}
+
+/// What the group's own thread is told of a sync that failed: that it was appended stands in any case.
+fn not_synced(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::SyncFailed { why } => StoreError::SyncFailed { why: why.clone() },
+        other => StoreError::SyncFailed { why: other.to_string() },
     }
 }
 
@@ -92,11 +120,14 @@ impl Shared {
     /// Shares a handle.
     pub fn new(store: Box<dyn Store>) -> Shared {
         let info = store.info().clone();
-        Shared(Arc::new(Inner { info, store: RwLock::new(store), queue: Mutex::default() }))
+        let store = RwLock::new(store);
+        Shared(Arc::new(Inner { info, store, queue: Mutex::default(), synced: Mutex::default() }))
     }
 
     /// Gives the handle back to the last one who has it.
     pub fn into_inner(self) -> Option<Box<dyn Store>> {
+        // A failure is the store's own to tell, to whoever uses it next.
+        drop(self.store_mut());
         Arc::into_inner(self.0).map(|inner| inner.store.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -106,7 +137,16 @@ impl Shared {
     }
 
     fn store_mut(&self) -> RwLockWriteGuard<'_, Box<dyn Store>> {
-        self.0.store.write().unwrap_or_else(PoisonError::into_inner)
+        let mut store = self.0.store.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ticket) = self.synced().take() {
+            // It succeeded. What else is wrong with the store is told by what is done with it next.
+            let _ = store.finish_sync(ticket);
+        }
+        store
+    }
+
+    fn synced(&self) -> MutexGuard<'_, Option<SyncTicket>> {
+        self.0.synced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -116,23 +156,44 @@ impl Shared {
     /// Appends every group that waits, lets the next thread go on with those that come meanwhile, and tells the threads
     /// whose groups they are once these are durable.
     fn lead(&self) {
+        let (appended, ticket) = self.append_all();
+        let synced = ticket.map_or(Ok(0), |ticket| self.finish(ticket?));
+        for (job, appended) in appended {
+            let outcome =
+                appended.and_then(|positions| synced.as_ref().map(|_| positions).map_err(not_synced));
+            job.put(State::Done(outcome));
+        }
+    }
+
+    /// Appends every group that waits and begins to make them durable.
+    fn append_all(&self) -> (Vec<Appended>, Option<Result<SyncTicket, StoreError>>) {
         let jobs = std::mem::take(&mut self.queue().jobs);
         let (appended, ticket) = {
             let mut store = self.store_mut();
-            let appended: Vec<_> = jobs.iter().map(|job| store.append(&job.records)).collect();
+            let append = |job: Arc<Job>| {
+                let outcome = store.append(&job.records);
+                (job, outcome)
+            };
+            let appended: Vec<Appended> = jobs.into_iter().map(append).collect();
             // Of the groups that the store turned down nothing was written, and nothing is waited for.
-            let ticket = appended.iter().any(Result::is_ok).then(|| store.start_sync());
+            let ticket = appended.iter().any(|(_, outcome)| outcome.is_ok()).then(|| store.start_sync());
             (appended, ticket)
         };
         self.pass_on();
-        let synced = ticket.map_or(Ok(0), |ticket| self.finish(ticket?));
-        for (job, appended) in jobs.iter().zip(appended) {
-            let outcome = appended.and_then(|positions| match &synced {
-                Ok(_) => Ok(positions),
-                Err(StoreError::SyncFailed { why }) => Err(StoreError::SyncFailed { why: why.clone() }),
-                Err(other) => Err(StoreError::SyncFailed { why: other.to_string() }),
+        (appended, ticket)
+    }
+
+    /// Does so for those who are busy meanwhile, and lets them wait for the sync themselves.
+    fn lead_for_others(self) {
+        let (appended, ticket) = self.append_all();
+        // Once they are told, one of them may be the last who has the store.
+        drop(self);
+        for (job, appended) in appended {
+            job.put(match (appended, &ticket) {
+                (Ok(positions), Some(Ok(ticket))) => State::Appended(positions, ticket.clone()),
+                (Ok(_), Some(Err(error))) => State::Done(Err(not_synced(error))),
+                (outcome, _) => State::Done(outcome),
             });
-            job.put(State::Done(outcome));
         }
     }
 
@@ -148,10 +209,25 @@ impl Shared {
         }
     }
 
+    /// Has the thread that is there for it append what waits.
     fn lead_in_background(&self) {
-        let shared = self.clone();
-        let thread = std::thread::Builder::new().name("dendrer-append".into()).spawn(move || shared.lead());
-        if thread.is_err() {
+        let process = std::process::id();
+        let mut queue = self.queue();
+        if queue.background.as_ref().is_none_or(|(_, of)| *of != process) {
+            let (wake, woken) = channel();
+            let shared = Arc::downgrade(&self.0);
+            let work = move || {
+                while woken.recv().is_ok() {
+                    let Some(inner) = shared.upgrade() else { break };
+                    Shared(inner).lead_for_others();
+                }
+            };
+            let thread = std::thread::Builder::new().name("dendrer-append".into()).spawn(work);
+            queue.background = thread.is_ok().then_some((wake, process));
+        }
+        let woken = queue.background.as_ref().is_some_and(|(wake, _)| wake.send(()).is_ok());
+        drop(queue);
+        if !woken {
             // Without a thread it is done here and now.
             self.lead();
         }
@@ -165,8 +241,14 @@ impl Shared {
     }
 
     fn finish(&self, ticket: SyncTicket) -> Result<u64, StoreError> {
-        let _ = ticket.outcome.wait();
-        self.store_mut().finish_sync(ticket)
+        if ticket.outcome.wait().is_err() {
+            return self.store_mut().finish_sync(ticket);
+        }
+        let (size, mut synced) = (ticket.size, self.synced());
+        if synced.as_ref().is_none_or(|before| before.size <= size) {
+            *synced = Some(ticket);
+        }
+        Ok(size)
     }
 
     /// Hands over the items of a range that `read` collects batch by batch.
@@ -328,7 +410,7 @@ impl Store for Shared {
         if self.enqueue(&job) {
             self.lead();
         }
-        job.wait(&|| self.lead())
+        job.wait(&|| self.lead(), &mut |ticket| self.finish(ticket))
     }
 
     fn submit(&mut self, records: &[Record]) -> Result<Submission, StoreError> {
