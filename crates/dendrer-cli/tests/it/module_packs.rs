@@ -22,6 +22,10 @@ fn small(body: &str) -> Vec<u8> {
 /// Never ends on a transition of more than some 300 bytes, and adds one otherwise.
 const LONG: &str = "(if (i32.gt_u (local.get 1) (i32.const 400)) (then (loop $l (br $l)))) (i64.const 24)";
 
+/// Never ends on a long transition where `n` begins with 1.
+const FIRST: &str = "(if (i32.and (i32.gt_u (local.get 1) (i32.const 400)) (i32.eq (i32.load8_u offset=14 (local.get 0)) (i32.const 49)))
+    (then (loop $l (br $l)))) (i64.const 24)";
+
 const COUNT: &str = "name: example.count\nversion: v1\nreducer: wasm/1\nmodule: mods/count.wasm\nstate:\n  n: {init: 0}\npredicates:\n  few: {holds: state.n <= 2}\n";
 
 fn write(place: &Place, name: &str, bytes: impl AsRef<[u8]>) {
@@ -283,10 +287,7 @@ fn whatever_reduces_again_is_stopped_and_writes_nothing() {
         assert_eq!(before, place.ok(&["runs"]), "{args:?}");
     };
     stopped(&["reduce", "d", "--pack", "count.yaml", "--as", "d.counted"]);
-    // Never ends on a long transition where `n` is 1.
-    let first = "(if (i32.and (i32.gt_u (local.get 1) (i32.const 400)) (i32.eq (i32.load8_u offset=14 (local.get 0)) (i32.const 49)))
-        (then (loop $l (br $l)))) (i64.const 24)";
-    write(&place, "mods/count.wasm", small(first));
+    write(&place, "mods/count.wasm", small(FIRST));
     let ran = place
         .run_with(&["commit", "--run", "c", "--pack", "count.yaml"], &lines(&[false, false, true, false]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -296,6 +297,47 @@ fn whatever_reduces_again_is_stopped_and_writes_nothing() {
     stopped(&["fork", "c", "--from", "1", "--set", "n=0", "--replay-rest"]);
     place.ok(&["fork", "c", "--from", "1", "--set", "n=5", "--replay-rest", "--as", "five"]);
     place.ok(&["verify", "five", "--replay"]);
+}
+
+/// Nor does a transition come into another run whose state a limit ends it on.
+#[test]
+fn what_is_brought_into_another_run_is_stopped_and_leaves_nothing() {
+    let place = Place::with_store();
+    write(&place, "mods/count.wasm", small(FIRST));
+    let contract = "contracts:\n  plan.update:\n    required_state: {n: {type: number, precision: 0}}\n    hash_seeds: [n]\n    match: {n: present}\nviolations:\n  - {id: much, condition: state.n > 1000, bisect_predicate: monotone_lift}\n";
+    write(&place, "count.yaml", format!("{}{contract}", COUNT.replace("init: 0", "init: s0.n")));
+    let begin = |run: &str, n: i64, all: &[bool]| {
+        write(&place, "s.json", format!(r#"{{"n":{n}}}"#));
+        let args = ["commit", "--run", run, "--pack", "count.yaml", "--stage", "2", "--state", "s.json"];
+        let ran = place.run_with(&args, &lines(all));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    };
+    begin("from", 4, &[false, true, false]);
+    begin("into", 0, &[false]);
+    begin("under", -1, &[false]);
+    let records = || place.json(&["fsck"]).1.get("records").cloned();
+    let stopped = |args: &[&str], state: &str| {
+        let before = (records(), place.ok(&["runs"]));
+        let ran = place.run(args);
+        assert!(ran.code == 6 && ran.stderr.contains("E0521"), "{args:?}: {} {}", ran.code, ran.stderr);
+        assert!(ran.stderr.contains(state), "{args:?}: {}", ran.stderr);
+        assert_eq!((records(), place.ok(&["runs"])), before, "{args:?}");
+    };
+    for dry in [&["-n"][..], &[]] {
+        stopped(&[&["cherrypick", "from@2", "--into", "into"], dry].concat(), "fuel");
+        stopped(&[&["rebase", "from", "--onto", "under", "--as", "new"], dry].concat(), "fuel");
+    }
+    stopped(&["rebase", "from", "--onto", "under", "--plan"], "fuel");
+    // On states where it ends, both are done.
+    place.ok(&["cherrypick", "from@2", "--into", "under"]);
+    begin("far", 20, &[false]);
+    place.ok(&["rebase", "from", "--onto", "far", "--as", "new"]);
+    place.ok(&["verify", "--all", "--replay"]);
+    // What would have come out of another value is not known where a limit ends it.
+    write(&place, "count.yaml", COUNT.replace("init: 0", "init: s0.n"));
+    begin("free", 0, &[false]);
+    begin("other", 1, &[false, true, false]);
+    stopped(&["contract", "suggest", "free", "other"], "fuel");
 }
 
 /// D-157: a run of proposed changes is reduced again under a module, as under rules.
