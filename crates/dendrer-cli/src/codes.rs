@@ -232,7 +232,7 @@ is imported from it. Record at stage 2: dendrer commit --stage 2 --pack FILE."
 "An extension names target_contract and effective_from_tick, and adds something: adds_required, adds_hash_seeds or adds_violations, \
 for the `types` it names or for every type with a contract. What comes out is checked like any pack."
 "E0421" "extension_in_the_past" 5 "An extension cannot take effect in the past."
-"What was committed was judged by the contract of its time, and stays so. An extension holds from its own tick on, or from a later one."
+"What was committed was judged by the contract of its time, and stays so. An extension holds from the transition behind its own on, or from a later one."
 "E0422" "no_approver" 5 "An extension needs an approver."
 "Somebody answers for a change of the contract: --approved-by NAME, or approved_by in the file. The model cannot."
 "E0423" "approval" 5 "The approval is not one that the contract accepts."

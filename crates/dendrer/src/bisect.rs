@@ -156,8 +156,8 @@ pub struct Range {
     pub to: u64,
     /// Whether to judge every tick besides, and compare.
     pub scan: bool,
-    /// The first tick at which it was asked at all, where an extension brought it in; `from` is the tick before, at which
-    /// nothing could violate it.
+    /// The first tick at which it was asked at all, where an extension brought it in; `from` is the tick before. What does
+    /// not hold there did not hold before anybody asked for it, and then the range begins in violation.
     pub since: Option<u64>,
 }
 
@@ -253,14 +253,13 @@ pub fn bisect(trace: &Trace<'_>, question: &Question, range: &Range) -> Result<R
 pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>, Error> {
     trace.confirm_tip()?;
     let predicates: Vec<&Predicate> = questions.iter().filter_map(Question::predicate).collect();
-    let whole = |line: Timeline| line.reaching_back_to(range.from);
     let lines = timeline::judge_each(trace, &predicates, range.first(), range.to)?;
-    let mut lines = lines.into_iter().map(whole);
+    let mut lines = reaching_back(trace, &predicates, range, lines)?.into_iter();
     let scans = match range.scan {
         true => timeline::scan(trace, &predicates, range.first(), range.to)?,
         false => Vec::new(),
     };
-    let mut scans = scans.into_iter().map(whole);
+    let mut scans = reaching_back(trace, &predicates, range, scans)?.into_iter();
     let mut reports = Vec::with_capacity(questions.len());
     for question in questions {
         let report = match question {
@@ -286,6 +285,23 @@ pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> 
     }
     confirm(trace, questions, &reports, range.since)?;
     Ok(reports)
+}
+
+/// Adds the tick before an extension to the timelines of those it brought in, where they held there: then what is violated
+/// behind it came about behind it. Where one did not hold or cannot be judged, its range begins with the extension. One
+/// with a scope is asked of each transition by itself, so what stood before is none of its business.
+fn reaching_back(
+    trace: &Trace<'_>,
+    predicates: &[&Predicate],
+    range: &Range,
+    lines: Vec<Timeline>,
+) -> Result<Vec<Timeline>, Error> {
+    let Some(since) = range.since.filter(|since| *since > 0) else { return Ok(lines) };
+    let reached = predicates.iter().zip(lines).map(|(predicate, line)| {
+        let holds = || Ok::<_, Error>(timeline::around(trace, predicate, since)?.0 == Verdict::Ok);
+        Ok(if !predicate.scope().is_empty() || holds()? { line.reaching_back_to(range.from) } else { line })
+    });
+    reached.collect()
 }
 
 /// Answers from the verdicts of a range: looks whether the predicate recovers, then halves.
@@ -419,7 +435,7 @@ pub fn probes_max(n: u64) -> u32 {
 
 /// Judges each onset and the tick before it once more: from the records, without the index and without anything that
 /// was remembered. Decisions were read from the records in the first place. Counters come from the beginning of a run
-/// alone: where the verdicts were worked out before, they were judged then. The tick before `since` is not judged.
+/// alone: where the verdicts were worked out before, they were judged then.
 fn confirm(
     trace: &Trace<'_>,
     questions: &[Question],
@@ -442,7 +458,10 @@ fn confirm(
     for (tick, predicates) in onsets {
         for predicate in predicates {
             let (before, at) = timeline::around(&fresh, predicate, tick)?;
-            if at != Verdict::Violation || (before != Verdict::Ok && since != Some(tick)) {
+            // One with a scope that an extension brought in may have been violated by transitions that it was not asked of.
+            let holds_before =
+                before == Verdict::Ok || (!predicate.scope().is_empty() && since == Some(tick));
+            if !holds_before || at != Verdict::Violation {
                 return Err(Error::Unconfirmed { run: trace.name().clone(), tick });
             }
         }

@@ -66,7 +66,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         Some(other) => divergence(global, &source, &rev, &trace, other, progress.counter())?,
         None => question(args, &trace)?,
     };
-    let since = asked.meant.as_ref().and_then(|meant| meant.since).filter(|_| args.from.is_none());
+    let since = since(args, &asked);
     let range = match since {
         // What came before it was judged by the contract of its time.
         Some(since) if since > to => {
@@ -92,6 +92,11 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         let _ = writeln!(std::io::stderr(), "{known}, and signed by the key of the store");
     }
     one(global, args, &trace, &asked, &report, out)
+}
+
+/// The tick from which on it is part of the contract, where an extension brought it in and nobody said where to begin.
+fn since(args: &Bisect, asked: &Asked) -> Option<u64> {
+    asked.meant.as_ref().and_then(|meant| meant.since).filter(|_| args.from.is_none())
 }
 
 /// Looks where the run first differs from another, which may stand in another place.
@@ -181,6 +186,7 @@ fn document_of(
     let question = &asked.question;
     let document = report_json(trace, question, report)?;
     let mut document = document.as_object().cloned().unwrap_or_default();
+    document.set("since", Value::from(since(args, asked)));
     document.set("chain", Value::from(chain.map(|chain| chain_json(trace, chain)).transpose()?));
     causes.add_to(trace, &mut document)?;
     if let Some(said) = evaluations(trace, question, report)? {
@@ -508,9 +514,14 @@ fn text(
         }
         Outcome::Initial => {
             let tick = report.low.0;
-            out.line(format!(
-                "IN VIOLATION already at tick {tick}, where the range begins: the origin is there or before"
-            ))?;
+            out.line(match since(args, asked) {
+                Some(since) => format!(
+                    "IN VIOLATION already at tick {tick}, from tick {since} on part of the contract: no transition under it brought that about"
+                ),
+                None => format!(
+                    "IN VIOLATION already at tick {tick}, where the range begins: the origin is there or before"
+                ),
+            })?;
             let mut again = vec!["dendrer", "bisect", &args.run];
             for text in &args.holds {
                 again.extend(["--holds", text]);

@@ -109,7 +109,7 @@ fn print(
     let (extension, header) = (&extended.extension, extended.record.header());
     let value = extension.value();
     let text = |name: &str| quote::escape(value.get(name).and_then(Value::as_str).unwrap_or_default());
-    let from = effective_from(value).unwrap_or_default();
+    let from = holds_from(extended);
     let done = if args.dry_run { "would extend" } else { "extended" };
     out.line(format!("{done}  {} with {}, from tick {from} on", text("target_contract"), text("id")))?;
     for (name, what) in [
@@ -146,6 +146,12 @@ fn print(
     Ok(())
 }
 
+/// The first tick that it governs: never its own.
+fn holds_from(extended: &Extended) -> u64 {
+    let own = extended.record.header().tick.unwrap_or_default();
+    effective_from(extended.extension.value()).unwrap_or_default().max(own + 1)
+}
+
 fn to_json(args: &ContractExtend, run: &RunName, extended: &Extended, enforced: bool) -> Value {
     let signature = match extended.extension.approval() {
         Approval::Signed(note) => Value::from(&**note),
@@ -158,6 +164,7 @@ fn to_json(args: &ContractExtend, run: &RunName, extended: &Extended, enforced: 
             ("run", Value::from(run.as_str())),
             ("tick", written(Value::from(extended.record.header().tick))),
             ("id", written(Value::from(extended.record.id()))),
+            ("holds_from", Value::from(holds_from(extended))),
             ("extension", extended.extension.value().clone()),
             ("signature", signature),
             ("enforced", Value::from(enforced)),

@@ -53,8 +53,73 @@ fn extended() -> Place {
     place
 }
 
+/// An extension governs what comes behind it, and is said to.
+#[test]
+fn an_extension_is_told_to_hold_from_where_it_does() {
+    let place = place();
+    commit(&place, "r", &BEGIN, &[SEES, SEES, SEES]);
+    let extend = |more: &[&str]| {
+        let args = [&["contract", "extend", "r", "--file", "e.yaml", "--effective-from", "tick", "4"], more]
+            .concat();
+        let (_, found) = place.json(&[&args[..], &["-n"]].concat());
+        check_schema(&found, &["contract", "extend"]);
+        assert_eq!(found.get("holds_from").and_then(Value::as_u64), Some(5));
+        place.ok(&args)
+    };
+    assert!(extend(&[]).starts_with("extended  t.p/v1 with e1, from tick 5 on\n"));
+    assert!(place.ok(&["contract", "show", "r"]).contains("holds from tick 5 on"));
+}
+
 fn says(text: &str, line: &str) -> bool {
     text.lines().any(|found| found == line)
+}
+
+/// What was so before anybody asked for it was brought about by no transition that was asked for it.
+#[test]
+fn what_an_extension_finds_violated_has_no_onset_under_it() {
+    let place = place();
+    let violation = |condition: &str| {
+        let text = format!(
+            "words: w\ntarget_contract: t.p/v1\ntypes: []\neffective_from_tick: 4\napproved_by: jd\nadds_violations:\n  - {{id: new, condition: {condition}, bisect_predicate: monotone_lift}}\n"
+        );
+        write(&place, "e.yaml", &text);
+    };
+    let see = |x: u64| format!(r#"{{"type":"observation.add","intent":{{"x":{x},"kyc":"verified"}}}}"#);
+    // Tick 1 sees 1, tick 2 extends, ticks 3 to 6 see 1, 5, 5, 5: in force from tick 4 on.
+    let make = |run: &str, condition: &str| {
+        violation(condition);
+        commit(&place, run, &BEGIN, &[&see(1)]);
+        place.ok(&["contract", "extend", run, "--file", "e.yaml"]);
+        commit(&place, run, &[], &[&see(1), &see(5), &see(5), &see(5)]);
+    };
+    make("before", "state.x > 0");
+    make("there", "state.x > 4");
+    make("unknown", "state.kyc.since > 4");
+    let ask = |run: &str, more: &[&str]| {
+        let (code, found) = place.json(&[&["bisect", run, "--predicate", "new"], more].concat());
+        check_schema(&found, &["bisect"]);
+        let member = |name: &str| found.get(name).cloned().unwrap_or(Value::Null).to_string();
+        let names = ["outcome", "onset", "since", "diagnosis", "suggestion"];
+        (code, names.map(member), member("ends"))
+    };
+    for scan in [&[][..], &["--scan"]] {
+        let (code, found, ends) = ask("before", scan);
+        assert_eq!((code, found), (0, ["\"initial\"", "null", "4", "null", "null"].map(str::to_owned)));
+        assert!(ends.starts_with(r#"[{"tick":4,"verdict":"violation"}"#), "{ends}");
+        let (code, found, ends) = ask("there", scan);
+        assert_eq!((code, &found[..3]), (0, &["\"onset\"", "4", "4"].map(str::to_owned)[..]));
+        assert!(ends.starts_with(r#"[{"tick":3,"verdict":"ok"}"#), "{ends}");
+    }
+    assert_eq!(ask("before", &["--from", "0"]).1[..3], ["\"onset\"", "1", "null"].map(str::to_owned)[..]);
+    assert_eq!(ask("unknown", &[]).1[0], "\"uncertain\"");
+    let text = place.ok(&["bisect", "before", "--predicate", "new"]);
+    for line in [
+        "ends       tick 4 violation FAIL      tick 7 violation FAIL",
+        "IN VIOLATION already at tick 4, from tick 4 on part of the contract: no transition under it brought that about",
+    ] {
+        assert!(says(&text, line), "{text}");
+    }
+    assert!(!text.contains("DIAGNOSIS") && !text.contains("SUGGESTION"), "{text}");
 }
 
 #[test]
