@@ -2,7 +2,7 @@
 
 use dendrer::diff::{Align, Change, Kind, Marker, Outcome, Pair, Report, STATE, Sides, States, Tally};
 use dendrer_object::record::Record;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Digest, Pointer, Value, tag};
 
 use crate::table::{Align as Column, Table};
 use crate::{EXACT, count, log, quote, why};
@@ -54,13 +54,23 @@ fn types_of(pair: &Pair) -> String {
     }
 }
 
+/// Writes a value; bytes that nobody can read, such as a module of a pack, by their digest.
+fn words(value: &Value) -> String {
+    match tag::as_bytes(value) {
+        Some(bytes) if bytes.len() > 32 => {
+            format!("{}, {}", count(bytes.len() as u64, "byte", "bytes"), Digest::of(&bytes).short())
+        }
+        _ => quote::value(value),
+    }
+}
+
 /// Writes both sides of a difference.
 fn sides(change: &Change) -> (String, String) {
     let value = |value: &Option<Value>| match (value, change.kind) {
         (Some(Value::Number(number)), Kind::Confidence) => number
             .as_f64()
             .map_or_else(|| quote::value(&Value::Number(number.clone())), |n| format!("{n:.3}")),
-        (Some(value), _) => quote::value(value),
+        (Some(value), _) => words(value),
         (None, _) => ABSENT.to_owned(),
     };
     match &change.sides {
@@ -264,6 +274,24 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
     lines
 }
 
+/// Says how many places were to be left out, and at which of them nothing was: a place may be misspelt.
+pub fn ignored_line(report: &Report) -> Option<String> {
+    let unmet = report.ignored.iter().filter(|(_, met)| !met).map(|(place, _)| quote::path(&shown(place)));
+    let unmet: Vec<String> = unmet.collect();
+    let all = count(report.ignored.len() as u64, "path", "paths");
+    match (report.ignored.is_empty(), crate::bisect::list(&unmet, 12)) {
+        (true, _) => None,
+        (false, None) => Some(format!("ignored   {all}")),
+        (false, Some(unmet)) => Some(format!("ignored   {all}; nothing was left out at {unmet}")),
+    }
+}
+
+/// A place of the state as it is asked for.
+fn shown(place: &Pointer) -> Pointer {
+    let of_state = place.as_str().strip_prefix(STATE).filter(|rest| rest.starts_with('/'));
+    of_state.and_then(|rest| rest.parse().ok()).unwrap_or_else(|| place.clone())
+}
+
 /// Writes how many differences of each kind there are.
 pub fn found_line(report: &Report, kinds: &[Kind]) -> String {
     let asked = Kind::ALL.into_iter().filter(|kind| kinds.contains(kind));
@@ -411,6 +439,12 @@ fn outcome_json(outcome: &Outcome) -> Value {
     ])
 }
 
+fn ignored_json(report: &Report) -> Value {
+    Value::array(report.ignored.iter().map(|(place, met)| {
+        Value::record([("path", Value::from(place.as_str())), ("met", Value::from(*met))])
+    }))
+}
+
 /// Returns everything but the items as members of `dendrer.diff/1`.
 pub fn members(report: &Report, kinds: &[Kind], align: Align, part: bool) -> Vec<(&'static str, Value)> {
     let range = |range: Option<(u64, u64)>| {
@@ -449,6 +483,7 @@ pub fn members(report: &Report, kinds: &[Kind], align: Align, part: bool) -> Vec
         ("not_comparable", Value::from(report.hidden)),
         ("outcome", report.outcome.as_ref().map_or(Value::Null, outcome_json)),
         ("shift", Value::from(shift)),
+        ("ignored", ignored_json(report)),
         ("certainty", Value::from(if report.hidden == 0 { EXACT } else { "unavailable" })),
     ]
 }

@@ -281,6 +281,8 @@ pub struct Report {
     pub types: BTreeMap<String, Tally>,
     /// What the first structural difference looks like.
     pub shift: Option<Shift>,
+    /// The places that were to be left out, and whether anything that was compared stood there.
+    pub ignored: Vec<(Pointer, bool)>,
 }
 
 impl Report {
@@ -326,6 +328,7 @@ pub fn diff(
         walk.find_shift();
         walk.end()?;
     }
+    walk.report.ignored = walk.rules.ignored();
     Ok(walk.report)
 }
 
@@ -380,6 +383,7 @@ impl Report {
             outcome: None,
             types: BTreeMap::new(),
             shift: None,
+            ignored: Vec::new(),
         }
     }
 }

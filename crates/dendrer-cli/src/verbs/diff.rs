@@ -8,8 +8,8 @@ use dendrer::diff::{self, Align, Kind, MEMBERS, Pair, Question, Report, STATE};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::diff::{
-    Line, count_line, found_line, head_lines, headline, item_json, lines, members, outcome_lines,
-    shift_words, side_by_side, type_table, types_json,
+    Line, count_line, found_line, head_lines, headline, ignored_line, item_json, lines, members,
+    outcome_lines, shift_words, side_by_side, type_table, types_json,
 };
 use dendrer_view::table::{Align as Column, Table};
 use dendrer_view::{count, document, thousands};
@@ -163,6 +163,8 @@ fn question(args: &Diff, a: (&Trace<'_>, &Rev), b: (&Trace<'_>, &Rev)) -> Result
 /// Reads a place of a transition or of the state: a path that begins with the name of a member of transitions is one of
 /// those, `state.x` and anything else one of the state.
 fn place(text: &str) -> Result<Pointer> {
+    // All below a place is the place.
+    let text = text.strip_suffix(".*").filter(|_| !text.starts_with('/')).unwrap_or(text);
     let path = state_path(text)?;
     let first = path.tokens().next().map(|first| first.into_owned());
     let of_state = text == "state" || ["state.", "state["].iter().any(|start| text.starts_with(start));
@@ -306,6 +308,7 @@ impl Listed {
                 out.line(line)?;
             }
             out.line(found_line(report, &question.kinds))?;
+            ignored_line(report).map_or(Ok(()), |line| out.line(line))?;
         }
         if args.stat {
             let (lines, cut) = type_table(report).lines(out.width());

@@ -119,6 +119,7 @@ fn kinds_places_and_forms_are_chosen() {
 shared    ticks 1..30 are the same transitions (b forks there; its tick 31 is the fork marker, skipped)
 compared  a 1..36 with b 1..37, aligned by tick, floats quantized as declared
 found     semantic 0   confidence 0   outcome 0
+ignored   4 paths
 36 pairs compared, 0 differ
 "
     );
@@ -202,6 +203,21 @@ fn exit_codes_are_those_of_the_answer() {
     assert_eq!(code(&["trip-planner-a@7", "trip-planner-b", "--from", "9"]), 2);
     assert_eq!(code(&["trip-planner-a", "trip-planner-b", "--path", "a..b"]), 3);
     assert_eq!(code(&["trip-planner-a", "trip-planner-b", "--ignore", ""]), 2);
+    // Acceptance 23 of the command line: how many places were to be left out, and which were not there.
+    let ignored = |paths: &[&str]| {
+        let flags = paths.iter().flat_map(|path| ["--ignore", *path]);
+        let args: Vec<&str> = ["diff", "trip-planner-a", "trip-planner-b"].into_iter().chain(flags).collect();
+        let (_, found) = demo().json(&args);
+        crate::output::check_schema(&found, &["diff"]);
+        let line =
+            demo().run(&args).stdout.lines().find(|line| line.starts_with("ignored")).map(str::to_owned);
+        (line.unwrap_or_default(), found.get("ignored").unwrap().to_string())
+    };
+    assert_eq!(ignored(&[]), (String::new(), "[]".to_owned()));
+    let both = ignored(&["hotel.*", "hotle"]);
+    assert_eq!(both.0, "ignored   2 paths; nothing was left out at hotle");
+    assert_eq!(both.1, r#"[{"met":true,"path":"/state/hotel"},{"met":false,"path":"/state/hotle"}]"#);
+    assert_eq!(ignored(&["hotel"]).0, "ignored   1 path");
     assert_eq!(code(&["logistics-run-47", "corrupt/payload.dnd"]), 4);
     assert_eq!(code(&["trip-planner-a"]), 2);
     // Nothing to list is a document all the same.

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::{Value, compare_names};
+use super::{Object, Value, compare_names};
 use crate::pointer::Pointer;
+use crate::tag;
 
 /// Containers with more members than this, both sides together, are compared by digest before they are walked. States
 /// remember theirs; a small container is walked sooner than hashed.
@@ -41,6 +42,10 @@ pub fn differences(left: &Value, right: &Value) -> Vec<Difference> {
     all
 }
 
+fn is_tagged(object: &Object) -> bool {
+    object.len() == 1 && object.iter().next().is_some_and(|(name, _)| tag::is_tag_name(name))
+}
+
 fn walk(
     left: Option<&Value>,
     right: Option<&Value>,
@@ -54,7 +59,8 @@ fn walk(
         flow
     };
     match (left, right) {
-        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+        // What a tag holds is one value, whatever it is written as.
+        (Some(Value::Object(a)), Some(Value::Object(b))) if !is_tagged(a) && !is_tagged(b) => {
             let many = a.len() + b.len() > WALKED_MAX;
             if a.same_tree(b) || many && a.digest() == b.digest() {
                 return ControlFlow::Continue(());
@@ -108,6 +114,9 @@ mod tests {
         check(r#"{"a":{"b":[1,2]}}"#, r#"{"a":{"b":[1,3]}}"#, "/a/b/1 2 3");
         check(r#"{"a":1,"c":1}"#, r#"{"a":1,"b":2,"c":1}"#, "/b - 2");
         check(r#"{"a":[1,2]}"#, r#"{"a":[1]}"#, "/a/1 2 -");
+        let at_a = |bytes: &[u8]| Value::record([("a", tag::bytes(bytes))]);
+        let found = first_difference(&at_a(&[0, 0, 0]), &at_a(&[0, 0, 1])).unwrap();
+        assert_eq!((found.path.as_str(), found.right), ("/a", Some(tag::bytes(&[0, 0, 1]))));
         check(r#"{"a":1}"#, r#"{"a":{}}"#, "/a 1 {}");
         check("1", "2", " 1 2");
     }

@@ -5,6 +5,7 @@
 //! is put out of sight on *both* sides and named. Left as missing on one side it would pass for a difference, and left
 //! out on both without a word for agreement.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer_kernel::pack::Pack;
@@ -31,7 +32,26 @@ pub(super) struct Rules {
     /// The members of the state whose numbers are rounded, with their decimals.
     decimals: BTreeMap<String, u8>,
     /// What is left out.
-    ignore: Vec<Pointer>,
+    ignore: Vec<Ignored>,
+}
+
+/// A place that is left out.
+#[derive(Debug)]
+struct Ignored {
+    place: Pointer,
+    /// Whether anything was there to be left out, so that whoever misspells a place is told.
+    met: Cell<bool>,
+}
+
+impl Ignored {
+    /// Takes what stands here out of a value that stands so many steps below where places begin.
+    fn cut_from(&self, value: &Value, depth: usize) -> Option<Value> {
+        let tokens: Vec<_> = self.place.tokens().skip(depth).collect();
+        if Pointer::of(tokens.iter().map(|token| &**token)).get(value).is_some() {
+            self.met.set(true);
+        }
+        without(value, &tokens)
+    }
 }
 
 impl Rules {
@@ -47,11 +67,18 @@ impl Rules {
                     .or_insert(own);
             }
         }
-        Rules { decimals, ignore: ignore.to_vec() }
+        let ignored = |place: &Pointer| Ignored { place: place.clone(), met: Cell::new(false) };
+        Rules { decimals, ignore: ignore.iter().map(ignored).collect() }
     }
 
     pub(super) fn ignores(&self, place: &Pointer) -> bool {
-        self.ignore.iter().any(|ignored| ignored.contains(place))
+        let found = self.ignore.iter().find(|ignored| ignored.place.contains(place));
+        found.inspect(|ignored| ignored.met.set(true)).is_some()
+    }
+
+    /// The places that are left out, and whether anything stood there.
+    pub(super) fn ignored(&self) -> Vec<(Pointer, bool)> {
+        self.ignore.iter().map(|ignored| (ignored.place.clone(), ignored.met.get())).collect()
     }
 
     /// Returns a state as it is compared. `number` tells the number of a tick that does not count markers: the kernel
@@ -83,11 +110,8 @@ impl Rules {
     /// state. `None` if nothing is left.
     fn cut(&self, value: Value, depth: usize) -> Option<Value> {
         let of_state =
-            |place: &&Pointer| depth == 0 || place.tokens().next().is_some_and(|first| first == "state");
-        self.ignore.iter().filter(of_state).try_fold(value, |value, place| {
-            let tokens: Vec<_> = place.tokens().skip(depth).collect();
-            without(&value, &tokens)
-        })
+            |one: &&Ignored| depth == 0 || one.place.tokens().next().is_some_and(|first| first == "state");
+        self.ignore.iter().filter(of_state).try_fold(value, |value, one| one.cut_from(&value, depth))
     }
 
     /// Returns a change of state as it is compared.
@@ -118,11 +142,10 @@ impl Rules {
         if let Some(value_rounded) = decimals.and_then(|decimals| rounded(&value, *decimals)) {
             value = value_rounded;
         }
-        let below = self.ignore.iter().filter(|ignored| op.action == Action::Set && place.contains(ignored));
+        let below = self.ignore.iter().filter(|one| op.action == Action::Set && place.contains(&one.place));
         let depth = place.tokens().count();
-        for ignored in below {
-            let tokens: Vec<_> = ignored.tokens().skip(depth).collect();
-            value = without(&value, &tokens)?;
+        for one in below {
+            value = one.cut_from(&value, depth)?;
         }
         Some(Op { value: Some(value), ..op })
     }
