@@ -35,6 +35,47 @@ struct Said {
     ahead: BTreeSet<u64>,
 }
 
+/// How far from the tick that a person marked answers are, summed over pairs, beside those of who does not look.
+#[derive(Default)]
+struct Distances {
+    pairs: u64,
+    /// From the onset.
+    onset: u64,
+    /// From the nearest contributor, where contributors were found: pairs, sum, and the onset's sum over the same pairs.
+    contributors: (u64, u64, u64),
+    /// From tick 1, always.
+    first: u64,
+    /// From a tick drawn by lot, in thousandths.
+    by_lot: u64,
+}
+
+impl Distances {
+    fn add(&mut self, label: u64, onset: u64, contributors: &[u64], n: u64) {
+        self.pairs += 1;
+        self.onset += label.abs_diff(onset);
+        if let Some(nearest) = contributors.iter().map(|tick| label.abs_diff(*tick)).min() {
+            let (pairs, sum, beside) = self.contributors;
+            self.contributors = (pairs + 1, sum + nearest, beside + label.abs_diff(onset));
+        }
+        self.first += label.abs_diff(1);
+        self.by_lot += (1..=n).map(|tick| label.abs_diff(tick)).sum::<u64>() * 1000 / n;
+    }
+
+    fn line(&self) -> String {
+        let mean = |sum: u64, pairs: u64| format!("{:.1}", sum as f64 / pairs as f64);
+        let (found, nearest, beside) = self.contributors;
+        format!(
+            "distance over {} pairs: onset {}, tick 1 {}, by lot {}; over the {found} with contributors: the nearest of them {}, onset {}\n",
+            self.pairs,
+            mean(self.onset, self.pairs),
+            mean(self.first, self.pairs),
+            mean(self.by_lot / 1000, self.pairs),
+            mean(nearest, found),
+            mean(beside, found),
+        )
+    }
+}
+
 impl Counts {
     fn add(&mut self, label: u64, said: &Said, n: u64) {
         let place = match () {
@@ -122,10 +163,10 @@ fn behind(place: &Place, onset: u64, reads: &[String]) -> (BTreeSet<u64>, BTreeS
     (before(all), before(near))
 }
 
-/// What is said about the onset of a predicate, all of it and the nearest.
-fn ask(place: &Place, predicate: &str, reads: &[String]) -> [Said; 2] {
-    let (code, found) =
-        place.json(&["bisect", "run", "--predicate", predicate, "--lift", "--chain-limit", "1000"]);
+/// What is said about the onset of a predicate, all of it and the nearest; and its contributors, where they are found.
+fn ask(place: &Place, predicate: &str, reads: &[String]) -> ([Said; 2], Vec<u64>) {
+    let question = ["bisect", "run", "--predicate", predicate, "--lift", "--chain-limit", "1000"];
+    let (code, found) = place.json(&[&question[..], &["--contributors"]].concat());
     assert_eq!(code, 0, "{predicate}: {found}");
     let onset = found.get("onset").and_then(Value::as_u64).unwrap();
     let chain = found.get("chain").unwrap();
@@ -141,7 +182,9 @@ fn ask(place: &Place, predicate: &str, reads: &[String]) -> [Said; 2] {
         }
     }
     let (behind, behind_near) = behind(place, onset, reads);
-    [Said { onset, behind, ahead: all }, Said { onset, behind: behind_near, ahead: near }]
+    let contributors = found.get("contributors").and_then(|found| found.get("items"));
+    let said = [Said { onset, behind, ahead: all }, Said { onset, behind: behind_near, ahead: near }];
+    (said, items(contributors).map(tick).collect())
 }
 
 /// The places that each predicate of a pack reads.
@@ -169,12 +212,13 @@ fn measure(domain: Domain, labelled: usize) -> Option<String> {
         corpus.runs(domain).into_iter().filter(|run| labels.contains_key(&run.file)).collect();
     assert_eq!(runs.len(), labelled, "labelled runs of {domain:?}");
     let reads = reads(domain);
-    let mut counts: BTreeMap<String, Counts> = BTreeMap::new();
+    let (mut counts, mut distances) = (BTreeMap::<String, Counts>::new(), Distances::default());
     for run in &runs {
         let place = Place::with_store();
         import(&place, domain, run, domain.s0(run).map(|s0| touched(run, &s0))).unwrap();
         for case in run.cases.iter().filter(|case| case.onset.is_some_and(|onset| onset > 0)) {
-            let [all, near] = ask(&place, &case.predicate, &reads[&case.predicate]);
+            let ([all, near], contributors) = ask(&place, &case.predicate, &reads[&case.predicate]);
+            distances.add(labels[&run.file], all.onset, &contributors, run.n);
             assert_eq!(Some(all.onset), case.onset, "{}: {}", run.file, case.predicate);
             for (name, said) in
                 [("* all", &all), ("* nearest", &near), (&format!("{} nearest", case.predicate), &near)]
@@ -184,6 +228,7 @@ fn measure(domain: Domain, labelled: usize) -> Option<String> {
         }
     }
     let table: String = counts.iter().map(|(name, counts)| counts.line(name)).collect();
+    let table = table + &distances.line();
     say(&format!("{domain:?}, {} labelled runs\n{table}", runs.len()));
     Some(table)
 }
@@ -215,6 +260,7 @@ no_repeated_call nearest            0 of  1: onset 0, behind 0, ahead 0; missed 
 opening_has_no_identifier nearest   0 of  1: onset 0, behind 0, ahead 0; missed before 0, after 1; 10 of 45 ticks, by lot 0.2
 writes_confirmed nearest            0 of  2: onset 0, behind 0, ahead 0; missed before 2, after 0; 11 of 90 ticks, by lot 0.2
 writes_on_plan nearest              1 of  4: onset 0, behind 1, ahead 0; missed before 3, after 0; 23 of 176 ticks, by lot 0.5
+distance over 39 pairs: onset 14.3, tick 1 20.7, by lot 12.3; over the 14 with contributors: the nearest of them 11.9, onset 16.1
 ";
 
 const LOG: &str = "\
@@ -223,4 +269,5 @@ const LOG: &str = "\
 no_agent_three_times nearest        3 of 22: onset 0, behind 0, ahead 3; missed before 8, after 11; 64 of 344 ticks, by lot 5.5
 no_failed_execution nearest         1 of 12: onset 1, behind 0, ahead 0; missed before 7, after 4; 25 of 113 ticks, by lot 2.7
 text_budget_20000 nearest           2 of 11: onset 1, behind 1, ahead 0; missed before 6, after 3; 32 of 230 ticks, by lot 1.9
+distance over 45 pairs: onset 5.8, tick 1 8.1, by lot 5.2; over the 33 with contributors: the nearest of them 7.3, onset 7.1
 ";
