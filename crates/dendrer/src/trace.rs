@@ -71,11 +71,15 @@ impl<'s> Trace<'s> {
                 begin.header().kind == Kind::Run && begin.header().run.as_ref() == Some(&owner.name);
             let prev = begin.header().prev;
             begins.push(begin);
+            let astray = |run: RunName| {
+                let why = "the record that should begin it begins another run, or none".to_owned();
+                Error::DamagedRecord { run, tick: 0, why }
+            };
+            if !is_begin {
+                return Err(astray(owner.name));
+            }
             let Some(parent) = prev else {
-                let Some(end) = end.filter(|_| is_begin) else {
-                    let why = "the record that should begin it begins another run, or none".to_owned();
-                    return Err(Error::DamagedRecord { run: owner.name, tick: 0, why });
-                };
+                let Some(end) = end else { return Err(astray(owner.name)) };
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
                 begins.reverse();
