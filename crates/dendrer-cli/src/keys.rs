@@ -1,6 +1,7 @@
 //! Where the key of a log is kept: outside the store, mode 0600, never printed.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use dendrer::store::embedded::Embedded;
@@ -99,11 +100,15 @@ pub(crate) fn read_verifier(path: &str) -> Result<VerifierKey> {
     Ok(read_signer(path)?.verifier_key().clone())
 }
 
+/// No key file is longer, and a name may lead to anything.
+const KEY_SIZE_MAX: u64 = 1 << 16;
+
 /// Reads a key file that was named.
 pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {
     let bad =
         |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let read = File::open(path).and_then(|file| std::io::read_to_string(file.take(KEY_SIZE_MAX)));
+    let text = read.map_err(|error| bad(error.to_string()))?;
     SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))
 }
 

@@ -6,6 +6,7 @@ mod codes;
 mod complete;
 mod demo;
 mod failure;
+mod files;
 mod keys;
 mod open;
 mod out;

@@ -107,8 +107,8 @@ pub struct Predicate {
     asked: Asked,
     /// The pack whose names its text may use.
     pack: Option<Digest>,
-    /// Whether that pack declares it, so that its name alone says what it is.
-    declared: bool,
+    /// The name by which that pack declares it, which alone says what it is, whatever it is called later.
+    declared: Option<Arc<str>>,
     /// The transition types at which it is looked for; at any, if none is named.
     scope: Arc<[TypeName]>,
     /// When the expression must have held, where that is not at every tick.
@@ -145,7 +145,7 @@ impl Predicate {
             monotone: Monotone::Unknown,
             asked,
             pack: None,
-            declared: false,
+            declared: None,
             scope: Arc::default(),
             owed: None,
             scored: None,
@@ -175,7 +175,7 @@ impl Predicate {
             monotone: Monotone::Unknown,
             asked: asked.into(),
             pack: Some(pack),
-            declared: true,
+            declared: Some(name.into()),
             scope: Arc::default(),
             owed: None,
             scored: None,
@@ -265,7 +265,7 @@ impl Predicate {
     /// An expression that uses what a pack defines. Its digest is that of the pack and its text.
     pub(crate) fn under(pack: Digest, polarity: Polarity, expr: Expr) -> Predicate {
         let registered = Predicate::registered("expression", "v1", polarity, Window::After, expr, pack);
-        Predicate { declared: false, ..registered }
+        Predicate { declared: None, ..registered }
     }
 
     /// The pack that declares it, or whose names its text uses; `None` for a built-in one and for a plain expression.
@@ -414,8 +414,8 @@ impl Predicate {
     pub fn digest(&self) -> Digest {
         // The state after, and no lift, is what is meant where nothing is said.
         let lift: &[u8] = if self.monotone == Monotone::Lifted { b"lifted\n" } else { b"" };
-        if let Some(pack) = self.pack.filter(|_| self.declared) {
-            let name = self.name.as_bytes();
+        if let (Some(pack), Some(name)) = (self.pack, &self.declared) {
+            let name = name.as_bytes();
             return Digest::of_parts(&[b"dendrer/pack-predicate/v1\n", lift, &pack.0, name]);
         }
         let window: &[u8] = if self.window == Window::Before { b"before\n" } else { b"" };

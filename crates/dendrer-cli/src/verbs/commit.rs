@@ -5,12 +5,13 @@ use std::io::{IsTerminal, Read};
 use dendrer::kernel::step::{Stage, Start};
 use dendrer::recorder::{Recorder, World};
 use dendrer::store::Store;
-use dendrer_object::{RunName, Value, json};
+use dendrer_object::{RunName, Value};
 use dendrer_view::document;
 
 use super::intents::{self, Reading, Tally};
 use crate::args::{AuthorChoice, Commit, Global};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::out::{Format, Out};
 use crate::progress::Progress;
 use crate::{keys, open};
@@ -104,16 +105,9 @@ pub(super) fn refuse_unreachable(name: &RunName) -> Result<()> {
 }
 
 fn start(args: &Commit, name: RunName) -> Result<Start> {
-    let file = |path: &str| -> Result<Value> {
-        let text = std::fs::read(path).map_err(|error| {
-            Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
-        })?;
-        json::parse_door(super::behind_mark(&text))
-            .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
-    };
     let policy = match &args.policy {
         None => Vec::new(),
-        Some(path) => match file(path)? {
+        Some(path) => match files::json(path)? {
             Value::Array(rules) => rules.iter().cloned().collect(),
             other => {
                 return Err(Failure::new(
@@ -127,7 +121,7 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
         stage: Stage::from_number(args.stage).unwrap_or(Stage::Replay),
-        state: args.state.as_deref().map(file).transpose()?.unwrap_or_else(Value::object),
+        state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
         policy,
         ..Start::new(name)
     };

@@ -17,10 +17,10 @@ use dendrer_view::{count, document, quote};
 use self::exec::Ran;
 use super::commit::refuse_unreachable;
 use super::pack::load;
-use super::reduce::read_json;
 use crate::address::{Pos, Rev, one_tick, state_path};
 use crate::args::{Fork, Global};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::out::{Format, Out, Style};
 use crate::{keys, open};
 
@@ -206,7 +206,7 @@ fn enforced(text: &str) -> Result<Option<(String, Value)>> {
 
 /// Reads another answer of a tool: the output, and in a run without rules what it changes.
 fn answer(file: &str, takes_delta: bool) -> Result<Answer> {
-    let value = read_json(file)?;
+    let value = files::json(file)?;
     let both = value.as_object().filter(|members| takes_delta && members.len() == 2);
     let Some((output, delta)) =
         both.and_then(|members| Some((members.get("output")?, members.get("delta")?)))

@@ -13,7 +13,7 @@ use dendrer::kernel::step::Start;
 use dendrer::pack::errors_of_rules;
 use dendrer::recorder::World;
 use dendrer::store::Store;
-use dendrer_object::{Digest, Pointer, RunName, Value, json};
+use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
@@ -21,6 +21,7 @@ use super::pack::load;
 use super::reduce::errors_json;
 use crate::args::{GapChoice, Global, Import, ImportKind};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::out::{Format, Out, Style};
 use crate::{keys, open};
 
@@ -34,14 +35,14 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let pack = args.pack.as_deref().map(load).transpose()?;
     if let (Some(pack), Kind::Mapped(_)) = (&pack, &kind)
         && pack.pack.engine != Engine::Delta
-        && args.map.as_deref().map(read_json).transpose()?.is_some_and(|map| map.get("delta").is_some())
+        && args.map.as_deref().map(files::json).transpose()?.is_some_and(|map| map.get("delta").is_some())
     {
         return Err(Failure::new("E0106", "the pack makes the states; leave `delta` out of the map"));
     }
     let mut source = Source::open(&args.file)?;
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
-        state: args.state.as_deref().map(read_json).transpose()?.unwrap_or_else(Value::object),
+        state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
         policy: args.policy.as_deref().map(read_policy).transpose()?.unwrap_or_default(),
         ..Start::new(given.clone().unwrap_or_else(|| "import".parse().expect("a run id")))
     };
@@ -96,7 +97,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
 
 fn choose_kind(args: &Import) -> Result<Kind> {
     let map = args.map.as_deref().map(|path| {
-        let map = Map::from_value(&read_json(path)?);
+        let map = Map::from_value(&files::json(path)?);
         map.map_err(|error| failure(args, &error, 0).at("file", path))
     });
     match (args.kind, map.transpose()?) {
@@ -116,14 +117,8 @@ fn names_of(text: &str) -> Result<Vec<String>> {
     Ok(pointer.tokens().map(|name| name.into_owned()).collect())
 }
 
-fn read_json(path: &str) -> Result<Value> {
-    let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
-    let value = json::parse_door(super::behind_mark(&text));
-    value.map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
-}
-
 fn read_policy(path: &str) -> Result<Vec<Value>> {
-    match read_json(path)? {
+    match files::json(path)? {
         Value::Array(rules) => Ok(rules.iter().cloned().collect()),
         other => {
             let text = format!("a policy is a list of rules, not {}", other.described());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules::{self, Named};
-use dendrer::kernel::pack::{Effect, Engine, Pack};
+use dendrer::kernel::pack::{Effect, Engine, Pack, TEXT_SIZE_MAX};
 use dendrer::pack::{self, Files, Mark, Problem, Source, Tested};
 use dendrer_object::{Pointer, Value};
 use dendrer_view::contract::writer_words;
@@ -15,6 +15,7 @@ use dendrer_view::{count, document, quote};
 use crate::address::Rev;
 use crate::args::{Global, PackCheck, PackShow, PackTest, PackVerb};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::open;
 use crate::out::{Out, Style};
 
@@ -40,8 +41,7 @@ pub(crate) fn beside(path: &str) -> Files<'_> {
 }
 
 pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
-    std::fs::read(path)
-        .map_err(|error| Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string()))
+    files::read(path, TEXT_SIZE_MAX)
 }
 
 fn unsound(path: &str, problems: &[Problem]) -> Failure {

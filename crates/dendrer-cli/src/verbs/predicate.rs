@@ -1,8 +1,5 @@
 //! `dendrer predicate`: names for predicates, and what a predicate says of a run. Also finds what a name means.
 
-use std::fs::File;
-use std::io::Read as _;
-
 use dendrer::Trace;
 use dendrer::bisect::Question;
 use dendrer::kernel::counters;
@@ -32,6 +29,7 @@ use crate::args::{
     WindowChoice,
 };
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::out::{Out, Style};
 use crate::{keys, open};
 
@@ -456,19 +454,6 @@ fn close(global: &Global, mut store: Embedded, changed: bool) -> Result<()> {
     Ok(Store::close(Box::new(store))?)
 }
 
-/// Reads no more of a file than shows that it is too long for a module.
-fn read_module(path: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(MODULE_SIZE_MAX as u64 + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) => Ok(bytes),
-        Err(error) => {
-            Err(Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string()))
-        }
-    }
-}
-
 /// Makes the predicate that the flags describe, or takes up the newest one of the name.
 fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
     let made = match (&args.holds, &args.condition, &args.file) {
@@ -479,7 +464,7 @@ fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
                     .at("why", refused.to_string())
                     .note("nothing of it was run, and nothing was changed")
             };
-            dendrer::wasm::predicate(&args.name, &read_module(path)?).map_err(refused)?
+            dendrer::wasm::predicate(&args.name, &files::read(path, MODULE_SIZE_MAX)?).map_err(refused)?
         }
         (Some(text), ..) => Predicate::holds(&args.name, text)?,
         (_, Some(text), _) => Predicate::condition(&args.name, text)?,
@@ -694,7 +679,12 @@ fn declared_by(global: &Global, bundle: Option<&str>, run: Option<&str>) -> Resu
         return Err(Failure::new("E0511", format!("{} carries no pack", trace.name()))
             .note("what a pack declares is known of the runs that were begun with it"));
     };
-    let full = |one: &Predicate| one.clone().named(&format!("{}/{}", pack.name, one.name()), one.version());
+    // What the pack itself declares is known by the digest of that, as everywhere it is asked.
+    let own = dendrer::pack::of_run(&trace)?;
+    let full = |one: &Predicate| {
+        let one = own.as_ref().and_then(|own| own.predicate(one.name())).unwrap_or(one);
+        one.clone().named(&format!("{}/{}", pack.name, one.name()), one.version())
+    };
     Ok(pack.declared().map(|one| full(&one.predicate)).collect())
 }
 

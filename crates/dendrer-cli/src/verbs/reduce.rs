@@ -5,13 +5,14 @@ use dendrer::kernel::step::ExtensionFault;
 use dendrer::pack::{self, Retold};
 use dendrer::recorder::World;
 use dendrer::store::Store;
-use dendrer_object::{RunName, Value, json};
+use dendrer_object::{RunName, Value};
 use dendrer_view::{count, document, quote};
 
 use super::pack::load;
 use crate::address::Rev;
 use crate::args::{Global, Reduce};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::out::{Out, Style};
 use crate::{keys, open};
 
@@ -28,7 +29,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
         .parse()
         .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
     let pack = load(&args.pack)?;
-    let s0 = args.state.as_deref().map(read_json).transpose()?;
+    let s0 = args.state.as_deref().map(files::json).transpose()?;
     // The source is read through a handle of its own; the new run is written through another.
     let source = open::sound(global, &rev)?;
     let trace = source.trace(&rev)?;
@@ -129,12 +130,4 @@ pub(crate) fn errors_json(errors: &[(u64, String)]) -> Value {
     Value::array(errors.iter().map(|(tick, why)| {
         Value::record([("tick", Value::from(*tick)), ("message", Value::from(why.as_str()))])
     }))
-}
-
-/// Reads a JSON file.
-pub(crate) fn read_json(path: &str) -> Result<Value> {
-    let text = std::fs::read(path).map_err(|error| {
-        Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
-    })?;
-    json::parse_door(&text).map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
 }

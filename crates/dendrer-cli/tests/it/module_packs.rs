@@ -136,6 +136,19 @@ fn a_pack_says_which_modules_it_has_and_never_their_bytes() {
     check_schema(&contract, &["contract", "show"]);
     place.ok(&["contract", "lint", "trip"]);
     place.ok(&["contract", "list"]);
+    // A declared predicate has one digest, whoever asks.
+    let listed = place.json(&["predicate", "list", "--run", "trip"]).1;
+    let of = |name: &str| {
+        let all = listed.get("items").unwrap().as_array().unwrap();
+        all.iter().find(|one| one.get("name").unwrap().as_str() == Some(name)).unwrap().get("digest").cloned()
+    };
+    for name in ["in_budget", "calm"] {
+        let full = format!("{}/{name}", PACK.lines().find_map(|line| line.strip_prefix("name: ")).unwrap());
+        for asked in [name, &full] {
+            let found = place.json(&["bisect", "trip", "--predicate", asked]).1;
+            assert_eq!(found.get("predicate").unwrap().get("digest").cloned(), of(&full), "{asked}");
+        }
+    }
     // Two packs with other modules differ by that.
     tally(&place);
     write(&place, "packs/other.wasm", small("(i64.const 24)"));
@@ -147,6 +160,12 @@ fn a_pack_says_which_modules_it_has_and_never_their_bytes() {
         "{changed}"
     );
     assert!(place.ok(&["contract", "diff", "trip", "packs/tally.yaml"]).contains("0 stricter, 0 looser, 0"));
+    let ran =
+        place.run_with(&["commit", "--run", "second", "--pack", "packs/other.yaml"], &spent(&[("food", 1)]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let differ = place.ok(&["diff", "trip", "second"]);
+    assert!(differ.contains(&format!("1,110 bytes, {}", Digest::of(TALLY).short())), "{differ}");
+    assert!(differ.lines().all(|line| line.len() < 400), "{differ}");
 }
 
 /// D-123: a predicate that is a module is asked by the name that the pack gives it.
@@ -211,6 +230,15 @@ fn a_module_that_is_missing_or_refused_has_its_place_in_the_pack() {
         assert!(linted.code == 1 && linted.stdout.contains(code), "{}", linted.stdout);
     };
     check("E0108", "cannot read in/mods/count.wasm");
+    #[cfg(unix)]
+    {
+        // Nobody ever writes into it.
+        let pipe = place.path().join("in/mods/count.wasm");
+        std::fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        check("E0108", "it is not a regular file");
+        std::fs::remove_file(&pipe).unwrap();
+    }
     write(&place, "in/mods/count.wasm", b"\0asm");
     check("E0520", "at byte 4");
     write(&place, "in/mods/count.wasm", vec![0; (1 << 20) + 1]);

@@ -1,7 +1,7 @@
 //! The files that the text of a pack names: modules, which stand in the pack as bytes.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,11 +58,16 @@ impl Files<'_> {
     }
 }
 
-/// Reads no more of a file than shows that it is too long for a module.
+/// Reads no more of a file than shows that it is too long for a module. A pack comes from anywhere and may name anything:
+/// what is no file with an end, such as a pipe that nobody writes into, is not opened.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let most = dendrer_wasm::MODULE_SIZE_MAX as u64 + 1;
-    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+    let open = || match path.metadata()?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other("it is not a regular file")),
+    };
+    let read = open().and_then(|file| file.take(most).read_to_end(&mut bytes));
     read.map(|_| bytes).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 

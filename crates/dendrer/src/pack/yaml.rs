@@ -72,7 +72,7 @@ impl Document {
             let most = dendrer_kernel::pack::TEXT_SIZE_MAX;
             return Err(whole(
                 "E0904",
-                format!("the text has {} bytes; at most {most} are read", text.len()),
+                format!("the text has more than {most} bytes, which is as much as is read"),
             ));
         }
         let Ok(text) = std::str::from_utf8(text) else {
