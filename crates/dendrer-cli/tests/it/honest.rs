@@ -161,6 +161,24 @@ fn a_file_that_is_not_the_one_that_was_signed_has_no_exact_answers() {
     }
 }
 
+/// Where the record that a run begins with was changed, what comes next is its first, and has one before it: it is no fork.
+#[test]
+fn a_run_whose_beginning_was_changed_is_damaged_and_was_not_forked() {
+    let place = Place::new();
+    let file = place.path().join("begin.dnd").display().to_string();
+    demo().ok(&["export", "logistics-run-47", "-o", &file]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let begin = text.lines().find(|line| line.starts_with("{\"header\"") && line.contains(r#""kind":"run""#));
+    let changed = begin.unwrap().replace(r#""author":"kernel""#, r#""author":"agent""#);
+    std::fs::write(&file, text.replace(begin.unwrap(), &changed)).unwrap();
+    for verb in [&["log", &file][..], &["show", &format!("{file}@3")], &["state", &file], &["verify", &file]]
+    {
+        let ran = demo().run(verb);
+        assert_eq!(ran.code, 4, "{verb:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("E0301") && !ran.stderr.contains("fork"), "{verb:?}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn nothing_is_called_sound_that_the_signature_does_not_cover() {
     let ran = demo().run(&["verify", "corrupt/swap.dnd"]);
