@@ -11,18 +11,12 @@ use dendrer::store::{Store, StoreInfo};
 use dendrer_kernel::step::Start;
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Intent, StoreId, json};
+use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time so far, of all threads. Resolution is that of the system's clock tick.
+/// CPU time of this process so far, of all threads.
 pub(crate) fn cpu() -> Duration {
-    cpu_times([11, 12])
-}
-
-/// Sums two of the times of this process that the system counts (proc(5), behind the name of the program).
-pub(crate) fn cpu_times(fields: [usize; 2]) -> Duration {
-    let stat = fs::read_to_string("/proc/self/stat").expect("a Linux machine");
-    let all: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks: u64 = fields.iter().map(|at| all[*at].parse::<u64>().unwrap_or(0)).sum();
-    Duration::from_millis(ticks * 10)
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
