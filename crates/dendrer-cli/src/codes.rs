@@ -240,7 +240,7 @@ for the `types` it names or for every type with a contract. What comes out is ch
 note, and give it with --signature FILE; or sign here with --approver-key FILE."
 "E0424" "casebook" 5 "The casebook takes findings, labels and notes, and nothing else."
 "The run `casebook` of a store is for what people and analyses found: bisect --record, diff --record, label, note. Nothing else is \
-added to it, and no other run has its name."
+added to it, no other run is made of it, and none has its name."
 "E0425" "ungoverned" 5 "The pack says nothing about this type."
 "At stage 3 the pack gates all transitions: a type has a rule, a contract, or an entry under `types`. The intent is kept as a refusal."
 "E0426" "undeclared_tool" 5 "The pack declares no such tool."

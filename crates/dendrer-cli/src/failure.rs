@@ -154,6 +154,9 @@ impl From<Error> for Failure {
                 .note("nothing was committed; go on in a fork of it, or in a run that is reduced from it")
                 .help(&["dendrer", "fork", run.as_str(), "--from", "tip"])
                 .help(&["dendrer", "reduce", run.as_str(), "--pack", "FILE", "--as", "NEW"]),
+            Error::OfCasebook { run } => {
+                failure.note("nothing was changed").help(&["dendrer", "log", run.as_str()])
+            }
             Error::Store(error) => store_failure(failure, &error),
             Error::Expr(error) => expr_failure(&error),
             _ => failure,

@@ -48,6 +48,14 @@ pub fn is_casebook(trace: &Trace<'_>) -> bool {
     trace.name().as_str() == NAME && is_marked(trace.start())
 }
 
+/// Refuses to make another run of the casebook, or of a part of it.
+pub(crate) fn refuse_source(trace: &Trace<'_>) -> Result<(), Error> {
+    match is_casebook(trace) {
+        true => Err(Error::OfCasebook { run: trace.name().clone() }),
+        false => Ok(()),
+    }
+}
+
 /// Whether a `run` record begins a casebook.
 pub fn is_marked(start: &Record) -> bool {
     let meta = start.body().value("/meta").or_else(|| start.content().get("meta").cloned());

@@ -11,6 +11,7 @@ use dendrer_object::record::{LINKS_MAX, Record, Rel};
 use dendrer_object::{Intent, RunName, TypeName};
 use dendrer_store::Store;
 
+use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
@@ -45,6 +46,7 @@ pub enum Imported {
 impl Candidate {
     /// Reads a transition with the state before it and the contracts in force there.
     pub fn read(source: &Trace<'_>, tick: u64) -> Result<Candidate, Error> {
+        casebook::refuse_source(source)?;
         let no = |why: &str| Error::NotImportable { run: source.name().clone(), tick, why: why.to_owned() };
         if tick == 0 {
             return Err(no("tick 0 is the beginning of the run, and no transition"));

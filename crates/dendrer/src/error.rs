@@ -256,6 +256,12 @@ pub enum Error {
         /// The name.
         run: RunName,
     },
+    /// The casebook is no run of an agent, so nothing goes on from it.
+    #[error("{run} is the casebook of the store and no run of an agent, so no run is made of it")]
+    OfCasebook {
+        /// The name.
+        run: RunName,
+    },
     /// A run that is none has the name of the casebook.
     #[error("{run} is a run of somebody, and no casebook, so nothing can be written down")]
     NotCasebook {
@@ -358,7 +364,7 @@ impl Error {
             Error::Extension(error) => error.faults.first().map_or("E0420", ExtensionFault::code),
             Error::NotImportable { .. } => "E0418",
             Error::Moved { .. } => "E0407",
-            Error::Casebook { .. } | Error::NotCasebook { .. } => "E0424",
+            Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => "E0424",
             Error::LabelName { .. } => "E0210",
             Error::NoLabel { .. } => "E0120",
             Error::NotReproduced { .. } => "E0701",

@@ -26,6 +26,7 @@ use dendrer_object::value::Object;
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Store;
 
+use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
@@ -160,6 +161,7 @@ pub fn fork<'s>(
     terms: &Terms,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<(Recorder<'s>, Forked), Error> {
+    casebook::refuse_source(parent)?;
     let head = parent.head(tick)?;
     if store.find(&head.id())?.is_none() {
         return Err(Error::MissingPrefix { run: parent.name().clone(), parent: head.id() });

@@ -18,6 +18,7 @@ use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Store;
 
+use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
@@ -346,6 +347,7 @@ struct Side<'t, 's> {
 impl<'t, 's> Side<'t, 's> {
     fn read(source: Source<'t, 's>, name: &str) -> Result<Side<'t, 's>, Error> {
         let Source { trace, tick } = source;
+        casebook::refuse_source(trace)?;
         let moment = trace.at(tick)?;
         let reducer = pack::reducer_of_segment(trace, trace.segment(tick))?;
         let mut writes = BTreeMap::new();

@@ -20,6 +20,7 @@ use dendrer_object::record::{Author, Link, Record};
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Store;
 
+use crate::casebook;
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
 use crate::trace::Trace;
@@ -333,6 +334,7 @@ pub fn reduce(
     s0: Option<Value>,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<Reduced, Error> {
+    casebook::refuse_source(source)?;
     let plan = check_source(source, &pack.pack)?;
     let start = pack.bind(begin_again(source, name, s0)?)?;
     plan.rehearse(source, store.info().id, &start, pack)?;

@@ -24,6 +24,7 @@ use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Store;
 
+use crate::casebook;
 use crate::error::Error;
 use crate::fork::{self, Answer, Forked, GROUP, has_rule_error, replace};
 use crate::pack;
@@ -255,6 +256,8 @@ pub fn rebase<'s>(
     ask: Option<&mut Ask<'_>>,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<(Recorder<'s>, Rebased), Error> {
+    casebook::refuse_source(source)?;
+    casebook::refuse_source(onto)?;
     let before = match source.lineage() {
         [.., (_, shared), _] => *shared,
         _ => 0,

@@ -387,6 +387,21 @@ fn the_casebook_is_no_run_of_an_agent() {
     assert!(place.ok(&["runs"]).contains("casebook  (casebook)"));
     let ran = place.run_with(&["commit", "--run", "casebook"], line);
     assert_eq!((ran.code, ran.stderr.contains("error[E0424]")), (5, true), "{}", ran.stderr);
+    // Nor does any run go on from it.
+    let pack = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/packs/insurance-claims.yaml");
+    for args in [
+        &["fork", "casebook@1", "--as", "cf"][..],
+        &["reduce", "casebook", "--pack", pack, "--as", "cr"],
+        &["rebase", "casebook", "--onto", "spending", "--as", "cb"],
+        &["rebase", "spending", "--onto", "casebook@1", "--as", "cb"],
+        &["cherrypick", "casebook@1", "--into", "spending"],
+        &["cherrypick", "spending@1", "--into", "casebook"],
+        &["merge", "--from", "casebook", "--from", "spending", "--seed-only", "--as", "cm"],
+    ] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.stderr.contains("error[E0424]")), (5, true), "{args:?}: {}", ran.stderr);
+    }
+    assert!(place.ok(&["runs"]).contains("2 runs"), "{}", place.ok(&["runs"]));
     // An agent cannot author what analyses find.
     let forged = br#"{"type":"bisect.result","agent":"a"}"#;
     let ran = place.run_with(&["commit", "--run", "spending"], forged);
