@@ -29,10 +29,8 @@ const PAGE: u64 = 64 << 10;
 /// `entry`. Their types are checked where they are called.
 pub(crate) fn inspect(bytes: &[u8], entry: &str) -> Result<(), Refused> {
     if bytes.len() > MODULE_SIZE_MAX {
-        return Err(Refused::new(format!(
-            "it has {} bytes, and a module has at most {MODULE_SIZE_MAX}",
-            bytes.len()
-        )));
+        // Nobody reads more of a longer file than shows that it is one.
+        return Err(Refused::new(format!("it has more than {MODULE_SIZE_MAX} bytes")));
     }
     let mut door = Door { validator: Validator::new_with_features(FEATURES), ..Door::default() };
     let mut parser = Parser::new(0);
@@ -116,7 +114,7 @@ impl Door {
                         TypeRef::Tag(_) => "tag",
                     };
                     let why = format!(
-                        "it imports the {kind} {:?} of {:?}, and a module is given nothing but its input",
+                        "it imports the {kind} \"{}\" of \"{}\", and a module is given nothing but its input",
                         cut(import.name),
                         cut(import.module)
                     );
@@ -219,10 +217,12 @@ fn items(what: &str, count: u32, at: usize) -> Result<(), Refused> {
 }
 
 fn malformed(error: wasmparser::BinaryReaderError) -> Refused {
-    Refused::at(error.offset(), format!("it is not a module that can be run here: {}", error.message()))
+    // What was expected and what is there come as lists, an item a line.
+    let words: Vec<&str> = error.message().split_whitespace().collect();
+    Refused::at(error.offset(), words.join(" ").replace("[ ", "[").replace(", ]", "]"))
 }
 
-/// A name as a message shows it.
+/// A name as a message shows it. Whoever prints the message escapes all of it.
 fn cut(name: &str) -> String {
     name.chars().take(64).collect()
 }

@@ -376,8 +376,15 @@ fn tick_table(rows: &[TickRow], out: &mut Out) -> Result<()> {
 
 fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result {
     if !registry::is_name(&args.name) {
-        return Err(Failure::new("E0513", format!("\"{}\" is not a name for a predicate", args.name))
-            .note("write words joined by dots, like acme.tax_compliance_v2"));
+        let note = match args.name.split('.').next() {
+            Some(taken @ ("kernel" | "state")) => {
+                format!("names that begin with `{taken}.` are reserved; begin with another word")
+            }
+            _ => "write words joined by dots, like acme.tax_compliance_v2".to_owned(),
+        };
+        return Err(
+            Failure::new("E0513", format!("\"{}\" is not a name for a predicate", args.name)).note(note)
+        );
     }
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&mut store)?;

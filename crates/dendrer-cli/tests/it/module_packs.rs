@@ -242,7 +242,7 @@ fn a_module_that_is_missing_or_refused_has_its_place_in_the_pack() {
     write(&place, "in/mods/count.wasm", b"\0asm");
     check("E0520", "at byte 4");
     write(&place, "in/mods/count.wasm", vec![0; (1 << 20) + 1]);
-    check("E0520", "at most 1048576");
+    check("E0520", "more than 1048576 bytes");
     write(&place, "in/mods/count.wasm", wat::parse_str(RISK).unwrap());
     check("E0520", "does not export \"reduce\"");
     let importing = r#"(module (import "env" "now" (func (result i64))) (memory (export "memory") 1)

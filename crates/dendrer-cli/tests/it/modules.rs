@@ -106,19 +106,24 @@ fn what_is_no_module_for_here_is_refused_by_name() {
     for (file, why) in [
         ("a.clock.wasm", "imports the function"),
         ("a.start.wasm", "start function"),
-        ("a.text.wasm", "not a module"),
-        ("a.long.wasm", "at most 1048576"),
+        ("a.text.wasm", "expected=[0x0, 0x61, 0x73, 0x6d] actual=["),
+        ("a.long.wasm", "it has more than 1048576 bytes"),
     ] {
         let ran = place.run(&["predicate", "register", file]);
         assert_eq!(ran.code, 2, "{}", ran.stderr);
         assert!(ran.stderr.contains("E0520") && ran.stderr.contains(why), "{}", ran.stderr);
         assert!(!ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
+        // In one line, and escaped once.
+        assert_eq!(ran.stderr.matches("| why ").count(), 1, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("\\\\"), "{}", ran.stderr);
     }
     let gone = place.run(&["predicate", "register", "a.gone.wasm"]);
     assert_eq!(gone.code, 3, "{}", gone.stderr);
     assert!(gone.stderr.contains("E0108"), "{}", gone.stderr);
     let unnamed = place.run(&["predicate", "register", "gone.wasm"]);
     assert!(unnamed.stderr.contains("E0513"), "{}", unnamed.stderr);
+    let reserved = place.run(&["predicate", "register", "kernel.mine", "--module", "a.clock.wasm"]);
+    assert!(reserved.stderr.contains("names that begin with `kernel.` are reserved"), "{}", reserved.stderr);
     assert_eq!(before, place.ok(&["predicate", "list", "--all"]));
 }
 

@@ -777,11 +777,11 @@ fn read_approvers(reader: &mut Reader, root: &At<'_>) -> Vec<(Arc<str>, Verifier
         match at.value.as_str().map(str::parse::<VerifierKey>) {
             Some(Ok(key)) => approvers.push((name.into(), key)),
             Some(Err(error)) => {
-                reader.fault("E0902", &at, error.to_string(), "name+id+key, as `init` prints it")
+                reader.fault("E0902", &at, error.to_string(), "name+id+key, as `contract keygen` prints it")
             }
             None => {
                 let message = format!("a key is text, not {}", kind(at.value));
-                reader.fault("E0902", &at, message, "name+id+key, as `init` prints it");
+                reader.fault("E0902", &at, message, "name+id+key, as `contract keygen` prints it");
             }
         }
     }
