@@ -252,7 +252,7 @@ run by RUN@TICK."
 "Two packs that say different things carry one name and version. Name a run instead: RUN or RUN@TICK means the one in force there. \
 Whoever changes a pack gives it another version."
 "E0441" "not_seedable" 2 "These runs, or this place, cannot be merged."
-"A merge takes 2 to 16 runs and seeds at most 10,000 places. What the kernel writes, and what stands in a list, is not seeded by itself."
+"A merge takes 2 to 16 runs, none of them twice at one tick, and seeds at most 10,000 places. What the kernel writes, and what stands in a list, is not seeded by itself."
 "E0442" "terms_differ" 5 "The runs are under different packs or policy rules."
 "One run has one pack and one set of rules. --seed-only takes the values alone, into a run without either."
 "E0443" "open_under_rules" 5 "A conflict cannot stay open where only rules change the state."

@@ -88,6 +88,14 @@ pub enum MergeError {
     /// There are too few or too many of them.
     #[error("{0} runs cannot be merged: it takes 2 to {SOURCES_MAX}")]
     Sources(usize),
+    /// One of them is named twice.
+    #[error("{run}@{tick} is named twice, and a merge is made of several")]
+    Twice {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+    },
     /// A place cannot be seeded.
     #[error("{path} cannot be seeded: {why}", path = .0.dotted(), why = .1)]
     Place(Pointer, &'static str),
@@ -165,7 +173,10 @@ impl MergeError {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> &'static str {
         match self {
-            MergeError::Sources(_) | MergeError::Place(..) | MergeError::TooMany => "E0441",
+            MergeError::Sources(_)
+            | MergeError::Twice { .. }
+            | MergeError::Place(..)
+            | MergeError::TooMany => "E0441",
             MergeError::Nothing(_) => "E0104",
             MergeError::Terms { .. } | MergeError::Extended(_) => "E0442",
             MergeError::OpenUnderRules(_) => "E0443",
@@ -249,6 +260,13 @@ pub fn merge<'s>(
 ) -> Result<(Recorder<'s>, Merged), Error> {
     if !(2..=SOURCES_MAX).contains(&sources.len()) {
         return Err(MergeError::Sources(sources.len()).into());
+    }
+    for (at, source) in sources.iter().enumerate() {
+        let moment = |source: &Source<'_, '_>| (source.trace.name().clone(), source.tick);
+        let (run, tick) = moment(source);
+        if sources[..at].iter().any(|other| moment(other) == (run.clone(), tick)) {
+            return Err(MergeError::Twice { run, tick }.into());
+        }
     }
     let places = chosen(&terms.artifacts)?;
     let sides: Vec<Side<'_, '_>> = sources

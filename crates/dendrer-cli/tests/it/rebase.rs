@@ -256,6 +256,11 @@ fn what_cannot_be_rebased_or_merged_is_refused_with_a_code() {
         (&["rebase", "logistics-run-47", "--onto", "planning-run-12", "--as", "trip-planner-a"], 2, "E0111"),
         (&["rebase", "tampered.dnd", "--onto", "planning-run-12"], 2, "E0106"),
         (&["merge", "--as", "m", "--from", "planning-run-12"], 2, "E0441"),
+        (
+            &["merge", "--as", "m", "--from", "planning-run-12", "--from", "planning-run-12"],
+            2,
+            "planning-run-12@48 is named twice",
+        ),
         (&["merge", "--as", "m", "--from", "planning-run-12", "--from", "trip-planner-a"], 5, "E0442"),
         (
             &[
