@@ -63,6 +63,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         tagged: args.tagged,
         dry_run: args.dry_run,
         is_new: !exists,
+        shows_text: false,
     };
     let result = intents::take(&reading, &lines, &mut recorder, &mut tally, out);
     drop(recorder);

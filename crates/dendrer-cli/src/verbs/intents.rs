@@ -24,6 +24,9 @@ const GROUP_LINES: usize = 100;
 /// How many bytes of lines one group takes at most.
 const GROUP_BYTES: usize = 8 << 20;
 
+/// How much of a line that is no intent is shown.
+const TEXT_SHOWN: usize = 120;
+
 /// How lines are read, and what becomes of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<'a> {
@@ -37,6 +40,8 @@ pub(super) struct Reading<'a> {
     pub(super) dry_run: bool,
     /// Whether the run begins with them.
     pub(super) is_new: bool,
+    /// Whether nobody else has the lines, so that a failure says what stands in one that is none.
+    pub(super) shows_text: bool,
 }
 
 /// What the reading thread hands over.
@@ -203,7 +208,13 @@ fn read_intent(reading: &Reading<'_>, line: Line) -> Result<Option<(u64, usize, 
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
-    let place = |failure: Failure| failure.at("line", number.to_string());
+    let place = |failure: Failure| {
+        let failure = failure.at("line", number.to_string());
+        match reading.shows_text {
+            true => failure.at("text", quote::shorten(&String::from_utf8_lossy(text), TEXT_SHOWN)),
+            false => failure,
+        }
+    };
     let parsed = if reading.tagged { json::parse_tagged(text) } else { json::parse_door(text) };
     let value = parsed.map_err(|error| {
         let failure =

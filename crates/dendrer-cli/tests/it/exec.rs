@@ -206,6 +206,7 @@ fn a_line_that_is_no_intent_ends_it() {
     let ran = go_on(&place, &[]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("error[E0201]") && ran.stderr.contains("line     2"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("  | text     {\"type\":\n"), "nobody else has the line: {}", ran.stderr);
     assert!(ran.stderr.contains("note: nothing more is taken from the command"), "{}", ran.stderr);
     assert!(ran.stderr.contains("note: live was made and stays"), "{}", ran.stderr);
     assert_eq!(count(&place, "live"), 23);

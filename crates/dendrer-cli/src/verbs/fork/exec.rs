@@ -59,8 +59,14 @@ pub(super) fn go_on(
     let _ = told.send(intents::json_line(fork));
     let lines = intents::read(Box::new(child.stdout.take().expect("its standard output is a pipe")));
     let mut tally = Tally { told: Some(told), ..Tally::default() };
-    let reading =
-        Reading { agent: None, author: AuthorChoice::Line, tagged: false, dry_run: false, is_new: false };
+    let reading = Reading {
+        agent: None,
+        author: AuthorChoice::Line,
+        tagged: false,
+        dry_run: false,
+        is_new: false,
+        shows_text: true,
+    };
     let stopped = intents::take(&reading, &lines, recorder, &mut tally, out).err();
     // The end of what it reads, and of what it is read: whoever waits for either learns that there is no more.
     tally.told = None;
