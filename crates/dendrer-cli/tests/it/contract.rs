@@ -293,6 +293,26 @@ violations:
   - {id: ruined, condition: state.lost > state.cash, bisect_predicate: monotone_lift}
 ";
 
+/// What was not tried has not made no difference.
+#[test]
+fn what_was_not_tried_is_not_said_to_make_no_difference() {
+    let demo = demo();
+    let args = ["contract", "suggest", "claims-9", "--tries", "0"];
+    let said = demo.run(&args).stdout;
+    assert!(
+        said.contains(
+            " that are read made no difference; 26 were not tried (no other value, or no try left)\n"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("; 0 that are read") && said.contains("decided again 0 times"), "{said}");
+    let (_, json) = demo.json(&args);
+    check_schema(&json, &["contract", "suggest"]);
+    assert_eq!((json.get("silent"), json.get("untried")), (Some(&0u64.into()), Some(&26u64.into())));
+    let said = demo.run(&["contract", "suggest", "claims-9"]).stdout;
+    assert!(!said.contains("1 fields") && !said.contains("1 field decide and"), "{said}");
+}
+
 /// D-170: the paper's own example of a field that nobody declared is found from two runs.
 #[test]
 fn the_field_that_nobody_required_is_found_from_runs() {

@@ -116,8 +116,10 @@ pub struct Found {
     pub transitions: u64,
     /// How many times one was decided again.
     pub tries: u64,
-    /// How many pairs of a type and a field that something reads made no difference.
+    /// How many pairs of a type and a field that something reads were tried and made no difference.
     pub silent: u64,
+    /// How many were not tried: no try was left for them, or the field had no other value anywhere.
+    pub untried: u64,
     /// What was not looked at.
     pub left_out: LeftOut,
 }
@@ -324,10 +326,11 @@ impl Search {
         let whole: u64 = trials.iter().map(|trial| trial.combinations() as u64).sum();
         let done: u64 = trials.iter().map(|trial| trial.done).sum();
         self.left_out.tries = whole - done;
-        let (items, silent): (Vec<_>, Vec<_>) = trials
+        let (items, rest): (Vec<_>, Vec<_>) = trials
             .into_iter()
             .map(|trial| trial.finish(&self.decided))
             .partition(|one| one.flips + one.refusals + one.changes + one.named > 0);
+        let (silent, untried): (Vec<_>, Vec<_>) = rest.into_iter().partition(|one| one.tried > 0);
         let mut items = items;
         let rank = |one: &Suggested| {
             let weight = [one.flips, one.refusals, one.named, one.changes];
@@ -339,6 +342,7 @@ impl Search {
             transitions: self.decided.len() as u64,
             tries: spent,
             silent: silent.len() as u64,
+            untried: untried.len() as u64,
             left_out: self.left_out,
         })
     }

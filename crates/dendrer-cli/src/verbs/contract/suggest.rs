@@ -68,8 +68,13 @@ fn print(found: &Found, out: &mut Out) -> Result {
     if let Some(more) = found.items.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         out.line(format!("({more} more; --json has all)"))?;
     }
+    let decide = if found.items.len() == 1 { "decides and is" } else { "decide and are" };
+    let untried = match found.untried {
+        0 => String::new(),
+        untried => format!("; {untried} were not tried (no other value, or no try left)"),
+    };
     out.line(format!(
-        "{} decide and are not required; {} that are read made no difference",
+        "{} {decide} not required; {} that are read made no difference{untried}",
         count(found.items.len() as u64, "field", "fields"),
         found.silent
     ))?;
@@ -174,6 +179,7 @@ fn to_json(args: &ContractSuggest, found: &Found) -> Value {
             ("transitions", Value::from(found.transitions)),
             ("tries", Value::from(found.tries)),
             ("silent", Value::from(found.silent)),
+            ("untried", Value::from(found.untried)),
             ("left_out", left_out),
             ("items", Value::array(found.items.iter().map(item))),
         ],
