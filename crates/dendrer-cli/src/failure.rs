@@ -1,6 +1,7 @@
 //! What a command that fails says: one shape, one voice.
 
 use dendrer::Error;
+use dendrer::error::Limited;
 use dendrer::kernel::expr::ExprError;
 use dendrer::store::StoreError;
 use dendrer_object::Value;
@@ -154,6 +155,7 @@ impl From<Error> for Failure {
                 .note("nothing was committed; go on in a fork of it, or in a run that is reduced from it")
                 .help(&["dendrer", "fork", run.as_str(), "--from", "tip"])
                 .help(&["dendrer", "reduce", run.as_str(), "--pack", "FILE", "--as", "NEW"]),
+            Error::Stopped(limited) => stopped(failure, &limited),
             Error::OfCasebook { run } => {
                 failure.note("nothing was changed").help(&["dendrer", "log", run.as_str()])
             }
@@ -173,6 +175,27 @@ impl From<StoreError> for Failure {
 impl From<ExprError> for Failure {
     fn from(error: ExprError) -> Failure {
         expr_failure(&error)
+    }
+}
+
+/// Says of a module that a limit ended where that was, and what there is to look at.
+fn stopped(failure: Failure, limited: &Limited) -> Failure {
+    let asked =
+        limited.predicate.iter().fold(failure, |failure, name| failure.at("predicate", name.as_str()));
+    let (verb, note) = match limited.predicate {
+        Some(_) => (
+            "state",
+            "no verdict was given, and none is kept; make the module do less, or ask of fewer ticks",
+        ),
+        None => ("show", "nothing of it is kept; make the module do less, or give it less"),
+    };
+    match &limited.place {
+        Some((run, tick)) => asked.at("run", run.as_str()).at("tick", tick.to_string()).note(note).help(&[
+            "dendrer",
+            verb,
+            &format!("{run}@{tick}"),
+        ]),
+        None => asked.note(note),
     }
 }
 

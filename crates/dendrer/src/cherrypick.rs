@@ -127,7 +127,8 @@ pub fn import(
     let before = recorder.head().clone();
     let mut imported = None;
     if pick.checked.refused.is_none() {
-        match recorder.pick(pick)? {
+        let here = |error: Error| error.stopped_at(&pick.run, pick.tick);
+        match recorder.pick(pick).map_err(here)? {
             Picked::Refused(reason) => {
                 let (code, message) = (reason.code(), reason.to_string());
                 pick.checked.refused = Some(ImportRefused::AtTheDoor { code, message });
@@ -136,7 +137,8 @@ pub fn import(
             Picked::Imported { marker, record } => {
                 // What must never happen is part of the contract.
                 let type_name = &pick.intent.type_name;
-                let broken = pack::newly_broken(&predicates, type_name, &before, recorder.head())?;
+                let broken = pack::newly_broken(&predicates, type_name, &before, recorder.head());
+                let broken = broken.map_err(here)?;
                 match broken.is_empty() {
                     true => imported = Some(Imported::Done { marker, record }),
                     false => {

@@ -291,7 +291,8 @@ impl<'a> Course<'a> {
             *segment += 1;
             diversion.fork(&self.trace.begins()[*segment])?;
         }
-        let taken = diversion.take(told, &*self.reducers[own])?;
+        let taken = diversion.take(told, &*self.reducers[own]);
+        let taken = taken.map_err(|error| Error::from(error).stopped_at(self.trace.name(), told.tick()))?;
         let read = match &self.names {
             Some(names) => taken.delta.paths().filter_map(first_name).any(|name| names.contains(name)),
             None => true,
@@ -306,7 +307,10 @@ impl<'a> Course<'a> {
 
     fn verdict(&self, diversion: &Diversion) -> Result<Verdict, Error> {
         let counters = self.predicate.reads_counters().then(|| diversion.counters().to_value());
-        Ok(self.predicate.judge(diversion.state(), counters.as_ref())?)
+        let judged = self.predicate.judge(diversion.state(), counters.as_ref());
+        judged.map_err(|stopped| {
+            Error::from(stopped).asked_as(self.predicate.name()).stopped_at(self.trace.name(), self.at)
+        })
     }
 
     /// Reduces the whole run again without some ticks.

@@ -14,6 +14,19 @@ use dendrer_store::StoreError;
 
 use crate::merge::MergeError;
 
+/// A module that a limit ended, and where, as far as whoever asked it knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{stopped}")]
+pub struct Limited {
+    /// The module and the limit.
+    #[source]
+    pub stopped: Stopped,
+    /// The predicate that it was asked as; `None` where it reduces.
+    pub predicate: Option<String>,
+    /// The run, and the tick of it that the state or the intent is of.
+    pub place: Option<(RunName, u64)>,
+}
+
 /// Why the repository did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -51,7 +64,7 @@ pub enum Error {
     },
     /// A module was stopped by a limit, so nobody knows what it would have said, or changed.
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    Stopped(Box<Limited>),
     /// A text is not a bundle.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -302,6 +315,12 @@ pub enum Error {
     },
 }
 
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Error {
+        Error::Stopped(Box::new(Limited { stopped, predicate: None, place: None }))
+    }
+}
+
 impl From<StepError> for Error {
     fn from(error: StepError) -> Error {
         match error {
@@ -331,6 +350,26 @@ fn ticks(tip: u64) -> String {
 }
 
 impl Error {
+    /// Says of a module that a limit ended as which predicate it was asked.
+    pub(crate) fn asked_as(mut self, predicate: &str) -> Error {
+        if let Error::Stopped(limited) = &mut self {
+            limited.predicate.get_or_insert_with(|| predicate.to_owned());
+        }
+        self
+    }
+
+    /// Says of a module that a limit ended at which tick of which run that was. Whoever stood nearer has said so before.
+    pub(crate) fn stopped_at(self, run: &RunName, tick: u64) -> Error {
+        let mut error = match self {
+            Error::Replay(ReplayError::Stopped { stopped, .. }) => Error::from(stopped),
+            error => error,
+        };
+        if let Error::Stopped(limited) = &mut error {
+            limited.place.get_or_insert_with(|| (run.clone(), tick));
+        }
+        error
+    }
+
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> &'static str {
         match self {

@@ -389,7 +389,7 @@ pub fn carry_on(
             let (record, there, here, contracts) = (&record, &there, &here, [&theirs, &ours]);
             Next { tick, record, there, here, terms, contracts, takes_delta }.take(recorder, &mut carried)
         };
-        let made = take();
+        let made = take().map_err(|error| error.stopped_at(parent.name(), tick));
         let step = made.and_then(|made| {
             let Some(id) = made else { return Ok(ControlFlow::Break(())) };
             here.insert(record.id(), (id, tick));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::cases::{Case, Failed};
 use dendrer_kernel::pack::{Bound, Declared, Fault, Origin, Pack, extend};
-use dendrer_kernel::predicate::{Predicate, Stopped, Verdict};
+use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Extension, Head, Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
@@ -130,6 +130,8 @@ pub struct Tested {
     pub failed: Vec<(Mark, String)>,
     /// The rules that wrote to the state in it, by number from 1.
     pub rules: BTreeSet<usize>,
+    /// Where a limit ended a module, and what it was asked: then it is not known whether the test has failed.
+    pub stopped: Option<(Mark, Error)>,
 }
 
 impl Source {
@@ -149,7 +151,12 @@ impl Source {
         let place = |failed: Failed| (document.mark(&failed.path, false, None), failed.message);
         let run = |case: &Case| {
             let ran = dendrer_kernel::pack::cases::run(&self.pack, case);
+            let stopped = ran.stopped.map(|(path, predicate, stopped)| {
+                let error = predicate.iter().fold(Error::from(stopped), |error, name| error.asked_as(name));
+                (document.mark(&path, false, None), error)
+            });
             Tested {
+                stopped,
                 name: Arc::clone(&case.name),
                 mark: document.mark(&case.path, false, None),
                 failed: ran.failed.into_iter().map(place).collect(),
@@ -258,10 +265,12 @@ pub(crate) fn newly_broken(
     type_name: &TypeName,
     before: &Head,
     after: &Head,
-) -> Result<Vec<Arc<str>>, Stopped> {
+) -> Result<Vec<Arc<str>>, Error> {
     let [before, after] = [before, after].map(|head| (head.state(), head.counters().to_value()));
     let holds = |predicate: &Predicate, (state, counters): &(&Value, Value)| {
-        Ok(predicate.judge(state, Some(counters))? == Verdict::Ok)
+        let verdict = predicate.judge(state, Some(counters));
+        let verdict = verdict.map_err(|stopped| Error::from(stopped).asked_as(predicate.name()))?;
+        Ok::<_, Error>(verdict == Verdict::Ok)
     };
     let mut broken = Vec::new();
     for predicate in predicates.iter().map(|declared| &declared.predicate) {
@@ -354,7 +363,9 @@ pub fn reduce(
                     reduced.extensions.extend(retold_as(&extension, &made));
                     vec![made]
                 }
-                false => recorder.retell(&record, &relink)?,
+                false => recorder
+                    .retell(&record, &relink)
+                    .map_err(|error| error.stopped_at(source.name(), tick))?,
             };
             if recorder.may_append() && tick % GROUP == 0 {
                 recorder.append()?;

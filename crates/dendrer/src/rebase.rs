@@ -319,7 +319,8 @@ pub fn rebase<'s>(
     let mut there = source.at(before)?;
     let mut result = Ok(());
     source.for_each(from, to, &mut |tick, record| {
-        let step = run.take(tick, &record, &there, &mut recorder).and_then(|step| {
+        let step = run.take(tick, &record, &there, &mut recorder);
+        let step = step.map_err(|error| error.stopped_at(source.name(), tick)).and_then(|step| {
             there.advance(&record)?;
             if terms.keep && recorder.may_append() && recorder.pending() >= GROUP {
                 recorder.append()?;
@@ -671,7 +672,7 @@ impl<'r> Run<'r, '_, '_> {
             Outcome::Committed(record) => {
                 match pack::newly_broken(predicates, &intent.type_name, before, after) {
                     Ok(found) => broken = found,
-                    Err(stopped) => unknown = Some(stopped),
+                    Err(error) => unknown = Some(error),
                 }
                 unknown.is_none() && broken.is_empty() && !has_rule_error(record)
             }
@@ -681,8 +682,8 @@ impl<'r> Run<'r, '_, '_> {
             }
             Outcome::Refused(_) => true,
         })?;
-        if let Some(stopped) = unknown {
-            return Err(stopped.into());
+        if let Some(error) = unknown {
+            return Err(error);
         }
         Ok(match outcome {
             Outcome::Refused(refused) => {

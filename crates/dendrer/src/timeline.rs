@@ -186,7 +186,8 @@ pub(crate) fn around(
     }
     let at = |tick| {
         let (state_tick, ..) = looked_at(predicate, tick, tick);
-        verdict(predicate, &trace.at(state_tick)?)
+        let judged = verdict(predicate, &trace.at(state_tick)?);
+        judged.map_err(|error| error.stopped_at(trace.name(), state_tick))
     };
     Ok((at(tick - 1)?, at(tick)?))
 }
@@ -213,7 +214,9 @@ fn looked_at(predicate: &Predicate, from: u64, to: u64) -> (u64, u64, u64) {
 
 /// Judges a moment.
 fn verdict(predicate: &Predicate, moment: &Moment) -> Result<Verdict, Error> {
-    Ok(predicate.judge(&moment.state, counters(predicate, moment)?.as_ref())?)
+    let counters = counters(predicate, moment)?;
+    let judged = predicate.judge(&moment.state, counters.as_ref());
+    judged.map_err(|stopped| Error::from(stopped).asked_as(predicate.name()))
 }
 
 /// Returns the counters for a predicate that reads them. One that would have counted what was erased or withheld is not
@@ -261,7 +264,7 @@ fn read_through(
         match passed {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                failed = Some(error);
+                failed = Some(error.stopped_at(trace.name(), moment.tick));
                 ControlFlow::Break(())
             }
         }

@@ -162,7 +162,12 @@ pub(super) fn take(
         };
         if let Err((at, error)) = recorder.propose_each(&intents) {
             // Lines are taken in order: what stands before a bad line counts, what stands behind it does not.
-            failure = Some(Failure::from(error).at("line", numbers[at].to_string()));
+            let is_stopped = error.code() == "E0521";
+            let told = Failure::from(error).at("line", numbers[at].to_string());
+            failure = Some(match is_stopped {
+                true => told.at("run", recorder.head().run().as_str()),
+                false => told,
+            });
             closed = true;
         }
         if failure.is_some()

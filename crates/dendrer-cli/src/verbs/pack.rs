@@ -368,6 +368,11 @@ fn test(args: &PackTest, out: &mut Out) -> Result {
         let more = source.test_with(&read_file(cases)?).map_err(|problems| unsound(cases, &problems))?;
         tested.extend(more.into_iter().map(|test| (cases.as_str(), test)));
     }
+    // What a limit ended has neither passed nor failed, and no count can be given.
+    let at = tested.iter_mut().find_map(|(file, test)| Some((*file, test.stopped.take()?, &test.name)));
+    if let Some((file, (mark, error), name)) = at {
+        return Err(Failure::from(error).at("test", &**name).at("place", place(file, mark)));
+    }
     let failed = tested.iter().filter(|(_, test)| !test.failed.is_empty()).count();
     let exercised: BTreeSet<usize> = tested.iter().flat_map(|(_, test)| test.rules.iter().copied()).collect();
     let rules = source.pack.rules();

@@ -136,11 +136,20 @@ fn a_module_that_never_ends_is_stopped_and_gives_no_verdict() {
     for verb in [
         &["bisect", "logistics-run-47", "--predicate", "a.loop"][..],
         &["predicate", "test", "a.loop", "logistics-run-47"],
+        &["predicate", "register", "a.loop", "--verify-monotone", "--sample-trace", "logistics-run-47"],
     ] {
         let ran = place.run(verb);
         assert_eq!(ran.code, 6, "{}", ran.stdout);
         assert!(ran.stderr.contains("E0521") && ran.stderr.contains("fuel"), "{}", ran.stderr);
         assert!(!ran.stdout.contains("uncertain"), "{}", ran.stdout);
+        for said in [
+            "| predicate a.loop",
+            "| run      logistics-run-47",
+            "| tick     0",
+            "help: dendrer state logistics-run-47@0",
+        ] {
+            assert!(ran.stderr.contains(said), "{verb:?}: {said}: {}", ran.stderr);
+        }
     }
     // A trap is the same everywhere, so it is an answer: it cannot be said.
     put(&place, "a.trap.wasm", &small("unreachable"));

@@ -16,7 +16,7 @@ use super::{Bound, Fault, Origin, Pack};
 use crate::expr::{Budget, Env, Expr, Truth};
 use crate::obligation::Course;
 use crate::ontology::{self, Class};
-use crate::predicate::{Predicate, Verdict};
+use crate::predicate::{Predicate, Stopped, Verdict};
 use crate::step::{Head, Inputs, Outcome, Stage, Start, StepError, begin, step_with};
 
 /// A small transcript with what must come out.
@@ -47,6 +47,8 @@ pub struct Ran {
     pub failed: Vec<Failed>,
     /// The rules that wrote to the state, by number from 1.
     pub rules: BTreeSet<usize>,
+    /// Where a limit ended a module, and of which predicate: then it is not known whether the case has failed.
+    pub stopped: Option<(Pointer, Option<Arc<str>>, Stopped)>,
 }
 
 /// Something that came out otherwise.
@@ -178,7 +180,7 @@ fn by_its_author(intent: Intent, value: &Value) -> Intent {
 pub fn run(pack: &Pack, case: &Case) -> Ran {
     let fail = |why: String| Ran {
         failed: vec![Failed { path: case.path.clone(), message: why }],
-        rules: BTreeSet::new(),
+        ..Ran::default()
     };
     let state = match pack.init(&case.origin) {
         Ok(state) => state,
@@ -202,6 +204,10 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
     pass(&mut courses, &head, None);
     for step in &case.steps {
         run_step(pack, &mut head, step, inputs, &mut courses, &mut ran);
+        // Nothing behind it can be judged.
+        if ran.stopped.is_some() {
+            break;
+        }
     }
     ran
 }
@@ -228,7 +234,7 @@ fn run_step(
     ran: &mut Ran,
 ) {
     let before = head.state().clone();
-    let Ran { failed, rules } = ran;
+    let Ran { failed, rules, stopped } = ran;
     let mut say = |path: &Pointer, message: String| failed.push(Failed { path: path.clone(), message });
     let reducer = pack.reducer();
     let stepped = step.intent.as_ref().map(|intent| (intent, step_with(head, intent, inputs, &*reducer)));
@@ -240,8 +246,11 @@ fn run_step(
             None
         }
         Some((_, Ok(Outcome::Refused(refused)))) => Some(refused.reason.to_string()),
-        // A limit of the engine is no error that anybody could expect, and nothing behind it can be judged.
-        Some((_, Err(StepError::Stopped(stopped)))) => return say(&step.path, stopped.to_string()),
+        // A limit of the engine is no error that anybody could expect.
+        Some((_, Err(StepError::Stopped(limit)))) => {
+            *stopped = Some((step.path.clone(), None, limit));
+            return;
+        }
         Some((_, Err(error))) => Some(error.to_string()),
     };
     match (&refused, &step.error) {
@@ -282,9 +291,9 @@ fn run_step(
             None if !predicate.is_for(step.intent.as_ref().map(|intent| &intent.type_name)) => Verdict::Ok,
             None => match predicate.judge(looked_at, Some(&head.counters().to_value())) {
                 Ok(verdict) => verdict,
-                Err(stopped) => {
-                    say(path, format!("{name}: {stopped}"));
-                    continue;
+                Err(limit) => {
+                    *stopped = Some((path.clone(), Some(Arc::clone(name)), limit));
+                    return;
                 }
             },
         };

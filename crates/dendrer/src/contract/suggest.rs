@@ -488,10 +488,11 @@ impl<'s> Trial<'s> {
             return Ok(false);
         };
         let rules = &rules[one.rules];
+        let there = |error: Error| error.stopped_at(&one.run, one.tick);
         if outcomes[index].is_none() {
-            outcomes[index] = Some(decide(rules, &one.before, &one.intent)?);
+            outcomes[index] = Some(decide(rules, &one.before, &one.intent).map_err(there)?);
         }
-        let other = decide(rules, &before, &one.intent)?;
+        let other = decide(rules, &before, &one.intent).map_err(there)?;
         self.tried.insert(index);
         if let Some(recorded) = &outcomes[index] {
             self.note(index, value_at, rules, recorded, &other);
@@ -586,10 +587,14 @@ fn decide(rules: &Rules, before: &Value, intent: &Intent) -> Result<Outcome, Err
     for (at, predicate) in judges(rules).enumerate() {
         // What is violated already is not decided by this transition, and what cannot be judged is not known.
         let is_asked = predicate.is_for(Some(&intent.type_name));
-        if !is_asked || predicate.judge(before, None)? != Verdict::Ok {
+        let judge = |state: &Value| {
+            let judged = predicate.judge(state, None);
+            judged.map_err(|stopped| Error::from(stopped).asked_as(predicate.name()))
+        };
+        if !is_asked || judge(before)? != Verdict::Ok {
             continue;
         }
-        match predicate.judge(&after, None)? {
+        match judge(&after)? {
             Verdict::Ok => drop(brought.insert(at, false)),
             Verdict::Violation => drop(brought.insert(at, true)),
             Verdict::Uncertain(_) => {}
