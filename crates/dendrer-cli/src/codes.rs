@@ -309,8 +309,8 @@ is one of its `progress_contracts`. Hard predicates need none of them: dendrer b
 or `reduce` (a reducer), and keeps to limits in bytes, instructions and items that are looked at before anything of it is compiled. docs/wasm.md has all of them."
 "E0521" "module_stopped" 6 "A module was stopped by a limit, so it gave no verdict and changed nothing."
 "It ran out of fuel, of stack or of memory, or its input is too long. Engines count differently, so this is neither ok nor a \
-violation, neither a transition nor a refusal, and nothing of it is kept. Make the module do less, or ask of fewer ticks; where it \
-reduces, give it less: a smaller intent, or a state that does not grow without end."
+violation, neither a transition nor a refusal, and nothing of it is kept; what was committed or imported before it stays. Make the \
+module do less, or ask of fewer ticks; where it reduces, give it less: a smaller intent, or a state that does not grow without end."
 "E0540" "too_many_earlier" 6 "More stands before an onset than is searched for its contributors."
 "At most 100,000 transitions are reduced again. Leave --contributors out; `dendrer why` and `dendrer backtrack` follow one value."
 "E0541" "not_one_state" 6 "Contributors are looked for of predicates that one state decides."

@@ -24,8 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-use dendrer::kernel::reduce::DeltaReducer;
+use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, Stage, Start};
+use dendrer::pack::note_errors;
 use dendrer::recorder::{Recorder, Submitted, Surroundings};
 use dendrer::store::{Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
@@ -227,11 +228,45 @@ pub fn record<R: Read + Seek>(
     };
     let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
     let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
-    let around = items::read(&mut *source, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
+    let read = items::read(&mut *source, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
     drop(walk);
+    let around = match read {
+        Ok(around) => around,
+        Err(error) => {
+            groups.keep();
+            return Err(error);
+        }
+    };
     let is_same = (around.fingerprint.size, around.sha256) == (plan.bytes, plan.sha256);
     let tip = groups.end()?;
     if is_same { Ok(tip) } else { Err(ImportError::Changed) }
+}
+
+/// Goes through all that [`record`] would do with what was planned under the pack of the run, and writes nothing: a plan alone
+/// asks no pack. Returns where a rule would meet an error, and which.
+pub fn rehearse<R: Read + Seek>(
+    source: &mut R,
+    plan: &Plan,
+    reducer: &dyn Reducer,
+) -> Result<Vec<(u64, String)>, ImportError> {
+    rewind(source)?;
+    let inputs = || Inputs { clock: Timestamp::from_ms(0), seed: Seed([0; 16]) };
+    let (_, mut head) = step::begin(StoreId([0; 16]), &plan.start, inputs()).map_err(dendrer::Error::from)?;
+    let mut errors = Vec::new();
+    let mut judge = |tick: u64, intent: &Intent, _: usize| -> Result<Outcome, ImportError> {
+        let outcome = step::step_with(&mut head, intent, inputs(), reducer);
+        Ok(match outcome.map_err(dendrer::Error::from)? {
+            step::Outcome::Refused(refused) => Err(refused.reason),
+            step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => {
+                note_errors(&mut errors, tick, &record);
+                Ok(record.id())
+            }
+        })
+    };
+    let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
+    items::read(&mut *source, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
+    drop(walk);
+    Ok(errors)
 }
 
 /// Finds a run that was imported from the same place of the same bytes.
@@ -358,7 +393,8 @@ impl<'a> Walk<'a> {
         let id = if self.is_plan && is_chat && tick > FIRST && size < SAFE_SIZE {
             Digest([0; 32])
         } else {
-            let outcome = (self.judge)(tick, &whole_intent(step, &notes), size)?;
+            let outcome = (self.judge)(tick, &whole_intent(step, &notes), size);
+            let outcome = outcome.map_err(|error| error.at_message(at))?;
             outcome.map_err(|reason| {
                 let (code, message) = (reason.code(), reason.to_string());
                 ImportError::Refused { code, message, at: at.to_string() }
@@ -485,6 +521,17 @@ impl Groups<'_, '_> {
         let transitions = records.iter().filter(|record| record.header().tick.is_some_and(|tick| tick > 0));
         (self.settled)(transitions.count() as u64);
         Ok(())
+    }
+
+    /// Keeps what came before whatever ended the import, as far as the store takes it. Of two errors the first is told. A run
+    /// that holds nothing is not left behind.
+    fn keep(mut self) {
+        if self.recorder.pending() > 0 && self.recorder.head().tick() > 0 {
+            let _ = self.submit();
+        }
+        if let Some(last) = self.under_way.take() {
+            let _ = self.settle(last);
+        }
     }
 
     fn end(mut self) -> Result<Digest, ImportError> {

@@ -474,7 +474,8 @@ fn note(reduced: &mut Reduced, tick: u64, made: &Record) {
     note_errors(&mut reduced.errors, tick, made);
 }
 
-fn note_errors(errors: &mut Vec<(u64, String)>, tick: u64, made: &Record) {
+/// Notes where a rule met an error when a record was made, and which.
+pub fn note_errors(errors: &mut Vec<(u64, String)>, tick: u64, made: &Record) {
     let Some(Value::Array(anomalies)) = made.body().value("/anomalies") else { return };
     for anomaly in anomalies.iter() {
         if anomaly.get("kind").and_then(Value::as_str) == Some("reducer_error") {

@@ -72,7 +72,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         keys::sign(&mut store, key.as_ref())?;
         Store::close(Box::new(store))?;
     }
-    result.map_err(|failure| tally.told_in(failure))?;
+    result.map_err(|failure| tally.told_in(failure, args.dry_run))?;
     let members = [
         ("run", Value::from(args.run.as_str())),
         ("committed", Value::from(tally.committed)),

@@ -317,7 +317,7 @@ impl Made<'_> {
             (None, None) => None,
         };
         if let Some(failure) = failure {
-            return Err(self.stays(ran.tally.told_in(failure)));
+            return Err(self.stays(ran.tally.told_in(failure, false)));
         }
         match (out.format(), &self.args.exec) {
             (Format::Text, _) => self.next(&ran, out),

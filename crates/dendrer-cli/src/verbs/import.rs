@@ -68,7 +68,14 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         if let Ok(store) = open::read_store(global) {
             check_new(args, &*store, &plan)?;
         }
-        say(args, &plan, None, &[], out)?;
+        let errors = match &pack {
+            None => Vec::new(),
+            Some(pack) => {
+                let rehearsed = import::rehearse(&mut source, &plan, &*pack.pack.reducer());
+                rehearsed.map_err(|error| failure(args, &error, 0))?
+            }
+        };
+        say(args, &plan, None, &errors, out)?;
         return Ok(0);
     }
     let mut store = open::write_store(global)?;
@@ -86,7 +93,10 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     });
     keys::sign(&mut store, key.as_ref())?;
     Store::close(Box::new(store))?;
-    let tip = result.map_err(|error| failure(args, &error, settled))?;
+    let tip = result.map_err(|error| match settled {
+        0 => failure(args, &error, 0),
+        _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
+    })?;
     let errors = match pack {
         None => Vec::new(),
         Some(_) => errors_of_rules(&Trace::open(&*open::read_store(global)?, &plan.start.run)?)?,
@@ -242,12 +252,18 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         ImportError::SeveralRuns { runs, .. } => runs.iter().take(1).fold(failure, |failure, (index, _)| {
             failure.help(&["dendrer", "import", file, "--index", &index.to_string()])
         }),
+        ImportError::Stopped { .. } if settled > 0 => failure.note(
+            "what is on record stays; once the module does less, import it again with --again and another --run",
+        ),
+        ImportError::Stopped { .. } => failure
+            .note("make the module do less, or give it less: smaller messages, or a state that grows less"),
         _ => failure,
     };
     failure.changed = settled > 0;
+    let is = if settled == 1 { "is" } else { "are" };
     match settled {
         0 => failure.note("nothing was imported"),
-        _ => failure.note(format!("{} of it are recorded", count(settled, "transition", "transitions"))),
+        _ => failure.note(format!("{} of it {is} recorded", count(settled, "transition", "transitions"))),
     }
 }
 
@@ -296,7 +312,7 @@ fn say(
         Format::Text => {
             match tip {
                 Some(tip) => done(plan, tip, errors, out)?,
-                None => would(args, plan, out)?,
+                None => would(args, plan, errors, out)?,
             }
             warn(plan, out);
             Ok(())
@@ -376,7 +392,7 @@ fn done(plan: &Plan, tip: Digest, errors: &[(u64, String)], out: &mut Out) -> Re
     Ok(())
 }
 
-fn would(args: &Import, plan: &Plan, out: &mut Out) -> Result<()> {
+fn would(args: &Import, plan: &Plan, errors: &[(u64, String)], out: &mut Out) -> Result<()> {
     let tally = &plan.tally;
     out.line(format!("kind       {} ({})", kind_name(plan), why(plan, args)))?;
     out.line(format!(
@@ -400,6 +416,7 @@ fn would(args: &Import, plan: &Plan, out: &mut Out) -> Result<()> {
         let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
         out.line(quote::shorten(&line, out.width().unwrap_or(160)))?;
     }
+    super::reduce::warn(errors, out)?;
     out.line("nothing was written (dry run)")
 }
 

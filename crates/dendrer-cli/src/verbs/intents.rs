@@ -74,14 +74,17 @@ impl Tally {
         )
     }
 
-    /// Says in a failure what is on record of what came before it.
-    pub(super) fn told_in(&mut self, mut failure: Failure) -> Failure {
-        failure.changed |= self.committed + self.refused > 0;
-        let kept = format!(
-            "{} before it {} committed",
-            count(self.committed, "transition", "transitions"),
-            if self.committed == 1 { "is" } else { "are" }
-        );
+    /// Says in a failure what is on record of what came before it; of a dry run nothing is.
+    pub(super) fn told_in(&mut self, mut failure: Failure, dry_run: bool) -> Failure {
+        failure.changed |= !dry_run && self.committed + self.refused > 0;
+        let is = match (dry_run, self.committed) {
+            (true, _) => "would be",
+            (false, 1) => "is",
+            (false, _) => "are",
+        };
+        let before = count(self.committed, "transition", "transitions");
+        let dry = if dry_run { "; nothing was written (dry run)" } else { "" };
+        let kept = format!("{before} before it {is} committed{dry}");
         let items = std::mem::take(&mut self.items);
         failure.items = (!items.is_empty()).then(|| Box::new(Value::array(items)));
         failure.note(kept)

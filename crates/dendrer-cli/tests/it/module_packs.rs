@@ -206,6 +206,11 @@ fn a_predicate_of_a_pack_may_be_a_module() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let asked = place.run(&["bisect", "e", "--predicate", "calm"]);
     assert!(asked.code == 6 && asked.stderr.contains("E0521"), "{}", asked.stderr);
+    for args in [&["bisect", "e", "--predicate", "calm"][..], &["contract", "check", "e"]] {
+        let asked = place.run(args);
+        assert!(asked.code == 6 && asked.stderr.contains("| predicate calm"), "{args:?}: {}", asked.stderr);
+        says_where(&place, args, &asked.stderr);
+    }
 }
 
 /// Modules are read beside the pack, and what is wrong with one has its place in the text.
@@ -301,6 +306,122 @@ fn what_a_limit_ends_while_reducing_is_not_on_record() {
     }
 }
 
+/// A run and a tick are named, and a command that shows what is there.
+fn says_where(place: &Place, args: &[&str], stderr: &str) {
+    for name in ["| run      ", "| tick     ", "note: "] {
+        assert!(stderr.contains(name), "{args:?}: {name}: {stderr}");
+    }
+    let help = stderr.lines().find_map(|line| line.strip_prefix("help: dendrer ")).unwrap();
+    place.ok(&help.split(' ').collect::<Vec<_>>());
+}
+
+/// A dry run says what would be, and not that anything was.
+#[test]
+fn a_dry_run_that_fails_commits_nothing_and_says_so() {
+    let place = Place::with_store();
+    count(&place);
+    let commit = ["commit", "--run", "c", "--pack", "count.yaml", "-n"];
+    let no_json = [lines(&[false]), b"\n{".to_vec()].concat();
+    for (input, code, before) in [(lines(&[false, false, true]), "E0521", 2), (no_json, "E0201", 1)] {
+        let ran = place.run_with(&commit, &input);
+        let s = if before == 1 { "" } else { "s" };
+        let note =
+            format!("{before} transition{s} before it would be committed; nothing was written (dry run)");
+        assert!(ran.stderr.contains(code) && ran.stderr.contains(&note), "{}", ran.stderr);
+        let ran = place.run_with(&[&commit[..], &["--json"]].concat(), &input);
+        let failed = crate::support::parse(&ran.stdout);
+        assert_eq!(failed.get("changed"), Some(&false.into()), "{failed}");
+        assert!(!place.ok(&["runs"]).contains("count"));
+    }
+}
+
+fn chat(place: &Place, messages: usize, long: usize) -> String {
+    let message = |at: usize| {
+        let text = if at == long { "x".repeat(500) } else { at.to_string() };
+        format!(r#"{{"role":"user","content":"{text}"}}"#)
+    };
+    let all: Vec<String> = (1..=messages).map(message).collect();
+    let name = format!("chat-{messages}-{long}.json");
+    write(place, &name, format!("[{}]", all.join(",")));
+    name
+}
+
+/// An import keeps the messages before the one that a limit ends, as `commit` does, and says how many they are.
+#[test]
+fn an_import_that_a_limit_ends_says_what_is_on_record() {
+    let place = Place::with_store();
+    count(&place);
+    for stop in [1, 2, 100, 101, 150, 250] {
+        let (file, run) = (chat(&place, 260, stop), format!("r{stop}"));
+        let import = ["import", &file, "--pack", "count.yaml", "--run", &run];
+        // A dry run asks the pack, too.
+        let dry = place.run(&[&import[..], &["-n"]].concat());
+        assert!(dry.code == 6 && dry.stderr.contains("note: nothing was imported"), "{}", dry.stderr);
+        let path = format!("| path     /{}", stop - 1);
+        assert!(dry.stderr.contains(&path), "{}", dry.stderr);
+        let (code, failed) = place.json(&import);
+        assert_eq!((code, failed.get("code").and_then(|code| code.as_str())), (6, Some("E0521")), "{failed}");
+        assert_eq!(failed.get("changed"), Some(&(stop > 1).into()), "{failed}");
+        let said = match stop {
+            1 => "nothing was imported".to_owned(),
+            2 => "1 transition of it is recorded".to_owned(),
+            _ => format!("{} transitions of it are recorded", stop - 1),
+        };
+        assert!(failed.to_string().contains(&said), "{failed}");
+        let (code, log) = place.json(&["log", &run]);
+        match stop {
+            1 => assert_eq!(code, 3, "a run that holds nothing is not left behind: {log}"),
+            _ => assert_eq!(log.get("total").and_then(|total| total.as_u64()), Some(stop as u64 - 1)),
+        }
+        let help = failed.get("help").and_then(|help| help.as_array()).map_or(0, |help| help.len());
+        assert_eq!(help, usize::from(stop > 1), "{failed}");
+    }
+    place.ok(&["verify", "--all", "--replay"]);
+}
+
+/// What a rule would meet is told before anything is written, and is what it then meets.
+#[test]
+fn a_dry_run_of_an_import_asks_the_pack() {
+    let place = Place::with_store();
+    count(&place);
+    write(&place, "mods/count.wasm", small("unreachable"));
+    let file = chat(&place, 3, 0);
+    let import = ["import", &file, "--pack", "count.yaml"];
+    let (code, dry) = place.json(&[&import[..], &["-n"]].concat());
+    let (_, done) = place.json(&import);
+    check_schema(&dry, &["import"]);
+    assert_eq!((code, dry.get("errors")), (0, done.get("errors")));
+    assert_eq!(dry.get("errors").and_then(|errors| errors.as_array()).map(|errors| errors.len()), Some(3));
+}
+
+/// What a limit ends in a test of a pack has neither passed nor failed.
+#[test]
+fn a_test_of_a_pack_that_a_limit_ends_has_not_failed() {
+    let place = Place::with_store();
+    count(&place);
+    let tests = format!(
+        "tests:\n  - name: it counts\n    then:\n      - t: {}\n        holds: state.n == 1\n",
+        plan(true)
+    );
+    write(&place, "count.yaml", format!("{COUNT}{tests}"));
+    let (code, failed) = place.json(&["pack", "test", "count.yaml"]);
+    assert_eq!((code, failed.get("code").and_then(|code| code.as_str())), (6, Some("E0521")), "{failed}");
+    assert_eq!(failed.get("where").and_then(|place| place.get("test")), Some(&"it counts".into()));
+    // So with a predicate that is asked in one.
+    let endless = r#"(module (memory (export "memory") 1) (func (export "alloc") (param i32) (result i32) (i32.const 0))
+        (func (export "evaluate") (param i32 i32) (result i64) (loop $l (br $l)) (i64.const 4)))"#;
+    write(&place, "endless.wasm", wat::parse_str(endless).unwrap());
+    let asked = COUNT.replace("{holds: state.n <= 2}", "{module: endless.wasm}");
+    let tests = format!(
+        "tests:\n  - name: it is few\n    then:\n      - t: {}\n        predicates: {{few: ok}}\n",
+        plan(false)
+    );
+    write(&place, "count.yaml", format!("{asked}{tests}"));
+    let ran = place.run(&["pack", "test", "count.yaml"]);
+    assert_eq!(ran.code, 6, "{}", ran.stdout);
+    assert!(ran.stderr.contains("E0521") && ran.stderr.contains("| predicate few"), "{}", ran.stderr);
+}
+
 /// Nor does anything that reduces again take it for an answer.
 #[test]
 fn whatever_reduces_again_is_stopped_and_writes_nothing() {
@@ -313,6 +434,7 @@ fn whatever_reduces_again_is_stopped_and_writes_nothing() {
         let ran = place.run(args);
         assert!(ran.code == 6 && ran.stderr.contains("E0521"), "{args:?}: {} {}", ran.code, ran.stderr);
         assert_eq!(before, place.ok(&["runs"]), "{args:?}");
+        says_where(&place, args, &ran.stderr);
     };
     stopped(&["reduce", "d", "--pack", "count.yaml", "--as", "d.counted"]);
     write(&place, "mods/count.wasm", small(FIRST));
@@ -349,6 +471,7 @@ fn what_is_brought_into_another_run_is_stopped_and_leaves_nothing() {
         let ran = place.run(args);
         assert!(ran.code == 6 && ran.stderr.contains("E0521"), "{args:?}: {} {}", ran.code, ran.stderr);
         assert!(ran.stderr.contains(state), "{args:?}: {}", ran.stderr);
+        says_where(&place, args, &ran.stderr);
         assert_eq!((records(), place.ok(&["runs"])), before, "{args:?}");
     };
     for dry in [&["-n"][..], &[]] {

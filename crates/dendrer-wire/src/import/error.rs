@@ -1,11 +1,12 @@
 //! Why a trace is not imported.
 
+use dendrer::error::Limited;
 use dendrer::kernel::ontology::AuthorshipError;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::JsonError;
 
 use super::layout::{List, NAMED_MAX};
-use super::note::Note;
+use super::note::{At, Note};
 use super::scan::Stop;
 
 /// Why a trace is not imported.
@@ -79,6 +80,14 @@ pub enum ImportError {
         /// Which item, as a JSON pointer.
         at: String,
     },
+    /// A limit ended the module that reduces at an item.
+    #[error("{error}")]
+    Stopped {
+        /// The module and the limit.
+        error: Box<Limited>,
+        /// Which item, as a JSON pointer.
+        at: String,
+    },
     /// The mapping is not one.
     #[error("{message}")]
     Map {
@@ -106,6 +115,16 @@ impl ImportError {
         }
     }
 
+    /// Says at which item a module was stopped; whatever else the repository says is not about an item.
+    pub(super) fn at_message(self, at: At<'_>) -> ImportError {
+        match self {
+            ImportError::Repository(dendrer::Error::Stopped(error)) => {
+                ImportError::Stopped { error, at: at.to_string() }
+            }
+            other => other,
+        }
+    }
+
     pub(super) fn authorship(error: &AuthorshipError, at: String) -> ImportError {
         ImportError::Refused { code: error.code(), message: error.to_string(), at }
     }
@@ -125,6 +144,7 @@ impl ImportError {
             ImportError::Intent { error, .. } => error.code,
             ImportError::Refused { code, .. } => code,
             ImportError::Map { .. } => "E0215",
+            ImportError::Stopped { .. } => "E0521",
             ImportError::Changed => "E0216",
             ImportError::Repository(error) => error.code(),
         }
@@ -152,7 +172,7 @@ impl ImportError {
             }
             ImportError::Gap(note) => vec![("path", note.path.clone())],
             ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],
-            ImportError::Refused { at, .. } => vec![("path", at.clone())],
+            ImportError::Refused { at, .. } | ImportError::Stopped { at, .. } => vec![("path", at.clone())],
             ImportError::Map { at, .. } => vec![("path", at.clone())],
             _ => Vec::new(),
         }
