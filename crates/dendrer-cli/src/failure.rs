@@ -143,7 +143,8 @@ impl From<Error> for Failure {
                 let others = error.faults.iter().skip(1);
                 let failure =
                     others.fold(failure, |failure, fault| failure.note(format!("{}: {fault}", fault.code())));
-                match error.faults.iter().any(|fault| fault.code() == "E0423") {
+                // What is refused for anything else is not for anybody to sign.
+                match error.faults.iter().all(|fault| fault.code() == "E0423") {
                     true => failure.at("to sign", error.text).note(
                         "an approver signs with --approver-key FILE, or hands over a signed note for --signature FILE",
                     ),
@@ -156,9 +157,23 @@ impl From<Error> for Failure {
                 .help(&["dendrer", "fork", run.as_str(), "--from", "tip"])
                 .help(&["dendrer", "reduce", run.as_str(), "--pack", "FILE", "--as", "NEW"]),
             Error::Stopped(limited) => stopped(failure, &limited),
+            Error::Start(error) if error.code() == "E0604" => {
+                failure.note("stages 0 to 2 need less; nothing was committed")
+            }
             Error::OfCasebook { run } => {
                 failure.note("nothing was changed").help(&["dendrer", "log", run.as_str()])
             }
+            Error::NoAnswer { run, tick, .. } => failure
+                .note("nothing was changed; an answer that can be replaced stands behind the fork")
+                .help(&["dendrer", "log", run.as_str(), "--type", "action.result,observation.add"])
+                .help(&["dendrer", "show", &format!("{run}@{tick}")]),
+            Error::OtherEngine { run, .. } | Error::EnginesDiffer { run, .. } => failure
+                .note("nothing was changed; reduce the run again under the other pack, and go on from what comes of it")
+                .help(&["dendrer", "reduce", run.as_str(), "--pack", "FILE", "--as", "NEW"]),
+            Error::NoContracts { run } => no_pack(failure, run.as_str()),
+            Error::NotImportable { run, .. } => failure
+                .note("nothing was changed; choose a tick that an agent or its runtime wrote")
+                .help(&["dendrer", "log", run.as_str()]),
             Error::Store(error) => store_failure(failure, &error),
             Error::Expr(error) => expr_failure(&error),
             _ => failure,
@@ -197,6 +212,13 @@ fn stopped(failure: Failure, limited: &Limited) -> Failure {
         ]),
         None => asked.note(note),
     }
+}
+
+/// Says how a run comes to have a pack.
+pub(crate) fn no_pack(failure: Failure, run: &str) -> Failure {
+    failure
+        .note("a run is given a pack when it begins: commit --pack FILE, or as another run that is reduced from it")
+        .help(&["dendrer", "reduce", run, "--pack", "FILE", "--as", "NEW"])
 }
 
 fn store_failure(failure: Failure, error: &StoreError) -> Failure {

@@ -209,10 +209,14 @@ impl Answer<'_> {
             ImportRefused::NotEnforced => {
                 failure.note("record the target at stage 2: dendrer commit --run NEW --stage 2")
             }
-            ImportRefused::NoContract(..)
-            | ImportRefused::HashUnderspecified(_)
-            | ImportRefused::Violates(_)
-            | ImportRefused::AtTheDoor { .. } => failure,
+            ImportRefused::NoContract(..) => failure
+                .note("add the type to `contracts` of the pack, and record both runs under it")
+                .help(&["dendrer", "contract", "show", &format!("{run}@{before}")]),
+            ImportRefused::Violates(_) => failure
+                .note("decide again in the target, where what it would break can be seen")
+                .help(&["dendrer", "contract", "check", self.target.as_str()])
+                .help(&["dendrer", "show", &format!("{run}@{}", self.pick.tick)]),
+            ImportRefused::HashUnderspecified(_) | ImportRefused::AtTheDoor { .. } => failure,
         }
     }
 

@@ -50,7 +50,10 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     }
     let mut recorder = match exists {
         true => Recorder::resume(&mut store, &name, Box::new(World::default()))?,
-        false => Recorder::begin(&mut store, &start(args, name)?, Box::new(World::default()))?,
+        false => {
+            let begun = Recorder::begin(&mut store, &start(args, name)?, Box::new(World::default()));
+            begun.map_err(|error| not_begun(args, error))?
+        }
     };
     let mut tally = Tally::default();
     // Acknowledgements on the same terminal say the same, and better.
@@ -91,6 +94,25 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         }
     }
     Ok(if tally.refused > 0 { 5 } else { 0 })
+}
+
+/// Says why a run does not begin, and with which stage it would.
+fn not_begun(args: &Commit, error: dendrer::Error) -> Failure {
+    let is_stage = error.code() == "E0604";
+    let failure = Failure::from(error);
+    if !is_stage {
+        return failure;
+    }
+    let mut argv = vec!["dendrer", "commit", "--run", args.run.as_str(), "--stage", "2"];
+    let given = [
+        ("--pack", args.pack.as_deref()),
+        ("--goal", args.goal.as_deref()),
+        ("--state", args.state.as_deref()),
+        ("--policy", args.policy.as_deref()),
+        ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
+    ];
+    argv.extend(given.iter().filter_map(|(flag, value)| Some([*flag, (*value)?])).flatten());
+    failure.help(&argv)
 }
 
 /// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.

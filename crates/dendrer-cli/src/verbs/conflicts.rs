@@ -78,6 +78,20 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
     Ok(0)
 }
 
+/// Says why a conflict is not resolved, and where it shows how it stands.
+fn not_resolved(args: &ConflictsResolve, error: dendrer::Error) -> Failure {
+    let code = error.code();
+    let failure = Failure::from(error);
+    let (run, path) = (args.run.as_str(), args.path.as_str());
+    match code {
+        "E0445" => failure.note("nothing was changed").help(&["dendrer", "conflicts", "list", run]),
+        "E0446" => failure
+            .note("nothing was changed; what is to stand there now is a change like any other")
+            .help(&["dendrer", "conflicts", "show", run, path]),
+        _ => failure,
+    }
+}
+
 fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     if rev.bundle.is_some() || rev.pos.is_some() {
@@ -98,7 +112,8 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     let (name, record) = if args.dry_run {
         let mut store = open::read_store(global)?;
         let name = rev.run_in(&*store, &[])?;
-        let record = resolve(&mut *store, &name, &resolution, world, true)?;
+        let record = resolve(&mut *store, &name, &resolution, world, true);
+        let record = record.map_err(|error| not_resolved(args, error))?;
         (name, record)
     } else {
         let mut store = open::write_store(global)?;
@@ -109,7 +124,7 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
         let record = resolve(&mut store, &name, &resolution, world, false);
         keys::sign(&mut store, key.as_ref())?;
         Store::close(Box::new(store))?;
-        (name, record?)
+        (name, record.map_err(|error| not_resolved(args, error))?)
     };
     let said = |place: &str| record.body().value(place);
     let taken = said("/intent/conflict").and_then(|said| said.get("take").cloned()).unwrap_or(Value::Null);

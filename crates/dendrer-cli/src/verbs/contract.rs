@@ -59,7 +59,9 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     if let Some(only) = &only
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
     {
-        return Err(Failure::new("E0415", format!("no contract of {} is for {only}", trace.name())));
+        let shown = args.contract.as_deref().unwrap_or(trace.name().as_str());
+        return Err(Failure::new("E0415", format!("no contract of {} is for {only}", trace.name()))
+            .help(&["dendrer", "contract", "show", shown]));
     }
     let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
     match global.format.as_deref().filter(|form| FORMS.contains(form)) {

@@ -3,7 +3,7 @@
 use dendrer::error::Error;
 use dendrer::extension::{Extended, extend};
 use dendrer::kernel::pack::extend::{EFFECTIVE_FROM, effective_from};
-use dendrer::kernel::step::{Approval, Stage};
+use dendrer::kernel::step::{Approval, ExtensionFault, Stage};
 use dendrer::pack::yaml::Document;
 use dendrer::recorder::World;
 use dendrer::store::Store;
@@ -32,10 +32,11 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
         let name = rev.run_in(store, &[])?;
         let note = match &args.approver_key {
             None => note,
-            Some(path) => sign(store, &name, &value, path)?,
+            Some(path) => sign(args, store, &name, &value, path)?,
         };
         let world = Box::new(World::default());
-        let extended = extend(store, &name, &value, note.as_deref(), world, args.dry_run)?;
+        let extended = extend(store, &name, &value, note.as_deref(), world, args.dry_run);
+        let extended = extended.map_err(|error| refused(args, error))?;
         let stage = Trace::open(store, &name)?.start().body().value("/stage");
         Ok((name, extended, stage.and_then(|stage| stage.as_u64())))
     };
@@ -59,6 +60,37 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
     Ok(0)
 }
 
+/// Says why a contract is not extended, and with which command it would be.
+fn refused(args: &ContractExtend, error: Error) -> Failure {
+    let Error::Extension(not) = &error else { return error.into() };
+    let (mut from, mut by, mut key) =
+        (args.effective_from, args.approved_by.clone(), args.approver_key.clone());
+    let mut is_content = false;
+    for fault in &not.faults {
+        match fault {
+            ExtensionFault::Past { tick, .. } => from = Some(tick + 1),
+            ExtensionFault::NoApprover => by = Some("NAME".to_owned()),
+            ExtensionFault::UnknownApprover { known, .. } => {
+                by = known.split(", ").next().map(str::to_owned);
+                key = key.or_else(|| Some("KEY".to_owned()));
+            }
+            ExtensionFault::Signature { .. } => key = key.or_else(|| Some("KEY".to_owned())),
+            // The file itself is to be changed.
+            _ => is_content = true,
+        }
+    }
+    let failure = Failure::from(error);
+    if is_content {
+        return failure.help(&["dendrer", "contract", "show", &args.run]);
+    }
+    let from = from.map(|from| from.to_string());
+    let mut argv = vec!["dendrer", "contract", "extend", &args.run, "--file", &args.file];
+    argv.extend(from.iter().flat_map(|from| ["--effective-from", "tick", from]));
+    argv.extend(by.iter().flat_map(|by| ["--approved-by", by]));
+    argv.extend(key.iter().flat_map(|key| ["--approver-key", key]));
+    failure.help(&argv)
+}
+
 /// Reads the file, and puts what the command line says in its place.
 fn read(args: &ContractExtend) -> Result<Value> {
     let document = Document::read(&read_file(&args.file)?).map_err(|problems| {
@@ -66,7 +98,8 @@ fn read(args: &ContractExtend) -> Result<Value> {
         let (line, why) = first.map_or((1, String::new()), |problem| (problem.mark.line, problem.message));
         Failure::new("E0420", format!("{} cannot be read: {why}", args.file))
             .at("line", line.to_string())
-            .note("nothing was changed")
+            .note("nothing was changed; what an extension says is in docs/packs.md")
+            .help(&["dendrer", "contract", "show", &args.run])
     })?;
     let Value::Object(mut members) = document.value else { return Ok(document.value) };
     if let Some(tick) = args.effective_from {
@@ -79,7 +112,13 @@ fn read(args: &ContractExtend) -> Result<Value> {
 }
 
 /// Signs the text of an extension with the key in a file, once all else about it is in order.
-fn sign(store: &mut dyn Store, run: &RunName, value: &Value, path: &str) -> Result<Option<String>> {
+fn sign(
+    args: &ContractExtend,
+    store: &mut dyn Store,
+    run: &RunName,
+    value: &Value,
+    path: &str,
+) -> Result<Option<String>> {
     let bad =
         |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
     let key = keys::read_signer(path)?;
@@ -88,7 +127,7 @@ fn sign(store: &mut dyn Store, run: &RunName, value: &Value, path: &str) -> Resu
             let note = SignedNote::sign(&unsigned.text, &key).map_err(|error| bad(error.to_string()))?;
             Ok(Some(note.to_string()))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(refused(args, error)),
         Ok(_) => Err(Failure::new(
             "E0423",
             "the contract names no approver with a key, so nothing would show whose \

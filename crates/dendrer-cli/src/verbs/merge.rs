@@ -1,8 +1,9 @@
 //! `dendrer merge`: a new run that begins with what was chosen from several others.
 
+use dendrer::error::Error;
 use dendrer::kernel::predicate::Verdict;
 use dendrer::kernel::step::Head;
-use dendrer::merge::{Merged, Source, Standing, Strategy, Terms, merge};
+use dendrer::merge::{MergeError, Merged, Source, Standing, Strategy, Terms, merge};
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer_object::{Digest, Value};
@@ -47,7 +48,8 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     let world = Box::new(World::default());
     let (merged, unjudged, root, begin) = if args.dry_run {
         let mut store = open::read_store(global)?;
-        let (mut recorder, merged) = merge(&sources, &mut *store, &terms, world)?;
+        let made = merge(&sources, &mut *store, &terms, world);
+        let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let (unjudged, root) = (unjudged(recorder.head(), &merged), recorder.head().state().digest());
         recorder.discard();
         (merged, unjudged, root, None)
@@ -55,7 +57,8 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         let mut store = open::write_store(global)?;
         open::refuse_trouble(&mut store)?;
         let key = keys::find(global.key.as_deref(), store.info())?;
-        let (mut recorder, merged) = merge(&sources, &mut store, &terms, world)?;
+        let made = merge(&sources, &mut store, &terms, world);
+        let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let unjudged = unjudged(recorder.head(), &merged);
         let (root, begin) = (recorder.head().state().digest(), recorder.head().id());
         recorder.commit()?;
@@ -73,6 +76,33 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         out.say(format!("note: the rule {rule} holds on and counts as violated from tick 1: {why}"));
     }
     Ok(0)
+}
+
+/// Says why runs are not merged, and what there is to do.
+fn not_merged(args: &Merge, error: Error) -> Failure {
+    let (is_nothing, is_open) = match &error {
+        Error::Merge(MergeError::Nothing(_)) => (true, false),
+        Error::Merge(MergeError::OpenUnderRules(_)) => (false, true),
+        _ => (false, false),
+    };
+    let failure = Failure::from(error);
+    match (is_nothing, is_open) {
+        (true, _) => args.from.iter().fold(
+            failure.note("nothing was changed; a place to take is one of the state of a run"),
+            |failure, run| failure.help(&["dendrer", "state", run]),
+        ),
+        (_, true) => {
+            let mut argv = vec!["dendrer", "merge", "--as", args.new.as_str()];
+            argv.extend(args.from.iter().flat_map(|run| ["--from", run.as_str()]));
+            argv.extend(args.artifact.iter().flat_map(|path| ["--artifact", path.as_str()]));
+            let with = |more: &[&'static str]| [argv.as_slice(), more].concat();
+            failure
+                .note("nothing was changed; let the value committed last win, or take values alone and decide later")
+                .help(&with(&["--strategy", "lww"]))
+                .help(&with(&["--seed-only"]))
+        }
+        _ => failure,
+    }
 }
 
 /// The rules that cannot be judged because nobody chose what they read, with the reason. Where that waits for a decision,

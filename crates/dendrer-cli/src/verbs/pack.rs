@@ -14,7 +14,7 @@ use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
 use crate::args::{Global, PackCheck, PackShow, PackTest, PackVerb};
-use crate::failure::{Failure, Result};
+use crate::failure::{self, Failure, Result};
 use crate::files;
 use crate::open;
 use crate::out::{Out, Style};
@@ -167,8 +167,7 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
 }
 
 fn no_pack(run: &str) -> Failure {
-    Failure::new("E0909", format!("{run} has no pack"))
-        .note("a run is given one when it begins: commit --pack FILE, or reduce RUN --pack FILE --as NEW")
+    failure::no_pack(Failure::new("E0909", format!("{run} has no pack")), run)
 }
 
 fn show_text(shown: &Shown, out: &mut Out) -> Result {

@@ -192,6 +192,13 @@ fn what_cannot_be_checked_is_not_imported() {
         let ran = place.run(&["cherrypick", from, "--into", into]);
         assert_eq!(ran.code, code, "{from} {into}: {}", ran.stderr);
         assert!(ran.stderr.contains(words), "{from} {into}: {}", ran.stderr);
+        if words == "E0415" {
+            assert!(
+                ran.stderr.contains("help: dendrer contract show financial-agent-A@0\n"),
+                "{}",
+                ran.stderr
+            );
+        }
     }
     assert!(
         place
@@ -379,6 +386,7 @@ fn an_import_that_brings_a_violation_about_is_refused() {
         let ran = place.run(&args);
         assert_eq!((ran.code, ran.stderr.contains("E0419")), (5, true), "{}", ran.stderr);
         assert!(ran.stderr.contains("it would violate negative_balance in the target"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("help: dendrer contract check financial-agent-C\n"), "{}", ran.stderr);
     }
     assert_eq!(place.json(&["log", "financial-agent-C"]).1.get("total").unwrap().as_u64(), Some(1));
     assert_eq!(place.run(&["contract", "check", "financial-agent-C"]).code, 0);

@@ -46,10 +46,17 @@ fn an_extension_in_the_past_or_of_nobody_is_refused_with_both_reasons() {
         "error[E0421]: an extension cannot take effect in the past (claims-9 is at tick 40)",
         "E0422: an extension needs an approver",
         "nothing was changed",
+        " --effective-from tick 41 --approved-by NAME\n",
     ] {
         assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
     }
+    let help = ran.stderr.lines().find_map(|line| line.strip_prefix("help: dendrer ")).expect("a command");
+    place.ok(&[&help.split(' ').collect::<Vec<_>>()[..], &["-n"]].concat());
     assert_eq!(place.ok(&["log", "claims-9"]), before);
+    let empty = extension(&place, "empty.yaml", "approved_by: j.doe\neffective_from_tick: 41");
+    let ran = place.run(&["contract", "extend", "claims-9", "--file", &empty]);
+    assert!(ran.stderr.contains("error[E0420]"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("help: dendrer contract show claims-9\n"), "{}", ran.stderr);
     // What is refused stays out of the record, and what is tried with -n, too.
     let good = [
         "contract",
@@ -79,6 +86,51 @@ fn an_extension_in_the_past_or_of_nobody_is_refused_with_both_reasons() {
         ran.stdout
     );
     assert!(place.ok(&["verify", "claims-9", "--replay"]).contains("42 of 42 states reproduced"));
+}
+
+/// Whoever is refused is told what to do, by a command that can be pasted where one exists.
+#[test]
+fn refusals_say_what_to_do() {
+    let place = Place::with_demo();
+    std::fs::write(place.path().join("feed.json"), r#"{"output":1}"#).expect("written");
+    std::fs::write(place.path().join("delta.yaml"), "name: d\nversion: v1\nreducer: delta/1\n")
+        .expect("written");
+    let two = ["--from", "logistics-run-47", "--from", "logistics-planner-1@9", "--seed-only"];
+    let risk = ["--artifact", "risk_score"];
+    place.ok(&[&["merge", "--as", "both"], &two[..], &risk].concat());
+    place.ok(&["conflicts", "resolve", "both", "risk_score", "--take", "a", "--reason", "newer"]);
+    // What the pasted command is missing, as it stands there; nothing where it works as it is.
+    let cases: &[(&[&str], &str, &str)] = &[
+        (&[&["merge", "--as", "m"], &two[..], &["--artifact", "nothing"]].concat(), "E0104", ""),
+        (&["fork", "logistics-run-47@20", "--tool-output", "21=feed.json", "--replay-rest"], "E0117", ""),
+        (&["fork", "claims-9", "--from", "tip", "--contract", "delta.yaml"], "E0118", "FILE"),
+        (&["rebase", "financial-agent-A", "--onto", "planning-run-12"], "E0118", "FILE"),
+        (&["contract", "check", "claims-9", "--type", "aprove_payout"], "E0415", ""),
+        (&["contract", "show", "claims-9", "--type", "aprove_payout"], "E0415", ""),
+        (&["cherrypick", "financial-agent-A@0", "--into", "financial-agent-C"], "E0418", ""),
+        (&["merge", "--as", "m", "--from", "financial-agent-A", "--from", "financial-agent-B"], "E0443", ""),
+        (&["conflicts", "resolve", "both", "nothing", "--take", "a", "--reason", "r"], "E0445", ""),
+        (&["conflicts", "resolve", "both", "risk_score", "--take", "b", "--reason", "r"], "E0446", ""),
+        (&["commit", "--run", "three", "--stage", "3", "--goal", "g"], "E0604", ""),
+        (&["contract", "check", "trip-planner-a"], "E0909", "FILE"),
+        (&["contract", "show", "trip-planner-a"], "E0909", "FILE"),
+        (&["pack", "show", "trip-planner-a"], "E0909", "FILE"),
+    ];
+    for (args, code, missing) in cases {
+        let ran = place.run(args);
+        assert!(ran.stderr.contains(&format!("error[{code}]")), "{args:?}: {}", ran.stderr);
+        let help: Vec<&str> =
+            ran.stderr.lines().filter_map(|line| line.strip_prefix("help: dendrer ")).collect();
+        assert!(!help.is_empty(), "{args:?}: {}", ran.stderr);
+        for line in help {
+            match missing.is_empty() {
+                true => drop(
+                    place.ok(&line.split(' ').chain((*code == "E0443").then_some("-n")).collect::<Vec<_>>()),
+                ),
+                false => assert!(line.contains(missing), "{line}"),
+            }
+        }
+    }
 }
 
 #[test]
@@ -113,6 +165,10 @@ fn where_the_pack_names_approvers_only_their_signature_counts() {
     let line = made.lines().last().expect("the line for the pack").to_owned();
     let pack = include_str!("../../../../examples/packs/insurance-claims.yaml");
     std::fs::write(place.path().join("pack.yaml"), format!("{pack}approvers:\n{line}\n")).expect("written");
+    std::fs::write(place.path().join("bad.yaml"), format!("{pack}approvers:\n  j.doe: secret\n"))
+        .expect("written");
+    let checked = place.run(&["pack", "check", "bad.yaml"]);
+    assert!(checked.stdout.contains("name+id+key, as `contract keygen` prints it"), "{}", checked.stdout);
     std::fs::write(place.path().join("s0.json"), r#"{"claim_id":"c","policy_limit":100}"#).expect("written");
     let plan = br#"{"type":"plan.update","agent":"a"}"#;
     let begun = ["commit", "--run", "r", "--pack", "pack.yaml", "--state", "s0.json", "--stage", "2"];
@@ -126,6 +182,18 @@ fn where_the_pack_names_approvers_only_their_signature_counts() {
     let ran = place.run(&extend);
     assert_eq!((ran.code, ran.stderr.contains("E0423")), (5, true), "{}", ran.stderr);
     assert!(ran.stderr.contains("dendrer contract extension"), "the text to sign: {}", ran.stderr);
+    let help = format!("help: dendrer contract extend r --file {file} --approver-key KEY\n");
+    assert!(ran.stderr.contains(&help), "{}", ran.stderr);
+    // What is refused for its tick is not for anybody to sign.
+    let late = place.run(&[&extend[..], &["--effective-from", "tick", "1"]].concat());
+    assert!(late.stderr.contains("error[E0421]") && !late.stderr.contains("to sign"), "{}", late.stderr);
+    let help =
+        format!("help: dendrer contract extend r --file {file} --effective-from tick 2 --approver-key KEY\n");
+    assert!(late.stderr.contains(&help), "{}", late.stderr);
+    let other = place.run(&[&extend[..], &["--approved-by", "a.poe"]].concat());
+    let help =
+        format!("help: dendrer contract extend r --file {file} --approved-by j.doe --approver-key KEY\n");
+    assert!(other.stderr.contains("error[E0423]") && other.stderr.contains(&help), "{}", other.stderr);
     let ran = place.run(&[&extend[..], &["--approver-key", "m.roe.key"]].concat());
     assert_eq!((ran.code, ran.stderr.contains("E0423")), (5, true), "{}", ran.stderr);
     let done = place.ok(&[&extend[..], &["--approver-key", "j.doe.key"]].concat());

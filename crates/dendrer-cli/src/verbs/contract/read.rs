@@ -18,7 +18,7 @@ use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
 use crate::args::{ContractDiff, ContractShow, Global};
-use crate::failure::{Failure, Result};
+use crate::failure::{self, Failure, Result};
 use crate::open;
 use crate::out::{CUT, Out, Style};
 use crate::verbs::pack;
@@ -142,7 +142,8 @@ fn in_run(global: &Global, address: &str, meant: Meant) -> Result<Resolved> {
         Meant::InForce => in_force(&trace, tick)?.map(Resolved::extended),
     };
     let Some(found) = found else {
-        return Err(Failure::new("E0909", format!("{} has no pack at tick {tick}", trace.name())));
+        let failure = Failure::new("E0909", format!("{} has no pack at tick {tick}", trace.name()));
+        return Err(failure::no_pack(failure, trace.name().as_str()));
     };
     let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
     // The text is that of the pack at the tip.
@@ -222,6 +223,7 @@ pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Resul
         && !terms.types.iter().any(|one| one.name == *only)
     {
         let failure = Failure::new("E0415", format!("{} says nothing of {only} by name", found.title));
+        let failure = failure.help(&["dendrer", "contract", "show", &args.contract]);
         let near = nearest(only.as_str(), terms.types.iter().map(|one| one.name.as_str()));
         return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
     }
