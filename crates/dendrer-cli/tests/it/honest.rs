@@ -166,7 +166,7 @@ fn a_file_that_is_not_the_one_that_was_signed_has_no_exact_answers() {
 fn a_run_whose_beginning_was_changed_is_damaged_and_was_not_forked() {
     let place = Place::new();
     let file = place.path().join("begin.dnd").display().to_string();
-    demo().ok(&["export", "logistics-run-47", "-o", &file]);
+    assert_eq!(demo().run(&["export", "logistics-run-47", "-o", &file]).code, 0);
     let text = std::fs::read_to_string(&file).unwrap();
     let begin = text.lines().find(|line| line.starts_with("{\"header\"") && line.contains(r#""kind":"run""#));
     let changed = begin.unwrap().replace(r#""author":"kernel""#, r#""author":"agent""#);
