@@ -437,3 +437,23 @@ impl Store for Shared {
         self.into_inner().map_or(Ok(()), Store::close)
     }
 }
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use crate::memory::Memory;
+
+    /// Behind `fork()` the thread that appends is in the other process, and nobody takes what is sent to it.
+    #[test]
+    fn a_process_waits_for_no_thread_of_another() {
+        let info = crate::conformance::info();
+        let record = crate::conformance::Scribe::default().begin("r");
+        let mut store = Shared::new(Box::new(Memory::new(info)));
+        let (wake, _nobody) = channel();
+        store.queue().background = Some((wake, std::process::id() + 1));
+        let submission = store.submit(&[record]).unwrap();
+        store.settle(submission).unwrap();
+        assert_eq!(store.tree().size, 1);
+    }
+}

@@ -100,7 +100,14 @@ impl Embedded {
                 jobs.send((job, Arc::clone(&outcome))).expect("the thread lives as long as its queue");
             }
             // Without a thread it is done here and now.
-            None => outcome.set(job.run().map_err(|error| error.to_string())),
+            None => {
+                let result = job.run().map_err(|error| error.to_string());
+                if let Err(why) = &result {
+                    // A later sync that succeeds would say nothing about it.
+                    self.set_trouble(StoreError::SyncFailed { why: why.clone() });
+                }
+                outcome.set(result);
+            }
         }
         Ok(SyncTicket { size, segment, outcome })
     }

@@ -252,8 +252,14 @@ fn after_a_sync_that_failed_no_thread_is_told_that_its_group_is_durable() {
                             if writer == 0 && done == 20 {
                                 disk.fail_syncs(lasting);
                             }
-                            match store.commit(&[scribe.step(&run)]) {
-                                Ok(_) => done += 1,
+                            let group = [scribe.step(&run)];
+                            // Some wait for their group, some have it appended in the background.
+                            let committed = match writer % 2 {
+                                0 => store.commit(&group).map(drop),
+                                _ => store.submit(&group).and_then(|group| store.settle(group)),
+                            };
+                            match committed {
+                                Ok(()) => done += 1,
                                 Err(StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. }) => break,
                                 Err(error) => panic!("{error}"),
                             }
