@@ -8,7 +8,7 @@ show() {
     grep -E '^ *(avc:|deep:|hostile:|impure:|SKIPPED|.*(PASS|FAIL) \[)' || true
 }
 echo "== onsets of synthetic runs (D-125)"
-cargo nextest run -p dendrer --no-capture -E 'test(every_onset_of_every_length_is_found) + test(bisect_finds_what_looking_at_every_tick_finds)' 2>&1 | show
+cargo nextest run -p dendrer --no-capture -E 'test(a_hundred_runs_of_64_ticks) + test(every_onset_of_every_length_is_found) + test(bisect_finds_what_looking_at_every_tick_finds)' 2>&1 | show
 echo "== imports against an independent statement of the rules (D-127)"
 DENDRER_DEEP=1 cargo nextest run -p dendrer --no-capture --test imports 2>&1 | show
 echo "== predicates that are not pure (D-128)"

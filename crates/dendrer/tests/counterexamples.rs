@@ -326,3 +326,23 @@ fn bisect_finds_what_looking_at_every_tick_finds() {
         assert!(probes.len() as u32 <= bisect::probes_max(n), "case {case}: {probes:?}");
     }
 }
+
+/// D-125 to the letter: 100 runs of 64 ticks with an onset each, found exactly and within log2 64 steps.
+#[test]
+fn a_hundred_runs_of_64_ticks_have_their_onset_found_in_six_steps() {
+    let mut dice = Dice(64);
+    let (mut exact, mut steps, mut most) = (0, 0, 0);
+    for _ in 0..100 {
+        let onset = 1 + dice.below(64);
+        let values: Vec<f64> = (1..=64)
+            .map(|tick| (if tick < onset { 10 } else { 900 } + dice.below(90)) as f64 / 1000.0)
+            .collect();
+        let (probes, outcome) = ask(&record("risk_score", &values), &too_risky());
+        exact += u64::from(outcome == Outcome::Onset(onset));
+        steps += probes.len();
+        most = most.max(probes.len());
+    }
+    println!("avc: 100 runs of 64 ticks: {exact} onsets exact, {steps} steps in all, {most} at most");
+    assert_eq!(exact, 100);
+    assert!(most <= 6, "{most}");
+}
