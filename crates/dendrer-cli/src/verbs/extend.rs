@@ -2,7 +2,7 @@
 
 use dendrer::error::Error;
 use dendrer::extension::{Extended, extend};
-use dendrer::kernel::pack::extend::{EFFECTIVE_FROM, effective_from};
+use dendrer::kernel::pack::extend::{EFFECTIVE_FROM, all, effective_from};
 use dendrer::kernel::step::{Approval, ExtensionFault, Stage};
 use dendrer::pack::yaml::Document;
 use dendrer::recorder::World;
@@ -36,7 +36,7 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
         };
         let world = Box::new(World::default());
         let extended = extend(store, &name, &value, note.as_deref(), world, args.dry_run);
-        let extended = extended.map_err(|error| refused(args, error))?;
+        let extended = extended.map_err(|error| refused(args, store, &name, error))?;
         let stage = Trace::open(store, &name)?.start().body().value("/stage");
         Ok((name, extended, stage.and_then(|stage| stage.as_u64())))
     };
@@ -60,8 +60,15 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
     Ok(0)
 }
 
+/// Who approved the extension before, where there is one.
+fn last_approver(store: &dyn Store, run: &RunName) -> Option<String> {
+    let trace = Trace::open(store, run).ok()?;
+    let state = trace.at(trace.tip()).ok()?.state;
+    all(&state).last()?.get("approved_by")?.as_str().map(str::to_owned)
+}
+
 /// Says why a contract is not extended, and with which command it would be.
-fn refused(args: &ContractExtend, error: Error) -> Failure {
+fn refused(args: &ContractExtend, store: &dyn Store, run: &RunName, error: Error) -> Failure {
     let Error::Extension(not) = &error else { return error.into() };
     let (mut from, mut by, mut key) =
         (args.effective_from, args.approved_by.clone(), args.approver_key.clone());
@@ -69,7 +76,7 @@ fn refused(args: &ContractExtend, error: Error) -> Failure {
     for fault in &not.faults {
         match fault {
             ExtensionFault::Past { tick, .. } => from = Some(tick + 1),
-            ExtensionFault::NoApprover => by = Some("NAME".to_owned()),
+            ExtensionFault::NoApprover => by = last_approver(store, run),
             ExtensionFault::UnknownApprover { known, .. } => {
                 by = known.split(", ").next().map(str::to_owned);
                 key = key.or_else(|| Some("KEY".to_owned()));
@@ -79,9 +86,14 @@ fn refused(args: &ContractExtend, error: Error) -> Failure {
             _ => is_content = true,
         }
     }
+    let not_approved = not.faults.contains(&ExtensionFault::NoApprover);
     let failure = Failure::from(error);
     if is_content {
         return failure.help(&["dendrer", "contract", "show", &args.run]);
+    }
+    if not_approved && by.is_none() {
+        // A name that is made up here would be on record once the line is pasted.
+        return failure.note("say who approves it with --approved-by, or as approved_by in the file");
     }
     let from = from.map(|from| from.to_string());
     let mut argv = vec!["dendrer", "contract", "extend", &args.run, "--file", &args.file];
@@ -127,7 +139,7 @@ fn sign(
             let note = SignedNote::sign(&unsigned.text, &key).map_err(|error| bad(error.to_string()))?;
             Ok(Some(note.to_string()))
         }
-        Err(error) => Err(refused(args, error)),
+        Err(error) => Err(refused(args, store, run, error)),
         Ok(_) => Err(Failure::new(
             "E0423",
             "the contract names no approver with a key, so nothing would show whose \

@@ -46,7 +46,7 @@ fn an_extension_in_the_past_or_of_nobody_is_refused_with_both_reasons() {
         "error[E0421]: an extension cannot take effect in the past (claims-9 is at tick 40)",
         "E0422: an extension needs an approver",
         "nothing was changed",
-        " --effective-from tick 41 --approved-by NAME\n",
+        " --effective-from tick 41 --approved-by j.doe\n",
     ] {
         assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
     }
