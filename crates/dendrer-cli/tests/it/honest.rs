@@ -175,7 +175,8 @@ fn a_run_whose_beginning_was_changed_is_damaged_and_was_not_forked() {
     {
         let ran = demo().run(verb);
         assert_eq!(ran.code, 4, "{verb:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("E0301") && !ran.stderr.contains("fork"), "{verb:?}: {}", ran.stderr);
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains("E0301") && !said.contains("fork"), "{verb:?}: {said}");
     }
 }
 
