@@ -2,7 +2,7 @@
 
 use dendrer::error::Error;
 use dendrer::extension::{Extended, extend};
-use dendrer::kernel::pack::extend::{EFFECTIVE_FROM, all, effective_from};
+use dendrer::kernel::pack::extend::{EFFECTIVE_FROM, all, governs_behind};
 use dendrer::kernel::step::{Approval, ExtensionFault, Stage};
 use dendrer::pack::yaml::Document;
 use dendrer::recorder::World;
@@ -200,7 +200,7 @@ fn print(
 /// The first tick that it governs: never its own.
 fn holds_from(extended: &Extended) -> u64 {
     let own = extended.record.header().tick.unwrap_or_default();
-    effective_from(extended.extension.value()).unwrap_or_default().max(own + 1)
+    governs_behind(extended.extension.value(), own).unwrap_or_default()
 }
 
 fn to_json(args: &ContractExtend, run: &RunName, extended: &Extended, enforced: bool) -> Value {

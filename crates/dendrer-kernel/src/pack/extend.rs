@@ -40,9 +40,14 @@ pub fn effective_from(extension: &Value) -> Option<u64> {
     extension.get(EFFECTIVE_FROM).and_then(Value::as_u64)
 }
 
-/// The first tick that an extension on record governs: from where it holds, but never its own transition.
+/// The first tick that an extension on record governs.
 pub fn governs_from(extension: &Value) -> Option<u64> {
     let own = extension.get("tick").and_then(Value::as_u64).unwrap_or(0);
+    governs_behind(extension, own)
+}
+
+/// The first tick that an extension governs whose own tick is this: from where it holds, but never its own transition.
+pub fn governs_behind(extension: &Value, own: u64) -> Option<u64> {
     Some(effective_from(extension)?.max(own + 1))
 }
 
