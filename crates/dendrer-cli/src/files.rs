@@ -2,7 +2,7 @@
 //! too long for what it is read for.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
 use dendrer_object::{Value, json};
@@ -14,12 +14,12 @@ use crate::verbs::behind_mark;
 pub(crate) fn read(path: &str, most: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) => Ok(bytes),
-        Err(error) => {
-            Err(Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string()))
-        }
-    }
+    read.map(|_| bytes).map_err(|error| cannot_read(path, &error))
+}
+
+/// Says that a file cannot be read, and why.
+pub(crate) fn cannot_read(path: &str, error: &io::Error) -> Failure {
+    Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
 }
 
 /// Reads a JSON file.

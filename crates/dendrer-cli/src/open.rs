@@ -14,6 +14,7 @@ use dendrer_object::note::SigningKey;
 use crate::address::Rev;
 use crate::args::Global;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::keys;
 use crate::out::Out;
 
@@ -100,9 +101,7 @@ pub(crate) fn sound(global: &Global, rev: &Rev) -> Result<Source> {
 
 /// Reads a bundle file.
 pub(crate) fn open_bundle(path: &str) -> Result<Opened> {
-    let text = std::fs::read(path).map_err(|error| {
-        Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
-    })?;
+    let text = std::fs::read(path).map_err(|error| files::cannot_read(path, &error))?;
     bundle::open(PathBuf::from(path), &text).map_err(|error| {
         let line = error.to_string();
         let failure = Failure::from(error).at("file", path);

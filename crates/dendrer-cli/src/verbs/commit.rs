@@ -160,9 +160,7 @@ fn input(path: &str) -> Result<Box<dyn Read + Send>> {
         "-" => Ok(Box::new(std::io::stdin())),
         path => {
             let file = std::fs::File::open(path);
-            Ok(Box::new(file.map_err(|error| {
-                Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
-            })?))
+            Ok(Box::new(file.map_err(|error| files::cannot_read(path, &error))?))
         }
     }
 }

@@ -137,10 +137,6 @@ fn read_policy(path: &str) -> Result<Vec<Value>> {
     }
 }
 
-fn cannot_read(path: &str, error: &io::Error) -> Failure {
-    Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
-}
-
 /// What is imported: a file, or what came through a pipe, kept where it can be read more than once.
 struct Source {
     file: File,
@@ -152,8 +148,8 @@ impl Source {
         if path == "-" {
             return Ok(Source { file: spool(&mut io::stdin())?, name: None });
         }
-        let mut file = File::open(path).map_err(|error| cannot_read(path, &error))?;
-        let about = file.metadata().map_err(|error| cannot_read(path, &error))?;
+        let mut file = File::open(path).map_err(|error| files::cannot_read(path, &error))?;
+        let about = file.metadata().map_err(|error| files::cannot_read(path, &error))?;
         if about.is_dir() {
             return Err(Failure::new("E0108", format!("{path} is a directory; name one file of it")));
         }

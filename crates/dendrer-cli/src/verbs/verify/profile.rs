@@ -9,6 +9,7 @@ use dendrer_view::{document, quote};
 
 use crate::args::ProfileChoice;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::out::Out;
 
 /// Checks files: exit code 0 if all are borne out, else 4.
@@ -50,9 +51,7 @@ pub(super) fn run(choice: ProfileChoice, paths: &[String], out: &mut Out) -> Res
 }
 
 fn read(path: &str) -> Result<Vec<Value>> {
-    let text = std::fs::read(path).map_err(|error| {
-        Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
-    })?;
+    let text = std::fs::read(path).map_err(|error| files::cannot_read(path, &error))?;
     let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
     let parse = |(at, line): (usize, &[u8])| {
         json::parse_tagged(line).map_err(|error| {

@@ -16,6 +16,7 @@ use super::{parse_tip, verify_bundle};
 use crate::address::Rev;
 use crate::args::Global;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 
@@ -79,9 +80,7 @@ pub(super) fn run(global: &Global, path: &str, out: &mut Out) -> Result {
 }
 
 fn read(path: &str) -> Result<Vec<Case>> {
-    let text = std::fs::read(path).map_err(|error| {
-        Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
-    })?;
+    let text = std::fs::read(path).map_err(|error| files::cannot_read(path, &error))?;
     let value = json::parse_door(&text)
         .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))?;
     let bad = |why: String| Failure::new("E0106", why).at("file", path);
