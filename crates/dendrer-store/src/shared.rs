@@ -440,7 +440,6 @@ impl Store for Shared {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
     use crate::memory::Memory;
 

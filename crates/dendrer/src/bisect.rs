@@ -253,13 +253,16 @@ pub fn bisect(trace: &Trace<'_>, question: &Question, range: &Range) -> Result<R
 pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>, Error> {
     trace.confirm_tip()?;
     let predicates: Vec<&Predicate> = questions.iter().filter_map(Question::predicate).collect();
+    let begins = predicates.iter().map(|predicate| begins(trace, predicate, range));
+    let begins = begins.collect::<Result<Vec<_>, Error>>()?;
+    let whole = |(line, begin): (Timeline, &u64)| line.reaching_back_to(*begin);
     let lines = timeline::judge_each(trace, &predicates, range.first(), range.to)?;
-    let mut lines = reaching_back(trace, &predicates, range, lines)?.into_iter();
+    let mut lines = lines.into_iter().zip(&begins).map(whole);
     let scans = match range.scan {
         true => timeline::scan(trace, &predicates, range.first(), range.to)?,
         false => Vec::new(),
     };
-    let mut scans = reaching_back(trace, &predicates, range, scans)?.into_iter();
+    let mut scans = scans.into_iter().zip(&begins).map(whole);
     let mut reports = Vec::with_capacity(questions.len());
     for question in questions {
         let report = match question {
@@ -287,21 +290,13 @@ pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> 
     Ok(reports)
 }
 
-/// Adds the tick before an extension to the timelines of those it brought in, where they held there: then what is violated
-/// behind it came about behind it. Where one did not hold or cannot be judged, its range begins with the extension. One
+/// Where the range of a predicate begins. For one that an extension brought in with the tick before it, if it held there: then
+/// what is violated behind it came about behind it. Where it did not hold or cannot be judged, with the extension. One
 /// with a scope is asked of each transition by itself, so what stood before is none of its business.
-fn reaching_back(
-    trace: &Trace<'_>,
-    predicates: &[&Predicate],
-    range: &Range,
-    lines: Vec<Timeline>,
-) -> Result<Vec<Timeline>, Error> {
-    let Some(since) = range.since.filter(|since| *since > 0) else { return Ok(lines) };
-    let reached = predicates.iter().zip(lines).map(|(predicate, line)| {
-        let holds = || Ok::<_, Error>(timeline::around(trace, predicate, since)?.0 == Verdict::Ok);
-        Ok(if !predicate.scope().is_empty() || holds()? { line.reaching_back_to(range.from) } else { line })
-    });
-    reached.collect()
+fn begins(trace: &Trace<'_>, predicate: &Predicate, range: &Range) -> Result<u64, Error> {
+    let Some(since) = range.since.filter(|since| *since > 0) else { return Ok(range.from) };
+    let holds = !predicate.scope().is_empty() || timeline::around(trace, predicate, since)?.0 == Verdict::Ok;
+    Ok(if holds { range.from } else { since })
 }
 
 /// Answers from the verdicts of a range: looks whether the predicate recovers, then halves.
