@@ -74,6 +74,7 @@ const ROWS: &[Row] = &[
     Row { name: "power-loss", asked: 200_000, run: power_loss },
     Row { name: "bit-flips", asked: 100_000, run: bit_flips },
     Row { name: "flips-two-readers", asked: 200, run: reading::flips_two_readers },
+    Row { name: "writers", asked: 256_000, run: writers },
     Row { name: "clock", asked: 1_000, run: clock },
     Row { name: "faketime", asked: 50, run: machine::faketime },
     Row { name: "replay", asked: 50, run: reading::replay },
@@ -199,6 +200,11 @@ fn power_loss(here: &Here, _: u64) -> Found {
 
 fn bit_flips(here: &Here, _: u64) -> Found {
     tests(here, "bit-flips", "dendrer-store", "it", &["damage::"], &[("DENDRER_DEEP", "1")])
+}
+
+/// Sixty-four threads of one process, then sixty-four processes, of two thousand commits each.
+fn writers(here: &Here, _: u64) -> Found {
+    tests(here, "writers", "dendrer-store", "it", &["writers::"], &[("DENDRER_DEEP", "1")])
 }
 
 fn clock(here: &Here, asked: u64) -> Found {

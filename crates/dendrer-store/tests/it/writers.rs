@@ -115,6 +115,7 @@ fn judge(path: &Path, attempts: &[Attempt], readers: &[Vec<Look>]) {
     let lost = attempts.iter().filter(|attempt| matches!(attempt.told, Told::Stale(_))).count();
     let looks: usize = readers.iter().map(Vec::len).sum();
     println!("{} attempts, {lost} of them told that they came too late; {looks} looks", attempts.len());
+    println!("deep: writers {} commits", attempts.len() - lost);
     assert!(lost > 0, "nobody ever came too late, so nothing was tried");
 }
 
