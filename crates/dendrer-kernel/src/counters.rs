@@ -61,6 +61,17 @@ fn places(counter: &str, type_name: &str) -> &'static [&'static str] {
     }
 }
 
+/// Tells whether counters look at a field of a transition of some type, at what is in it, or at what it is in.
+pub fn look_at(type_name: &str, field: &str) -> bool {
+    let is_in = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let looked_at = |place: &str| is_in(place, field) || is_in(field, place);
+    // Whether there was an action at all shows in any of its members.
+    (type_name == "action.request" && is_in(field, "/action"))
+        || NAMES.iter().flat_map(|counter| places(counter, type_name)).any(|place| looked_at(place))
+}
+
 impl Counters {
     /// Takes one transition in from its record. What it counts and cannot read is not known from there on, and never
     /// taken for absent.

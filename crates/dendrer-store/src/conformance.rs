@@ -182,6 +182,28 @@ fn nothing() -> Value {
     Value::record::<&str>([])
 }
 
+/// Checks that what is skimmed is what the records say, as far as they can be read so.
+fn check_skims(store: &dyn Store, records: &[Record]) {
+    let wanted = |header: &Header, place: &str| header.kind == Kind::Transition && place != "/seq";
+    let mut position = 0;
+    let is_read = store.skim(0..u64::MAX, &wanted, &mut |at, skimmed| {
+        assert_eq!(at, position, "skimming is in order");
+        let record = &records[position as usize];
+        assert_eq!((skimmed.id, &skimmed.header), (record.id(), record.header()));
+        let body = record.body();
+        let expected = body.fields().iter().filter(|field| wanted(record.header(), field.pointer.as_str()));
+        let expected: Vec<_> = expected
+            .map(|field| (field.pointer.clone(), body.text(field).expect("it is whole").to_vec()))
+            .collect();
+        assert_eq!(skimmed.fields, expected, "the fields of {at}");
+        position += 1;
+        ControlFlow::Continue(())
+    });
+    if is_read.expect("skimming works") {
+        assert_eq!(position, records.len() as u64, "skimming hands over everything");
+    }
+}
+
 /// Checks that a store holds exactly these records, through every way of reading.
 pub fn check_holds(store: &dyn Store, records: &[Record]) {
     let mut peaks = Peaks::new();
@@ -208,6 +230,7 @@ pub fn check_holds(store: &dyn Store, records: &[Record]) {
     });
     scan.expect("a scan works");
     assert_eq!(scanned, records, "a scan hands over everything");
+    check_skims(store, records);
     let mut entries = Vec::new();
     let scan = store.entries(0..u64::MAX, &mut |_, entry| {
         entries.push(entry.text());

@@ -10,7 +10,7 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use dendrer_object::note::{SignedNote, SigningKey, VerifierKey};
-use dendrer_object::record::{Entry, Kind};
+use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Delta, Digest, Pointer, Record, RunName, StoreId, Timestamp};
 
 use crate::error::StoreError;
@@ -156,6 +156,17 @@ impl SyncOutcome {
     }
 }
 
+/// What a record says, as it stands in a store. Nothing of it was held against a digest.
+#[derive(Debug)]
+pub struct Skimmed {
+    /// The id that the store has it under.
+    pub id: Digest,
+    /// Its header.
+    pub header: Header,
+    /// The fields that were wanted and are there, in order, with their canonical texts.
+    pub fields: Vec<(Pointer, Vec<u8>)>,
+}
+
 /// Where records are kept.
 ///
 /// Positions count the records of the log from 0. A handle sees the log as it was when it was opened, plus what it
@@ -191,6 +202,19 @@ pub trait Store: fmt::Debug + Send + Sync {
         range: Range<u64>,
         f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
+
+    /// Hands over what the records of a range say in the fields that are wanted, as it stands in the store and without
+    /// sealing anything: whoever asks must be able to tell by other means that it is what was committed, and reads the
+    /// records where it is not. `f` must not use the store. Returns `false`, after some records or none, where a record
+    /// cannot be read so: a value of it was erased, a frame is damaged, or this store offers nothing of the kind.
+    fn skim(
+        &self,
+        _range: Range<u64>,
+        _wanted: &dyn Fn(&Header, &str) -> bool,
+        _f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 
     /// Returns the position of a record.
     fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError>;

@@ -19,10 +19,10 @@ use std::time::Duration;
 
 use dendrer_object::merkle::Peaks;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
-use dendrer_object::record::{Entry, Kind};
+use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{RunSummary, Store, StoreInfo, SyncTicket, TreeHead};
+use crate::contract::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, Place, StoreError};
@@ -706,6 +706,16 @@ impl Store for Embedded {
     ) -> Result<(), StoreError> {
         self.check_owner()?;
         self.scan_entries(range, f)
+    }
+
+    fn skim(
+        &self,
+        range: Range<u64>,
+        wanted: &dyn Fn(&Header, &str) -> bool,
+        f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        self.check_owner()?;
+        self.skim_records(range, wanted, f)
     }
 
     fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {

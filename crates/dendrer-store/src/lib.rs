@@ -26,7 +26,7 @@ pub mod shared;
 mod tail;
 mod values;
 
-pub use contract::{Head, RunSummary, Store, StoreInfo, Submission, SyncTicket, TreeHead};
+pub use contract::{Head, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 pub use embedded::{
     Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, Options, Report, TilesState,
     VerifyOptions, WalkItem,

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
-use dendrer_object::record::{Entry, Kind};
+use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{RunSummary, Store, StoreInfo, SyncTicket, TreeHead};
+use crate::contract::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
 
@@ -157,6 +157,28 @@ impl Store for Memory {
             let _ = records.try_for_each(|(position, record)| f(position, record));
         }
         Ok(())
+    }
+
+    fn skim(
+        &self,
+        range: Range<u64>,
+        wanted: &dyn Fn(&Header, &str) -> bool,
+        f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        let mut is_readable = true;
+        self.scan(range, &mut |position, record| {
+            let (header, body) = (record.header(), record.body());
+            is_readable = body.fields().iter().all(|field| body.text(field).is_some());
+            if !is_readable {
+                return ControlFlow::Break(());
+            }
+            let fields = body.fields().iter().filter(|field| wanted(header, field.pointer.as_str()));
+            let fields = fields
+                .filter_map(|field| Some((field.pointer.clone(), body.text(field)?.to_vec())))
+                .collect();
+            f(position, Skimmed { id: record.id(), header: header.clone(), fields })
+        })?;
+        Ok(is_readable)
     }
 
     fn entries(

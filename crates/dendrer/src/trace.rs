@@ -1,28 +1,33 @@
 //! A run as a reader sees it: transitions by tick, whoever's records they are, and the state after each.
 //!
 //! A fork's early ticks are its parent's records; a trace follows them there. What is read is read from the
-//! records themselves: snapshots only say where folding may begin, and their root is compared first.
+//! records themselves: snapshots only say where folding may begin. A state is the one that the record of its tick binds:
+//! either each record on the way is sealed, or the last one, whose root tells the same.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use dendrer_kernel::counters::Counters;
+use dendrer_kernel::counters::{self, Counters};
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::step::{AgentHead, Head};
+use dendrer_object::delta::Delta;
 use dendrer_object::json;
 use dendrer_object::note::SigningKey;
-use dendrer_object::record::{Kind, Record};
+use dendrer_object::record::{Header, Kind, Record, content_of};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value};
-use dendrer_store::{RunSummary, Store, StoreError};
+use dendrer_store::{RunSummary, Skimmed, Store, StoreError};
 
 use crate::error::Error;
 use crate::recorder::weight;
 
 /// How many records are taken from the store at a time.
 const BATCH: usize = 256;
+
+/// How many records of others a run may have between two of its own before each of its own is read by itself.
+const SPARSE: u64 = 4;
 
 /// How many states one trace remembers, so that neighbouring questions need not fold twice.
 const STATES_KEPT: usize = 64;
@@ -198,7 +203,7 @@ impl<'s> Trace<'s> {
     /// Reads the transition that an index says stands at a position, and looks whether it is the one.
     fn read_at(&self, owner: &RunName, tick: u64, position: u64) -> Result<Record, Error> {
         let record = read(self.store, position)?;
-        is_own(&record, owner, tick, position)?;
+        is_own(record.header(), owner, tick, position)?;
         Ok(record)
     }
 
@@ -256,7 +261,7 @@ impl<'s> Trace<'s> {
         self.store.scan(range, &mut |position, record| {
             let Some((tick, at)) = waiting.next() else { return ControlFlow::Break(()) };
             debug_assert_eq!(position, *at, "a scan goes in order");
-            if let Err(error) = is_own(&record, owner, *tick, position) {
+            if let Err(error) = is_own(record.header(), owner, *tick, position) {
                 failed = Some(error);
                 return ControlFlow::Break(());
             }
@@ -296,8 +301,88 @@ impl<'s> Trace<'s> {
     }
 
     /// Returns the run right after a tick, by the recorded deltas. Needs no reducer and no pack.
+    ///
+    /// The state is the one that the record of the tick binds. Counters and agents rest on a snapshot and on records that
+    /// were not sealed, unless the trace is one [without snapshots](Trace::without_snapshots).
     pub fn at(&self, tick: u64) -> Result<Moment, Error> {
-        Ok(self.fold(tick)?.0)
+        match self.skimmed(tick) {
+            Some(moment) => {
+                self.remember(&moment);
+                Ok(moment)
+            }
+            // Reading the records says what is wrong, if anything is.
+            None => Ok(self.fold(tick)?.0),
+        }
+    }
+
+    /// Folds from the newest moment known to a tick, and seals the record of that tick alone: one root binds all of the
+    /// state, whatever led there. `None` where anything is not as it should be.
+    fn skimmed(&self, tick: u64) -> Option<Moment> {
+        if !self.use_snapshots || tick == 0 || tick > self.tip() {
+            return None;
+        }
+        let record = self.record(tick).ok()?;
+        let kept = self.kept(tick);
+        let snapshot = self.newest_snapshot(tick, kept.as_ref());
+        let root = |moment: &Moment| Some(moment.state.digest()) == replay::state_root(&record);
+        let (from, mut moment) = match (&snapshot, kept) {
+            (Some((at, bytes)), _) if *at == tick => {
+                return Moment::from_snapshot(bytes, tick, record.id(), record.header().ts).filter(root);
+            }
+            // Which record a snapshot stands behind is known once that was read.
+            (Some((at, _)), _) => (*at, None),
+            (None, Some(kept)) if kept.tick == tick => return Some(kept),
+            (None, Some(kept)) => (kept.tick + 1, Some(kept)),
+            (None, None) => (1, Some(self.genesis().ok()?)),
+        };
+        self.skim(from..=tick - 1, &mut |at, skimmed| match (&mut moment, &snapshot) {
+            (Some(moment), _) => moment.advance_skimmed(skimmed),
+            (None, Some((_, bytes))) => {
+                moment = Some(Moment::from_snapshot(bytes, at, skimmed.id, skimmed.header.ts)?);
+                Some(())
+            }
+            (None, None) => None,
+        })?;
+        let mut moment = moment?;
+        moment.advance(&record).ok()?;
+        Some(moment)
+    }
+
+    /// Hands over what transitions say in the fields that a [`Moment`] is folded from, in order; `None` where one cannot
+    /// be read so, or is not the one that an index says it is.
+    fn skim(&self, ticks: RangeInclusive<u64>, f: &mut dyn FnMut(u64, Skimmed) -> Option<()>) -> Option<()> {
+        let wanted = |header: &Header, field: &str| {
+            let type_name = header.type_name.as_ref().map_or("", |name| name.as_str());
+            matches!(field, "/delta" | "/agent_id" | "/seq") || counters::look_at(type_name, field)
+        };
+        let mut next = *ticks.start();
+        while next <= *ticks.end() {
+            let segment = self.segment(next);
+            let (owner, end) = &self.lineage[segment];
+            let batch = self.store.positions(owner, next..=*ticks.end().min(end), BATCH).ok()?;
+            let (first, last) = (batch.first()?.1, batch.last()?.1);
+            // What others wrote in between is cheaper to pass over than to step around, as long as it is little.
+            let is_dense = last - first < SPARSE * batch.len() as u64;
+            let ranges = if is_dense { vec![&batch[..]] } else { batch.chunks(1).collect() };
+            for group in ranges {
+                let mut waiting = group.iter().peekable();
+                let mut is_fine = true;
+                let range = group.first()?.1..group.last()?.1 + 1;
+                let is_read = self.store.skim(range, &wanted, &mut |position, skimmed| {
+                    if let Some((tick, _)) = waiting.next_if(|(_, at)| *at == position) {
+                        is_fine = *tick == next
+                            && is_own(&skimmed.header, owner, next, position).is_ok()
+                            && f(next, skimmed).is_some();
+                        next += 1;
+                    }
+                    if is_fine { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                });
+                if !is_fine || !is_read.ok()? || waiting.next().is_some() {
+                    return None;
+                }
+            }
+        }
+        Some(())
     }
 
     /// Returns where a writer or a replay goes on right after a tick, by the recorded deltas.
@@ -364,23 +449,31 @@ impl<'s> Trace<'s> {
 
     /// Finds the newest known moment at or before a tick.
     fn nearest(&self, tick: u64) -> Result<Moment, Error> {
-        let kept = self.states.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone());
+        let kept = self.kept(tick);
+        let snapshot = match self.newest_snapshot(tick, kept.as_ref()) {
+            Some((at, bytes)) => self.check_snapshot(at, &bytes)?,
+            None => None,
+        };
+        match snapshot.or(kept) {
+            Some(moment) => Ok(moment),
+            None => self.genesis(),
+        }
+    }
+
+    /// The newest moment at or before a tick that this trace remembers.
+    fn kept(&self, tick: u64) -> Option<Moment> {
+        self.states.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone())
+    }
+
+    /// The newest snapshot at or before a tick, unless a moment that is known is as new.
+    fn newest_snapshot(&self, tick: u64, known: Option<&Moment>) -> Option<(u64, Vec<u8>)> {
         // Of a fork that has none of its own yet, those of its parent will do.
         let owners = self.lineage[..=self.segment(tick)].iter().rev().filter(|_| self.use_snapshots);
         let mut newest = owners.filter_map(|(owner, end)| {
             // A snapshot is derived: one that cannot be read is as good as none.
             self.store.snapshot(owner, tick.min(*end)).ok().flatten()
         });
-        let snapshot = match newest.next() {
-            Some((at, bytes)) if kept.as_ref().is_none_or(|kept| kept.tick < at) => {
-                self.check_snapshot(at, &bytes)?
-            }
-            _ => None,
-        };
-        match snapshot.or(kept) {
-            Some(moment) => Ok(moment),
-            None => self.genesis(),
-        }
+        newest.next().filter(|(at, _)| known.is_none_or(|known| known.tick < *at))
     }
 
     /// The tick of the newest snapshot before a tick that fits the record; 0 where there is none.
@@ -399,7 +492,7 @@ impl<'s> Trace<'s> {
 
     pub(crate) fn check_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<Option<Moment>, Error> {
         let record = self.record(tick)?;
-        let moment = Moment::from_snapshot(bytes, &record);
+        let moment = Moment::from_snapshot(bytes, tick, record.id(), record.header().ts);
         Ok(moment.filter(|moment| Some(moment.state.digest()) == replay::state_root(&record)))
     }
 
@@ -461,19 +554,36 @@ impl Moment {
 
     /// Takes the next transition in, by its recorded delta.
     pub fn advance(&mut self, record: &Record) -> Result<(), Error> {
-        let state = replay::recorded_state(&self.state, record)?;
-        let header = record.header();
+        self.state = replay::recorded_state(&self.state, record)?;
         self.counters.take(record);
         let (agent, seq) = (record.body().value("/agent_id"), record.body().value("/seq"));
-        let (agent, seq) = (agent.as_ref().and_then(Value::as_str), seq.as_ref().and_then(Value::as_u64));
+        self.stand_behind(record.header(), record.id(), agent.as_ref(), seq.as_ref());
+        Ok(())
+    }
+
+    /// As [`Moment::advance`], by what a store says without sealing it; `None` where that cannot be a transition.
+    fn advance_skimmed(&mut self, skimmed: Skimmed) -> Option<()> {
+        let Skimmed { id, header, fields } = skimmed;
+        let fields: Vec<(Pointer, Value)> = fields
+            .into_iter()
+            .map(|(place, text)| Some((place, json::parse_canonical(&text).ok()?)))
+            .collect::<Option<_>>()?;
+        let content = content_of(fields.iter().map(|(place, value)| (place, value.clone())));
+        self.state = Delta::from_value(content.get("delta")?).ok()?.apply(&self.state).ok()?;
+        self.counters.add(header.type_name.as_ref().map_or("", |name| name.as_str()), &content);
+        self.stand_behind(&header, id, content.get("agent_id"), content.get("seq"));
+        Some(())
+    }
+
+    /// Stands behind a transition from now on.
+    fn stand_behind(&mut self, header: &Header, id: Digest, agent: Option<&Value>, seq: Option<&Value>) {
+        let (agent, seq) = (agent.and_then(Value::as_str), seq.and_then(Value::as_u64));
         if let (Some(agent), Some(seq)) = (agent, seq) {
-            self.agents.insert(agent.into(), AgentHead { seq, id: record.id() });
+            self.agents.insert(agent.into(), AgentHead { seq, id });
         }
         self.tick = header.tick.unwrap_or(self.tick);
-        self.id = record.id();
+        self.id = id;
         self.ts = header.ts;
-        self.state = state;
-        Ok(())
     }
 
     /// Writes the moment as a snapshot: canonical JSON, derived, checked against the record when it is used.
@@ -493,9 +603,10 @@ impl Moment {
         json::to_vec(&value)
     }
 
-    fn from_snapshot(bytes: &[u8], record: &Record) -> Option<Moment> {
+    /// Reads a snapshot of the tick at which the record of this id and time stands. Its state is held against no root yet.
+    fn from_snapshot(bytes: &[u8], tick: u64, id: Digest, ts: Timestamp) -> Option<Moment> {
         let value = json::parse_canonical(bytes).ok()?;
-        let check = snapshot_check(record.id(), value.get("agents")?, value.get("counters")?);
+        let check = snapshot_check(id, value.get("agents")?, value.get("counters")?);
         if value.get("check")?.as_str()? != check.to_string() {
             return None;
         }
@@ -507,9 +618,9 @@ impl Moment {
             Some((Arc::from(pair.get(0)?.as_str()?), head))
         });
         Some(Moment {
-            tick: record.header().tick?,
-            id: record.id(),
-            ts: record.header().ts,
+            tick,
+            id,
+            ts,
             state: value.get("state")?.clone(),
             counters: Counters::from_value(value.get("counters")?)?,
             agents: agents.collect::<Option<_>>()?,
@@ -524,8 +635,7 @@ fn snapshot_check(id: Digest, agents: &Value, counters: &Value) -> Digest {
 }
 
 /// Looks whether a record is the transition that an index says it is.
-fn is_own(record: &Record, owner: &RunName, tick: u64, position: u64) -> Result<(), Error> {
-    let header = record.header();
+fn is_own(header: &Header, owner: &RunName, tick: u64, position: u64) -> Result<(), Error> {
     if (header.kind, header.run.as_ref(), header.tick) == (Kind::Transition, Some(owner), Some(tick)) {
         return Ok(());
     }

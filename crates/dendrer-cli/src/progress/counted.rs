@@ -4,9 +4,9 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dendrer::store::{RunSummary, Store, StoreError, StoreInfo, SyncTicket, TreeHead};
+use dendrer::store::{RunSummary, Skimmed, Store, StoreError, StoreInfo, SyncTicket, TreeHead};
 use dendrer_object::note::{SignedNote, SigningKey};
-use dendrer_object::record::{Entry, Kind};
+use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
 /// Another store, for reading alone. Every record that is handed over counts.
@@ -71,6 +71,18 @@ impl Store for Counted<'_> {
         f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         self.inner.entries(range, f)
+    }
+
+    fn skim(
+        &self,
+        range: Range<u64>,
+        wanted: &dyn Fn(&Header, &str) -> bool,
+        f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        self.inner.skim(range, wanted, &mut |position, skimmed| {
+            self.one();
+            f(position, skimmed)
+        })
     }
 
     fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {

@@ -89,13 +89,19 @@ type Members = Vec<(Arc<str>, Value)>;
 
 /// Puts the content together from its fields. What was erased or withheld is missing.
 pub fn content_from_fields(body: &Body) -> Value {
+    content_of(body.fields().iter().filter_map(|field| {
+        let text = body.text(field)?;
+        Some((&field.pointer, crate::json::parse_canonical(text).expect("texts of a body are canonical")))
+    }))
+}
+
+/// Puts content together from places and what stands there, sorted by place.
+pub fn content_of<'a>(fields: impl IntoIterator<Item = (&'a Pointer, Value)>) -> Value {
     let mut top = Members::with_capacity(16);
     // Fields are sorted, so those below one place stand side by side: the objects that lead to the last one.
     let mut open: Vec<(Arc<str>, Members)> = Vec::new();
-    for field in body.fields() {
-        let Some(text) = body.text(field) else { continue };
-        let value = crate::json::parse_canonical(text).expect("texts of a body are canonical");
-        let tokens: Vec<_> = field.pointer.tokens().collect();
+    for (pointer, value) in fields {
+        let tokens: Vec<_> = pointer.tokens().collect();
         let Some((last, above)) = tokens.split_last() else { continue };
         let shared = open.iter().zip(above).take_while(|((name, _), token)| **name == ***token).count();
         close(&mut open, shared, &mut top);

@@ -6,11 +6,11 @@
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::PoisonError;
 
-use dendrer_object::record::{Entry, Kind};
+use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Delta, Digest, Pointer, Record, RunName, json};
 
 use super::Embedded;
-use crate::contract::{DELTA, Head, RunSummary};
+use crate::contract::{DELTA, Head, RunSummary, Skimmed};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
@@ -402,8 +402,7 @@ impl Embedded {
             return Ok(());
         }
         let begin = self.locate(range.start)?.ok_or(StoreError::NoPosition(range.start))?;
-        let has_opened =
-            self.tail.has_opened() || self.index.as_ref().map_or(Ok(false), |index| index.has_opened())?;
+        let has_opened = self.may_have_opened()?;
         let mut batch = Batch { store: self, next: range.start, waiting: Vec::new(), bytes: 0, f };
         self.stream(begin, &mut |frames| {
             let position = batch.next + batch.waiting.len() as u64;
@@ -423,6 +422,65 @@ impl Embedded {
         // Whatever waits still stands before something that could not be read.
         let _ = batch.flush()?;
         Ok(())
+    }
+
+    /// Whether there may be opened frames, so that each record is to be looked up among them.
+    fn may_have_opened(&self) -> Result<bool, StoreError> {
+        Ok(self.tail.has_opened() || self.index.as_ref().map_or(Ok(false), |index| index.has_opened())?)
+    }
+
+    pub(super) fn skim_records(
+        &self,
+        range: Range<u64>,
+        wanted: &dyn Fn(&Header, &str) -> bool,
+        f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        let end = range.end.min(self.size());
+        let Some(begin) = self.locate(range.start)? else { return Ok(false) };
+        let has_opened = self.may_have_opened()?;
+        let (mut position, mut is_readable) = (range.start, true);
+        if position >= end {
+            return Ok(true);
+        }
+        self.stream(begin, &mut |frames| {
+            let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
+            let skimmed = match opened {
+                None => self.skim_one(frames, wanted)?,
+                Some(_) => None,
+            };
+            let Some(skimmed) = skimmed else {
+                is_readable = false;
+                return Ok(ControlFlow::Break(()));
+            };
+            let flow = f(position, skimmed);
+            position += 1;
+            Ok(if position == end { ControlFlow::Break(()) } else { flow })
+        })?;
+        Ok(is_readable)
+    }
+
+    /// Takes what is wanted out of the frames of a record; `None` where they do not hold it.
+    fn skim_one(
+        &self,
+        frames: Frames<'_>,
+        wanted: &dyn Fn(&Header, &str) -> bool,
+    ) -> Result<Option<Skimmed>, StoreError> {
+        let Some(pointers) = frames.record.pointers().filter(|_| frames.kind == frame::VALUES) else {
+            return Ok(None);
+        };
+        let Some((_, stored)) = layout::parse_values(frames.payload, pointers.len()) else { return Ok(None) };
+        let RecordFrame { id, header, .. } = frames.record;
+        let mut fields = Vec::new();
+        for (pointer, stored) in pointers.into_iter().zip(stored) {
+            if let Some(slot) = stored.slot.filter(|_| wanted(&header, pointer.as_str())) {
+                let mut text = Vec::new();
+                if values::read(&self.segments, &slot, frames.values.to_u64(), &mut text)?.is_err() {
+                    return Ok(None);
+                }
+                fields.push((pointer, text));
+            }
+        }
+        Ok(Some(Skimmed { id, header, fields }))
     }
 
     pub(super) fn scan_entries(
