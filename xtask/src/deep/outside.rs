@@ -51,9 +51,16 @@ impl Ran {
     }
 }
 
+#[cfg(unix)]
 fn code(status: std::process::ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
     status.code().unwrap_or_else(|| -status.signal().unwrap_or(0))
+}
+
+/// The rows from outside need Linux; the rest of this program does not, and is to be compiled elsewhere.
+#[cfg(not(unix))]
+fn code(status: std::process::ExitStatus) -> i32 {
+    status.code().unwrap_or(-1)
 }
 
 /// The program as a user has it, at home in a directory.
