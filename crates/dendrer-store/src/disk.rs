@@ -199,6 +199,17 @@ impl DiskFile for Limited {
     }
 }
 
+/// How long a file is waited for that somebody else holds.
+const HELD_MAX: Duration = Duration::from_millis(500);
+
+/// Tells whether somebody has the file open in a way that does not let it be replaced. On Windows whatever scans new files
+/// does so for a moment, and asks nobody.
+fn is_held(error: &io::Error) -> bool {
+    const ACCESS_DENIED: i32 = 5;
+    const SHARING_VIOLATION: i32 = 32;
+    cfg!(windows) && matches!(error.raw_os_error(), Some(ACCESS_DENIED | SHARING_VIOLATION))
+}
+
 /// The file system of the machine.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Real;
@@ -224,7 +235,15 @@ impl Disk for Real {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        std::fs::rename(from, to)
+        let begin = Instant::now();
+        loop {
+            match std::fs::rename(from, to) {
+                Err(error) if is_held(&error) && begin.elapsed() < HELD_MAX => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                done => return done,
+            }
+        }
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -286,7 +305,13 @@ impl DiskFile for RealFile {
     }
 
     fn unlock(&self) -> io::Result<()> {
-        self.0.unlock()
+        // On Windows the standard library unlocks twice, and passes over the error of the second call where it is the one
+        // of Windows. Wine has this one.
+        const LOCK_VIOLATION: i32 = 33;
+        match self.0.unlock() {
+            Err(error) if cfg!(windows) && error.raw_os_error() == Some(LOCK_VIOLATION) => Ok(()),
+            done => done,
+        }
     }
 }
 
@@ -350,6 +375,30 @@ mod tests {
         assert_eq!(names.len(), 5, "nothing is left beside them: {names:?}");
     }
 
+    /// As a scanner has it: nobody else may delete the file, nor move another to its place.
+    #[test]
+    #[cfg(windows)]
+    fn a_file_that_is_held_for_a_moment_is_waited_for() {
+        use std::os::windows::fs::OpenOptionsExt;
+        const READ_AND_WRITE: u32 = 3;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("checkpoint");
+        replace_file(&Real, &path, b"old").unwrap();
+        let held = || OpenOptions::new().read(true).share_mode(READ_AND_WRITE).open(&path).unwrap();
+        let scanner = held();
+        assert!(is_held(&replace_file(&Real, &path, b"new").unwrap_err()), "not for ever");
+        assert_eq!(read_file(&Real, &path, 100).unwrap().as_deref(), Some(&b"old"[..]));
+        drop(scanner);
+        let scanner = held();
+        std::thread::scope(|scope| {
+            let replaces = scope.spawn(|| replace_file(&Real, &path, b"new"));
+            std::thread::sleep(Duration::from_millis(50));
+            drop(scanner);
+            replaces.join().unwrap().unwrap();
+        });
+        assert_eq!(read_file(&Real, &path, 100).unwrap().as_deref(), Some(&b"new"[..]));
+    }
+
     #[test]
     fn bytes_are_read_and_written_where_it_is_said() {
         let dir = tempfile::tempdir().unwrap();
@@ -365,6 +414,8 @@ mod tests {
         file.set_len(5).unwrap();
         assert_eq!(file.len().unwrap(), 5);
         assert!(Real.open(&dir.path().join("none"), Open::Write).is_err(), "only what is to be made is made");
+        // Not every file system lets go of a name while the file is open.
+        drop(file);
         Real.remove(&path).unwrap();
         assert_eq!(read_file(&Real, &path, 5).unwrap(), None);
     }

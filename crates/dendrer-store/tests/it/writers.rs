@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_object::record::Entry;
@@ -240,15 +240,18 @@ fn after_a_sync_that_failed_no_thread_is_told_that_its_group_is_durable() {
         let path = Path::new("/work/.dendrer");
         let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
         let store = Shared::new(Box::new(Embedded::create(path, info(), options.clone()).unwrap()));
+        // All have begun before anything fails: a thread may be a long time in starting.
+        let begun = Barrier::new(8);
         let told: Vec<(u64, u64)> = std::thread::scope(|scope| {
             let writers: Vec<_> = (0..8u64)
                 .map(|writer| {
-                    let (mut store, disk) = (store.clone(), disk.clone());
+                    let (mut store, disk, begun) = (store.clone(), disk.clone(), &begun);
                     scope.spawn(move || {
                         let mut scribe = Scribe::default();
                         let run = format!("run-{writer}");
                         let mut done = 0;
                         store.commit(&[scribe.begin(&run)]).unwrap();
+                        begun.wait();
                         loop {
                             if writer == 0 && done == 20 {
                                 disk.fail_syncs(lasting);
