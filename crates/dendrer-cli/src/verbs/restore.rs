@@ -44,7 +44,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     if let Some(old) = &old {
         keys::remember(&old.store)?;
     }
-    let aside = put_in_place(&beside, &target, old.as_ref())?;
+    let aside = put_in_place(&beside, &target, old)?;
     let mut store = Embedded::open(&target, Options::read())?;
     keys::remember(&store)?;
     let refused = keys::refuse_rollback(&mut store).err();
@@ -184,14 +184,16 @@ fn beside(target: &Path, word: &str) -> PathBuf {
 }
 
 /// Puts the new store in its place, and the old one aside.
-fn put_in_place(new: &Path, target: &Path, old: Option<&Old>) -> Result<Option<PathBuf>> {
-    if old.is_none() {
+fn put_in_place(new: &Path, target: &Path, old: Option<Old>) -> Result<Option<PathBuf>> {
+    let Some(old) = old else {
         if target.is_dir() {
             std::fs::remove_dir(target).map_err(io("put the store into", target))?;
         }
         std::fs::rename(new, target).map_err(io("put the store into", target))?;
         return Ok(None);
-    }
+    };
+    // Windows moves no directory in which a file is open, the lock included.
+    let _old = (!cfg!(windows)).then_some(old);
     let free = (1..).map(|n| match n {
         1 => beside(target, "replaced"),
         n => beside(target, &format!("replaced-{n}")),

@@ -153,7 +153,9 @@ fn a_foundational_onset_offers_no_fork() {
     );
 }
 
+/// Pasted into a shell, that is.
 #[test]
+#[cfg(unix)]
 fn the_suggestion_is_a_command_that_works_when_pasted() {
     let cases: [(&str, &[&str], &str); 3] = [
         ("logistics-run-47", &["--predicate", "kernel.policy_compliant"], "--tool-policy"),

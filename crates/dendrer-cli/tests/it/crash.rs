@@ -15,7 +15,6 @@ const COMMITTED: &str = "\"what\":\"committed\"";
 const KILLS: u64 = 200;
 
 #[test]
-#[cfg(unix)]
 fn sigkill_at_two_hundred_points_loses_nothing_that_was_acknowledged() {
     let place = Place::with_store();
     let mut acknowledged: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -95,7 +94,6 @@ fn sigkill_at_two_hundred_points_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
-#[cfg(unix)]
 fn a_demo_that_is_killed_is_in_nobodys_way() {
     let place = Place::new();
     let mut child =

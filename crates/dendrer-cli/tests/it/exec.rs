@@ -1,5 +1,7 @@
 //! Forks that are gone on with by a command: what it is told, what counts of what it says, and how it ends.
 
+#![cfg(unix)]
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

@@ -749,7 +749,7 @@ fn verdicts_are_worked_out_once() {
     let stranger = other.path().join("keys");
     std::fs::create_dir(&stranger).unwrap();
     let mut command = place.command(&["bisect", "r", "--holds", "!has(state.x) || state.x < 3000", "-v"]);
-    let ran = crate::support::ran(command.env("HOME", &stranger).output().unwrap());
+    let ran = crate::support::ran(crate::support::at_home(&mut command, &stranger).output().unwrap());
     assert!(ran.stdout == first && !ran.stderr.contains("verdicts"), "{}{}", ran.stdout, ran.stderr);
     commit(4001, 4011);
     let (longer, known) = ask(&[]);

@@ -18,7 +18,7 @@ fn a_flipped_bit_is_not_called_intact() {
     );
     assert_eq!(place.run_with(&["commit", "--run", "r"], lines.as_bytes()).code, 5);
     // What the user's own pin would find is not the store's merit.
-    std::fs::remove_dir_all(place.path().join(".config/dendrer/heads")).unwrap();
+    std::fs::remove_dir_all(place.config().join("heads")).unwrap();
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
     let events = place.ok(&["export", "r", "--format", "jsonl"]);
     let files = ["segments/00000000.seg", "store.json", "checkpoint"]

@@ -19,7 +19,9 @@ fn examples(help: &str) -> Vec<&str> {
 }
 
 /// The examples in every `--help` are commands that work: in a place where the demo is, or in an empty one.
+/// The examples are written for a shell.
 #[test]
+#[cfg(unix)]
 fn the_examples_of_the_help_work() {
     let place = Place::new();
     place.ok(&["demo", "--no-tour"]);

@@ -343,7 +343,7 @@ fn what_no_signature_covers_is_not_exported() {
     let other = tempfile::tempdir().unwrap();
     let elsewhere = |args: &[&str]| {
         let mut command = place.command(args);
-        command.env("HOME", other.path());
+        crate::support::at_home(&mut command, other.path());
         command
     };
     let mut child = elsewhere(&["commit", "--run", "a"]).stdin(std::process::Stdio::piped()).spawn().unwrap();

@@ -9,7 +9,9 @@ use std::time::Duration;
 use dendrer_object::Value;
 
 use crate::output::check_schema;
-use crate::support::{Place, can_mount, parse, ran};
+#[cfg(target_os = "linux")]
+use crate::support::can_mount;
+use crate::support::{Place, parse, ran};
 
 /// Intents that change a state of some size, so that snapshots are taken.
 fn intents(count: u64, from: u64) -> Vec<u8> {
@@ -67,7 +69,7 @@ fn code_of(value: &Value) -> &str {
 
 /// The secret of the store's key, which is in no file but its own.
 fn secret(place: &Place) -> Vec<u8> {
-    let dir = place.path().join(".config/dendrer/keys");
+    let dir = place.config().join("keys");
     let file = std::fs::read_dir(dir).unwrap().next().unwrap().unwrap().path();
     std::fs::read(file).unwrap().trim_ascii().to_vec()
 }
@@ -158,7 +160,6 @@ fn backups_and_restores_while_a_program_writes() {
 }
 
 #[test]
-#[cfg(unix)]
 fn a_backup_that_is_killed_is_none_or_the_one_before() {
     let place = filled(3000);
     let mut killed = 0;
@@ -347,7 +348,7 @@ fn an_older_store_that_was_restored_never_signs_a_second_history() {
         commit(&place, "r", 5, 50);
         if forget_pin {
             // Only the store that is put away knows by then what was signed.
-            std::fs::remove_dir_all(place.path().join(".config/dendrer/heads")).unwrap();
+            std::fs::remove_dir_all(place.config().join("heads")).unwrap();
         }
         let (code, restored) = place.json(&["restore", "safe", "--replace", "--discard-newer"]);
         assert_eq!((code, is_true(&restored, "writable")), (0, false), "{restored}");
@@ -516,6 +517,7 @@ fn a_snapshot_that_lies_is_found_and_goes() {
 }
 
 /// One line of `doctor`: level, code, what.
+#[cfg(unix)]
 fn line<'v>(answer: &'v Value, name: &str) -> (&'v str, Option<&'v str>, &'v str) {
     let items = answer.get("items").unwrap().as_array().unwrap();
     let item = items.iter().find(|item| item.get("name").unwrap().as_str() == Some(name));
@@ -541,7 +543,7 @@ fn doctor_says_what_is_wrong_and_fixes_what_is_derived() {
         assert_eq!(line(&fine, name).0, "ok", "{name}");
     }
     let dir = place.path().join(".dendrer");
-    let keys = place.path().join(".config/dendrer/keys");
+    let keys = place.config().join("keys");
     let key = std::fs::read_dir(keys).unwrap().next().unwrap().unwrap().path();
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     std::fs::write(dir.join("index.sqlite"), "no database").unwrap();

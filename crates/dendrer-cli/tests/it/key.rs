@@ -49,11 +49,7 @@ fn another_key_under_the_same_store_is_tampering() {
     let place = Place::with_store();
     place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
-    let keys = place.path().join(if cfg!(target_os = "macos") {
-        "Library/Application Support/dendrer/keys"
-    } else {
-        ".config/dendrer/keys"
-    });
+    let keys = place.config().join("keys");
     let file = std::fs::read_dir(&keys).unwrap().next().unwrap().unwrap().path();
     let id = file.file_stem().unwrap().to_str().unwrap().to_owned();
     // The same name with another secret, as if the log had been made again by somebody else.

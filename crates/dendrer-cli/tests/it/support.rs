@@ -15,6 +15,7 @@ pub(crate) struct Ran {
 }
 
 /// Tells whether file systems can be mounted in a namespace, and says so loudly if not.
+#[cfg(unix)]
 pub(crate) fn can_mount() -> bool {
     let may = Command::new("unshare").args(["-Urm", "sh", "-c", "mount -t tmpfs none /mnt"]).output();
     let can = may.is_ok_and(|output| output.status.success());
@@ -52,6 +53,17 @@ impl Place {
         self.dir.path()
     }
 
+    /// The folder of the program's own files in the user's configuration.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.path().join(if cfg!(windows) {
+            "AppData/dendrer"
+        } else if cfg!(target_os = "macos") {
+            "Library/Application Support/dendrer"
+        } else {
+            ".config/dendrer"
+        })
+    }
+
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = program(self.path(), args);
         command.current_dir(self.path());
@@ -64,6 +76,7 @@ impl Place {
 
     /// Runs a script that mounts what it likes, in a namespace of its own, with the program as `$D`. Returns what the steps
     /// left that the script wrote to `NAME.out`, `NAME.err` and `NAME.rc`.
+    #[cfg(unix)]
     pub(crate) fn in_namespace(&self, script: &str) -> impl Fn(&str) -> Ran {
         let output = Command::new("unshare")
             .args(["-Urm", "sh", "-c", script])
@@ -116,14 +129,24 @@ impl Place {
     }
 }
 
+/// Gives a command a user who is at home there.
+pub(crate) fn at_home<'c>(command: &'c mut Command, home: &Path) -> &'c mut Command {
+    // The second is where Windows keeps what is a user's own.
+    command.env("HOME", home).env("APPDATA", home.join("AppData"))
+}
+
 fn program(home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dendrer"));
-    command
-        .args(args)
-        .env_clear()
-        .env("HOME", home)
-        .env("TZ", "UTC")
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.args(args).env_clear().env("TZ", "UTC").env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    if cfg!(windows) {
+        // Parts of the system are found by the first, and the others are the only place for temporary files.
+        command.envs(
+            ["SYSTEMROOT", "TEMP", "TMP"]
+                .into_iter()
+                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+        );
+    }
+    at_home(&mut command, home);
     command
 }
 

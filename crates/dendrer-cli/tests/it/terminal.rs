@@ -10,6 +10,7 @@ use crate::output::{fits, schema};
 use crate::support::{Place, demo};
 
 /// Runs a shell line on a terminal of 10 rows and 90 columns; `None` where there is no `script` to make one.
+#[cfg(unix)]
 fn on_terminal(line: &str, env: &[(&str, &str)]) -> Option<String> {
     let there = Command::new("script").arg("--version").output();
     if !there.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("util-linux")) {
@@ -33,6 +34,7 @@ fn on_terminal(line: &str, env: &[(&str, &str)]) -> Option<String> {
 }
 
 /// A pager that shows that it was there.
+#[cfg(unix)]
 const PAGER: (&str, &str) = ("DENDRER_PAGER", "sed s/^/P:/");
 
 #[test]

@@ -3,6 +3,8 @@
 //! Three kinds of blocks count. `console` holds commands behind `$ ` with their output; `json FILE` and `yaml FILE` are
 //! files that the reader makes; behind the name `more` adds to the file after an empty line, and `line N` stands for a line.
 
+#![cfg(unix)]
+
 use std::path::Path;
 use std::process::Command;
 
@@ -87,7 +89,6 @@ fn plain(text: &str) -> String {
 }
 
 #[test]
-#[cfg(unix)]
 fn the_tutorial_prints_what_it_shows() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md");
     let page = std::fs::read_to_string(page).unwrap();

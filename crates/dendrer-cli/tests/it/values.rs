@@ -144,7 +144,7 @@ fn a_store_of_a_newer_format_is_named_and_not_touched() {
 #[test]
 fn the_key_is_outside_the_store_and_readable_by_its_owner_alone() {
     let place = Place::with_store();
-    let keys = place.path().join(".config/dendrer/keys");
+    let keys = place.config().join("keys");
     let key = std::fs::read_dir(&keys).unwrap().next().unwrap().unwrap();
     #[cfg(unix)]
     {
@@ -169,10 +169,11 @@ fn the_key_is_outside_the_store_and_readable_by_its_owner_alone() {
         }
     }
     let other = Place::new();
-    let ran = other.command(&["init"]).env_remove("HOME").output().unwrap();
+    let ran = other.command(&["init"]).env_remove("HOME").env_remove("APPDATA").output().unwrap();
     assert_eq!(ran.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&ran.stderr).contains("--key"));
-    let ran = other.command(&["init", "--key", "here.key"]).env_remove("HOME").output().unwrap();
+    let mut command = other.command(&["init", "--key", "here.key"]);
+    let ran = command.env_remove("HOME").env_remove("APPDATA").output().unwrap();
     assert_eq!(ran.status.code(), Some(0));
     assert!(other.path().join("here.key").exists());
     assert_eq!(other.run(&["init"]).code, 2, "a store is never made over another");

@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Check, Instant, count};
+#[cfg(unix)]
+use super::count;
+use super::{Check, Instant};
 
 /// Below this, the next long recording ends with a full disk.
 const ROOM_LOW: u64 = 256 << 20;
