@@ -568,8 +568,9 @@ impl Embedded {
         self.index = None;
         let placed = index::put_in_place(&beside, &path);
         self.unlock();
-        placed?;
+        // Also where it stays the old one: this handle has no other way to what an index covers.
         *self = Embedded::open(&self.dir.clone(), self.options.clone())?;
+        placed?;
         self.update_index()?;
         // What was erased while it was made was taken in above, and must not stay in SQLite's own log.
         index::truncate_log(&path)

@@ -237,9 +237,10 @@ impl Embedded {
             return Ok(());
         }
         self.index = None;
-        index::remove(&self.index_path())?;
+        let removed = index::remove(&self.index_path());
+        // Also where it could not be removed: this handle has no other way to what an index covers.
         *self = Embedded::open(&self.dir.clone(), self.options.clone())?;
-        Ok(())
+        removed
     }
 }
 

@@ -165,6 +165,23 @@ fn wrong_rows_never_give_a_wrong_record_and_verify_tells() {
     }
 }
 
+#[test]
+fn an_index_that_cannot_be_put_in_place_leaves_the_one_before() {
+    let dir = Dir::new();
+    let (mut store, _, records) = filled(&dir, 50);
+    store.update_index().unwrap();
+    let in_the_way = dir.path().join("index-old.sqlite");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let error = store.rebuild_index(false).unwrap_err();
+    assert_eq!(error.code(), "E0801", "{error}");
+    check_holds(&store, &records);
+    check_verifies(&store);
+    std::fs::remove_dir(&in_the_way).unwrap();
+    store.rebuild_index(false).unwrap();
+    check_holds(&store, &records);
+    assert_eq!(store.leftovers().unwrap(), []);
+}
+
 /// SQLite opens files so that Windows does not let them be moved.
 #[test]
 #[cfg(windows)]
