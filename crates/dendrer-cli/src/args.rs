@@ -31,7 +31,7 @@ pub(crate) use rebase::{ConflictsResolve, ConflictsVerb, Merge, Rebase, StopOn, 
 
 /// Version control for the runs of AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "dendrer", version, about, long_about = None, disable_help_subcommand = true)]
+#[command(name = "dendrer", bin_name = "dendrer", version, about, long_about = None, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -261,7 +261,8 @@ fn expr_failure(error: &ExprError) -> Failure {
     }
 }
 
-#[cfg(test)]
+// The shell that takes lines apart is bash.
+#[cfg(all(test, unix))]
 mod tests {
     use super::shell;
 

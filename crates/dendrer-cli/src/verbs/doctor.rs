@@ -87,8 +87,8 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
         Check::ok("version", format!("dendrer {} on {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS)),
         config(),
     ];
-    let found = find_store(global, &mut checks)?;
-    if let Some(found) = &found {
+    let mut found = find_store(global, &mut checks)?;
+    if let Some(found) = &mut found {
         look_at_store(global, args.fix, found, &mut checks)?;
     }
     checks.push(clock(found.as_ref().map(|found| &found.store)));
@@ -161,7 +161,7 @@ fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>>
     }
 }
 
-fn look_at_store(global: &Global, fix: bool, found: &Found, checks: &mut Vec<Check>) -> Result<()> {
+fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec<Check>) -> Result<()> {
     let Found { path, store } = found;
     let tree = store.tree();
     let records = count(tree.size, "record", "records");
@@ -302,7 +302,7 @@ fn private(_: bool, file: &Path) -> Check {
 /// How much of the log may be outside the index before that is worth a word.
 const UNCOVERED_MANY: u64 = 100_000;
 
-fn index(fix: bool, path: &Path, store: &Embedded) -> Check {
+fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
     const NAME: &str = "index";
     let size = store.tree().size;
     let (code, what) = match store.index_state() {
@@ -333,12 +333,18 @@ fn index(fix: bool, path: &Path, store: &Embedded) -> Check {
     if !fix {
         return Check::warn(NAME, what).code(code).next(&["dendrer", "doctor", "--fix"]);
     }
-    let made = Embedded::open(path, Options::write()).and_then(|mut store| {
+    // Windows lets nobody move an index that is open, not even here: what looks on does without.
+    let without = Embedded::open(path, Options { index: false, ..Options::read() });
+    let made = without.map(|without| *store = without).and_then(|()| {
+        let mut store = Embedded::open(path, Options::write())?;
         store.rebuild_index(false)?;
         let covered = store.index_status().unwrap_or(0);
         Store::close(Box::new(store))?;
         Ok(covered)
     });
+    if let Ok(again) = Embedded::open(path, Options::read()) {
+        *store = again;
+    }
     match made {
         Ok(covered) => Check::fixed(NAME, format!("made again from the log, covers {}", thousands(covered))),
         Err(error) => Check::fail(NAME, "E0309", format!("{what}, and could not be made again: {error}")),

@@ -306,6 +306,9 @@ fn verify_store(
             computed: Some(damage.found),
         });
     }
+    let id = store.info().id;
+    // Windows lets nobody move an index that is open, not even here.
+    drop(store);
     // Nothing but the index is wrong: it follows from the log, so it is made again. One that knows more than the log is
     // evidence of a loss, and stays.
     let of_index = |finding: &Finding| finding.code == "E0309";
@@ -325,7 +328,7 @@ fn verify_store(
             .iter_mut()
             .for_each(|finding| finding.message = format!("{}; {said}", finding.message));
     }
-    verified::note(&path, store.info().id, stamp, &report);
+    verified::note(&path, id, stamp, &report);
     Ok(Answer { name: path.display().to_string(), report, is_bundle: false })
 }
 

@@ -1,5 +1,6 @@
 //! Help, manual pages and completions: what a person meets before anything else.
 
+#[cfg(unix)]
 use std::process::{Command, Stdio};
 
 use crate::support::{Place, demo, ran};
@@ -13,6 +14,7 @@ fn verbs(place: &Place) -> Vec<String> {
 }
 
 /// The examples at the end of a help text.
+#[cfg(unix)]
 fn examples(help: &str) -> Vec<&str> {
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
     lines.take_while(|line| line.starts_with("  ")).map(str::trim).collect()

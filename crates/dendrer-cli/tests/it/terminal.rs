@@ -1,7 +1,9 @@
 //! What only happens on a terminal: pager, colour, progress. `script` gives the program one.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+#[cfg(unix)]
+use std::process::Command;
+use std::process::Stdio;
 use std::time::Duration;
 
 use dendrer_object::json;
