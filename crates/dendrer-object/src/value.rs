@@ -262,6 +262,11 @@ impl Cached {
     pub(crate) fn get(&self, compute: impl FnOnce() -> Digest) -> Digest {
         *self.0.get_or_init(compute)
     }
+
+    /// Tells whether it was computed.
+    pub(crate) fn is_known(&self) -> bool {
+        self.0.get().is_some()
+    }
 }
 
 /// A size computed at most once.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::{Cached, CachedSize, LeafSalt, Value, add_sizes, compare_names};
+use super::{Cached, CachedSize, LeafSalt, SCALAR_TAG, Value, add_sizes, compare_names};
 use crate::digest::Digest;
 
 const EMPTY_TAG: &[u8] = b"dendrer/state/empty-object/v1\n";
@@ -27,7 +27,8 @@ enum Repr {
 
 struct Slice {
     entries: Box<[Entry]>,
-    digest: Cached,
+    /// The same members as a trie, made when their digest or another form is asked for.
+    trie: OnceLock<Option<Arc<Node>>>,
     size: CachedSize,
 }
 
@@ -106,7 +107,7 @@ impl Object {
         debug_assert!(entries.windows(2).all(|pair| compare_names(&pair[0].key, &pair[1].key).is_lt()));
         Object(Repr::Slice(Arc::new(Slice {
             entries: entries.into(),
-            digest: Cached::default(),
+            trie: OnceLock::new(),
             size: CachedSize::default(),
         })))
     }
@@ -214,8 +215,7 @@ impl Object {
     /// Turns into the form that can be changed, once.
     fn trie_mut(&mut self) -> (&mut usize, &mut Option<Arc<Node>>) {
         if let Repr::Slice(slice) = &self.0 {
-            let leaves = slice.hashed();
-            self.0 = Repr::Trie { len: leaves.len(), root: build(&leaves, 0) };
+            self.0 = Repr::Trie { len: slice.entries.len(), root: slice.trie().cloned() };
         }
         match &mut self.0 {
             Repr::Trie { len, root } => (len, root),
@@ -225,12 +225,15 @@ impl Object {
 
     /// Returns the digest of the members: `docs/format.md`, "State root".
     pub fn digest(&self) -> Digest {
-        match &self.0 {
-            Repr::Slice(slice) => slice
-                .digest
-                .get(|| build(&slice.hashed(), 0).map_or_else(empty_digest, |root| node_digest(&root))),
-            Repr::Trie { root, .. } => root.as_deref().map_or_else(empty_digest, node_digest),
+        let root = match &self.0 {
+            Repr::Slice(slice) => slice.trie(),
+            Repr::Trie { root, .. } => root.as_ref(),
+        };
+        let Some(root) = root else { return empty_digest() };
+        if self.len() >= MANY {
+            hash_leaves(root);
         }
+        node_digest(root)
     }
 
     /// Returns how many bytes the canonical text has.
@@ -267,14 +270,16 @@ impl Slice {
         }
     }
 
-    fn hashed(&self) -> Vec<Arc<Node>> {
-        let mut leaves: Vec<_> = self
-            .entries
-            .iter()
-            .map(|entry| Arc::new(leaf(Digest::of(entry.key.as_bytes()), entry.clone())))
-            .collect();
-        leaves.sort_unstable_by_key(|node| *key_digest(node));
-        leaves
+    fn trie(&self) -> Option<&Arc<Node>> {
+        let make = || {
+            let keys: Vec<&[u8]> = self.entries.iter().map(|entry| entry.key.as_bytes()).collect();
+            let leaves = Digest::of_each(&keys).into_iter().zip(self.entries.iter());
+            let mut leaves: Vec<_> =
+                leaves.map(|(key_digest, entry)| Arc::new(leaf(key_digest, entry.clone()))).collect();
+            leaves.sort_unstable_by_key(|node| *key_digest(node));
+            build(&leaves, 0)
+        };
+        self.trie.get_or_init(make).as_ref()
     }
 }
 
@@ -428,13 +433,9 @@ fn node_size(node: &Node) -> u64 {
 
 fn node_digest(node: &Node) -> Digest {
     match node {
-        Node::Leaf { key_digest, entry, digest } => digest.get(|| {
-            let value = entry.value.digest();
-            match &entry.salt {
-                None => Digest::of_parts(&[LEAF_TAG, &key_digest.0, &value.0]),
-                Some(salt) => Digest::of_parts(&[SALTED_TAG, salt, &key_digest.0, &value.0]),
-            }
-        }),
+        Node::Leaf { key_digest, entry, digest } => {
+            digest.get(|| Digest::of_parts(&leaf_parts(key_digest, entry, &entry.value.digest())))
+        }
         Node::Branch { bitmap, children, digest, .. } => digest.get(|| {
             let mut preimage = Vec::with_capacity(NODE_TAG.len() + 2 + children.len() * 32);
             preimage.extend_from_slice(NODE_TAG);
@@ -442,6 +443,63 @@ fn node_digest(node: &Node) -> Digest {
             children.iter().for_each(|child| preimage.extend_from_slice(&node_digest(child).0));
             Digest::of(&preimage)
         }),
+    }
+}
+
+/// What the digest of a leaf is made of.
+fn leaf_parts<'a>(key_digest: &'a Digest, entry: &'a Entry, value: &'a Digest) -> [&'a [u8]; 4] {
+    let (tag, salt): (_, &[u8]) = match &entry.salt {
+        None => (LEAF_TAG, &[]),
+        Some(salt) => (SALTED_TAG, salt),
+    };
+    [tag, salt, &key_digest.0, &value.0]
+}
+
+/// From how many members, or leaves, on it is worth while to hash them together.
+const MANY: usize = 16;
+
+/// Computes the digests of leaves that are not known yet, side by side. What is below a digest that is known is known.
+fn hash_leaves(root: &Node) {
+    let mut leaves = Vec::new();
+    unknown_leaves(root, &mut leaves);
+    if leaves.len() >= MANY {
+        // So many that their texts stay in near memory.
+        leaves.chunks(1024).for_each(hash_together);
+    }
+}
+
+fn hash_together(leaves: &[Unknown<'_>]) {
+    let is_scalar = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
+    let scalars = leaves.iter().filter(|(_, entry, _)| is_scalar(&entry.value));
+    let texts: Vec<Vec<u8>> = scalars.map(|(_, entry, _)| crate::json::to_vec(&entry.value)).collect();
+    let texts: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
+    let mut scalars = Digest::of_each_behind(SCALAR_TAG, &texts).into_iter();
+    let preimages = leaves.iter().map(|(key_digest, entry, _)| {
+        let value = match is_scalar(&entry.value) {
+            true => scalars.next().expect("one for each scalar"),
+            false => entry.value.digest(),
+        };
+        leaf_parts(key_digest, entry, &value).concat()
+    });
+    let preimages: Vec<Vec<u8>> = preimages.collect();
+    let digests = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
+    for ((_, _, cached), digest) in leaves.iter().zip(digests) {
+        cached.get(|| digest);
+    }
+}
+
+/// A leaf of which the digest is not known: its key digest, its member, and where the digest is kept.
+type Unknown<'a> = (&'a Digest, &'a Entry, &'a Cached);
+
+fn unknown_leaves<'a>(node: &'a Node, found: &mut Vec<Unknown<'a>>) {
+    match node {
+        Node::Leaf { key_digest, entry, digest } if !digest.is_known() => {
+            found.push((key_digest, entry, digest));
+        }
+        Node::Branch { children, digest, .. } if !digest.is_known() => {
+            children.iter().for_each(|child| unknown_leaves(child, found));
+        }
+        _ => {}
     }
 }
 

@@ -26,10 +26,14 @@ fn slow_digest(value: &Value) -> Digest {
     match value {
         Value::Object(object) => {
             let mut leaves: Vec<(Digest, Digest)> = object
-                .iter()
-                .map(|(key, value)| {
-                    let key = Digest::of(key.as_bytes());
-                    let preimage = [b"dendrer/state/member/v1\n", &key.0[..], &slow_digest(value).0].concat();
+                .entries()
+                .map(|entry| {
+                    let key = Digest::of(entry.key.as_bytes());
+                    let begin = match &entry.salt {
+                        None => b"dendrer/state/member/v1\n".to_vec(),
+                        Some(salt) => [b"dendrer/state/salted-member/v1\n", &salt[..]].concat(),
+                    };
+                    let preimage = [&begin[..], &key.0, &slow_digest(&entry.value).0].concat();
                     (key, Digest::of(&preimage))
                 })
                 .collect();
@@ -80,6 +84,28 @@ proptest! {
     fn the_digest_is_the_one_of_the_definition(value in small_value()) {
         prop_assert_eq!(value.digest(), slow_digest(&value));
         prop_assert_eq!(value.size(), value.to_string().len() as u64);
+    }
+
+    /// Leaves are hashed together where many are not known, whichever were known before.
+    #[test]
+    fn members_that_changed_between_two_digests_are_hashed_anew(
+        value in small_value(), edits in prop::collection::vec(("[a-z]{0,2}", small_value(), any::<u8>()), 0..30),
+    ) {
+        let mut object = match value {
+            Value::Object(object) => object,
+            other => Value::record([("x", other)]).as_object().unwrap().clone(),
+        };
+        for (key, value, how) in edits {
+            match how % 4 {
+                0 => object.set_salted(&key, value, [how; 16]),
+                1 => drop(object.remove(&key)),
+                _ => object.set(&key, value),
+            }
+            if how > 200 {
+                prop_assert_eq!(object.digest(), slow_digest(&Value::Object(object.clone())));
+            }
+        }
+        prop_assert_eq!(object.digest(), slow_digest(&Value::Object(object.clone())));
     }
 
     #[test]
