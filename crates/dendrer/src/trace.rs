@@ -569,7 +569,7 @@ impl Moment {
             .map(|(place, text)| Some((place, json::parse_canonical(&text).ok()?)))
             .collect::<Option<_>>()?;
         let content = content_of(fields.iter().map(|(place, value)| (place, value.clone())));
-        self.state = Delta::from_value(content.get("delta")?).ok()?.apply(&self.state).ok()?;
+        Delta::from_value(content.get("delta")?).ok()?.apply_to(&mut self.state).ok()?;
         self.counters.add(header.type_name.as_ref().map_or("", |name| name.as_str()), &content);
         self.stand_behind(&header, id, content.get("agent_id"), content.get("seq"));
         Some(())

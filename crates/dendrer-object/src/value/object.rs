@@ -67,6 +67,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
+#[derive(Clone)]
 enum Node {
     /// `bitmap` has a bit for each of the 16 values of this level's nibble that has a child.
     Branch {
@@ -177,6 +178,18 @@ impl Object {
                 Entries::Collected(all.into_iter())
             }
         }
+    }
+
+    /// Returns the value of a member to be changed in its place. What other objects have as well is copied first, as far as
+    /// it leads there.
+    pub fn value_mut(&mut self, key: &str) -> Option<&mut Value> {
+        if matches!(&self.0, Repr::Slice(slice) if slice.position(key).is_none()) {
+            return None;
+        }
+        let key_digest = Digest::of(key.as_bytes());
+        let root = self.trie_mut().1.as_mut()?;
+        find(root, &key_digest)?;
+        Some(value_mut(root, 0, &key_digest))
     }
 
     /// Sets a member, without a salt.
@@ -362,19 +375,45 @@ fn insert(node: &mut Arc<Node>, level: usize, new: Node) -> bool {
             *node = build(&both, level).expect("two leaves make a node");
             true
         }
-        Node::Branch { bitmap, children, .. } => {
+        Node::Branch { .. } => {
+            let (bitmap, children) = branch_mut(node);
             let bit = 1u16 << nibble(&wanted, level);
-            let at = (bitmap & (bit - 1)).count_ones() as usize;
-            let mut children = children.to_vec();
-            let is_new = if bitmap & bit == 0 {
-                children.insert(at, Arc::new(new));
-                true
-            } else {
-                insert(&mut children[at], level + 1, new)
-            };
-            *node = branch(bitmap | bit, children);
-            is_new
+            let at = (*bitmap & (bit - 1)).count_ones() as usize;
+            if *bitmap & bit != 0 {
+                return insert(&mut children[at], level + 1, new);
+            }
+            let mut more = std::mem::take(children).into_vec();
+            more.insert(at, Arc::new(new));
+            (*bitmap, *children) = (*bitmap | bit, more.into());
+            true
         }
+    }
+}
+
+/// Opens a branch to be changed. One that others have as well is copied first.
+fn branch_mut(node: &mut Arc<Node>) -> (&mut u16, &mut Box<[Arc<Node>]>) {
+    match Arc::make_mut(node) {
+        Node::Branch { bitmap, children, digest, size } => {
+            (*digest, *size) = (Cached::default(), CachedSize::default());
+            (bitmap, children)
+        }
+        Node::Leaf { .. } => unreachable!("asked of branches only"),
+    }
+}
+
+/// Opens the value of a name that is below `node` to be changed.
+fn value_mut<'a>(node: &'a mut Arc<Node>, level: usize, wanted: &Digest) -> &'a mut Value {
+    if let Node::Branch { .. } = &**node {
+        let (bitmap, children) = branch_mut(node);
+        let below = *bitmap & ((1u16 << nibble(wanted, level)) - 1);
+        return value_mut(&mut children[below.count_ones() as usize], level + 1, wanted);
+    }
+    match Arc::make_mut(node) {
+        Node::Leaf { entry, digest, .. } => {
+            *digest = Cached::default();
+            &mut entry.value
+        }
+        Node::Branch { .. } => unreachable!("looked at above"),
     }
 }
 
