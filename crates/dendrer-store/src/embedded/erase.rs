@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dendrer_object::{Pointer, Record};
+use dendrer_object::{Digest, Pointer, Record};
 
 use super::Embedded;
 use super::append::put_opened;
@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::fence;
 use crate::frame::{self, At, Fault, Step};
 use crate::index;
-use crate::layout::{self, SEGMENT_HEADER, Slot};
+use crate::layout::{self, RecordFrame, SEGMENT_HEADER, Slot};
 use crate::memory::check_erase;
 use crate::segments::Read;
 use crate::values;
@@ -110,12 +110,41 @@ impl Embedded {
         self.void(doomed.values)
     }
 
-    /// Returns which frame an opened frame takes the place of.
+    /// Returns which frame an opened frame takes the place of: one of the same record and before it. A log that came from
+    /// elsewhere may name any place there, and nothing that others committed is destroyed on its word.
     pub(super) fn replaced_by(&self, opened: At) -> Result<Option<At>, StoreError> {
         let Read::Frame(frame::OPENED, payload) = self.segments.read(opened)? else { return Ok(None) };
-        let replaced = layout::opened_head(&payload).and_then(|(_, replaces, _)| replaces);
-        // A frame never replaces a later one.
-        Ok(replaced.map(At::from_u64).filter(|at| *at < opened))
+        let Some((record, Some(replaced), _)) = layout::opened_head(&payload) else { return Ok(None) };
+        let replaced = At::from_u64(replaced);
+        if replaced >= opened {
+            return Ok(None);
+        }
+        let (first, second, _) = self.segments.read_two(replaced)?;
+        let is_its = match &first {
+            Read::Frame(frame::VOID, _) => true,
+            Read::Frame(frame::OPENED, payload)
+                if layout::opened_head(payload).is_some_and(|(about, ..)| about == record) =>
+            {
+                true
+            }
+            // The record stands behind its values, also while these are being overwritten.
+            _ if self.is_record(&second, &record) => true,
+            // Of an opened frame that is being overwritten nothing tells any more whose it was.
+            Read::Broken(head, _) if matches!(head.kind, frame::OPENED | frame::VOID) => {
+                let mut is_frame = false;
+                self.each_frame_from((replaced.segment, SEGMENT_HEADER as u64), &mut |at, _, _| {
+                    is_frame |= at == replaced;
+                })?;
+                is_frame
+            }
+            _ => false,
+        };
+        Ok(is_its.then_some(replaced))
+    }
+
+    fn is_record(&self, read: &Read, id: &Digest) -> bool {
+        matches!(read, Read::Frame(frame::RECORD, payload)
+            if RecordFrame::parse(payload, self.info.id).is_some_and(|frame| frame.id == *id))
     }
 
     /// Finds what erasures are about to overwrite, or have begun to.
