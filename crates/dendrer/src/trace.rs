@@ -302,8 +302,8 @@ impl<'s> Trace<'s> {
 
     /// Returns the run right after a tick, by the recorded deltas. Needs no reducer and no pack.
     ///
-    /// The state is the one that the record of the tick binds. Counters and agents rest on a snapshot and on records that
-    /// were not sealed, unless the trace is one [without snapshots](Trace::without_snapshots).
+    /// The state is the one that the record of the tick binds. Where a snapshot leads there, counters and agents rest on it and
+    /// on records that were not sealed, unless the trace is one [without snapshots](Trace::without_snapshots).
     pub fn at(&self, tick: u64) -> Result<Moment, Error> {
         match self.skimmed(tick) {
             Some(moment) => {
@@ -315,33 +315,27 @@ impl<'s> Trace<'s> {
         }
     }
 
-    /// Folds from the newest moment known to a tick, and seals the record of that tick alone: one root binds all of the
-    /// state, whatever led there. `None` where anything is not as it should be.
+    /// Folds from the newest snapshot to a tick, and seals the record of that tick alone: one root binds all of the state,
+    /// whatever led there. `None` where no snapshot leads there, or anything is not as it should be: what rests on nothing
+    /// derived goes on doing so.
     fn skimmed(&self, tick: u64) -> Option<Moment> {
         if !self.use_snapshots || tick == 0 || tick > self.tip() {
             return None;
         }
         let record = self.record(tick).ok()?;
-        let kept = self.kept(tick);
-        let snapshot = self.newest_snapshot(tick, kept.as_ref());
-        let root = |moment: &Moment| Some(moment.state.digest()) == replay::state_root(&record);
-        let (from, mut moment) = match (&snapshot, kept) {
-            (Some((at, bytes)), _) if *at == tick => {
-                return Moment::from_snapshot(bytes, tick, record.id(), record.header().ts).filter(root);
-            }
-            // Which record a snapshot stands behind is known once that was read.
-            (Some((at, _)), _) => (*at, None),
-            (None, Some(kept)) if kept.tick == tick => return Some(kept),
-            (None, Some(kept)) => (kept.tick + 1, Some(kept)),
-            (None, None) => (1, Some(self.genesis().ok()?)),
-        };
-        self.skim(from..=tick - 1, &mut |at, skimmed| match (&mut moment, &snapshot) {
-            (Some(moment), _) => moment.advance_skimmed(skimmed),
-            (None, Some((_, bytes))) => {
-                moment = Some(Moment::from_snapshot(bytes, at, skimmed.id, skimmed.header.ts)?);
+        let (at, bytes) = self.newest_snapshot(tick, self.kept(tick).as_ref())?;
+        if at == tick {
+            let moment = Moment::from_snapshot(&bytes, tick, record.id(), record.header().ts)?;
+            return (Some(moment.state.digest()) == replay::state_root(&record)).then_some(moment);
+        }
+        let mut moment = None;
+        self.skim(at..=tick - 1, &mut |skimmed| match &mut moment {
+            Some(moment) => Moment::advance_skimmed(moment, skimmed),
+            // Which record the snapshot stands behind is known once that was read.
+            None => {
+                moment = Some(Moment::from_snapshot(&bytes, at, skimmed.id, skimmed.header.ts)?);
                 Some(())
             }
-            (None, None) => None,
         })?;
         let mut moment = moment?;
         moment.advance(&record).ok()?;
@@ -350,7 +344,7 @@ impl<'s> Trace<'s> {
 
     /// Hands over what transitions say in the fields that a [`Moment`] is folded from, in order; `None` where one cannot
     /// be read so, or is not the one that an index says it is.
-    fn skim(&self, ticks: RangeInclusive<u64>, f: &mut dyn FnMut(u64, Skimmed) -> Option<()>) -> Option<()> {
+    fn skim(&self, ticks: RangeInclusive<u64>, f: &mut dyn FnMut(Skimmed) -> Option<()>) -> Option<()> {
         let wanted = |header: &Header, field: &str| {
             let type_name = header.type_name.as_ref().map_or("", |name| name.as_str());
             matches!(field, "/delta" | "/agent_id" | "/seq") || counters::look_at(type_name, field)
@@ -372,7 +366,7 @@ impl<'s> Trace<'s> {
                     if let Some((tick, _)) = waiting.next_if(|(_, at)| *at == position) {
                         is_fine = *tick == next
                             && is_own(&skimmed.header, owner, next, position).is_ok()
-                            && f(next, skimmed).is_some();
+                            && f(skimmed).is_some();
                         next += 1;
                     }
                     if is_fine { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
