@@ -24,10 +24,11 @@ pub struct IndexDifference {
     pub example: String,
 }
 
-const TABLES: [(&str, &str); 3] = [
-    ("run", "begin, name, hex(parent), first_own_tick"),
-    ("record", "position, hex(id), kind, run, tick, type, agent, ts, frame, opened"),
-    ("write", "run, path, tick, number"),
+/// Tables with the key of a row and the columns that follow from it.
+const TABLES: [(&str, &[&str], &[&str]); 3] = [
+    ("run", &["begin"], &["name", "parent", "first_own_tick"]),
+    ("record", &["position"], &["id", "kind", "run", "tick", "type", "agent", "ts", "frame", "opened"]),
+    ("write", &["run", "path", "tick"], &["number"]),
 ];
 
 /// Compares an index with one made anew from the segments at `beside`, which is removed again.
@@ -56,24 +57,35 @@ fn build_and_compare(
     let db = open_writer(beside, false)?;
     db.execute("ATTACH DATABASE ?1 AS old", [index.to_string_lossy()])?;
     let mut differences = Vec::new();
-    for (table, columns) in TABLES {
+    for (table, key, rest) in TABLES {
         // Another process may have advanced the old one meanwhile; what lies beyond is not compared.
         let limit = match table {
-            "run" => "begin < ?1",
-            "record" => "position < ?1",
-            _ => "(run, tick) IN (SELECT run, tick FROM main.record WHERE position < ?1)",
+            "run" => "a.begin < ?1",
+            "record" => "a.position < ?1",
+            _ => {
+                "EXISTS (SELECT 1 FROM main.record r WHERE r.run = a.run AND r.tick = a.tick AND r.position < ?1)"
+            }
         };
-        let rows = |schema: &str| format!("SELECT {columns} FROM {schema}.{table} WHERE {limit}");
+        // Row by row, found by its key: nothing is sorted or set aside, however long the log is.
+        let columns = || key.iter().chain(rest);
+        let same =
+            columns().map(|column| format!("b.{column} IS a.{column}")).collect::<Vec<_>>().join(" AND ");
+        let rows = |from: &str, but: &str| {
+            format!(
+                "FROM {from}.{table} a WHERE {limit} AND NOT EXISTS (SELECT 1 FROM {but}.{table} b WHERE {same})"
+            )
+        };
         let count = |from: &str, but: &str| -> Result<u64, rusqlite::Error> {
-            let sql = format!("SELECT count(*) FROM ({} EXCEPT {})", rows(from), rows(but));
+            let sql = format!("SELECT count(*) {}", rows(from, but));
             db.query_row(&sql, [size], |row| Ok(row.get::<_, i64>(0)? as u64))
         };
         let (missing, surplus) = (count("main", "old")?, count("old", "main")?);
         if missing + surplus > 0 {
             let (from, but) = if surplus > 0 { ("old", "main") } else { ("main", "old") };
-            let sql = format!("{} EXCEPT {} LIMIT 1", rows(from), rows(but));
+            let shown = columns().map(|column| format!("a.{column}")).collect::<Vec<_>>().join(", ");
+            let sql = format!("SELECT {shown} {} LIMIT 1", rows(from, but));
             let example = db.query_row(&sql, [size], |row| {
-                let values = (0..columns.split(", ").count()).map(|column| Ok(text(row.get_ref(column)?)));
+                let values = (0..columns().count()).map(|column| Ok(text(row.get_ref(column)?)));
                 Ok(values.collect::<Result<Vec<_>, rusqlite::Error>>()?.join(" "))
             })?;
             differences.push(IndexDifference { table, missing, surplus, example });
