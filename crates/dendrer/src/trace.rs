@@ -32,6 +32,9 @@ const SPARSE: u64 = 4;
 /// How many states one trace remembers, so that neighbouring questions need not fold twice.
 const STATES_KEPT: usize = 64;
 
+/// A tick, and what is kept of the run there.
+type Snapshot = (u64, Vec<u8>);
+
 /// A run in a store.
 pub struct Trace<'s> {
     store: &'s dyn Store,
@@ -305,35 +308,31 @@ impl<'s> Trace<'s> {
     /// The state is the one that the record of the tick binds. Where a snapshot leads there, counters and agents rest on it and
     /// on records that were not sealed, unless the trace is one [without snapshots](Trace::without_snapshots).
     pub fn at(&self, tick: u64) -> Result<Moment, Error> {
-        match self.skimmed(tick) {
+        let (kept, snapshot) = self.known(tick)?;
+        match snapshot.as_ref().and_then(|(at, bytes)| self.skimmed(tick, *at, bytes)) {
             Some(moment) => {
                 self.remember(&moment);
                 Ok(moment)
             }
             // Reading the records says what is wrong, if anything is.
-            None => Ok(self.fold(tick)?.0),
+            None => Ok(self.fold_from(self.newest(kept, snapshot)?, tick)?.0),
         }
     }
 
-    /// Folds from the newest snapshot to a tick, and seals the record of that tick alone: one root binds all of the state,
-    /// whatever led there. `None` where no snapshot leads there, or anything is not as it should be: what rests on nothing
-    /// derived goes on doing so.
-    fn skimmed(&self, tick: u64) -> Option<Moment> {
-        if !self.use_snapshots || tick == 0 || tick > self.tip() {
-            return None;
+    /// Folds from a snapshot to a tick, and seals the record of that tick alone: one root binds all of the state, whatever led
+    /// there. `None` where anything is not as it should be. What rests on nothing derived goes on doing so: without a
+    /// snapshot, each record is sealed.
+    fn skimmed(&self, tick: u64, at: u64, bytes: &[u8]) -> Option<Moment> {
+        if at == tick {
+            return self.check_snapshot(tick, bytes).ok()?;
         }
         let record = self.record(tick).ok()?;
-        let (at, bytes) = self.newest_snapshot(tick, self.kept(tick).as_ref())?;
-        if at == tick {
-            let moment = Moment::from_snapshot(&bytes, tick, record.id(), record.header().ts)?;
-            return (Some(moment.state.digest()) == replay::state_root(&record)).then_some(moment);
-        }
         let mut moment = None;
         self.skim(at..=tick - 1, &mut |skimmed| match &mut moment {
             Some(moment) => Moment::advance_skimmed(moment, skimmed),
             // Which record the snapshot stands behind is known once that was read.
             None => {
-                moment = Some(Moment::from_snapshot(&bytes, at, skimmed.id, skimmed.header.ts)?);
+                moment = Some(Moment::from_snapshot(bytes, at, skimmed.id, skimmed.header.ts)?);
                 Some(())
             }
         })?;
@@ -394,10 +393,11 @@ impl<'s> Trace<'s> {
 
     /// As [`Trace::at`], with the weight of the records that had to be read.
     pub(crate) fn fold(&self, tick: u64) -> Result<(Moment, usize), Error> {
-        if tick > self.tip() {
-            return Err(Error::NoTick { run: self.name().clone(), tick, tip: self.tip() });
-        }
-        let mut moment = self.nearest(tick)?;
+        let (kept, snapshot) = self.known(tick)?;
+        self.fold_from(self.newest(kept, snapshot)?, tick)
+    }
+
+    fn fold_from(&self, mut moment: Moment, tick: u64) -> Result<(Moment, usize), Error> {
         let (mut failed, mut read) = (None, 0);
         self.for_each(moment.tick + 1, tick, &mut |_, record| match moment.advance(&record) {
             Ok(()) => {
@@ -441,10 +441,19 @@ impl<'s> Trace<'s> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Finds the newest known moment at or before a tick.
-    fn nearest(&self, tick: u64) -> Result<Moment, Error> {
-        let kept = self.kept(tick);
-        let snapshot = match self.newest_snapshot(tick, kept.as_ref()) {
+    /// What is known at or before a tick: the newest moment that this trace remembers, and a snapshot if there is a newer one.
+    fn known(&self, tick: u64) -> Result<(Option<Moment>, Option<Snapshot>), Error> {
+        if tick > self.tip() {
+            return Err(Error::NoTick { run: self.name().clone(), tick, tip: self.tip() });
+        }
+        let kept = self.states.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone());
+        let snapshot = self.newest_snapshot(tick, kept.as_ref());
+        Ok((kept, snapshot))
+    }
+
+    /// The newest moment of what is known.
+    fn newest(&self, kept: Option<Moment>, snapshot: Option<Snapshot>) -> Result<Moment, Error> {
+        let snapshot = match snapshot {
             Some((at, bytes)) => self.check_snapshot(at, &bytes)?,
             None => None,
         };
@@ -454,13 +463,8 @@ impl<'s> Trace<'s> {
         }
     }
 
-    /// The newest moment at or before a tick that this trace remembers.
-    fn kept(&self, tick: u64) -> Option<Moment> {
-        self.states.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone())
-    }
-
     /// The newest snapshot at or before a tick, unless a moment that is known is as new.
-    fn newest_snapshot(&self, tick: u64, known: Option<&Moment>) -> Option<(u64, Vec<u8>)> {
+    fn newest_snapshot(&self, tick: u64, known: Option<&Moment>) -> Option<Snapshot> {
         // Of a fork that has none of its own yet, those of its parent will do.
         let owners = self.lineage[..=self.segment(tick)].iter().rev().filter(|_| self.use_snapshots);
         let mut newest = owners.filter_map(|(owner, end)| {
@@ -558,11 +562,8 @@ impl Moment {
     /// As [`Moment::advance`], by what a store says without sealing it; `None` where that cannot be a transition.
     fn advance_skimmed(&mut self, skimmed: Skimmed) -> Option<()> {
         let Skimmed { id, header, fields } = skimmed;
-        let fields: Vec<(Pointer, Value)> = fields
-            .into_iter()
-            .map(|(place, text)| Some((place, json::parse_canonical(&text).ok()?)))
-            .collect::<Option<_>>()?;
-        let content = content_of(fields.iter().map(|(place, value)| (place, value.clone())));
+        let values = fields.iter().map(|(place, text)| Some((place, json::parse_canonical(text).ok()?)));
+        let content = content_of(values.collect::<Option<Vec<_>>>()?);
         Delta::from_value(content.get("delta")?).ok()?.apply_to(&mut self.state).ok()?;
         self.counters.add(header.type_name.as_ref().map_or("", |name| name.as_str()), &content);
         self.stand_behind(&header, id, content.get("agent_id"), content.get("seq"));

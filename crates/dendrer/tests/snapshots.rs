@@ -185,6 +185,7 @@ fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
     let body = Body::commit(cut(content.as_object().expect("an object")), seed).expect("content");
     let erase = Record::seal(header, body).expect("a record");
     store.erase(&erase, &[(target, vec!["/metrics".parse().expect("a pointer")])])?;
+    assert!(!store.skim(target..target + 1, &wanted, &mut |_, _| ControlFlow::Continue(()))?);
     for at in [tick - 1, tick, tick + 1] {
         let found = Trace::open(&store, &run_name("x"))?.at(at)?.counters;
         let expected = Trace::open(&store, &run_name("x"))?.without_snapshots().at(at)?.counters;

@@ -436,12 +436,12 @@ impl Embedded {
         f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
         let end = range.end.min(self.size());
+        if range.start >= end {
+            return Ok(true);
+        }
         let Some(begin) = self.locate(range.start)? else { return Ok(false) };
         let has_opened = self.may_have_opened()?;
         let (mut position, mut is_readable) = (range.start, true);
-        if position >= end {
-            return Ok(true);
-        }
         self.stream(begin, &mut |frames| {
             let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
             let skimmed = match opened {
