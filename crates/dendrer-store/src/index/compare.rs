@@ -24,11 +24,11 @@ pub struct IndexDifference {
     pub example: String,
 }
 
-/// Tables with the key of a row and the columns that follow from it.
-const TABLES: [(&str, &[&str], &[&str]); 3] = [
-    ("run", &["begin"], &["name", "parent", "first_own_tick"]),
-    ("record", &["position"], &["id", "kind", "run", "tick", "type", "agent", "ts", "frame", "opened"]),
-    ("write", &["run", "path", "tick"], &["number"]),
+/// Tables and the columns that follow from the log, those of the key among them.
+const TABLES: [(&str, &[&str]); 3] = [
+    ("run", &["begin", "name", "parent", "first_own_tick"]),
+    ("record", &["position", "id", "kind", "run", "tick", "type", "agent", "ts", "frame", "opened"]),
+    ("write", &["run", "path", "tick", "number"]),
 ];
 
 /// Compares an index with one made anew from the segments at `beside`, which is removed again.
@@ -57,7 +57,7 @@ fn build_and_compare(
     let db = open_writer(beside, false)?;
     db.execute("ATTACH DATABASE ?1 AS old", [index.to_string_lossy()])?;
     let mut differences = Vec::new();
-    for (table, key, rest) in TABLES {
+    for (table, columns) in TABLES {
         // Another process may have advanced the old one meanwhile; what lies beyond is not compared.
         let limit = match table {
             "run" => "a.begin < ?1",
@@ -67,9 +67,11 @@ fn build_and_compare(
             }
         };
         // Row by row, found by its key: nothing is sorted or set aside, however long the log is.
-        let columns = || key.iter().chain(rest);
-        let same =
-            columns().map(|column| format!("b.{column} IS a.{column}")).collect::<Vec<_>>().join(" AND ");
+        let same = columns
+            .iter()
+            .map(|column| format!("b.{column} IS a.{column}"))
+            .collect::<Vec<_>>()
+            .join(" AND ");
         let rows = |from: &str, but: &str| {
             format!(
                 "FROM {from}.{table} a WHERE {limit} AND NOT EXISTS (SELECT 1 FROM {but}.{table} b WHERE {same})"
@@ -82,10 +84,10 @@ fn build_and_compare(
         let (missing, surplus) = (count("main", "old")?, count("old", "main")?);
         if missing + surplus > 0 {
             let (from, but) = if surplus > 0 { ("old", "main") } else { ("main", "old") };
-            let shown = columns().map(|column| format!("a.{column}")).collect::<Vec<_>>().join(", ");
+            let shown = columns.iter().map(|column| format!("a.{column}")).collect::<Vec<_>>().join(", ");
             let sql = format!("SELECT {shown} {} LIMIT 1", rows(from, but));
             let example = db.query_row(&sql, [size], |row| {
-                let values = (0..columns().count()).map(|column| Ok(text(row.get_ref(column)?)));
+                let values = (0..columns.len()).map(|column| Ok(text(row.get_ref(column)?)));
                 Ok(values.collect::<Result<Vec<_>, rusqlite::Error>>()?.join(" "))
             })?;
             differences.push(IndexDifference { table, missing, surplus, example });
