@@ -2,7 +2,8 @@
 //!
 //! Never the only copy of anything: it is read out of the segments again whenever a store is opened.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
 use dendrer_object::record::{Header, Kind};
 use dendrer_object::{Digest, RunName, Timestamp};
@@ -54,23 +55,32 @@ impl RunRows {
     }
 }
 
-/// How many rows a tail may have before room for many is worth while.
-const SMALL: usize = 512;
-
-/// For how many rows room is made at once.
-const ROOM: usize = 1 << 14;
+/// How many rows are given room at once. Memory that nobody used before costs more than what is written to it, and
+/// pieces of this size are used again once the index covers their rows.
+const ROOM: usize = 256;
 
 /// The records from `base` on.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     pub(crate) base: u64,
-    rows: Vec<Row>,
-    ids: HashMap<Digest, u64, foldhash::fast::RandomState>,
+    /// The rows, [`ROOM`] in each but the last.
+    rows: VecDeque<Vec<Row>>,
+    /// How many rows in front are dropped already.
+    dropped: usize,
+    ids: Mutex<Ids>,
     runs: HashMap<RunName, RunRows>,
     /// Runs that begin in the tail, in order.
     begins: Vec<(u64, RunName)>,
     /// The newest opened frame of a record of which a value was erased.
     opened: HashMap<Digest, At>,
+}
+
+/// Where ids stand, looked up for the rows before `end`. Most recording asks for no id, so they are put here only when
+/// somebody asks.
+#[derive(Debug, Default)]
+struct Ids {
+    found: HashMap<Digest, u64, foldhash::fast::RandomState>,
+    end: u64,
 }
 
 impl Tail {
@@ -80,27 +90,27 @@ impl Tail {
 
     /// Returns the size of the log.
     pub(crate) fn size(&self) -> u64 {
-        self.base + self.rows.len() as u64
+        self.base + self.len() as u64
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        let last = self.rows.back().map_or(0, Vec::len);
+        self.rows.len().saturating_sub(1) * ROOM + last - self.dropped
     }
 
     pub(crate) fn push(&mut self, row: Row) {
-        let position = self.size();
-        // A tail that has grown is set aside room for as much as the index may lag behind, once: to double step by step
-        // would copy it and fetch fresh memory for each copy.
-        if self.rows.len() == self.rows.capacity() && self.rows.len() >= SMALL {
-            self.rows.reserve_exact(ROOM);
-            self.ids.reserve(ROOM);
+        self.place(self.size(), &row);
+        match self.rows.back_mut().filter(|rows| rows.len() < ROOM) {
+            Some(rows) => rows.push(row),
+            None => {
+                let mut rows = Vec::with_capacity(ROOM);
+                rows.push(row);
+                self.rows.push_back(rows);
+            }
         }
-        self.place(position, &row);
-        self.rows.push(row);
     }
 
     fn place(&mut self, position: u64, row: &Row) {
-        self.ids.entry(row.id).or_insert(position);
         let Some(name) = &row.run else { return };
         let rows = match self.runs.get_mut(name) {
             Some(rows) => rows,
@@ -135,15 +145,22 @@ impl Tail {
     }
 
     pub(crate) fn row(&self, position: u64) -> Option<&Row> {
-        self.rows.get(usize::try_from(position.checked_sub(self.base)?).ok()?)
+        let at = usize::try_from(position.checked_sub(self.base)?).ok()? + self.dropped;
+        self.rows.get(at / ROOM)?.get(at % ROOM)
     }
 
     pub(crate) fn find(&self, id: &Digest) -> Option<u64> {
-        self.ids.get(id).copied()
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        for position in ids.end.max(self.base)..self.size() {
+            let row = self.row(position).expect("it is within the tail");
+            ids.found.entry(row.id).or_insert(position);
+        }
+        ids.end = self.size();
+        ids.found.get(id).copied()
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, &Row)> {
-        (self.base..).zip(&self.rows)
+        (self.base..).zip(self.rows.iter().flatten().skip(self.dropped))
     }
 
     pub(crate) fn run(&self, run: &RunName) -> Option<&RunRows> {
@@ -159,11 +176,11 @@ impl Tail {
         if base <= self.base {
             return;
         }
-        let count = self.rows.len().min((base - self.base) as usize);
-        for row in self.rows.drain(..count) {
-            if self.ids.get(&row.id).is_some_and(|position| *position < base) {
-                self.ids.remove(&row.id);
-            }
+        let ids = self.ids.get_mut().unwrap_or_else(PoisonError::into_inner);
+        ids.found.retain(|_, position| *position >= base);
+        self.dropped += self.len().min((base - self.base) as usize);
+        while self.rows.front().is_some_and(|rows| self.dropped >= rows.len()) {
+            self.dropped -= self.rows.pop_front().map_or(0, |rows| rows.len());
         }
         self.base = base;
         self.begins.retain(|(position, _)| *position >= base);
