@@ -561,8 +561,7 @@ impl Embedded {
         Index::create(&beside, self.info.id, self.chunks.key)?;
         if !lost {
             self.sync_now()?;
-            let (stop, target) = (AtomicBool::new(false), self.durable);
-            index::advance(&beside, &self.segments, self.info.id, target, &stop, &|_| {})?;
+            index::build(&beside, &self.segments, self.info.id, self.durable, true)?;
         }
         self.take_lock()?;
         self.index = None;

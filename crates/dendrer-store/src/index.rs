@@ -25,7 +25,7 @@ mod advance;
 mod compare;
 mod kept;
 
-pub(crate) use advance::advance;
+pub(crate) use advance::{advance, build};
 pub use compare::IndexDifference;
 pub(crate) use compare::compare;
 pub(crate) use kept::{compact, put_in_place, remove_kept};

@@ -58,7 +58,70 @@ pub(crate) fn advance(
     stop: &AtomicBool,
     publish: &dyn Fn(&Covered),
 ) -> Result<Covered, StoreError> {
+    take_in(&mut open_writer(path, false)?, segments, store, target, stop, publish, &mut None)
+}
+
+/// As [`advance`], for an index that was made just now and that nobody else uses. Ids come in no order: a table of them
+/// that grows with each batch is written all over in each, which is most of the work once it is larger than the memory
+/// that SQLite is given. Made of all ids at once it is sorted first. `ids` says whether it is wanted at all.
+pub(crate) fn build(
+    path: &Path,
+    segments: &Arc<Segments>,
+    store: StoreId,
+    target: u64,
+    ids: bool,
+) -> Result<Covered, StoreError> {
     let mut db = open_writer(path, false)?;
+    db.execute_batch("DROP INDEX record_id")?;
+    let (never, mut later) = (AtomicBool::new(false), Some(Later::default()));
+    let covered = take_in(&mut db, segments, store, target, &never, &|_| {}, &mut later)?;
+    let Some(Later { opened, has_forks }) =
+        later.filter(|later| ids || later.has_forks || !later.opened.is_empty())
+    else {
+        return Ok(covered);
+    };
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch("CREATE INDEX record_id ON record (id)")?;
+    if has_forks {
+        // As each fork would have asked when it began: of what stands before it.
+        transaction.execute_batch(
+            "UPDATE run SET first_own_tick = coalesce(
+                 (SELECT tick + 1 FROM record WHERE id = run.parent AND position < run.begin ORDER BY position LIMIT 1),
+                 first_own_tick
+             ) WHERE parent IS NOT NULL",
+        )?;
+    }
+    let (key, _) =
+        read_meta(&transaction, store).map_err(|why: NoIndex| StoreError::Index(format!("{why:?}")))?;
+    let (mut names, mut none) = (HashMap::new(), None);
+    let mut writer = Writer { db: &transaction, segments, key, runs: &mut names, later: &mut none };
+    for at in opened {
+        if let Read::Frame(frame::OPENED, payload) = segments.read(at)? {
+            writer.put_opened(at, &payload)?;
+        }
+    }
+    transaction.commit()?;
+    Ok(covered)
+}
+
+/// What can only be asked once there is a table of ids.
+#[derive(Default)]
+struct Later {
+    /// Erasures.
+    opened: Vec<At>,
+    /// Whether there are runs whose parent is asked for.
+    has_forks: bool,
+}
+
+fn take_in(
+    db: &mut Connection,
+    segments: &Arc<Segments>,
+    store: StoreId,
+    target: u64,
+    stop: &AtomicBool,
+    publish: &dyn Fn(&Covered),
+    later: &mut Option<Later>,
+) -> Result<Covered, StoreError> {
     loop {
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let meta = read_meta(&transaction, store);
@@ -67,7 +130,7 @@ pub(crate) fn advance(
         if covered.size() < target && !stop.load(Ordering::Relaxed) {
             let batch = (covered.size() + BATCH).min(target);
             let mut names = HashMap::new();
-            let mut writer = Writer { db: &transaction, segments, key, runs: &mut names };
+            let mut writer = Writer { db: &transaction, segments, key, runs: &mut names, later };
             covered = writer.advance(store, covered, batch)?;
         }
         if covered == before {
@@ -85,6 +148,8 @@ struct Writer<'a> {
     key: KeyOfChunks,
     /// Where runs begin, and whether their first own tick is known.
     runs: &'a mut HashMap<RunName, (i64, bool)>,
+    /// What is put off, while there is no table of ids.
+    later: &'a mut Option<Later>,
 }
 
 impl Writer<'_> {
@@ -224,7 +289,11 @@ impl Writer<'_> {
             self.put_row(row)?;
         }
         for (at, payload) in &group.opened {
-            self.put_opened(*at, payload)?;
+            self.forget_copies()?;
+            match self.later.as_mut() {
+                Some(later) => later.opened.push(*at),
+                None => self.put_opened(*at, payload)?,
+            }
         }
         Ok(true)
     }
@@ -269,14 +338,18 @@ impl Writer<'_> {
     }
 
     fn begin_run(&mut self, name: &RunName, position: u64, header: &Header) -> Sql<i64> {
-        let parent_tick = match header.prev {
-            Some(prev) => self
+        let parent_tick = match (header.prev, self.later.as_mut()) {
+            (Some(_), Some(later)) => {
+                later.has_forks = true;
+                None
+            }
+            (Some(prev), None) => self
                 .db
                 .prepare_cached("SELECT tick FROM record WHERE id = ?1 ORDER BY position LIMIT 1")?
                 .query_row([&prev.0[..]], |row| tick(row, 0))
                 .optional()?
                 .flatten(),
-            None => None,
+            (None, _) => None,
         };
         let first_own_tick = header.tick.or(parent_tick.map(|tick| tick + 1));
         self.db
@@ -318,7 +391,12 @@ impl Writer<'_> {
         Ok(Some(begin))
     }
 
-    /// Removes what an erasure takes from the index: rows made from the values, and everything that may hold a copy.
+    /// Removes everything that may hold a copy of what was erased.
+    fn forget_copies(&self) -> Sql<()> {
+        self.db.execute_batch("DELETE FROM chunk; DELETE FROM snapshot; DELETE FROM verdict")
+    }
+
+    /// Removes what an erasure takes from the rows that were made of the values.
     fn put_opened(&mut self, at: At, payload: &[u8]) -> Result<(), StoreError> {
         let Some(opened) = layout::parse_opened_all(payload) else { return Ok(()) };
         let found = self
@@ -353,9 +431,6 @@ impl Writer<'_> {
                 .execute([run, tick as i64])?;
             self.put_writes(run, tick, &said.paths)?;
         }
-        self.db.execute("DELETE FROM chunk", [])?;
-        self.db.execute("DELETE FROM snapshot", [])?;
-        self.db.execute("DELETE FROM verdict", [])?;
         Ok(())
     }
 }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use dendrer_object::StoreId;
 
-use super::{Covered, Index, advance, open_writer, remove};
+use super::{Covered, Index, build, open_writer, remove};
 use crate::error::StoreError;
 use crate::segments::Segments;
 use crate::values::KeyOfChunks;
@@ -53,7 +52,7 @@ fn build_and_compare(
     store: StoreId,
 ) -> Result<Vec<IndexDifference>, StoreError> {
     let size = covered.size() as i64;
-    advance(beside, segments, store, covered.size(), &AtomicBool::new(false), &|_| {})?;
+    build(beside, segments, store, covered.size(), false)?;
     let db = open_writer(beside, false)?;
     db.execute("ATTACH DATABASE ?1 AS old", [index.to_string_lossy()])?;
     let mut differences = Vec::new();

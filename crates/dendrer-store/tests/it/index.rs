@@ -362,6 +362,75 @@ fn erased_values_leave_the_index_and_every_file() {
     check_holds(&store, &records);
 }
 
+/// The rows of an index, as texts.
+fn rows(dir: &Dir) -> Vec<String> {
+    let db = rusqlite::Connection::open(dir.index()).unwrap();
+    let mut found = Vec::new();
+    for table in ["run", "record", "write", "chunk"] {
+        let mut statement = db.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let columns = if table == "chunk" { 1 } else { statement.column_count() };
+        let row = |row: &rusqlite::Row<'_>| {
+            let values = (0..columns).map(|column| format!("{:?}", row.get_ref(column).unwrap()));
+            Ok(format!("{table} {}", values.collect::<Vec<_>>().join(" ")))
+        };
+        found.extend(statement.query_map([], row).unwrap().map(Result::unwrap));
+    }
+    found
+}
+
+#[test]
+fn an_index_that_is_made_at_once_is_the_one_that_grew() {
+    let dir = Dir::new();
+    let mut store = dir.create();
+    let mut scribe = Scribe::default();
+    let content = |n: u64| {
+        let delta =
+            Value::array([Value::record([("set", Value::from(format!("/n/{n}"))), ("value", n.into())])]);
+        Value::record([
+            ("agent_id", Value::from(format!("agent-{n}"))),
+            ("delta", delta),
+            ("intent", Value::record([("text", Value::from(noise(3000, n)))])),
+        ])
+    };
+    let grow = |store: &mut Embedded, records: &[Record]| {
+        store.commit(records).unwrap();
+        store.update_index().unwrap();
+    };
+    let mut records = vec![scribe.begin("a")];
+    records.extend((1..9).map(|n| scribe.transition("a", content(n))));
+    grow(&mut store, &records);
+    // Forks of a record of this log, with and without steps of their own, and of records that it does not have.
+    let own = records[4].id();
+    let mut more = vec![scribe.fork("of-ours", 4, own), scribe.fork("of-ours-bare", 4, own)];
+    more.push(scribe.transition("of-ours", content(20)));
+    more.push(scribe.fork("of-theirs", 6, Digest([6; 32])));
+    more.push(scribe.transition("of-theirs", content(21)));
+    more.push(scribe.fork("of-theirs-bare", 6, Digest([6; 32])));
+    grow(&mut store, &more);
+    // A value that is erased twice over, and one whose chunks are used again after that.
+    for (position, place) in [(3, "/agent_id"), (3, "/delta"), (5, "/intent"), (11, "/delta")] {
+        let erase = scribe.beside(Kind::Erase, "a", Value::object());
+        store.erase(&erase, &[(position, vec![pointer(place)])]).unwrap();
+        store.update_index().unwrap();
+    }
+    grow(&mut store, &[scribe.transition("a", content(2)), scribe.transition("a", content(5))]);
+    let grown = rows(&dir);
+    let begun = |name: &str| {
+        let found = grown
+            .iter()
+            .find(|row| row.starts_with("run ") && row.contains(&format!("{:?}", name.as_bytes())));
+        found.cloned().unwrap_or_default()
+    };
+    assert!(begun("of-ours-bare").ends_with("Integer(5)"), "{}", begun("of-ours-bare"));
+    assert!(begun("of-theirs").ends_with("Integer(7)"), "{}", begun("of-theirs"));
+    assert!(begun("of-theirs-bare").ends_with("Null"), "{}", begun("of-theirs-bare"));
+    assert!(grown.iter().any(|row| row.starts_with("chunk ")));
+    check_verifies(&store);
+    store.rebuild_index(false).unwrap();
+    assert_eq!(rows(&dir), grown);
+    check_verifies(&store);
+}
+
 #[test]
 fn a_handle_that_knew_chunks_forgets_them_when_another_one_erases() {
     let dir = Dir::new();
