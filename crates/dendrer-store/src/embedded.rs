@@ -133,7 +133,10 @@ pub struct Embedded {
     /// Whether this handle saw an erasure: whoever recorded through it may still hold what was erased.
     saw_erasure: bool,
     syncer: Option<sync::Syncer>,
+    /// What a group is put together in.
     buffer: Vec<u8>,
+    /// What the log is read into.
+    room: Vec<u8>,
 }
 
 /// The background thread that advances the index, and what it found.
@@ -236,6 +239,7 @@ impl Embedded {
             indexer: Indexer::default(),
             syncer: None,
             buffer: Vec::new(),
+            room: Vec::new(),
             options,
         }
     }
@@ -390,7 +394,7 @@ impl Embedded {
         // What others commit meanwhile is taken in while we wait, and not while all others wait for us. A failure shows
         // once more when we hold the lock.
         let wait = self.options.lock_wait;
-        let mut catch_up = || drop(self.catch_up(false));
+        let mut catch_up = || drop(self.catch_up_meanwhile());
         match disk::lock_while(&*lock, wait, &mut catch_up).map_err(io)? {
             true => Ok(()),
             false => Err(StoreError::Locked { path }),

@@ -243,12 +243,26 @@ pub(crate) struct Reader {
     window_max: usize,
 }
 
+/// How much room is kept for the next reader.
+const ROOM_MAX: usize = 256 << 10;
+
 /// How much a reader reads at first.
 const WINDOW_MIN: usize = 16 << 10;
 
 impl Reader {
     pub(crate) fn new(file: Arc<dyn DiskFile>, offset: u64, window_max: usize) -> Reader {
         Reader { file, buffer: Vec::new(), base: offset, at: 0, window: WINDOW_MIN, window_max }
+    }
+
+    /// Before anything was read.
+    pub(crate) fn use_room(&mut self, room: Vec<u8>) {
+        self.buffer = room;
+        self.buffer.clear();
+    }
+
+    /// Gives back what it read into, unless that was needed once for something huge.
+    pub(crate) fn into_room(self) -> Vec<u8> {
+        if self.buffer.capacity() > ROOM_MAX { Vec::new() } else { self.buffer }
     }
 
     pub(crate) fn offset(&self) -> u64 {

@@ -103,6 +103,17 @@ impl Scanner {
         Ok(reader.map(|reader| Scanner { store, segment, reader, position, peaks, tolerant, together }))
     }
 
+    /// Reads into room that another scanner had: memory that nobody used before is dear.
+    pub(crate) fn with_room(mut self, room: Vec<u8>) -> Scanner {
+        self.reader.use_room(room);
+        self
+    }
+
+    /// Gives the room back.
+    pub(crate) fn into_room(self) -> Vec<u8> {
+        self.reader.into_room()
+    }
+
     /// Returns where the scanner stands, to come back to.
     pub(crate) fn mark(&self) -> Mark {
         Mark { offset: self.offset(), position: self.position, peaks: self.peaks.clone() }
@@ -156,7 +167,8 @@ impl Scanner {
     /// Reads one group. Nothing of it counts before [`End::Commit`].
     pub(crate) fn group(&mut self, visit: &mut dyn FnMut(Item<'_>)) -> Result<End, StoreError> {
         let group = self.reader.offset();
-        let mut peaks = self.peaks.clone();
+        // Whether every leaf up to here is known.
+        let mut known = self.peaks.is_some();
         let mut entries = Vec::new();
         let mut position = self.position;
         let mut before: Option<At> = None;
@@ -180,7 +192,7 @@ impl Scanner {
                     if let Fault::Checksum { head, .. } = fault {
                         before = Some(At::new(segment, offset));
                         if head.kind == frame::RECORD {
-                            (peaks, before) = (None, None);
+                            (known, before) = (false, None);
                             position += 1;
                         }
                     }
@@ -205,7 +217,7 @@ impl Scanner {
                             sides,
                         )));
                     };
-                    if peaks.is_some() {
+                    if known {
                         entries.push(entry_of(&parsed).text());
                     }
                     visit(Item::Record(Found { position, values, frame: parsed }));
@@ -214,13 +226,7 @@ impl Scanner {
                 frame::COMMIT => {
                     let commit = Commit::parse(payload);
                     let end = self.reader.offset();
-                    if self.together.is_none()
-                        && let Some(peaks) = &mut peaks
-                    {
-                        peaks.extend(leaf_hashes(&entries));
-                        entries.clear();
-                    }
-                    return self.commit(group, at, commit, end, position, (peaks, entries));
+                    return self.commit(group, at, commit, end, position, known.then_some(entries));
                 }
                 other => {
                     let sides = ["a kind of format 1".into(), format!("kind {other:#04x}")];
@@ -253,7 +259,7 @@ impl Scanner {
         commit: Option<Commit>,
         end: u64,
         position: u64,
-        (peaks, entries): (Option<Peaks>, Vec<Vec<u8>>),
+        entries: Option<Vec<Vec<u8>>>,
     ) -> Result<End, StoreError> {
         let offset = u64::from(at.offset);
         let damage = |this: &Scanner, kind, what, expected: String, found: String| {
@@ -281,16 +287,20 @@ impl Scanner {
             let (expected, found) = (commit.length.to_string(), (offset - group).to_string());
             return damage(self, DamageKind::Frame, "length of the group", expected, found);
         }
-        if let Some(together) = &mut self.together {
-            together.extend(entries);
-        } else if let Some(peaks) = &peaks
-            && peaks.root() != commit.root
-        {
-            let (expected, found) = (commit.root.to_string(), peaks.root().to_string());
-            return damage(self, DamageKind::Root, "root of the tree", expected, found);
+        match (entries, &mut self.together) {
+            (None, _) => self.peaks = None,
+            (Some(entries), Some(together)) => together.extend(entries),
+            (Some(entries), None) => {
+                let mut peaks = self.peaks.clone().expect("entries are kept where the tree is known");
+                peaks.extend(leaf_hashes(&entries));
+                if peaks.root() != commit.root {
+                    let (expected, found) = (commit.root.to_string(), peaks.root().to_string());
+                    return damage(self, DamageKind::Root, "root of the tree", expected, found);
+                }
+                self.peaks = Some(peaks);
+            }
         }
         self.position = position;
-        self.peaks = peaks;
         Ok(End::Commit { at, commit, end })
     }
 

@@ -31,8 +31,9 @@ impl Row {
 }
 
 /// The rows of one run in the tail.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RunRows {
+    name: RunName,
     /// The position of the `run` record, if it is in the tail.
     pub(crate) begin: Option<u64>,
     /// Positions of the chain, one per tick, from `first_tick` on.
@@ -43,6 +44,10 @@ pub(crate) struct RunRows {
 }
 
 impl RunRows {
+    fn new(name: RunName) -> RunRows {
+        RunRows { name, begin: None, chain: Vec::new(), first_tick: 0, beside: Vec::new() }
+    }
+
     /// Drops what stands before a position. Tells whether something is left.
     fn trim(&mut self, base: u64) -> bool {
         self.begin = self.begin.filter(|begin| *begin >= base);
@@ -98,8 +103,8 @@ impl Tail {
         self.rows.len().saturating_sub(1) * ROOM + last - self.dropped
     }
 
-    pub(crate) fn push(&mut self, row: Row) {
-        self.place(self.size(), &row);
+    pub(crate) fn push(&mut self, mut row: Row) {
+        self.place(self.size(), &mut row);
         match self.rows.back_mut().filter(|rows| rows.len() < ROOM) {
             Some(rows) => rows.push(row),
             None => {
@@ -110,12 +115,14 @@ impl Tail {
         }
     }
 
-    fn place(&mut self, position: u64, row: &Row) {
-        let Some(name) = &row.run else { return };
+    fn place(&mut self, position: u64, row: &mut Row) {
+        let Some(name) = &mut row.run else { return };
         let rows = match self.runs.get_mut(name) {
             Some(rows) => rows,
-            None => self.runs.entry(name.clone()).or_default(),
+            None => self.runs.entry(name.clone()).or_insert_with(|| RunRows::new(name.clone())),
         };
+        // One text for all rows of the run.
+        name.clone_from(&rows.name);
         if row.kind == Kind::Run {
             rows.begin = Some(position);
             self.begins.push((position, name.clone()));

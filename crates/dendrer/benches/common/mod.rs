@@ -64,7 +64,8 @@ pub(crate) fn intents(count: usize) -> Vec<Intent> {
     read(&lines(count))
 }
 
-fn read(lines: &[String]) -> Vec<Intent> {
+/// Reads lines as a program that is given them does.
+pub(crate) fn read(lines: &[String]) -> Vec<Intent> {
     let intent = |line: &String| {
         let value = json::parse_door(line.as_bytes()).expect("JSON");
         Intent::from_value(&value, None).expect("an intent")
@@ -95,37 +96,19 @@ pub(crate) fn record_steps(store: &mut dyn Store, run: &str, intents: &[Intent],
     }
 }
 
-/// How many steps are made at a time where they are recorded right after they were made, as in [`record_fresh`].
-const MADE_AT_ONCE: usize = 100;
-
-/// Appends steps in groups, and waits for no disk. Each hundred is made right before it is recorded, as the steps of an
-/// agent are: what was made long before is fetched from memory first, which is not recording. Returns the CPU time
-/// without that of making steps.
-pub(crate) fn record_fresh(store: &mut dyn Store, run: &str, lines: &[String], group: usize) -> Duration {
-    let start = Start::new(run.parse().expect("a name"));
-    let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
-    let mut spent = Duration::ZERO;
-    for lines in lines.chunks(MADE_AT_ONCE) {
-        let steps = read(lines);
-        let before = cpu();
-        for chunk in steps.chunks(group) {
-            recorder.propose_each(chunk).expect("steps");
-            recorder.append().expect("appended");
-        }
-        spent += cpu() - before;
-    }
-    spent
-}
-
 /// Makes groups durable. A group is made while the one before it is on its way to the disk; a step alone is waited for.
-pub(crate) fn record_synced(store: &mut dyn Store, run: &str, intents: &[Intent], group: usize) {
+pub(crate) fn record_synced<'a>(
+    store: &mut dyn Store,
+    run: &str,
+    groups: impl IntoIterator<Item = &'a [Intent]>,
+) {
     let start = Start::new(run.parse().expect("a name"));
     let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
     let mut under_way = None;
-    for chunk in intents.chunks(group) {
-        recorder.propose_each(chunk).expect("steps");
+    for group in groups {
+        recorder.propose_each(group).expect("steps");
         let submitted = recorder.submit().expect("appended");
-        let before = if group == 1 { Some(submitted) } else { under_way.replace(submitted) };
+        let before = if group.len() == 1 { Some(submitted) } else { under_way.replace(submitted) };
         if let Some(before) = before {
             recorder.settle(before).expect("synced");
         }
