@@ -188,14 +188,14 @@ impl Writer<'_> {
     }
 }
 
-/// Small chunks find more that repeats, large ones cost less each; long values are seldom edited.
+/// Small chunks find more that repeats, large ones cost less each; long values are seldom edited. The last chunk of a text
+/// that grows is written again each time, so none of the small ones is much longer than most.
 fn sizes(len: usize) -> (usize, usize, usize) {
-    let average = match len {
-        0..0x10_0000 => 512,
-        0x10_0000..0x100_0000 => 16 << 10,
-        _ => 64 << 10,
-    };
-    (average / 2, average, average * 8)
+    match len {
+        0..0x10_0000 => (192, 384, 1024),
+        0x10_0000..0x100_0000 => (8 << 10, 16 << 10, 128 << 10),
+        _ => (32 << 10, 64 << 10, 512 << 10),
+    }
 }
 
 /// Appends the text of a slot to `out`. `Err` names the frame that is not what it must be.

@@ -27,9 +27,15 @@ fn grow(turns: u64, reopen: bool) -> f64 {
     let mut transcript = Vec::new();
     for turn in 0..turns {
         transcript.push(message(turn));
+        // All that a recorder puts into a call of a model.
+        let params = Value::record([("messages", Value::array(transcript.clone()))]);
         let content = Value::record([
-            ("agent_id", Value::from("a")),
-            ("intent", Value::record([("messages", Value::array(transcript.clone()))])),
+            ("action", Value::record([("params", params), ("tool", Value::from("model.call"))])),
+            ("agent_id", Value::from("agent")),
+            ("delta", Value::array([])),
+            ("result", Value::record([("status", Value::from("ok"))])),
+            ("seq", Value::from(turn + 1)),
+            ("state_root", Value::from(Value::object().digest())),
         ]);
         let record = scribe.transition("r", content);
         if reopen {
