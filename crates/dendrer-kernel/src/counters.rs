@@ -121,41 +121,48 @@ impl Counters {
     /// Takes one transition in, given its type and content.
     pub fn add(&mut self, type_name: &str, content: &Value) {
         self.transitions += 1;
-        if let Some(agent) = content.get("agent_id").and_then(Value::as_str) {
-            match self.by_agent.get_mut(agent) {
-                Some(count) => *count += 1,
-                None => {
-                    self.by_agent.insert(agent.to_owned(), 1);
+        // Once through what it has: most of it is nothing that is counted.
+        for (name, value) in content.as_object().into_iter().flat_map(|members| members.iter()) {
+            match (&**name, type_name) {
+                ("agent_id", _) => self.add_agent(value),
+                ("action", "action.request") => self.add_request(value),
+                ("result", "action.result") => {
+                    let status = value.get("status").and_then(Value::as_str);
+                    self.tool_errors += u64::from(status.is_some_and(|status| status != "ok"));
                 }
+                ("policy", "policy.decision") => {
+                    let decision = value.get("decision").and_then(Value::as_str);
+                    self.denied_count += u64::from(decision == Some("deny"));
+                }
+                ("metrics", _) => {
+                    let metric = |name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(0.0);
+                    self.tokens_used += metric("tokens_used");
+                    self.cost_usd += metric("cost_usd");
+                }
+                ("anomalies", _) => self.add_anomalies(value),
+                _ => {}
             }
         }
-        let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner)).cloned();
-        match type_name {
-            "action.request" => self.add_request(content),
-            "action.result" => {
-                let status = at("result", "status");
-                let failed = status.as_ref().and_then(Value::as_str).is_some_and(|status| status != "ok");
-                self.tool_errors += u64::from(failed);
+    }
+
+    fn add_agent(&mut self, agent: &Value) {
+        let Some(agent) = agent.as_str() else { return };
+        match self.by_agent.get_mut(agent) {
+            Some(count) => *count += 1,
+            None => {
+                self.by_agent.insert(agent.to_owned(), 1);
             }
-            "policy.decision" => {
-                let decision = at("policy", "decision");
-                self.denied_count += u64::from(decision.as_ref().and_then(Value::as_str) == Some("deny"));
-            }
-            _ => {}
         }
-        let metric = |name: &str| at("metrics", name).and_then(|value| value.as_f64()).unwrap_or(0.0);
-        self.tokens_used += metric("tokens_used");
-        self.cost_usd += metric("cost_usd");
-        for anomaly in
-            content.get("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
-        {
+    }
+
+    fn add_anomalies(&mut self, anomalies: &Value) {
+        for anomaly in anomalies.as_array().into_iter().flat_map(|list| list.iter()) {
             let kind = anomaly.get("kind").unwrap_or(anomaly).as_str().unwrap_or("unnamed");
             *self.anomalies.entry(kind.to_owned()).or_default() += 1;
         }
     }
 
-    fn add_request(&mut self, content: &Value) {
-        let Some(action) = content.get("action") else { return };
+    fn add_request(&mut self, action: &Value) {
         let calls = action.get("calls").and_then(Value::as_array);
         let tool = |value: &Value| value.get("tool").and_then(Value::as_str).map(str::to_owned);
         match calls {

@@ -73,7 +73,7 @@ pub(crate) struct Tail {
     /// How many rows in front are dropped already.
     dropped: usize,
     ids: Mutex<Ids>,
-    runs: HashMap<RunName, RunRows>,
+    runs: HashMap<RunName, RunRows, foldhash::fast::RandomState>,
     /// Runs that begin in the tail, in order.
     begins: Vec<(u64, RunName)>,
     /// The newest opened frame of a record of which a value was erased.
