@@ -16,8 +16,10 @@ use crate::tail::Row;
 /// How often a reader looks again before it calls something damage that may be a write under way.
 const LOOKS: usize = 4;
 
-/// How many groups are taken in with one look at the tree behind them.
+/// How many groups are taken in with one look at the tree behind them, and after how many rows no further one is: what is
+/// taken in together is held twice.
 const TOGETHER: usize = 256;
+const ROWS_TOGETHER: usize = 4_096;
 
 /// What one group brings.
 #[derive(Default)]
@@ -150,9 +152,9 @@ impl Embedded {
         loop {
             let begin = scanner.mark();
             let (mut all, mut group) = (Group::default(), Group::default());
-            let (mut count, mut last, mut synced) = (0, None, 0);
+            let (mut count, mut last, mut synced, mut is_last) = (0, None, 0, false);
             scanner.begin_together();
-            while count < TOGETHER {
+            while count < TOGETHER && all.rows.len() < ROWS_TOGETHER {
                 let before = scanner.offset();
                 match read_group(scanner, &mut group)? {
                     End::Commit { at, commit, end } => {
@@ -163,6 +165,7 @@ impl Embedded {
                     }
                     _ => {
                         scanner.rewind(before);
+                        is_last = true;
                         break;
                     }
                 }
@@ -176,7 +179,7 @@ impl Embedded {
             self.durable = self.durable.max(synced);
             self.accept(all);
             self.stand_behind(scanner, at, end, root);
-            if count < TOGETHER {
+            if is_last {
                 return Ok(());
             }
         }
