@@ -2,7 +2,7 @@
 
 use dendrer::Error;
 use dendrer::error::Limited;
-use dendrer::kernel::expr::ExprError;
+use dendrer::kernel::expr::{ExprError, Span};
 use dendrer::store::StoreError;
 use dendrer_object::Value;
 use dendrer_view::{document, quote};
@@ -254,7 +254,11 @@ fn store_failure(failure: Failure, error: &StoreError) -> Failure {
 }
 
 fn expr_failure(error: &ExprError) -> Failure {
-    let failure = Failure::new(error.code, error.message.clone());
+    let mut failure = Failure::new(error.code, error.message.clone());
+    // Names that are given and not written in an expression stand nowhere.
+    if error.span != Span::default() {
+        failure = failure.at("expression", format!("byte {}", error.span.start));
+    }
     match &error.hint {
         Some(hint) => failure.note(hint.to_string()),
         None => failure,

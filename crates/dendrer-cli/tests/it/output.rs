@@ -307,7 +307,11 @@ fn a_slip_is_met_with_what_was_meant() {
             3,
             &["did you mean kernel.policy_compliant?"],
         ),
-        (&["bisect", "logistics-run-47", "--predicate", "state.risk_score >"], 2, &["error[E0501]"]),
+        (
+            &["bisect", "logistics-run-47", "--predicate", "state.risk_score >"],
+            2,
+            &["error[E0501]", "| expression byte 18"],
+        ),
         (&["bisect", "logistics-run-47", "--predicate", "risk_score > 1"], 2, &["error[E0505]"]),
         (&["explain", "E0310x"], 3, &["error[E0109]"]),
         (&["verfy"], 2, &["error[E0106]", "verify"]),
