@@ -10,7 +10,7 @@ use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Delta, Digest, Pointer, Record, RunName, json};
 
 use super::Embedded;
-use crate::contract::{DELTA, Head, RunSummary, Skimmed};
+use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
@@ -753,7 +753,14 @@ impl Embedded {
             // The index may be ahead of what this handle sees of the run.
             let last = index.head(begin, self.tail.base)?.map(|(_, tick, ..)| tick);
             if let Some(last) = last.filter(|last| ticks.start() <= last) {
-                found = index.writes(begin, *ticks.start()..=last.min(*ticks.end()), place, limit)?;
+                let ticks = *ticks.start()..=last.min(*ticks.end());
+                found = match self.tail.has_opened() {
+                    false => index.writes(begin, ticks, place, limit)?,
+                    true => {
+                        let covered = index.writes(begin, ticks.clone(), place, usize::MAX)?;
+                        self.with_opened(covered, run, &ticks, place, limit)?
+                    }
+                };
             }
         }
         let Some(rows) = self.tail.run(run) else { return Ok(found) };
@@ -769,6 +776,42 @@ impl Embedded {
                 }
             }
         }
+        Ok(found)
+    }
+
+    /// Says of covered records of which a value was erased in the tail what they write. The index learns of the erasure when
+    /// it gets there, and may have found the values gone before that.
+    fn with_opened(
+        &self,
+        mut found: Vec<(u64, Pointer)>,
+        run: &RunName,
+        ticks: &RangeInclusive<u64>,
+        place: &Pointer,
+        limit: usize,
+    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
+        for id in self.tail.opened_records() {
+            let position = self.find_id(id)?.filter(|position| *position < self.tail.base);
+            let Some(record) = position.map_or(Ok(None), |position| Store::get(self, position))? else {
+                continue;
+            };
+            let header = record.header();
+            let (Kind::Transition, Some(tick)) = (header.kind, header.tick) else { continue };
+            if header.run.as_ref() != Some(run) || !ticks.contains(&tick) {
+                continue;
+            }
+            let delta = record.body().value(DELTA).and_then(|delta| Delta::from_value(&delta).ok());
+            let mut paths: Vec<Pointer> = Vec::new();
+            for path in delta.unwrap_or_default().paths() {
+                if path.overlaps(place) && !paths.contains(path) {
+                    paths.push(path.clone());
+                }
+            }
+            found.retain(|(written, _)| *written != tick);
+            found.extend(paths.into_iter().map(|path| (tick, path)));
+        }
+        // Stable, so that the paths of one tick stay in their order.
+        found.sort_by_key(|(tick, _)| *tick);
+        found.truncate(limit);
         Ok(found)
     }
 

@@ -432,6 +432,27 @@ fn an_index_that_is_made_at_once_is_the_one_that_grew() {
 }
 
 #[test]
+fn writes_of_a_record_are_known_where_the_index_came_between_its_erasure_and_the_word_of_it() {
+    let dir = Dir::new();
+    let mut first = dir.create();
+    let mut scribe = Scribe::default();
+    let mut records = vec![scribe.begin("r")];
+    records.extend((0..4).map(|_| scribe.step("r")));
+    first.commit(&records).unwrap();
+    let mut second = dir.open();
+    let erase = scribe.beside(Kind::Erase, "r", Value::object());
+    first.erase(&erase, &[(1, vec![pointer("/intent")])]).unwrap();
+    // It knows of the records alone, and finds the values of one of them gone.
+    second.update_index().unwrap();
+    second.refresh().unwrap();
+    let found = second.writes(&name("r"), 0..=9, &pointer("/n"), 9).unwrap();
+    assert_eq!(found.iter().map(|(tick, _)| *tick).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(second.writes(&name("r"), 1..=3, &pointer(""), 3).unwrap().len(), 3);
+    second.update_index().unwrap();
+    assert_eq!(second.writes(&name("r"), 0..=9, &pointer("/n"), 9).unwrap(), found);
+}
+
+#[test]
 fn a_handle_that_knew_chunks_forgets_them_when_another_one_erases() {
     let dir = Dir::new();
     let mut first = dir.create();
