@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use dendrer_object::note::{SignedNote, SigningKey, VerifierKey};
 use dendrer_object::record::{Entry, Header, Kind};
-use dendrer_object::{Delta, Digest, Pointer, Record, RunName, StoreId, Timestamp};
+use dendrer_object::{Delta, Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
 
 use crate::error::StoreError;
 use crate::shared::Job;
@@ -377,8 +377,12 @@ pub fn writes_by_reading<S: Store + ?Sized>(
 
 /// Returns the paths that a record's delta writes, each once, in order of first writing.
 pub(crate) fn written_paths(record: &Record) -> Vec<Pointer> {
-    let Some(value) = record.body().value(DELTA) else { return Vec::new() };
-    let Ok(delta) = Delta::from_value(&value) else { return Vec::new() };
+    paths_of(record.body().value(DELTA))
+}
+
+/// As [`written_paths`], of the value of a delta.
+pub(crate) fn paths_of(delta: Option<Value>) -> Vec<Pointer> {
+    let delta = delta.and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default();
     let mut paths: Vec<Pointer> = Vec::with_capacity(delta.0.len());
     for path in delta.paths() {
         if !paths.contains(path) {

@@ -7,10 +7,10 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::PoisonError;
 
 use dendrer_object::record::{Entry, Header, Kind};
-use dendrer_object::{Delta, Digest, Pointer, Record, RunName, json};
+use dendrer_object::{Digest, Pointer, Record, RunName, json};
 
 use super::Embedded;
-use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store};
+use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store, paths_of, written_paths};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
@@ -799,15 +799,9 @@ impl Embedded {
             if header.run.as_ref() != Some(run) || !ticks.contains(&tick) {
                 continue;
             }
-            let delta = record.body().value(DELTA).and_then(|delta| Delta::from_value(&delta).ok());
-            let mut paths: Vec<Pointer> = Vec::new();
-            for path in delta.unwrap_or_default().paths() {
-                if path.overlaps(place) && !paths.contains(path) {
-                    paths.push(path.clone());
-                }
-            }
+            let paths = written_paths(&record).into_iter().filter(|path| path.overlaps(place));
             found.retain(|(written, _)| *written != tick);
-            found.extend(paths.into_iter().map(|path| (tick, path)));
+            found.extend(paths.map(|path| (tick, path)));
         }
         // Stable, so that the paths of one tick stay in their order.
         found.sort_by_key(|(tick, _)| *tick);
@@ -847,15 +841,7 @@ impl Embedded {
         if values::read(&self.segments, slot, at.to_u64(), &mut text)?.is_err() {
             return Err(at_position(broken(at, "chunks of a value", &values), position));
         }
-        let value = json::parse_canonical(&text).ok();
-        let delta = value.and_then(|value| Delta::from_value(&value).ok()).unwrap_or_default();
-        let mut paths: Vec<Pointer> = Vec::new();
-        for path in delta.paths() {
-            if !paths.contains(path) {
-                paths.push(path.clone());
-            }
-        }
-        Ok(paths)
+        Ok(paths_of(json::parse_canonical(&text).ok()))
     }
 }
 
