@@ -131,13 +131,18 @@ pub fn replace_file(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()
 
 /// Takes the lock, waiting at most as long as given. `false` if another handle kept it.
 pub fn lock_within(file: &dyn DiskFile, wait: Duration) -> io::Result<bool> {
-    lock_while(file, wait, &mut || {})
+    lock_while(file, wait, &briefly_held, &mut || true)
 }
 
-/// As [`lock_within`], and does something useful each time before it waits.
-pub fn lock_while(file: &dyn DiskFile, wait: Duration, useful: &mut dyn FnMut()) -> io::Result<bool> {
+/// As [`lock_within`], and does something useful each time before it pauses, which returns whether the lock is still
+/// wanted. How long a pause is follows from how long it has waited.
+pub fn lock_while(
+    file: &dyn DiskFile,
+    wait: Duration,
+    pause: &dyn Fn(Duration) -> Duration,
+    useful: &mut dyn FnMut() -> bool,
+) -> io::Result<bool> {
     let begin = Instant::now();
-    let mut pause = Duration::from_micros(50);
     loop {
         match file.try_lock() {
             Ok(true) => return Ok(true),
@@ -145,15 +150,19 @@ pub fn lock_while(file: &dyn DiskFile, wait: Duration, useful: &mut dyn FnMut())
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        let left = wait.saturating_sub(begin.elapsed());
-        if left.is_zero() {
+        let waited = begin.elapsed();
+        let left = wait.saturating_sub(waited);
+        if left.is_zero() || !useful() {
             return Ok(false);
         }
-        useful();
-        std::thread::sleep(pause.min(left));
-        // Appends hold the lock for about as long as a write takes; longer pauses would only add delay.
-        pause = (pause * 2).min(Duration::from_millis(2));
+        std::thread::sleep(pause(waited).min(left));
     }
+}
+
+/// Pauses for a lock that is held as a rule for about as long as a write takes: longer ones would leave it free while many
+/// want it. Only whoever waits for something long looks rarely.
+pub fn briefly_held(waited: Duration) -> Duration {
+    (waited / 32).clamp(Duration::from_micros(50), Duration::from_millis(2))
 }
 
 /// Lets a file that is only read end at a length.
@@ -332,8 +341,18 @@ mod tests {
         assert!(!second.try_lock().unwrap());
         let mut looks = 0;
         let begin = Instant::now();
-        assert!(!lock_while(&*second, Duration::from_millis(20), &mut || looks += 1).unwrap());
+        assert!(
+            !lock_while(&*second, Duration::from_millis(20), &mut || {
+                looks += 1;
+                true
+            })
+            .unwrap()
+        );
         assert!(looks > 0 && begin.elapsed() >= Duration::from_millis(20));
+        assert!(
+            !lock_while(&*second, Duration::from_secs(600), &mut || false).unwrap(),
+            "not wanted any more"
+        );
         // Given back by hand, and by closing, as when a process ends.
         first.unlock().unwrap();
         assert!(lock_within(&*second, Duration::ZERO).unwrap());

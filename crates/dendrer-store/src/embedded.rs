@@ -42,6 +42,7 @@ mod keep;
 mod read;
 mod sync;
 mod tiles;
+mod together;
 mod verify;
 mod walk;
 
@@ -133,6 +134,11 @@ pub struct Embedded {
     /// Whether this handle saw an erasure: whoever recorded through it may still hold what was erased.
     saw_erasure: bool,
     syncer: Option<sync::Syncer>,
+    together: Option<together::Together>,
+    /// How many groups others committed since this handle was opened, or last synced.
+    others: usize,
+    /// While a sync is waited for: the size and the root of the tree behind each group from that of this handle on.
+    ends: Vec<(u64, Digest)>,
     /// What a group is put together in.
     buffer: Vec<u8>,
     /// What the log is read into.
@@ -238,6 +244,9 @@ impl Embedded {
             no_index: None,
             indexer: Indexer::default(),
             syncer: None,
+            together: None,
+            others: 0,
+            ends: Vec::new(),
             buffer: Vec::new(),
             room: Vec::new(),
             options,
@@ -255,6 +264,7 @@ impl Embedded {
             self.unlock();
         }
         result?;
+        self.others = 0;
         self.check_checkpoint()
     }
 
@@ -394,8 +404,11 @@ impl Embedded {
         // What others commit meanwhile is taken in while we wait, and not while all others wait for us. A failure shows
         // once more when we hold the lock.
         let wait = self.options.lock_wait;
-        let mut catch_up = || drop(self.catch_up_meanwhile());
-        match disk::lock_while(&*lock, wait, &mut catch_up).map_err(io)? {
+        let mut catch_up = || {
+            drop(self.catch_up_meanwhile());
+            true
+        };
+        match disk::lock_while(&*lock, wait, &disk::briefly_held, &mut catch_up).map_err(io)? {
             true => Ok(()),
             false => Err(StoreError::Locked { path }),
         }
@@ -831,7 +844,7 @@ impl Store for Embedded {
     }
 
     fn sync(&mut self) -> Result<u64, StoreError> {
-        let size = self.sync_now()?;
+        let size = self.sync_together()?;
         self.index_in_background();
         Ok(size)
     }

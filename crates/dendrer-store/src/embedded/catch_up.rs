@@ -25,6 +25,8 @@ const ROWS_TOGETHER: usize = 4_096;
 #[derive(Default)]
 struct Group {
     rows: Vec<Row>,
+    /// The size and the root of the tree behind it, and behind each of those taken in together.
+    ends: Vec<(u64, Digest)>,
     shared: Vec<u64>,
     opened: Vec<(At, Digest)>,
     damage: Vec<Damage>,
@@ -38,6 +40,7 @@ impl Group {
             self.shared.clear();
         }
         self.rows.append(&mut next.rows);
+        self.ends.append(&mut next.ends);
         self.shared.append(&mut next.shared);
         self.opened.append(&mut next.opened);
         self.damage.append(&mut next.damage);
@@ -254,7 +257,11 @@ impl Embedded {
         Ok(())
     }
 
-    fn accept(&mut self, group: Group) {
+    fn accept(&mut self, mut group: Group) {
+        self.others += group.ends.len();
+        if !self.ends.is_empty() {
+            self.ends.append(&mut group.ends);
+        }
         let summaries = self.summaries.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         for row in group.rows {
             if let Some(run) = &row.run {
@@ -412,7 +419,7 @@ impl Embedded {
 }
 
 fn read_group(scanner: &mut Scanner, group: &mut Group) -> Result<End, StoreError> {
-    scanner.group(&mut |item| match item {
+    let end = scanner.group(&mut |item| match item {
         Item::Record(found) => {
             group.rows.push(Row::new(found.values, found.frame.id, &found.frame.header));
         }
@@ -424,5 +431,9 @@ fn read_group(scanner: &mut Scanner, group: &mut Group) -> Result<End, StoreErro
         Item::Shared { at, .. } => group.shared.push(at.to_u64()),
         Item::Broken(damage) => group.damage.push(*damage),
         Item::Values { .. } | Item::Void => {}
-    })
+    })?;
+    if let End::Commit { commit, .. } = &end {
+        group.ends.push((commit.size, commit.root));
+    }
+    Ok(end)
 }
