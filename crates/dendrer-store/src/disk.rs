@@ -341,18 +341,14 @@ mod tests {
         assert!(!second.try_lock().unwrap());
         let mut looks = 0;
         let begin = Instant::now();
-        assert!(
-            !lock_while(&*second, Duration::from_millis(20), &mut || {
-                looks += 1;
-                true
-            })
-            .unwrap()
-        );
+        let mut look = || {
+            looks += 1;
+            true
+        };
+        assert!(!lock_while(&*second, Duration::from_millis(20), &briefly_held, &mut look).unwrap());
         assert!(looks > 0 && begin.elapsed() >= Duration::from_millis(20));
-        assert!(
-            !lock_while(&*second, Duration::from_secs(600), &mut || false).unwrap(),
-            "not wanted any more"
-        );
+        let given_up = lock_while(&*second, Duration::from_secs(600), &briefly_held, &mut || false);
+        assert!(!given_up.unwrap(), "it is not wanted any more");
         // Given back by hand, and by closing, as when a process ends.
         first.unlock().unwrap();
         assert!(lock_within(&*second, Duration::ZERO).unwrap());

@@ -231,8 +231,10 @@ fn is_ours(name: &str) -> bool {
     };
     match name.split_once('/') {
         None => {
-            matches!(name, "store.json" | "checkpoint" | "lock" | "segments" | "log" | MARK)
-                || name.strip_prefix("index").is_some_and(is_database)
+            matches!(
+                name,
+                "store.json" | "checkpoint" | "lock" | "sync-lock" | "synced" | "segments" | "log" | MARK
+            ) || name.strip_prefix("index").is_some_and(is_database)
         }
         Some(("segments", file)) => is_segment(file),
         Some(("log", "checkpoint")) => true,
@@ -252,6 +254,8 @@ mod tests {
         for name in [
             "store.json",
             "lock",
+            "sync-lock",
+            "synced",
             "checkpoint",
             "backup.json",
             "index.sqlite",

@@ -27,13 +27,16 @@ const OTHERS_MIN: usize = 6;
 /// How long a process waits for the syncs of others: some times what a sync takes on a slow disk.
 const WAIT_MAX: Duration = Duration::from_millis(200);
 
+/// The bytes of what is said.
+const SAID: usize = COMMIT_SIZE as usize;
+
 /// The two files. A lock on what it guards would keep others from reading it on some systems.
 #[derive(Debug)]
 pub(super) struct Together {
     right: Arc<dyn DiskFile>,
     said: Arc<dyn DiskFile>,
     /// What was said when this process had waited in vain: while it stands, whoever has the right to sync is stopped.
-    in_vain: Option<Commit>,
+    in_vain: Option<Option<Commit>>,
 }
 
 /// Pauses for as long as a sync may take; they are the longer, the longer it does.
@@ -42,14 +45,20 @@ fn pause(waited: Duration) -> Duration {
 }
 
 impl Together {
+    /// Opens both. Fails if the file to be written holds anything that was not said by this code.
     fn open(disk: &dyn Disk, dir: &Path) -> io::Result<Together> {
         let open = |name: &str| disk.open(&dir.join(name), Open::Create);
-        Ok(Together { right: open("sync-lock")?, said: open("synced")?, in_vain: None })
+        let together = Together { right: open("sync-lock")?, said: open("synced")?, in_vain: None };
+        let mut found = [0; SAID + 1];
+        let len = disk::read_up_to(&*together.said, &mut found, 0)?;
+        // It may be a link to somewhere else. A crash leaves zeros.
+        let is_ours = len <= SAID && (together.said().is_some() || found.iter().all(|byte| *byte == 0));
+        if is_ours { Ok(together) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
 
     /// The end of the log that somebody synced, as a commit. `None` where it cannot be read.
     fn said(&self) -> Option<Commit> {
-        let mut bytes = [0; COMMIT_SIZE as usize];
+        let mut bytes = [0; SAID];
         disk::read_exact(&*self.said, &mut bytes, 0).ok()?;
         match frame::open(&bytes) {
             Ok((COMMIT, payload)) => Commit::parse(payload),
@@ -58,7 +67,7 @@ impl Together {
     }
 
     fn say(&self, size: u64, root: Digest) {
-        let mut bytes = Vec::with_capacity(COMMIT_SIZE as usize);
+        let mut bytes = Vec::with_capacity(SAID);
         Commit { count: 0, size, synced: size, length: 0, root }.write(&mut bytes);
         // Whoever waits for it in vain syncs for itself.
         let _ = disk::write_all(&*self.said, &bytes, 0);
@@ -90,8 +99,7 @@ impl Embedded {
 
     /// Returns whether the right to sync is still held, too.
     fn sync_or_wait(&mut self, together: &mut Together, wanted: u64) -> (Result<u64, StoreError>, bool) {
-        let said = together.said();
-        let wait = if said.is_some() && said == together.in_vain { Duration::ZERO } else { WAIT_MAX };
+        let wait = if together.in_vain == Some(together.said()) { Duration::ZERO } else { WAIT_MAX };
         let mut is_synced = false;
         let mut look = || {
             is_synced = self.is_synced(together, wanted);
@@ -106,7 +114,7 @@ impl Embedded {
             // Having read on, it is a sync for all who wrote until now.
             drop(self.catch_up_meanwhile());
         } else {
-            together.in_vain = together.said();
+            together.in_vain = Some(together.said());
         }
         let result = self.sync_now();
         if has_right && result.is_ok() {
@@ -117,11 +125,11 @@ impl Embedded {
 
     /// Tells whether somebody synced the log up to `wanted`, as far as it was read here.
     fn is_synced(&mut self, together: &Together, wanted: u64) -> bool {
-        let said = together.said();
-        // What others wrote is to be read in any case. A failure shows once more when we append.
+        let Some(said) = together.said().filter(|said| said.size >= wanted) else { return false };
+        // Read once, and not each time somebody looks. A failure shows once more when this handle appends.
         drop(self.catch_up_meanwhile());
-        let Some(said) = said.filter(|said| said.size >= wanted) else { return false };
         if said.size > self.size() {
+            // It may go on in the next segment.
             drop(self.catch_up(false));
         }
         let is_so = self.ends.contains(&(said.size, said.root));

@@ -13,9 +13,9 @@ use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
 
 use crate::threads;
 
-const DIR: &str = "/work/.dendrer";
+pub(crate) const DIR: &str = "/work/.dendrer";
 
-fn options(disk: &Faulty) -> Options {
+pub(crate) fn options(disk: &Faulty) -> Options {
     Options { disk: Arc::new(disk.clone()), index: false, segment_size: 3000, ..Options::write() }
 }
 
@@ -135,7 +135,7 @@ fn check_verifies(store: &Embedded, context: &dyn Fn() -> String) {
 }
 
 /// Checks what a crash at a moment leaves. Returns whether there was a store already.
-fn check_crash(disk: &Faulty, moment: usize, crash: Crash, all: &[Record]) -> bool {
+pub(crate) fn check_crash(disk: &Faulty, moment: usize, crash: Crash, all: &[Record]) -> bool {
     let image = disk.image(moment, crash);
     let marks = disk.marks(moment);
     let context = || format!("after {moment} {crash:?}");
@@ -175,7 +175,7 @@ fn check_crash(disk: &Faulty, moment: usize, crash: Crash, all: &[Record]) -> bo
     true
 }
 
-fn seeds() -> u64 {
+pub(crate) fn seeds() -> u64 {
     std::env::var("DENDRER_CRASH_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(12)
 }
 

@@ -14,6 +14,7 @@ mod full;
 mod growth;
 mod index;
 mod model;
+mod one_sync;
 mod small;
 mod together;
 mod writers;
