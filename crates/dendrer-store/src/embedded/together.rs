@@ -88,7 +88,7 @@ impl Embedded {
         let Ok(mut together) = opened else { return self.sync_now() };
         self.check_writable()?;
         self.ends = vec![(self.size(), self.end.root)];
-        let (result, has_right) = self.sync_or_wait(&mut together, self.size());
+        let (result, has_right) = self.sync_or_wait(&mut together);
         self.ends.clear();
         // Closing the file gives the right back too.
         if !has_right || together.right.unlock().is_ok() {
@@ -98,15 +98,15 @@ impl Embedded {
     }
 
     /// Returns whether the right to sync is still held, too.
-    fn sync_or_wait(&mut self, together: &mut Together, wanted: u64) -> (Result<u64, StoreError>, bool) {
+    fn sync_or_wait(&mut self, together: &mut Together) -> (Result<u64, StoreError>, bool) {
         let wait = if together.in_vain == Some(together.said()) { Duration::ZERO } else { WAIT_MAX };
         let mut is_synced = false;
         let mut look = || {
-            is_synced = self.is_synced(together, wanted);
+            is_synced = self.is_synced(together);
             !is_synced
         };
         let has_right = disk::lock_while(&*together.right, wait, &pause, &mut look).unwrap_or(false);
-        if is_synced || (has_right && self.is_synced(together, wanted)) {
+        if is_synced || (has_right && self.is_synced(together)) {
             // What else was found in the log meanwhile is told as after any sync.
             return (self.check_writable().map(|()| self.durable), has_right);
         }
@@ -123,13 +123,12 @@ impl Embedded {
         (result, has_right)
     }
 
-    /// Tells whether somebody synced the log up to `wanted`, as far as it was read here.
-    fn is_synced(&mut self, together: &Together, wanted: u64) -> bool {
-        let Some(said) = together.said().filter(|said| said.size >= wanted) else { return false };
-        // Read once, and not each time somebody looks. A failure shows once more when this handle appends.
-        drop(self.catch_up_meanwhile());
+    /// Tells whether somebody synced what this handle waits for.
+    fn is_synced(&mut self, together: &Together) -> bool {
+        let Some(said) = together.said() else { return false };
         if said.size > self.size() {
-            // It may go on in the next segment.
+            // Read when there is a reason, and not each time somebody looks. A failure shows once more when this handle
+            // appends.
             drop(self.catch_up(false));
         }
         let is_so = self.ends.contains(&(said.size, said.root));

@@ -70,6 +70,12 @@ impl Two {
         write_all(&*file, bytes, 0).unwrap();
     }
 
+    /// Whether nobody has the right to sync.
+    fn is_right_free(&self) -> bool {
+        let right = self.disk.open(&Path::new(DIR).join("sync-lock"), Open::Create).unwrap();
+        right.try_lock().unwrap()
+    }
+
     /// Whether the first handle syncs itself.
     fn a_syncs(&mut self) -> bool {
         self.disk.fail_syncs(true);
@@ -98,7 +104,9 @@ fn whoever_wrote_before_it_is_covered_by_the_sync_of_another() {
     assert_eq!(two.said(), None);
     assert_eq!(two.b.sync().unwrap(), size, "it reads on before it syncs");
     assert!(two.said().is_some() && two.left() == size);
+    assert!(two.is_right_free());
     assert!(!two.a_syncs());
+    assert!(two.is_right_free());
     assert_eq!(two.a.tree(), two.b.tree());
     // What is written afterwards is not.
     two.crowd();
@@ -250,7 +258,8 @@ fn whatever_call_fails_what_is_acknowledged_is_on_disk() {
                         failed += 1;
                     }
                 }
-                // The other goes on in any case, and is not kept waiting by a right that was not given back.
+                // The other goes on in any case.
+                assert!(two.is_right_free(), "{context}");
                 let size = two.append_b().unwrap();
                 assert_eq!(two.b.sync().unwrap(), size, "{context}");
                 assert_eq!(two.left(), size, "{context}");
