@@ -68,8 +68,8 @@ pub fn leaf_hash(entry: &[u8]) -> Digest {
 }
 
 /// Returns the digests of several leaves at once, which costs less than one after the other.
-pub fn leaf_hashes(entries: &[Vec<u8>]) -> Vec<Digest> {
-    Digest::of_each_behind(&[0], &entries.iter().map(Vec::as_slice).collect::<Vec<_>>())
+pub fn leaf_hashes(entries: &[impl AsRef<[u8]>]) -> Vec<Digest> {
+    Digest::of_each_behind(&[0], &entries.iter().map(AsRef::as_ref).collect::<Vec<_>>())
 }
 
 /// Returns the digest of an inner node, SHA-256 of 0x01 and both children (RFC 6962 2.1).

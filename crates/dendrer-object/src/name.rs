@@ -1,6 +1,7 @@
 //! Names that stand in headers: printable ASCII, checked where they are made, so that a header is plain text
 //! for every reader and no name can be mistaken for part of an address.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -55,6 +56,13 @@ macro_rules! name {
                     return Err(NameError::new($kind, $rule, text));
                 }
                 Ok($name(text.into()))
+            }
+        }
+
+        // Equal names are equal texts, and hash alike.
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
             }
         }
 

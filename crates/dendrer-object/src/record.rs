@@ -699,8 +699,13 @@ impl Entry {
     /// Returns the canonical text.
     pub fn text(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(160);
-        text::write_entry(self, &mut out);
+        self.write(&mut out);
         out
+    }
+
+    /// Appends the canonical text.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        text::write_entry(self, out);
     }
 }
 

@@ -29,6 +29,7 @@ use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At};
 use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
+use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
@@ -142,7 +143,7 @@ pub struct Embedded {
     /// What a group is put together in.
     buffer: Vec<u8>,
     /// What the log is read into.
-    room: Vec<u8>,
+    room: Room,
 }
 
 /// The background thread that advances the index, and what it found.
@@ -248,7 +249,7 @@ impl Embedded {
             others: 0,
             ends: Vec::new(),
             buffer: Vec::new(),
-            room: Vec::new(),
+            room: Room::default(),
             options,
         }
     }

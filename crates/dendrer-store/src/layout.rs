@@ -3,9 +3,15 @@
 //! Never touches a file. Every parser accepts one spelling and gives `None` for all else, so that what was read can
 //! be written again byte for byte; `docs/format-disk.md` is the description.
 
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::str::FromStr;
+
 use dendrer_object::json;
 use dendrer_object::record::{Body, Field, Header, Kind, Link, Part, Salt, Seed};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, TypeName};
+use foldhash::fast::RandomState;
 
 /// The bytes of a segment header.
 pub(crate) const SEGMENT_HEADER: usize = 64;
@@ -108,8 +114,42 @@ pub(crate) struct RecordFrame<'a> {
     fields: &'a [u8],
 }
 
+/// Names that were read before: most of a log has few, and one that comes again is not made again.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    runs: HashSet<RunName, RandomState>,
+    types: HashSet<TypeName, RandomState>,
+}
+
+/// How many names of a kind are remembered.
+const NAMES_MAX: usize = 1_024;
+
+fn known<T>(names: &mut HashSet<T, RandomState>, text: &str) -> Option<T>
+where
+    T: FromStr + Borrow<str> + Eq + Hash + Clone,
+{
+    if let Some(name) = names.get(text) {
+        return Some(name.clone());
+    }
+    let name: T = text.parse().ok()?;
+    if names.len() == NAMES_MAX {
+        names.clear();
+    }
+    names.insert(name.clone());
+    Some(name)
+}
+
 impl<'a> RecordFrame<'a> {
     pub(crate) fn parse(payload: &'a [u8], store: StoreId) -> Option<RecordFrame<'a>> {
+        RecordFrame::parse_with(payload, store, &mut Names::default())
+    }
+
+    /// As [`RecordFrame::parse`], for one of many.
+    pub(crate) fn parse_with(
+        payload: &'a [u8],
+        store: StoreId,
+        names: &mut Names,
+    ) -> Option<RecordFrame<'a>> {
         let (id, rest) = digest(payload)?;
         let (&flags, mut rest) = rest.split_first()?;
         if flags & !(HAS_PREV | HAS_HEAD | HAS_PACK) != 0 {
@@ -146,13 +186,13 @@ impl<'a> RecordFrame<'a> {
             text.expect("]")?;
         }
         let run: Option<RunName> =
-            if text.skip(",\"run\":\"") { Some(text.name()?.parse().ok()?) } else { None };
+            if text.skip(",\"run\":\"") { Some(known(&mut names.runs, text.name()?)?) } else { None };
         let tick = if text.skip(",\"tick\":") { Some(text.number()?) } else { None };
         text.expect(",\"ts\":")?;
         let ms = text.number()?;
         let ts = Timestamp::from_ms(ms);
         let type_name: Option<TypeName> =
-            if text.skip(",\"type\":\"") { Some(text.name()?.parse().ok()?) } else { None };
+            if text.skip(",\"type\":\"") { Some(known(&mut names.types, text.name()?)?) } else { None };
         text.expect("}")?;
         if !text.0.is_empty() || ts.ms() != ms {
             return None;
@@ -580,6 +620,24 @@ mod tests {
         }
         payload.push(b' ');
         assert!(RecordFrame::parse(&payload, STORE).is_none());
+    }
+
+    /// Names are remembered from record to record, and more of them than there is room for.
+    #[test]
+    fn names_that_are_remembered_change_nothing() {
+        let mut names = Names::default();
+        for n in 0..3 * NAMES_MAX {
+            let run = format!("run-{}", n % (NAMES_MAX + 5));
+            let of = record(|header| header.run = Some(run.parse().unwrap()));
+            let mut payload = Vec::new();
+            write_record(&of, &mut payload);
+            let read = RecordFrame::parse_with(&payload, STORE, &mut names).unwrap();
+            assert_eq!(&read.header, of.header());
+            let at = payload.windows(run.len()).position(|part| part == run.as_bytes()).unwrap();
+            payload[at] = b'-';
+            assert!(RecordFrame::parse_with(&payload, STORE, &mut names).is_none(), "no run is named so");
+        }
+        assert!(names.runs.len() <= NAMES_MAX);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use dendrer_object::record::Entry;
 use crate::disk::{self, DiskFile};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Commit, Fault, HEAD, Step};
-use crate::layout::RecordFrame;
+use crate::layout::{Names, RecordFrame};
 use crate::segments::{Segments, place_name};
 
 /// The unit in which disks lose what was not synced.
@@ -78,8 +78,57 @@ pub(crate) struct Scanner {
     pub(crate) peaks: Option<Peaks>,
     /// Whether frames with a bad checksum are skipped where their length may be right.
     pub(crate) tolerant: bool,
-    /// Leaves of groups that are read together: the tree is worked out behind the last of them.
-    together: Option<Vec<Vec<u8>>>,
+    /// Whether groups are read together: the tree is worked out behind the last of them.
+    together: bool,
+    entries: Entries,
+    names: Names,
+}
+
+/// What a scanner reads into, kept for the next one: memory that nobody used before is dear.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    buffer: Vec<u8>,
+    entries: Entries,
+    names: Names,
+}
+
+/// How many bytes of entries are kept for the next scanner.
+const ENTRIES_MAX: usize = 1 << 20;
+
+/// The texts of entries of the tree, one behind the other.
+#[derive(Debug, Default)]
+struct Entries {
+    texts: Vec<u8>,
+    ends: Vec<usize>,
+    /// How many of them are in groups that were read to their end.
+    whole: usize,
+}
+
+impl Entries {
+    fn push(&mut self, entry: &Entry) {
+        entry.write(&mut self.texts);
+        self.ends.push(self.texts.len());
+    }
+
+    /// Drops those of a group that has no end.
+    fn drop_rest(&mut self) {
+        self.ends.truncate(self.whole);
+        self.texts.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    /// Adds the leaves of all groups to the tree, and forgets them.
+    fn add_to(&mut self, peaks: &mut Peaks) {
+        self.drop_rest();
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        let texts: Vec<&[u8]> = begins.zip(&self.ends).map(|(begin, end)| &self.texts[begin..*end]).collect();
+        peaks.extend(leaf_hashes(&texts));
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.whole = 0;
+        self.drop_rest();
+    }
 }
 
 /// Where a scanner stands between two groups.
@@ -99,19 +148,35 @@ impl Scanner {
         peaks: Option<Peaks>,
     ) -> Result<Option<Scanner>, StoreError> {
         let reader = segments.reader(at, WINDOW)?;
-        let (segment, tolerant, together) = (at.segment, false, None);
-        Ok(reader.map(|reader| Scanner { store, segment, reader, position, peaks, tolerant, together }))
+        let (segment, tolerant, together) = (at.segment, false, false);
+        let (entries, names) = Default::default();
+        Ok(reader.map(|reader| Scanner {
+            store,
+            segment,
+            reader,
+            position,
+            peaks,
+            tolerant,
+            together,
+            entries,
+            names,
+        }))
     }
 
-    /// Reads into room that another scanner had: memory that nobody used before is dear.
-    pub(crate) fn with_room(mut self, room: Vec<u8>) -> Scanner {
-        self.reader.use_room(room);
+    /// Reads into room that another scanner had.
+    pub(crate) fn with_room(mut self, room: Room) -> Scanner {
+        self.reader.use_room(room.buffer);
+        (self.entries, self.names) = (room.entries, room.names);
+        self.entries.clear();
         self
     }
 
     /// Gives the room back.
-    pub(crate) fn into_room(self) -> Vec<u8> {
-        self.reader.into_room()
+    pub(crate) fn into_room(self) -> Room {
+        // What was needed once for a huge group is not kept for ever.
+        let entries =
+            if self.entries.texts.capacity() > ENTRIES_MAX { Entries::default() } else { self.entries };
+        Room { buffer: self.reader.into_room(), entries, names: self.names }
     }
 
     /// Returns where the scanner stands, to come back to.
@@ -122,19 +187,20 @@ impl Scanner {
     /// Goes back to where it stood. What was read together since does not count.
     pub(crate) fn return_to(&mut self, mark: Mark) {
         self.reader.seek(mark.offset);
-        (self.position, self.peaks, self.together) = (mark.position, mark.peaks, None);
+        (self.position, self.peaks, self.together) = (mark.position, mark.peaks, false);
+        self.entries.clear();
     }
 
     /// From here on reads groups without working out the tree behind each of them.
     pub(crate) fn begin_together(&mut self) {
-        self.together = self.peaks.is_some().then(Vec::new);
+        self.together = self.peaks.is_some();
     }
 
     /// Works out the tree behind the groups that were read together. The root of the last one answers for all of their
     /// leaves.
     pub(crate) fn end_together(&mut self) {
-        if let (Some(entries), Some(peaks)) = (self.together.take(), &mut self.peaks) {
-            peaks.extend(leaf_hashes(&entries));
+        if let (true, Some(peaks)) = (std::mem::take(&mut self.together), &mut self.peaks) {
+            self.entries.add_to(peaks);
         }
     }
 
@@ -153,6 +219,7 @@ impl Scanner {
         self.reader.seek(offset + COMMIT_SIZE);
         self.position = commit.size;
         self.peaks = None;
+        self.entries.clear();
     }
 
     fn place(&self, offset: u64) -> Place {
@@ -169,7 +236,7 @@ impl Scanner {
         let group = self.reader.offset();
         // Whether every leaf up to here is known.
         let mut known = self.peaks.is_some();
-        let mut entries = Vec::new();
+        self.entries.drop_rest();
         let mut position = self.position;
         let mut before: Option<At> = None;
         loop {
@@ -207,7 +274,7 @@ impl Scanner {
                 frame::CHUNK | frame::LIST => visit(Item::Shared { at, payload, kind }),
                 frame::VOID => visit(Item::Void),
                 frame::RECORD => {
-                    let parsed = RecordFrame::parse(payload, self.store);
+                    let parsed = RecordFrame::parse_with(payload, self.store, &mut self.names);
                     let (Some(parsed), Some(values)) = (parsed, before) else {
                         let sides = ["a record behind its values".into(), "something else".into()];
                         return Ok(End::Damage(self.damage(
@@ -218,7 +285,7 @@ impl Scanner {
                         )));
                     };
                     if known {
-                        entries.push(entry_of(&parsed).text());
+                        self.entries.push(&entry_of(&parsed));
                     }
                     visit(Item::Record(Found { position, values, frame: parsed }));
                     position += 1;
@@ -226,7 +293,7 @@ impl Scanner {
                 frame::COMMIT => {
                     let commit = Commit::parse(payload);
                     let end = self.reader.offset();
-                    return self.commit(group, at, commit, end, position, known.then_some(entries));
+                    return self.commit(group, at, commit, end, position, known);
                 }
                 other => {
                     let sides = ["a kind of format 1".into(), format!("kind {other:#04x}")];
@@ -259,7 +326,7 @@ impl Scanner {
         commit: Option<Commit>,
         end: u64,
         position: u64,
-        entries: Option<Vec<Vec<u8>>>,
+        known: bool,
     ) -> Result<End, StoreError> {
         let offset = u64::from(at.offset);
         let damage = |this: &Scanner, kind, what, expected: String, found: String| {
@@ -287,18 +354,18 @@ impl Scanner {
             let (expected, found) = (commit.length.to_string(), (offset - group).to_string());
             return damage(self, DamageKind::Frame, "length of the group", expected, found);
         }
-        match (entries, &mut self.together) {
-            (None, _) => self.peaks = None,
-            (Some(entries), Some(together)) => together.extend(entries),
-            (Some(entries), None) => {
-                let mut peaks = self.peaks.clone().expect("entries are kept where the tree is known");
-                peaks.extend(leaf_hashes(&entries));
-                if peaks.root() != commit.root {
-                    let (expected, found) = (commit.root.to_string(), peaks.root().to_string());
-                    return damage(self, DamageKind::Root, "root of the tree", expected, found);
-                }
-                self.peaks = Some(peaks);
+        self.entries.whole = self.entries.ends.len();
+        if !known {
+            self.peaks = None;
+            self.entries.clear();
+        } else if !self.together {
+            let mut peaks = self.peaks.clone().expect("entries are kept where the tree is known");
+            self.entries.add_to(&mut peaks);
+            if peaks.root() != commit.root {
+                let (expected, found) = (commit.root.to_string(), peaks.root().to_string());
+                return damage(self, DamageKind::Root, "root of the tree", expected, found);
             }
+            self.peaks = Some(peaks);
         }
         self.position = position;
         Ok(End::Commit { at, commit, end })

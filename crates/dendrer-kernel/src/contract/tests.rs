@@ -40,7 +40,7 @@ fn faults(types: &str, violations: &str) -> Vec<String> {
 fn lacks(kind: &str, state: &str) -> String {
     let types = format!(r#"{{"act":{{"required_state":{{"n":{kind}}}}}}}"#);
     let contracts = contracts(&types);
-    let lacks = contracts.types[&"act".parse().unwrap()].check(&v(state));
+    let lacks = contracts.types["act"].check(&v(state));
     lacks.iter().map(|lack| lack.why.to_string()).collect()
 }
 
@@ -99,7 +99,7 @@ const ACT: &str = r#"{"act":{"required_state":{"n":{"type":"number","precision":
 #[test]
 fn a_context_binds_values_and_no_model_can_weaken_it() {
     let of = contracts(ACT);
-    let contract = &of.types[&"act".parse().unwrap()];
+    let contract = &of.types["act"];
     let seed = Seed([7; 16]);
     let state = v(r#"{"n":1.004,"s":"x","at":"now"}"#);
     let plain = intent(r#"{"type":"act","action":{"tool":"t"}}"#);
@@ -129,7 +129,7 @@ fn a_context_binds_values_and_no_model_can_weaken_it() {
 #[test]
 fn the_hash_of_the_source_is_made_again_from_its_state() {
     let of = contracts(ACT);
-    let contract = &of.types[&"act".parse().unwrap()];
+    let contract = &of.types["act"];
     let seed = Seed([7; 16]);
     let state = v(r#"{"n":1,"s":"x"}"#);
     let intent = intent(r#"{"type":"act"}"#);
@@ -149,7 +149,7 @@ fn the_hash_of_the_source_is_made_again_from_its_state() {
     assert!(check(None, Some(seed), same, same).unwrap().contains("no context hash"));
     // A context that says it was made under another contract, or of fewer fields, is another hash.
     let mut other = of.clone();
-    let fewer = other.types.get_mut(&"act".parse().unwrap()).unwrap();
+    let fewer = other.types.get_mut("act").unwrap();
     fewer.required.pop();
     let less = fewer.clone().context(&other, &intent, &v(same), seed).to_value(&other);
     let less = check(Some(&less), Some(seed), same, same).unwrap();

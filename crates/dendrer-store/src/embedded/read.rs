@@ -14,7 +14,7 @@ use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store, paths_of, written
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
-use crate::layout::{self, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Unsealed};
+use crate::layout::{self, Names, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Unsealed};
 use crate::memory::prefix_start;
 use crate::scan::entry_of;
 use crate::segments::{Read, Segments, place_name};
@@ -338,6 +338,7 @@ impl Embedded {
         let mut segment = begin.segment;
         let Some(mut reader) = self.segments.reader(begin, WINDOW)? else { return Ok(()) };
         let mut before = (begin, frame::VOID, Vec::new());
+        let mut names = Names::default();
         loop {
             if (segment, reader.offset()) >= (self.end.segment, self.end.offset) {
                 return Ok(());
@@ -346,7 +347,7 @@ impl Embedded {
             match step {
                 Step::Frame { kind: frame::RECORD, payload, offset } => {
                     let at = At::new(segment, offset);
-                    let Some(record) = RecordFrame::parse(payload, self.info.id) else {
+                    let Some(record) = RecordFrame::parse_with(payload, self.info.id, &mut names) else {
                         return Err(
                             (*broken(at, "record frame", &Read::Frame(frame::RECORD, Vec::new()))).into()
                         );
