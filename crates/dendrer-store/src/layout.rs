@@ -3,7 +3,7 @@
 //! Never touches a file. Every parser accepts one spelling and gives `None` for all else, so that what was read can
 //! be written again byte for byte; `docs/format-disk.md` is the description.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::str::FromStr;
@@ -114,6 +114,9 @@ pub(crate) struct RecordFrame<'a> {
     fields: &'a [u8],
 }
 
+/// No less room than most records need.
+const FIELDS_MOSTLY: usize = 16;
+
 /// Names that were read before: most of a log has few, and one that comes again is not made again.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
@@ -203,20 +206,25 @@ impl<'a> RecordFrame<'a> {
 
     /// Returns the pointers of the fields.
     pub(crate) fn pointers(&self) -> Option<Vec<Pointer>> {
-        let mut pointers = Vec::new();
+        self.places()?.iter().map(|place| place.parse().ok()).collect()
+    }
+
+    /// Returns the pointers of the fields as they are written, for whoever looks for a few of them. That each is a pointer
+    /// is not looked at.
+    pub(crate) fn places(&self) -> Option<Vec<Cow<'a, str>>> {
+        let mut places = Vec::with_capacity(FIELDS_MOSTLY);
         let mut text = Cursor(self.fields);
         while !text.0.is_empty() {
-            if !pointers.is_empty() {
+            if !places.is_empty() {
                 text.expect(",")?;
             }
             let raw = text.string()?;
-            let pointer: Pointer = match raw.contains(&b'\\') {
-                false => std::str::from_utf8(&raw[1..raw.len() - 1]).ok()?.parse().ok()?,
-                true => json::parse_canonical(raw).ok()?.as_str()?.parse().ok()?,
-            };
-            pointers.push(pointer);
+            places.push(match raw.contains(&b'\\') {
+                false => Cow::Borrowed(std::str::from_utf8(&raw[1..raw.len() - 1]).ok()?),
+                true => Cow::Owned(json::parse_canonical(raw).ok()?.as_str()?.to_owned()),
+            });
         }
-        Some(pointers)
+        Some(places)
     }
 }
 

@@ -466,14 +466,15 @@ impl Embedded {
         frames: Frames<'_>,
         wanted: &dyn Fn(&Header, &str) -> bool,
     ) -> Result<Option<Skimmed>, StoreError> {
-        let Some(pointers) = frames.record.pointers().filter(|_| frames.kind == frame::VALUES) else {
+        let Some(places) = frames.record.places().filter(|_| frames.kind == frame::VALUES) else {
             return Ok(None);
         };
-        let Some((_, stored)) = layout::parse_values(frames.payload, pointers.len()) else { return Ok(None) };
+        let Some((_, stored)) = layout::parse_values(frames.payload, places.len()) else { return Ok(None) };
         let RecordFrame { id, header, .. } = frames.record;
         let mut fields = Vec::new();
-        for (pointer, stored) in pointers.into_iter().zip(stored) {
-            if let Some(slot) = stored.slot.filter(|_| wanted(&header, pointer.as_str())) {
+        for (place, stored) in places.iter().zip(stored) {
+            if let Some(slot) = stored.slot.filter(|_| wanted(&header, place)) {
+                let Ok(pointer) = place.parse() else { return Ok(None) };
                 let mut text = Vec::new();
                 if values::read(&self.segments, &slot, frames.values.to_u64(), &mut text)?.is_err() {
                     return Ok(None);

@@ -1,12 +1,13 @@
 //! Brings the index up to date with the segments, in batches of one transaction each.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dendrer_object::record::{Header, Kind};
-use dendrer_object::{Delta, Digest, Pointer, RunName, StoreId, json};
+use dendrer_object::{Delta, Digest, RunName, StoreId, json};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{
@@ -235,20 +236,19 @@ impl Writer<'_> {
 
     fn row(&self, found: Found<'_>, payload: &[u8], is_opened: bool) -> Result<Row, StoreError> {
         let Found { position, values, frame, .. } = found;
-        let pointers = frame.pointers().unwrap_or_default();
+        let places = frame.places().unwrap_or_default();
         let fields = match is_opened {
-            true => layout::parse_opened(payload, pointers.len()).map(|opened| opened.fields),
-            false => layout::parse_values(payload, pointers.len()).map(|(_, fields)| fields),
+            true => layout::parse_opened(payload, places.len()).map(|opened| opened.fields),
+            false => layout::parse_values(payload, places.len()).map(|(_, fields)| fields),
         };
-        let said = self.said(&pointers, &fields.unwrap_or_default(), values)?;
+        let said = self.said(&places, &fields.unwrap_or_default(), values)?;
         Ok(Row { position, id: frame.id, values, said, header: frame.header })
     }
 
     /// Reads what the index keeps of the values of a record.
-    fn said(&self, pointers: &[Pointer], fields: &[Stored<'_>], before: At) -> Result<Said, StoreError> {
+    fn said(&self, places: &[Cow<'_, str>], fields: &[Stored<'_>], before: At) -> Result<Said, StoreError> {
         let mut said = Said::default();
-        for (pointer, field) in pointers.iter().zip(fields) {
-            let place = pointer.as_str();
+        for (place, field) in places.iter().zip(fields) {
             let Some(slot) = field.slot.as_ref().filter(|_| place == AGENT || place == DELTA) else {
                 continue;
             };
@@ -420,7 +420,7 @@ impl Writer<'_> {
             && let Some(parsed) = layout::RecordFrame::parse(&payload, StoreId([0; 16]))
         {
             kind = Some(parsed.header.kind);
-            said = self.said(&parsed.pointers().unwrap_or_default(), &opened.fields, at)?;
+            said = self.said(&parsed.places().unwrap_or_default(), &opened.fields, at)?;
         }
         self.db
             .prepare_cached("UPDATE record SET agent = ?1 WHERE position = ?2")?
