@@ -99,14 +99,15 @@ pub struct RunSummary {
 #[must_use = "nothing is durable before the ticket was given back to finish_sync"]
 pub struct SyncTicket {
     pub(crate) size: u64,
-    pub(crate) segment: u32,
+    /// The segment that is synced, if one is.
+    pub(crate) segment: Option<u32>,
     pub(crate) outcome: Arc<SyncOutcome>,
 }
 
 impl SyncTicket {
     /// Makes the ticket of a store where everything up to `size` is durable already.
     pub fn done(size: u64) -> SyncTicket {
-        SyncTicket { size, segment: 0, outcome: SyncOutcome::done(Ok(())) }
+        SyncTicket { size, segment: None, outcome: SyncOutcome::done(Ok(())) }
     }
 
     /// Returns the size that is durable once the ticket was given back.

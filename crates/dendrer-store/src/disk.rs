@@ -20,7 +20,7 @@ pub enum Open {
     Read,
     /// It exists and is written.
     Write,
-    /// It is made if it does not exist, and written.
+    /// It is made if it does not exist, and written. A link is refused.
     Create,
 }
 
@@ -233,6 +233,10 @@ impl Disk for Real {
                 options.write(true);
             }
             Open::Create => {
+                // What a store makes is in its directory, and not where somebody who made the store points to.
+                if std::fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "a link is not written through"));
+                }
                 options.write(true).create(true);
             }
         }

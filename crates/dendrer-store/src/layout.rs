@@ -127,10 +127,11 @@ pub(crate) struct Names {
 /// How many names of a kind are remembered.
 const NAMES_MAX: usize = 1_024;
 
-fn known<T>(names: &mut HashSet<T, RandomState>, text: &str) -> Option<T>
+fn known<T>(names: Option<&mut HashSet<T, RandomState>>, text: &str) -> Option<T>
 where
     T: FromStr + Borrow<str> + Eq + Hash + Clone,
 {
+    let Some(names) = names else { return text.parse().ok() };
     if let Some(name) = names.get(text) {
         return Some(name.clone());
     }
@@ -144,15 +145,16 @@ where
 
 impl<'a> RecordFrame<'a> {
     pub(crate) fn parse(payload: &'a [u8], store: StoreId) -> Option<RecordFrame<'a>> {
-        RecordFrame::parse_with(payload, store, &mut Names::default())
+        RecordFrame::parse_with(payload, store, None)
     }
 
     /// As [`RecordFrame::parse`], for one of many.
     pub(crate) fn parse_with(
         payload: &'a [u8],
         store: StoreId,
-        names: &mut Names,
+        names: Option<&mut Names>,
     ) -> Option<RecordFrame<'a>> {
+        let (runs, types) = names.map(|names| (&mut names.runs, &mut names.types)).unzip();
         let (id, rest) = digest(payload)?;
         let (&flags, mut rest) = rest.split_first()?;
         if flags & !(HAS_PREV | HAS_HEAD | HAS_PACK) != 0 {
@@ -189,13 +191,13 @@ impl<'a> RecordFrame<'a> {
             text.expect("]")?;
         }
         let run: Option<RunName> =
-            if text.skip(",\"run\":\"") { Some(known(&mut names.runs, text.name()?)?) } else { None };
+            if text.skip(",\"run\":\"") { Some(known(runs, text.name()?)?) } else { None };
         let tick = if text.skip(",\"tick\":") { Some(text.number()?) } else { None };
         text.expect(",\"ts\":")?;
         let ms = text.number()?;
         let ts = Timestamp::from_ms(ms);
         let type_name: Option<TypeName> =
-            if text.skip(",\"type\":\"") { Some(known(&mut names.types, text.name()?)?) } else { None };
+            if text.skip(",\"type\":\"") { Some(known(types, text.name()?)?) } else { None };
         text.expect("}")?;
         if !text.0.is_empty() || ts.ms() != ms {
             return None;
@@ -639,11 +641,14 @@ mod tests {
             let of = record(|header| header.run = Some(run.parse().unwrap()));
             let mut payload = Vec::new();
             write_record(&of, &mut payload);
-            let read = RecordFrame::parse_with(&payload, STORE, &mut names).unwrap();
+            let read = RecordFrame::parse_with(&payload, STORE, Some(&mut names)).unwrap();
             assert_eq!(&read.header, of.header());
             let at = payload.windows(run.len()).position(|part| part == run.as_bytes()).unwrap();
             payload[at] = b'-';
-            assert!(RecordFrame::parse_with(&payload, STORE, &mut names).is_none(), "no run is named so");
+            assert!(
+                RecordFrame::parse_with(&payload, STORE, Some(&mut names)).is_none(),
+                "no run is named so"
+            );
         }
         assert!(names.runs.len() <= NAMES_MAX);
     }

@@ -274,7 +274,7 @@ impl Scanner {
                 frame::CHUNK | frame::LIST => visit(Item::Shared { at, payload, kind }),
                 frame::VOID => visit(Item::Void),
                 frame::RECORD => {
-                    let parsed = RecordFrame::parse_with(payload, self.store, &mut self.names);
+                    let parsed = RecordFrame::parse_with(payload, self.store, Some(&mut self.names));
                     let (Some(parsed), Some(values)) = (parsed, before) else {
                         let sides = ["a record behind its values".into(), "something else".into()];
                         return Ok(End::Damage(self.damage(

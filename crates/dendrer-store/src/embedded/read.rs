@@ -347,7 +347,8 @@ impl Embedded {
             match step {
                 Step::Frame { kind: frame::RECORD, payload, offset } => {
                     let at = At::new(segment, offset);
-                    let Some(record) = RecordFrame::parse_with(payload, self.info.id, &mut names) else {
+                    let Some(record) = RecordFrame::parse_with(payload, self.info.id, Some(&mut names))
+                    else {
                         return Err(
                             (*broken(at, "record frame", &Read::Frame(frame::RECORD, Vec::new()))).into()
                         );

@@ -89,7 +89,7 @@ impl Embedded {
         let size = self.size();
         let segment = self.end.segment;
         let Some(job) = self.job()? else {
-            return Ok(SyncTicket { size, segment, outcome: SyncOutcome::done(Ok(())) });
+            return Ok(SyncTicket::done(size));
         };
         let outcome = Arc::new(SyncOutcome::default());
         if self.syncer.is_none() {
@@ -109,7 +109,7 @@ impl Embedded {
                 outcome.set(result);
             }
         }
-        Ok(SyncTicket { size, segment, outcome })
+        Ok(SyncTicket { size, segment: Some(segment), outcome })
     }
 
     pub(super) fn end_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
@@ -125,21 +125,24 @@ impl Embedded {
             return self.end_sync(ticket);
         }
         self.check_writable()?;
-        let size = self.size();
-        let result = match self.job()? {
-            Some(job) => job.run().map_err(|error| error.to_string()),
-            None => Ok(()),
-        };
-        self.synced(size, self.end.segment, result)
+        let Some(job) = self.job()? else { return Ok(self.durable) };
+        let result = job.run().map_err(|error| error.to_string());
+        self.synced(self.size(), Some(self.end.segment), result)
     }
 
-    fn synced(&mut self, size: u64, segment: u32, result: Result<(), String>) -> Result<u64, StoreError> {
+    /// Takes note of a sync. Of a segment that had nothing to be synced nobody knows whether its name is on disk.
+    fn synced(
+        &mut self,
+        size: u64,
+        segment: Option<u32>,
+        result: Result<(), String>,
+    ) -> Result<u64, StoreError> {
         match result {
             Ok(()) => {
                 // An earlier sync that failed may have lost what this one did not see any more.
                 self.check_writable()?;
                 self.durable = self.durable.max(size);
-                self.named = self.named.max(Some(segment));
+                self.named = self.named.max(segment);
                 Ok(self.durable)
             }
             Err(why) => {

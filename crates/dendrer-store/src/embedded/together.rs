@@ -1,18 +1,19 @@
-//! One sync for all processes that commit at the same time.
+//! One sync for the processes that commit step by step at the same time.
 //!
-//! A sync covers what everybody wrote, and many of the same file at once wait for each other. So one process at a time
-//! syncs, and says then in the file `synced` how far: the size of the tree and its root. Whoever finds this root at this
-//! size in what it has read of the log, behind what it appended itself, need not sync.
+//! A sync covers what everybody wrote, and many of the same file at once wait for each other. So of the handles that see many
+//! groups of others one at a time syncs, and says then in the file `synced` how far (`docs/format-disk.md`, appending).
+//! Handles that see few, or that sync in the background, do so for themselves and say nothing.
 //!
-//! What the file says is only believed of a tree that the reader has seen grow from its own group: a file that is old, torn
-//! or of another store has no such root. Whoever waits in vain syncs for itself. After a sync that failed nothing is said.
+//! What the file says is believed of a tree that the reader has read from the log, behind what it appended itself, and not
+//! where it may be of another time: what stood there first may be older than the log, and whoever opened the segment
+//! after a group was written is not told by the system that writing it back failed. Whoever waits in vain syncs for itself.
 //!
 //! The invariant a newcomer would break: nobody waits for the right to sync while it holds the lock of the log.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dendrer_object::Digest;
 
@@ -24,8 +25,11 @@ use crate::frame::{self, COMMIT, COMMIT_SIZE, Commit};
 /// How many groups of others there must be for each of a process: syncs of a few at once are faster than waiting for one.
 const OTHERS_MIN: usize = 6;
 
-/// How long a process waits for the syncs of others: some times what a sync takes on a slow disk.
+/// How long a process waits for the syncs of others, unless a sync takes long.
 const WAIT_MAX: Duration = Duration::from_millis(200);
+
+/// How many times as long as its own newest sync took a process waits at most.
+const SYNCS_MAX: u32 = 3;
 
 /// The bytes of what is said.
 const SAID: usize = COMMIT_SIZE as usize;
@@ -35,8 +39,14 @@ const SAID: usize = COMMIT_SIZE as usize;
 pub(super) struct Together {
     right: Arc<dyn DiskFile>,
     said: Arc<dyn DiskFile>,
+    /// What stood there when it was opened: of before a crash, or of another copy of the store.
+    first: Option<Commit>,
     /// What was said when this process had waited in vain: while it stands, whoever has the right to sync is stopped.
     in_vain: Option<Option<Commit>>,
+    /// The segment as this handle has it open, and the size of the tree when that was so for sure.
+    file: Option<(Arc<dyn DiskFile>, u64)>,
+    /// How long its newest sync took.
+    took: Duration,
 }
 
 /// Pauses for as long as a sync may take; they are the longer, the longer it does.
@@ -45,32 +55,43 @@ fn pause(waited: Duration) -> Duration {
 }
 
 impl Together {
-    /// Opens both. Fails if the file to be written holds anything that was not said by this code.
     fn open(disk: &dyn Disk, dir: &Path) -> io::Result<Together> {
         let open = |name: &str| disk.open(&dir.join(name), Open::Create);
-        let together = Together { right: open("sync-lock")?, said: open("synced")?, in_vain: None };
-        let mut found = [0; SAID + 1];
-        let len = disk::read_up_to(&*together.said, &mut found, 0)?;
-        // It may be a link to somewhere else. A crash leaves zeros.
-        let is_ours = len <= SAID && (together.said().is_some() || found.iter().all(|byte| *byte == 0));
-        if is_ours { Ok(together) } else { Err(io::ErrorKind::InvalidData.into()) }
+        let (right, said, took) = (open("sync-lock")?, open("synced")?, Duration::ZERO);
+        let mut together = Together { right, said, first: None, in_vain: None, file: None, took };
+        together.first = together.said();
+        Ok(together)
     }
 
-    /// The end of the log that somebody synced, as a commit. `None` where it cannot be read.
+    /// The end of the log that somebody synced. `None` where it cannot be read.
     fn said(&self) -> Option<Commit> {
         let mut bytes = [0; SAID];
         disk::read_exact(&*self.said, &mut bytes, 0).ok()?;
         match frame::open(&bytes) {
-            Ok((COMMIT, payload)) => Commit::parse(payload),
+            Ok((COMMIT, payload)) => {
+                Commit::parse(payload).filter(|said| (said.count, said.length) == (0, 0))
+            }
             _ => None,
         }
     }
 
-    fn say(&self, size: u64, root: Digest) {
+    fn say(&self, size: u64, root: Digest, since: u64) {
         let mut bytes = Vec::with_capacity(SAID);
-        Commit { count: 0, size, synced: size, length: 0, root }.write(&mut bytes);
+        Commit { count: 0, size, synced: since, length: 0, root }.write(&mut bytes);
         // Whoever waits for it in vain syncs for itself.
         let _ = disk::write_all(&*self.said, &bytes, 0);
+    }
+
+    /// Returns the size of the tree behind which everything was written while this handle had the file open.
+    fn since(&mut self, file: Arc<dyn DiskFile>, size: u64) -> u64 {
+        match &self.file {
+            Some((known, since)) if Arc::ptr_eq(known, &file) => *since,
+            _ => self.file.insert((file, size)).1,
+        }
+    }
+
+    fn wait(&self) -> Duration {
+        if self.in_vain == Some(self.said()) { Duration::ZERO } else { WAIT_MAX.max(self.took * SYNCS_MAX) }
     }
 }
 
@@ -81,12 +102,12 @@ impl Embedded {
         if !is_crowded || self.syncer.is_some() || self.durable >= self.size() {
             return self.sync_now();
         }
+        self.check_writable()?;
         let opened = match self.together.take() {
             Some(together) => Ok(together),
             None => Together::open(&*self.options.disk, &self.dir),
         };
         let Ok(mut together) = opened else { return self.sync_now() };
-        self.check_writable()?;
         self.ends = vec![(self.size(), self.end.root)];
         let (result, has_right) = self.sync_or_wait(&mut together);
         self.ends.clear();
@@ -99,33 +120,39 @@ impl Embedded {
 
     /// Returns whether the right to sync is still held, too.
     fn sync_or_wait(&mut self, together: &mut Together) -> (Result<u64, StoreError>, bool) {
-        let wait = if together.in_vain == Some(together.said()) { Duration::ZERO } else { WAIT_MAX };
+        let durable = self.durable;
         let mut is_synced = false;
         let mut look = || {
-            is_synced = self.is_synced(together);
+            is_synced = self.is_synced(together, durable);
             !is_synced
         };
-        let has_right = disk::lock_while(&*together.right, wait, &pause, &mut look).unwrap_or(false);
-        if is_synced || (has_right && self.is_synced(together)) {
+        let has_right =
+            disk::lock_while(&*together.right, together.wait(), &pause, &mut look).unwrap_or(false);
+        if is_synced || (has_right && self.is_synced(together, durable)) {
             // What else was found in the log meanwhile is told as after any sync.
             return (self.check_writable().map(|()| self.durable), has_right);
         }
-        if has_right {
-            // Having read on, it is a sync for all who wrote until now.
-            drop(self.catch_up_meanwhile());
-        } else {
+        if !has_right {
             together.in_vain = Some(together.said());
+            return (self.sync_now(), false);
         }
+        // Having read on, it is a sync for all who wrote until now.
+        drop(self.catch_up_meanwhile());
+        let file = self.segments.file(self.end.segment);
+        let begin = Instant::now();
         let result = self.sync_now();
-        if has_right && result.is_ok() {
-            together.say(self.size(), self.end.root);
+        together.took = begin.elapsed();
+        if let (Ok(Some(file)), Ok(_)) = (file, &result) {
+            let since = together.since(file, self.size());
+            together.say(self.size(), self.end.root, since);
         }
-        (result, has_right)
+        (result, true)
     }
 
-    /// Tells whether somebody synced what this handle waits for.
-    fn is_synced(&mut self, together: &Together) -> bool {
-        let Some(said) = together.said() else { return false };
+    /// Tells whether somebody synced what this handle waits for, of which all before `durable` is on disk.
+    fn is_synced(&mut self, together: &Together, durable: u64) -> bool {
+        let said = together.said().filter(|said| said.synced <= durable && Some(*said) != together.first);
+        let Some(said) = said else { return false };
         if said.size > self.size() {
             // Read when there is a reason, and not each time somebody looks. A failure shows once more when this handle
             // appends.

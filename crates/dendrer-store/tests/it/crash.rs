@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, noise};
+use dendrer_store::disk::{Disk, Open, write_all};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
 use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
 
@@ -224,6 +225,44 @@ fn a_store_whose_maker_was_killed_keeps_what_others_commit() {
         assert_eq!(store.tree().size, 1, "killed at {moment}");
     }
     assert!(opened > 1, "{opened}");
+}
+
+/// A handle that knows all of the log to be on disk finds the begin of the next segment, whose maker was killed in the
+/// middle of its first group. That there was nothing to sync says nothing of the name of that segment.
+#[test]
+fn the_name_of_a_segment_that_somebody_else_began_is_synced() {
+    for erases in [false, true] {
+        let disk = Faulty::new();
+        let mut scribe = Scribe::default();
+        let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
+        let mut all = vec![scribe.begin("a"), scribe.begin("b")];
+        store.commit(&all).unwrap();
+        let segment = |n: u32| Path::new(DIR).join(format!("segments/{n:08}.seg"));
+        while disk.files()[&segment(0)].len() <= 3000 {
+            all.push(scribe.step("a"));
+            store.commit(&all[all.len() - 1..]).unwrap();
+        }
+        let step = scribe.step("b");
+        let other = disk.killed(disk.moments());
+        Embedded::open(Path::new(DIR), options(&other)).unwrap().append(std::slice::from_ref(&step)).unwrap();
+        let begun = other.files()[&segment(1)].clone();
+        let file = disk.open(&segment(1), Open::Create).unwrap();
+        write_all(&*file, &begun[..begun.len() / 2], 0).unwrap();
+        let acknowledged = if erases {
+            let erase = scribe.beside(Kind::Erase, "a", Value::record([("n", 1u64.into())]));
+            let whole = store.get(2).unwrap().unwrap();
+            let places = whole.body().fields().iter().map(|field| field.pointer.clone()).collect();
+            store.erase(&erase, &[(2, places)]).unwrap() + 1
+        } else {
+            store.refresh().unwrap();
+            store.sync().unwrap();
+            store.commit(&[step]).unwrap().end
+        };
+        let image = disk.image(disk.moments(), Crash::Everything);
+        let left = Embedded::open(Path::new(DIR), options(&image)).unwrap();
+        assert_eq!(left.tree().size, acknowledged, "erases: {erases}");
+        check_verifies(&left, &|| format!("erases: {erases}"));
+    }
 }
 
 #[test]
