@@ -195,7 +195,7 @@ fn tests(here: &Here, row: &str, krate: &str, program: &str, names: &[&str], env
 
 fn power_loss(here: &Here, _: u64) -> Found {
     let env = [("DENDRER_DEEP", "1"), ("DENDRER_CRASH_SEEDS", "200")];
-    tests(here, "power-loss", "dendrer-store", "it", &["crash::", "small::"], &env)
+    tests(here, "power-loss", "dendrer-store", "it", &["crash::", "small::", "one_sync::"], &env)
 }
 
 fn bit_flips(here: &Here, _: u64) -> Found {

@@ -495,5 +495,5 @@ fn what_was_acknowledged_survives_a_crash_at_every_moment() {
             }
         }
     }
-    println!("deep: shared-syncs {states} states");
+    println!("deep: power-loss {states} states");
 }
