@@ -393,6 +393,10 @@ impl Embedded {
     }
 
     fn take_lock(&mut self) -> Result<(), StoreError> {
+        self.take_lock_within(self.options.lock_wait)
+    }
+
+    fn take_lock_within(&mut self, wait: Duration) -> Result<(), StoreError> {
         let path = self.lock_path();
         let io = |error| StoreError::io("lock", &path, error);
         let lock = match &self.lock {
@@ -404,7 +408,6 @@ impl Embedded {
         };
         // What others commit meanwhile is taken in while we wait, and not while all others wait for us. A failure shows
         // once more when we hold the lock.
-        let wait = self.options.lock_wait;
         let mut catch_up = || {
             drop(self.catch_up_meanwhile());
             true
@@ -493,7 +496,8 @@ impl Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
-        if self.make_index().is_err() {
+        // What was committed is acknowledged after this, so it waits for nobody. The next commit looks again.
+        if self.make_index(Duration::ZERO).is_err() {
             return;
         }
         let (path, segments, store) = (self.index_path(), Arc::clone(&self.segments), self.info.id);
@@ -524,11 +528,11 @@ impl Embedded {
     }
 
     /// Makes an empty index where none is usable.
-    fn make_index(&mut self) -> Result<(), StoreError> {
+    fn make_index(&mut self, wait: Duration) -> Result<(), StoreError> {
         if self.index.is_some() {
             return Ok(());
         }
-        self.take_lock()?;
+        self.take_lock_within(wait)?;
         // Another process may have made it since.
         let made = match Index::open(&self.index_path(), self.info.id) {
             Ok(_) => Ok(()),
@@ -548,7 +552,7 @@ impl Embedded {
             let _ = thread.join();
         }
         self.sync()?;
-        self.make_index()?;
+        self.make_index(self.options.lock_wait)?;
         self.advance_index()
     }
 

@@ -539,6 +539,26 @@ fn a_reader_never_writes() {
     assert_eq!(list(&dir.path()), before);
 }
 
+/// Whoever has the lock of the log may have been stopped; what is on disk is acknowledged all the same.
+#[test]
+fn a_commit_waits_for_nobody_to_make_an_index() {
+    let dir = Dir::new();
+    let lock_wait = std::time::Duration::from_secs(3600);
+    let options = Options { uncovered_max: 10, lock_wait, ..Options::write() };
+    let mut store = Embedded::create(&dir.path(), info(), options).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("a")]).unwrap();
+    let group: Vec<Record> = (0..20).map(|_| scribe.step("a")).collect();
+    store.append(&group).unwrap();
+    let stopped = std::fs::File::open(dir.path().join("lock")).unwrap();
+    stopped.try_lock().unwrap();
+    assert_eq!(store.sync().unwrap(), 21);
+    assert!(!dir.index().exists());
+    stopped.unlock().unwrap();
+    store.sync().unwrap();
+    assert!(dir.index().exists());
+}
+
 #[test]
 fn the_index_is_advanced_in_the_background() {
     let dir = Dir::new();
