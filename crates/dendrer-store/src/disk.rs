@@ -120,6 +120,11 @@ pub fn read_file(disk: &dyn Disk, path: &Path, max: u64) -> io::Result<Option<Ve
 pub fn replace_file(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let beside = path.with_extension("tmp");
+    // What is left there of an earlier time may be another name of some other file.
+    match disk.remove(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let file = disk.open(&beside, Open::Create)?;
     file.set_len(0)?;
     write_all(&*file, bytes, 0)?;

@@ -113,6 +113,11 @@ pub struct Embedded {
     end: LogEnd,
     /// The size that is known to be on disk.
     durable: u64,
+    /// As far as syncs of this handle itself say so, or what it may believe: what others say of their own syncs may rest on
+    /// a file that they opened after writing it back had failed.
+    own_durable: u64,
+    /// The segment of the first group that this handle appended and did not sync yet.
+    unsynced: Option<u32>,
     /// The segment of which the directory entry is known to be on disk.
     named: Option<u32>,
     /// Where the part of the log begins that the index does not cover: segment and offset.
@@ -136,7 +141,7 @@ pub struct Embedded {
     saw_erasure: bool,
     syncer: Option<sync::Syncer>,
     together: Option<together::Together>,
-    /// How many groups others committed since this handle was opened, or last synced.
+    /// How many groups others committed since this handle was opened, or last asked to share a sync.
     others: usize,
     /// While a sync is waited for: the size and the root of the tree behind each group from that of this handle on.
     ends: Vec<(u64, Digest)>,
@@ -230,6 +235,8 @@ impl Embedded {
             lock: None,
             end,
             durable: 0,
+            own_durable: 0,
+            unsynced: None,
             named: None,
             covered_to: (0, SEGMENT_HEADER as u64),
             tail: Tail::new(0),
@@ -266,6 +273,8 @@ impl Embedded {
         }
         result?;
         self.others = 0;
+        // What stood there before is not for this handle to answer for.
+        self.own_durable = self.size();
         self.check_checkpoint()
     }
 
@@ -496,7 +505,7 @@ impl Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
-        // What was committed is acknowledged after this, so it waits for nobody. The next commit looks again.
+        // What was committed is acknowledged after this, so no lock is waited for. The next commit looks again.
         if self.make_index(Duration::ZERO).is_err() {
             return;
         }
@@ -620,7 +629,9 @@ impl Embedded {
         if self.check_owner().is_err() {
             return Ok(());
         }
-        self.syncer = None;
+        if let Some(Err(why)) = self.syncer.take().map(sync::Syncer::end) {
+            self.set_trouble(StoreError::SyncFailed { why });
+        }
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dendrer_object::Digest;
 
 use super::{Embedded, LogEnd};
+use crate::disk::DiskFile;
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Fault};
 use crate::layout::{self, SEGMENT_HEADER};
@@ -316,9 +317,17 @@ impl Embedded {
     fn cut(&mut self, group: u64) -> Result<(), StoreError> {
         let segment = self.end.segment;
         let Some(file) = self.segments.file(segment)? else { return Ok(()) };
-        file.set_len(group)
-            .and_then(|()| file.sync())
-            .map_err(|error| self.segments.io("cut", segment, error))
+        self.cut_file(&*file, segment, group)
+    }
+
+    fn cut_file(&mut self, file: &dyn DiskFile, segment: u32, len: u64) -> Result<(), StoreError> {
+        file.set_len(len).map_err(|error| self.segments.io("cut", segment, error))?;
+        file.sync().map_err(|error| {
+            // A later sync that succeeds would say nothing about it, nor about what else it was to write.
+            let why = error.to_string();
+            self.set_trouble(StoreError::SyncFailed { why: why.clone() });
+            StoreError::SyncFailed { why }
+        })
     }
 
     /// Moves on to the next segment, if there is one.
@@ -375,9 +384,7 @@ impl Embedded {
             return Ok(Some(Damage { kind, place, what, expected, found }));
         }
         if holder && len > 0 && self.may_cut()? {
-            file.set_len(0)
-                .and_then(|()| file.sync())
-                .map_err(|error| self.segments.io("cut", number, error))?;
+            self.cut_file(&*file, number, 0)?;
         }
         Ok(None)
     }

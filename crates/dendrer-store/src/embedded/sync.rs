@@ -13,15 +13,16 @@ use crate::contract::{SyncOutcome, SyncTicket};
 use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
 
-/// What is to be synced: a file, and for a new one its directory and that of the store.
+/// What is to be synced: the last segment, earlier ones that this handle wrote to since its last sync, and for a new one its
+/// directory and that of the store.
 pub(super) struct Job {
-    file: Arc<dyn DiskFile>,
+    files: Vec<Arc<dyn DiskFile>>,
     dirs: Option<(Arc<dyn Disk>, [PathBuf; 2])>,
 }
 
 impl Job {
     fn run(&self) -> io::Result<()> {
-        self.file.sync()?;
+        self.files.iter().try_for_each(|file| file.sync())?;
         match &self.dirs {
             Some((disk, dirs)) => dirs.iter().try_for_each(|dir| disk.sync_dir(dir)),
             None => Ok(()),
@@ -32,7 +33,8 @@ impl Job {
 /// The thread that syncs.
 pub(super) struct Syncer {
     jobs: Option<Sender<(Job, Arc<SyncOutcome>)>>,
-    thread: Option<JoinHandle<()>>,
+    /// Ends with why a sync failed, if one did.
+    thread: Option<JoinHandle<Option<String>>>,
 }
 
 impl Syncer {
@@ -53,9 +55,21 @@ impl Syncer {
                 failed = result.as_ref().err().cloned();
                 waiting.iter().for_each(|(_, outcome)| outcome.set(result.clone()));
             }
+            failed
         };
         let thread = std::thread::Builder::new().name("dendrer-sync".into()).spawn(work)?;
         Ok(Syncer { jobs: Some(jobs), thread: Some(thread) })
+    }
+}
+
+impl Syncer {
+    /// Waits until everything is synced that was asked for. A failure that nobody waited for must not be forgotten.
+    pub(super) fn end(mut self) -> Result<(), String> {
+        self.jobs = None;
+        match self.thread.take().and_then(|thread| thread.join().ok()).flatten() {
+            Some(why) => Err(why),
+            None => Ok(()),
+        }
     }
 }
 
@@ -74,14 +88,17 @@ impl Embedded {
         if self.durable >= self.size() {
             return Ok(None);
         }
-        let file = self
-            .segments
-            .file(segment)?
-            .ok_or_else(|| self.segments.io("sync", segment, io::ErrorKind::NotFound.into()))?;
+        let file = |number| {
+            let file = self.segments.file(number)?;
+            file.ok_or_else(|| self.segments.io("sync", number, io::ErrorKind::NotFound.into()))
+        };
+        // Whoever began the last one synced those before, and may not have been told what this handle would be.
+        let first = self.unsynced.map_or(segment, |first| first.min(segment));
+        let files = (first..=segment).map(file).collect::<Result<_, StoreError>>()?;
         let is_named = self.named.is_some_and(|named| named >= segment);
         // Whoever made the segment, or the store, may have been killed before the name of it was on disk.
         let dirs = || (Arc::clone(&self.options.disk), [self.segments.dir().to_owned(), self.dir.clone()]);
-        Ok(Some(Job { file, dirs: (!is_named).then(dirs) }))
+        Ok(Some(Job { files, dirs: (!is_named).then(dirs) }))
     }
 
     pub(super) fn begin_sync(&mut self) -> Result<SyncTicket, StoreError> {
@@ -119,6 +136,11 @@ impl Embedded {
     }
 
     pub(super) fn sync_now(&mut self) -> Result<u64, StoreError> {
+        self.sync_to(self.size())
+    }
+
+    /// Syncs, and counts as on disk what is before `size`.
+    pub(super) fn sync_to(&mut self, size: u64) -> Result<u64, StoreError> {
         if self.syncer.is_some() {
             // Behind whatever is under way there, so that its failure is not missed.
             let ticket = self.begin_sync()?;
@@ -127,7 +149,7 @@ impl Embedded {
         self.check_writable()?;
         let Some(job) = self.job()? else { return Ok(self.durable) };
         let result = job.run().map_err(|error| error.to_string());
-        self.synced(self.size(), Some(self.end.segment), result)
+        self.synced(size, Some(self.end.segment), result)
     }
 
     /// Takes note of a sync. Of a segment that had nothing to be synced nobody knows whether its name is on disk.
@@ -142,7 +164,12 @@ impl Embedded {
                 // An earlier sync that failed may have lost what this one did not see any more.
                 self.check_writable()?;
                 self.durable = self.durable.max(size);
-                self.named = self.named.max(segment);
+                if let Some(segment) = segment {
+                    self.own_durable = self.own_durable.max(size);
+                    self.named = self.named.max(Some(segment));
+                    // Of what was appended since, the first may stand in this segment.
+                    self.unsynced = (size < self.size()).then_some(segment);
+                }
                 Ok(self.durable)
             }
             Err(why) => {

@@ -41,7 +41,7 @@ pub(super) struct Together {
     said: Arc<dyn DiskFile>,
     /// What stood there when it was opened: of before a crash, or of another copy of the store.
     first: Option<Commit>,
-    /// What was said when this process had waited in vain: while it stands, whoever has the right to sync is stopped.
+    /// What was said when this process had waited in vain: while it stands, waiting again would be so too.
     in_vain: Option<Option<Commit>>,
     /// The segment as this handle has it open, and the size of the tree when that was so for sure.
     file: Option<(Arc<dyn DiskFile>, u64)>,
@@ -56,10 +56,16 @@ fn pause(waited: Duration) -> Duration {
 
 impl Together {
     fn open(disk: &dyn Disk, dir: &Path) -> io::Result<Together> {
-        let open = |name: &str| disk.open(&dir.join(name), Open::Create);
-        let (right, said, took) = (open("sync-lock")?, open("synced")?, Duration::ZERO);
+        let (lock, path) = (dir.join("sync-lock"), dir.join("synced"));
+        let (right, said) = (disk.open(&lock, Open::Create)?, disk.open(&path, Open::Create)?);
+        let took = Duration::ZERO;
         let mut together = Together { right, said, first: None, in_vain: None, file: None, took };
         together.first = together.said();
+        if together.first.is_none() && !together.said.is_empty()? {
+            // It may be another name of some other file, which is not for us to write.
+            disk.remove(&path)?;
+            together.said = disk.open(&path, Open::Create)?;
+        }
         Ok(together)
     }
 
@@ -90,8 +96,11 @@ impl Together {
         }
     }
 
-    fn wait(&self) -> Duration {
-        if self.in_vain == Some(self.said()) { Duration::ZERO } else { WAIT_MAX.max(self.took * SYNCS_MAX) }
+    fn wait(&self, most: Duration) -> Duration {
+        if self.in_vain == Some(self.said()) {
+            return Duration::ZERO;
+        }
+        WAIT_MAX.max(self.took * SYNCS_MAX).min(most)
     }
 }
 
@@ -120,14 +129,14 @@ impl Embedded {
 
     /// Returns whether the right to sync is still held, too.
     fn sync_or_wait(&mut self, together: &mut Together) -> (Result<u64, StoreError>, bool) {
-        let durable = self.durable;
+        let (durable, most) = (self.own_durable, self.options.lock_wait);
         let mut is_synced = false;
         let mut look = || {
             is_synced = self.is_synced(together, durable);
             !is_synced
         };
         let has_right =
-            disk::lock_while(&*together.right, together.wait(), &pause, &mut look).unwrap_or(false);
+            disk::lock_while(&*together.right, together.wait(most), &pause, &mut look).unwrap_or(false);
         if is_synced || (has_right && self.is_synced(together, durable)) {
             // What else was found in the log meanwhile is told as after any sync.
             return (self.check_writable().map(|()| self.durable), has_right);
@@ -136,20 +145,22 @@ impl Embedded {
             together.in_vain = Some(together.said());
             return (self.sync_now(), false);
         }
-        // Having read on, it is a sync for all who wrote until now.
+        // Having read on, it is a sync for all who wrote until now. Whoever wrote the last group may still be writing; whoever
+        // wrote one before it was done when the lock went on.
         drop(self.catch_up_meanwhile());
-        let file = self.segments.file(self.end.segment);
+        let (size, root) = self.ends[self.ends.len().saturating_sub(2)];
+        let (is_known, file) = (self.durable >= self.size(), self.segments.file(self.end.segment));
         let begin = Instant::now();
-        let result = self.sync_now();
+        let result = self.sync_to(size);
         together.took = begin.elapsed();
-        if let (Ok(Some(file)), Ok(_)) = (file, &result) {
+        if let (Ok(Some(file)), Ok(_), false) = (file, &result, is_known) {
             let since = together.since(file, self.size());
-            together.say(self.size(), self.end.root, since);
+            together.say(size, root, since);
         }
         (result, true)
     }
 
-    /// Tells whether somebody synced what this handle waits for, of which all before `durable` is on disk.
+    /// Tells whether somebody synced what this handle waits for. That all before `durable` is on disk it knows for itself.
     fn is_synced(&mut self, together: &Together, durable: u64) -> bool {
         let said = together.said().filter(|said| said.synced <= durable && Some(*said) != together.first);
         let Some(said) = said else { return false };
@@ -161,6 +172,8 @@ impl Embedded {
         let is_so = self.ends.contains(&(said.size, said.root));
         if is_so {
             self.durable = self.durable.max(said.size);
+            self.own_durable = self.own_durable.max(said.size);
+            self.unsynced = None;
         }
         is_so
     }

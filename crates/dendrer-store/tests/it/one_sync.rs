@@ -80,6 +80,13 @@ impl Two {
         self.b.append(&[step]).map(|range| range.end)
     }
 
+    /// Appends a group of the first handle and one of the second behind it, so that the first one was written for sure
+    /// whoever reads it. Returns the size with both.
+    fn append_both(&mut self) -> Result<u64, StoreError> {
+        self.append_a()?;
+        self.append_b()
+    }
+
     fn said(&self) -> Option<Vec<u8>> {
         read_file(&self.disk, &said(), 1000).unwrap().filter(|bytes| !bytes.is_empty())
     }
@@ -120,14 +127,23 @@ fn said() -> PathBuf {
 #[test]
 fn whoever_wrote_before_it_is_covered_by_the_sync_of_another() {
     let mut two = Two::new();
-    let (size, before) = (two.append_a().unwrap(), two.said());
-    assert_eq!(two.b.sync().unwrap(), size, "it reads on before it syncs");
+    let (size, before) = (two.append_both().unwrap(), two.said());
+    assert_eq!(two.b.sync().unwrap(), size);
     assert!(two.said() != before && two.left() == size);
     assert!(two.is_right_free());
     assert!(!two.a_syncs());
     assert!(two.is_right_free());
     assert_eq!(two.a.tree(), two.b.tree());
-    // What is written afterwards is not.
+    // Of what it reads on before it syncs, the last group may still be being written.
+    let mut two = Two::new();
+    two.append_both().unwrap();
+    two.append_a().unwrap();
+    two.b.sync().unwrap();
+    assert!(two.a_syncs());
+    // What is written afterwards is not covered.
+    let mut two = Two::new();
+    two.append_both().unwrap();
+    two.b.sync().unwrap();
     two.crowd();
     assert!(two.a_syncs(), "what was said is old");
     assert_eq!(two.a.sync().unwrap_err().code(), "E0805", "and its failure is not forgotten");
@@ -183,12 +199,13 @@ fn a_sync_covers_what_is_in_the_next_segment() {
 #[test]
 fn what_is_said_by_nobody_is_not_believed() {
     let mut honest = Two::new();
-    honest.append_a().unwrap();
+    honest.append_both().unwrap();
     honest.b.sync().unwrap();
     let right = honest.said().unwrap();
     // Of a store with as many records, one of which is another.
     let mut foreign = Two::new();
     let another = foreign.scribe.transition("b", Value::record([("agent_id", Value::from("c"))]));
+    foreign.append_a().unwrap();
     foreign.b.append(&[another]).unwrap();
     foreign.crowd();
     let size = foreign.b.sync().unwrap();
@@ -199,7 +216,7 @@ fn what_is_said_by_nobody_is_not_believed() {
         [("torn", torn.clone()), ("cut", right[..50].to_vec()), ("foreign", other), ("none", Vec::new())]
     {
         let mut two = Two::new();
-        two.append_a().unwrap();
+        two.append_both().unwrap();
         // Both know the file before it is changed.
         two.b.sync().unwrap();
         assert!(!two.a_syncs());
@@ -331,7 +348,12 @@ fn whoever_came_after_writing_back_failed_answers_for_nothing_before() {
             b.append(&[scribe.step("b")]).unwrap();
         }
         b.sync().unwrap();
+        // What b writes next says that all before is on disk, for all it knows.
+        c.append(&[scribe.step("c")]).unwrap();
     }
+    d.append(&[scribe.step("d")]).unwrap();
+    b.append(&[scribe.step("b")]).unwrap();
+    b.sync().unwrap();
     assert!(disk.files().contains_key(&said()), "it said how far it synced");
     assert_eq!(c.sync().unwrap_err().code(), "E0805");
 }
@@ -361,12 +383,26 @@ fn nothing_is_written_through_a_link() {
             b.append(&[scribe.step("b")]).unwrap();
         }
         assert!(b.sync().unwrap() > a.sync().unwrap());
-        b.sign_checkpoint(&key()).unwrap_err();
+        b.sign_checkpoint(&key()).unwrap();
         assert!(Embedded::open(&at, options()).unwrap().trouble().is_none(), "{target}");
         for name in names {
-            std::fs::remove_file(at.join(name)).unwrap();
+            let _ = std::fs::remove_file(at.join(name));
         }
     }
+    // Other names of a file that is there already.
+    let segment = std::fs::read(at.join("segments/00000000.seg")).unwrap();
+    for name in ["synced", "checkpoint.tmp"] {
+        std::fs::hard_link(at.join("segments/00000000.seg"), at.join(name)).unwrap();
+    }
+    let (mut a, mut b) = (Embedded::open(&at, options()).unwrap(), Embedded::open(&at, options()).unwrap());
+    for _ in 0..8 {
+        a.append(&[scribe.step("a")]).unwrap();
+        b.append(&[scribe.step("b")]).unwrap();
+    }
+    b.sync().unwrap();
+    b.sign_checkpoint(&key()).unwrap();
+    assert!(std::fs::read(at.join("segments/00000000.seg")).unwrap().starts_with(&segment));
+    assert!(Embedded::open(&at, options()).unwrap().trouble().is_none());
     let mut left: Vec<_> =
         std::fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
@@ -436,6 +472,7 @@ fn whatever_call_fails_what_is_acknowledged_is_on_disk() {
             for call in 0.. {
                 let mut two = Two::new();
                 let size = two.append_a().unwrap();
+                two.append_b().unwrap();
                 if covered {
                     two.b.sync().unwrap();
                 }
@@ -473,15 +510,16 @@ fn whatever_call_fails_what_is_acknowledged_is_on_disk() {
 fn what_was_acknowledged_survives_a_crash_at_every_moment() {
     let mut two = Two::new();
     for turn in 0..2 {
-        let size = two.append_a().unwrap();
-        assert!(two.b.sync().unwrap() >= size);
-        two.disk.mark(size);
+        two.append_both().unwrap();
+        let synced = two.b.sync().unwrap();
+        two.disk.mark(synced);
         assert!(!two.a_syncs(), "{turn}");
         two.crowd();
-        let size = two.append_b().unwrap();
-        two.a.sync().unwrap();
-        two.disk.mark(size);
-        two.b.sync().unwrap();
+        two.append_a().unwrap();
+        let synced = two.a.sync().unwrap();
+        two.disk.mark(synced);
+        let synced = two.b.sync().unwrap();
+        two.disk.mark(synced);
         two.crowd();
     }
     let mut states = 0;
