@@ -456,6 +456,23 @@ fn a_failed_sync_makes_the_handle_read_only_for_good() {
     assert!(ticket.is_ok(), "another handle starts anew");
 }
 
+/// What cuts an unfinished end syncs the file, and learns for all that stands in it that this failed.
+#[test]
+fn a_cut_that_could_not_be_synced_makes_the_handle_read_only() {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r")]).unwrap();
+    let segment = Path::new(DIR).join("segments/00000000.seg");
+    let len = disk.files()[&segment].len() as u64;
+    let file = disk.open(&segment, Open::Write).unwrap();
+    write_all(&*file, &[1, 0, 0], len).unwrap();
+    disk.fail_syncs(false);
+    let step = scribe.step("r");
+    assert_eq!(store.append(std::slice::from_ref(&step)).unwrap_err().code(), "E0805");
+    assert!(matches!(store.append(&[step]).unwrap_err(), StoreError::ReadOnly { .. }));
+}
+
 #[test]
 fn a_failed_sync_that_nobody_waited_for_is_not_forgotten() {
     let disk = Faulty::new();

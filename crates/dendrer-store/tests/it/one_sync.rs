@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dendrer_object::{Record, Value};
 use dendrer_store::conformance::{Scribe, info, key};
-use dendrer_store::disk::{Disk, DiskFile, Open, read_file, write_all};
+use dendrer_store::disk::{Disk, DiskFile, Open, Real, read_file, write_all};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
 use dendrer_store::{Embedded, Options, Store, StoreError};
 
@@ -255,10 +255,16 @@ fn what_was_said_of_another_copy_of_the_store_is_not_believed() {
 
 /// As Linux has it: that writing back failed is told once to everybody who had the file open, and to nobody who opens it
 /// later.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct ToldOnce {
-    disk: Faulty,
+    disk: Arc<dyn Disk>,
     fails: Arc<AtomicBool>,
+}
+
+impl ToldOnce {
+    fn new(disk: impl Disk + 'static) -> ToldOnce {
+        ToldOnce { disk: Arc::new(disk), fails: Arc::default() }
+    }
 }
 
 #[derive(Debug)]
@@ -322,9 +328,9 @@ impl DiskFile for ToldOnceFile {
 
 #[test]
 fn whoever_came_after_writing_back_failed_answers_for_nothing_before() {
-    let told_once = ToldOnce::default();
-    let disk = &told_once.disk;
-    let options = || Options { disk: Arc::new(told_once.clone()), segment_size: 1 << 20, ..options(disk) };
+    let disk = Faulty::new();
+    let told_once = ToldOnce::new(disk.clone());
+    let options = || Options { disk: Arc::new(told_once.clone()), segment_size: LARGE, ..options(&disk) };
     let open = || Embedded::open(Path::new(DIR), options()).unwrap();
     let mut scribe = Scribe::default();
     let begins = ["a", "b", "c", "d"].map(|run| scribe.begin(run));
@@ -356,6 +362,48 @@ fn whoever_came_after_writing_back_failed_answers_for_nothing_before() {
     b.sync().unwrap();
     assert!(disk.files().contains_key(&said()), "it said how far it synced");
     assert_eq!(c.sync().unwrap_err().code(), "E0805");
+}
+
+/// Whoever begins a segment syncs the one before, but was not told what another handle would be told of it.
+#[test]
+fn a_handle_syncs_every_segment_that_it_wrote_to() {
+    let disk = Faulty::new();
+    let told_once = ToldOnce::new(disk.clone());
+    let options = || Options { disk: Arc::new(told_once.clone()), ..options(&disk) };
+    let open = || Embedded::open(Path::new(DIR), options()).unwrap();
+    let mut scribe = Scribe::default();
+    let mut first = Embedded::create(Path::new(DIR), info(), options()).unwrap();
+    first.commit(&[scribe.begin("a"), scribe.begin("b")]).unwrap();
+    first.append(&[scribe.step("a")]).unwrap();
+    told_once.fails.store(true, Ordering::SeqCst);
+    let mut later = open();
+    while disk.files().len() < 4 {
+        later.append(&[scribe.step("b")]).unwrap();
+    }
+    assert!(disk.files().contains_key(&Path::new(DIR).join("segments/00000001.seg")));
+    first.append(&[scribe.step("a")]).unwrap();
+    assert_eq!(first.sync().unwrap_err().code(), "E0805");
+}
+
+/// Nobody asked what became of a sync; the index must not cover what it was for.
+#[test]
+fn a_sync_that_failed_is_not_forgotten_when_a_handle_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("store");
+    let told_once = ToldOnce::new(Real);
+    let options = || Options { disk: Arc::new(told_once.clone()), ..Options::write() };
+    for fails in [false, true] {
+        let mut scribe = Scribe::default();
+        let mut store = Embedded::create(&at, info(), options()).unwrap();
+        store.append(&[scribe.begin("a")]).unwrap();
+        let group: Vec<Record> = (0..2_000).map(|_| scribe.step("a")).collect();
+        store.append(&group).unwrap();
+        told_once.fails.store(fails, Ordering::SeqCst);
+        drop(store.start_sync().unwrap());
+        store.close().unwrap();
+        assert_eq!(at.join("index.sqlite").exists(), !fails);
+        std::fs::remove_dir_all(&at).unwrap();
+    }
 }
 
 #[test]
