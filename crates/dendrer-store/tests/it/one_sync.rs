@@ -348,18 +348,17 @@ fn whoever_came_after_writing_back_failed_answers_for_nothing_before() {
     told_once.fails.store(true, Ordering::SeqCst);
     a.sync().unwrap_err();
     let (mut b, mut d) = (open(), open());
-    for _ in 0..3 {
+    for round in 0..3 {
         for _ in 0..8 {
             d.append(&[scribe.step("d")]).unwrap();
             b.append(&[scribe.step("b")]).unwrap();
         }
         b.sync().unwrap();
-        // What b writes next says that all before is on disk, for all it knows.
-        c.append(&[scribe.step("c")]).unwrap();
+        if round < 2 {
+            // What b writes next says that all before is on disk, for all that b knows.
+            c.append(&[scribe.step("c")]).unwrap();
+        }
     }
-    d.append(&[scribe.step("d")]).unwrap();
-    b.append(&[scribe.step("b")]).unwrap();
-    b.sync().unwrap();
     assert!(disk.files().contains_key(&said()), "it said how far it synced");
     assert_eq!(c.sync().unwrap_err().code(), "E0805");
 }
