@@ -143,6 +143,8 @@ pub struct Embedded {
     together: Option<together::Together>,
     /// How many groups others committed since this handle was opened, or last asked to share a sync.
     others: usize,
+    /// Whether the last group that this handle knows is one of its own.
+    ends_with_own: bool,
     /// While a sync is waited for: the size and the root of the tree behind each group from that of this handle on.
     ends: Vec<(u64, Digest)>,
     /// What a group is put together in.
@@ -254,6 +256,7 @@ impl Embedded {
             syncer: None,
             together: None,
             others: 0,
+            ends_with_own: false,
             ends: Vec::new(),
             buffer: Vec::new(),
             room: Room::default(),

@@ -165,6 +165,7 @@ impl Embedded {
         let segment = spot.segment;
         let (peaks, root) = (made.peaks, made.root);
         self.unsynced.get_or_insert(segment);
+        self.ends_with_own = true;
         self.end = LogEnd { segment, offset: end, peaks, root };
         self.summaries.get_mut().unwrap_or_else(PoisonError::into_inner).extend(changed);
     }

@@ -260,6 +260,7 @@ impl Embedded {
 
     fn accept(&mut self, mut group: Group) {
         self.others += group.ends.len();
+        self.ends_with_own = false;
         if !self.ends.is_empty() {
             self.ends.append(&mut group.ends);
         }

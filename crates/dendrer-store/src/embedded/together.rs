@@ -108,7 +108,8 @@ impl Embedded {
     /// Makes durable what this handle appended, with one sync for all processes that are at it. Not as the lock holder.
     pub(super) fn sync_together(&mut self) -> Result<u64, StoreError> {
         let is_crowded = std::mem::take(&mut self.others) >= OTHERS_MIN;
-        if !is_crowded || self.syncer.is_some() || self.durable >= self.size() {
+        // Where something of others was read since it appended, it is not known whether that was written to its end.
+        if !is_crowded || !self.ends_with_own || self.syncer.is_some() || self.durable >= self.size() {
             return self.sync_now();
         }
         self.check_writable()?;

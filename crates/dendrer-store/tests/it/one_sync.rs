@@ -140,6 +140,12 @@ fn whoever_wrote_before_it_is_covered_by_the_sync_of_another() {
     two.append_a().unwrap();
     two.b.sync().unwrap();
     assert!(two.a_syncs());
+    let mut two = Two::new();
+    two.append_both().unwrap();
+    two.append_a().unwrap();
+    two.b.refresh().unwrap();
+    two.b.sync().unwrap();
+    assert!(two.a_syncs(), "nor of what it had read before it was asked to");
     // What is written afterwards is not covered.
     let mut two = Two::new();
     two.append_both().unwrap();
