@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dendrer_object::record::{Header, Kind};
-use dendrer_object::{Delta, Digest, RunName, StoreId, json};
+use dendrer_object::{Digest, RunName, StoreId, json};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{
     Covered, KeyOfChunks, NoIndex, Sql, WITHHELD, open_writer, put_covered, put_meta, read_meta, tick,
 };
-use crate::contract::{AGENT, DELTA};
+use crate::contract::{AGENT, DELTA, paths_of};
 use crate::error::StoreError;
 use crate::frame::{self, At, COMMIT_SIZE};
 use crate::layout::{self, SEGMENT_HEADER, Stored};
@@ -259,11 +259,7 @@ impl Writer<'_> {
                 said.agent = value.as_str().map(str::to_owned);
                 continue;
             }
-            for path in Delta::from_value(&value).unwrap_or_default().paths() {
-                if !said.paths.iter().any(|known| known == path.as_str()) {
-                    said.paths.push(path.as_str().to_owned());
-                }
-            }
+            said.paths = paths_of(Some(value)).iter().map(|path| path.as_str().to_owned()).collect();
         }
         Ok(said)
     }
