@@ -28,6 +28,15 @@ fn pointer(text: &str) -> Pointer {
     text.parse().unwrap()
 }
 
+/// A store with a run in it, on a disk of its own.
+fn begun() -> (Faulty, Embedded, Scribe) {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r")]).unwrap();
+    (disk, store, scribe)
+}
+
 /// One step of the script.
 enum Step {
     Commit(Vec<Record>),
@@ -392,10 +401,7 @@ fn never_reached(disk: &Faulty, call: u64) -> bool {
 
 #[test]
 fn a_full_disk_leaves_the_handle_usable() {
-    let disk = Faulty::new();
-    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
-    let mut scribe = Scribe::default();
-    store.commit(&[scribe.begin("r")]).unwrap();
+    let (disk, mut store, mut scribe) = begun();
     let step = scribe.step("r");
     disk.fail(0, Fault::Torn, true);
     for _ in 0..3 {
@@ -437,10 +443,7 @@ fn only_the_write_fails_when_the_disk_is_full_and_the_handle_goes_on() {
 
 #[test]
 fn a_failed_sync_makes_the_handle_read_only_for_good() {
-    let disk = Faulty::new();
-    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
-    let mut scribe = Scribe::default();
-    store.commit(&[scribe.begin("r")]).unwrap();
+    let (disk, mut store, mut scribe) = begun();
     let step = scribe.step("r");
     store.append(std::slice::from_ref(&step)).unwrap();
     disk.fail(0, Fault::Error(std::io::ErrorKind::Other), false);
@@ -459,10 +462,7 @@ fn a_failed_sync_makes_the_handle_read_only_for_good() {
 /// What cuts an unfinished end syncs the file, and learns for all that stands in it that this failed.
 #[test]
 fn a_cut_that_could_not_be_synced_makes_the_handle_read_only() {
-    let disk = Faulty::new();
-    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
-    let mut scribe = Scribe::default();
-    store.commit(&[scribe.begin("r")]).unwrap();
+    let (disk, mut store, mut scribe) = begun();
     let segment = Path::new(DIR).join("segments/00000000.seg");
     let len = disk.files()[&segment].len() as u64;
     let file = disk.open(&segment, Open::Write).unwrap();
@@ -475,10 +475,7 @@ fn a_cut_that_could_not_be_synced_makes_the_handle_read_only() {
 
 #[test]
 fn a_failed_sync_that_nobody_waited_for_is_not_forgotten() {
-    let disk = Faulty::new();
-    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
-    let mut scribe = Scribe::default();
-    store.commit(&[scribe.begin("r")]).unwrap();
+    let (disk, mut store, mut scribe) = begun();
     store.append(&[scribe.step("r")]).unwrap();
     disk.fail(0, Fault::Error(std::io::ErrorKind::Other), false);
     drop(store.start_sync().unwrap());
