@@ -12,7 +12,9 @@
 
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
 
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Kind};
@@ -36,6 +38,8 @@ struct Inner {
     /// The newest sync that is over and that the store was not told of yet. Whoever changes the store next tells it, so
     /// that nobody waits for somebody else's appending only to say so.
     synced: Mutex<Option<SyncTicket>>,
+    /// Snapshots that came while somebody appended, which is no reason to wait: whoever appends puts them there.
+    snapshots: Mutex<Vec<(RunName, u64, Vec<u8>)>>,
 }
 
 /// The groups that wait for somebody to append them.
@@ -121,13 +125,15 @@ impl Shared {
     pub fn new(store: Box<dyn Store>) -> Shared {
         let info = store.info().clone();
         let store = RwLock::new(store);
-        Shared(Arc::new(Inner { info, store, queue: Mutex::default(), synced: Mutex::default() }))
+        let (queue, synced, snapshots) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Shared(Arc::new(Inner { info, store, queue, synced, snapshots }))
     }
 
     /// Gives the handle back to the last one who has it.
     pub fn into_inner(self) -> Option<Box<dyn Store>> {
         // A failure is the store's own to tell, to whoever uses it next.
         drop(self.store_mut());
+        self.put_waiting_snapshots();
         Arc::into_inner(self.0).map(|inner| inner.store.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -147,6 +153,19 @@ impl Shared {
 
     fn synced(&self) -> MutexGuard<'_, Option<SyncTicket>> {
         self.0.synced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn snapshots(&self) -> MutexGuard<'_, Vec<(RunName, u64, Vec<u8>)>> {
+        self.0.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts the snapshots there that somebody would have had to wait for.
+    fn put_waiting_snapshots(&self) {
+        let waiting = std::mem::take(&mut *self.snapshots());
+        for (run, tick, bytes) in waiting {
+            // One that could not be kept costs only time.
+            let _ = self.store().put_snapshot(&run, tick, &bytes);
+        }
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -180,6 +199,7 @@ impl Shared {
             (appended, ticket)
         };
         self.pass_on();
+        self.put_waiting_snapshots();
         (appended, ticket)
     }
 
@@ -378,7 +398,14 @@ impl Store for Shared {
     }
 
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
-        self.store().put_snapshot(run, tick, bytes)
+        match self.0.store.try_read() {
+            Ok(store) => store.put_snapshot(run, tick, bytes),
+            Err(TryLockError::Poisoned(store)) => store.into_inner().put_snapshot(run, tick, bytes),
+            Err(TryLockError::WouldBlock) => {
+                self.snapshots().push((run.clone(), tick, bytes.to_vec()));
+                Ok(())
+            }
+        }
     }
 
     fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
@@ -442,6 +469,38 @@ impl Store for Shared {
 mod tests {
     use super::*;
     use crate::memory::Memory;
+
+    #[test]
+    fn whoever_keeps_a_snapshot_waits_for_nobody_who_appends() {
+        let mut scribe = crate::conformance::Scribe::default();
+        let mut store = Shared::new(Box::new(Memory::new(crate::conformance::info())));
+        store.commit(&[scribe.begin("r")]).unwrap();
+        let run: RunName = "r".parse().unwrap();
+        let keep = |tick: u64| {
+            let appends = store.store_mut();
+            let (kept, is_kept) = channel();
+            let (other, run) = (store.clone(), run.clone());
+            std::thread::spawn(move || kept.send(other.put_snapshot(&run, tick, b"bytes")));
+            is_kept.recv_timeout(std::time::Duration::from_secs(20)).expect("it does not wait").unwrap();
+            drop(appends);
+        };
+        keep(1);
+        assert_eq!(store.snapshot(&run, 9).unwrap(), None);
+        let mut other = store.clone();
+        other.commit(&[scribe.step("r")]).unwrap();
+        assert_eq!(store.snapshot(&run, 9).unwrap(), Some((1, b"bytes".to_vec())));
+        // What nobody appended behind is there in the end.
+        keep(2);
+        drop(other);
+        let inner = loop {
+            // The thread that kept it has a clone until it ends.
+            if Arc::strong_count(&store.0) == 1 {
+                break store.into_inner().unwrap();
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(inner.snapshot(&run, 9).unwrap(), Some((2, b"bytes".to_vec())));
+    }
 
     /// Behind `fork()` the thread that appends is in the other process, and nobody takes what is sent to it.
     #[test]
