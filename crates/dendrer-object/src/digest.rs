@@ -127,6 +127,28 @@ fn by_blocks(prefix: usize, messages: &[&[u8]]) -> Vec<u32> {
     order
 }
 
+/// Messages on their way to their digests, one behind the other.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Messages {
+    /// Takes the message that `write` appends.
+    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.bytes);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Hashes each behind `prefix`.
+    pub(crate) fn digests(&self, prefix: &[u8]) -> Vec<Digest> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let messages = starts.zip(&self.ends).map(|(start, end)| &self.bytes[*start..*end]);
+        Digest::of_each_behind(prefix, &messages.collect::<Vec<_>>())
+    }
+}
+
 /// The base64url texts of some digests, made at once.
 pub(crate) struct DigestTexts([u8; DigestTexts::MAX * 44]);
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::{Cached, CachedSize, LeafSalt, SCALAR_TAG, Value, add_sizes, compare_names};
-use crate::digest::Digest;
+use crate::digest::{Digest, Messages};
 
 const EMPTY_TAG: &[u8] = b"dendrer/state/empty-object/v1\n";
 const NODE_TAG: &[u8] = b"dendrer/state/object-node/v1\n";
@@ -244,7 +244,9 @@ impl Object {
         };
         let Some(root) = root else { return empty_digest() };
         if self.len() >= MANY {
-            hash_leaves(root);
+            let mut unknown = Unknown::default();
+            unknown.find(root, 0);
+            unknown.hash();
         }
         node_digest(root)
     }
@@ -286,11 +288,11 @@ impl Slice {
     fn trie(&self) -> Option<&Arc<Node>> {
         let make = || {
             let keys: Vec<&[u8]> = self.entries.iter().map(|entry| entry.key.as_bytes()).collect();
-            let leaves = Digest::of_each(&keys).into_iter().zip(self.entries.iter());
-            let mut leaves: Vec<_> =
-                leaves.map(|(key_digest, entry)| Arc::new(leaf(key_digest, entry.clone()))).collect();
-            leaves.sort_unstable_by_key(|node| *key_digest(node));
-            build(&leaves, 0)
+            let mut members: Vec<(Digest, &Entry)> =
+                Digest::of_each(&keys).into_iter().zip(self.entries.iter()).collect();
+            members.sort_unstable_by_key(|(key_digest, _)| *key_digest);
+            let leaves = members.into_iter().map(|(digest, entry)| Arc::new(leaf(digest, entry.clone())));
+            build(&leaves.collect::<Vec<_>>(), 0)
         };
         self.trie.get_or_init(make).as_ref()
     }
@@ -478,8 +480,7 @@ fn node_digest(node: &Node) -> Digest {
         Node::Branch { bitmap, children, digest, .. } => digest.get(|| {
             let mut preimage = Vec::with_capacity(NODE_TAG.len() + 2 + children.len() * 32);
             preimage.extend_from_slice(NODE_TAG);
-            preimage.extend_from_slice(&bitmap.to_be_bytes());
-            children.iter().for_each(|child| preimage.extend_from_slice(&node_digest(child).0));
+            write_branch(*bitmap, children, &mut preimage);
             Digest::of(&preimage)
         }),
     }
@@ -494,51 +495,90 @@ fn leaf_parts<'a>(key_digest: &'a Digest, entry: &'a Entry, value: &'a Digest) -
     [tag, salt, &key_digest.0, &value.0]
 }
 
-/// From how many members, or leaves, on it is worth while to hash them together.
+/// Appends what the digest of a branch is made of, behind the tag.
+fn write_branch(bitmap: u16, children: &[Arc<Node>], out: &mut Vec<u8>) {
+    out.extend_from_slice(&bitmap.to_be_bytes());
+    children.iter().for_each(|child| out.extend_from_slice(&node_digest(child).0));
+}
+
+/// From how many members, leaves or branches on it is worth while to hash them together.
 const MANY: usize = 16;
 
-/// Computes the digests of leaves that are not known yet, side by side. What is below a digest that is known is known.
-fn hash_leaves(root: &Node) {
-    let mut leaves = Vec::new();
-    unknown_leaves(root, &mut leaves);
-    if leaves.len() >= MANY {
-        // So many that their texts stay in near memory.
-        leaves.chunks(1024).for_each(hash_together);
+/// How many are hashed together at most, so that what they are made of stays in near memory.
+const TOGETHER: usize = 1024;
+
+/// Nodes of which the digest is not known yet.
+#[derive(Default)]
+struct Unknown<'a> {
+    leaves: Vec<UnknownLeaf<'a>>,
+    /// By level, from the root down.
+    branches: Vec<Vec<UnknownBranch<'a>>>,
+}
+
+/// A key digest, its member, and where the digest of the leaf is kept.
+type UnknownLeaf<'a> = (&'a Digest, &'a Entry, &'a Cached);
+
+/// A bitmap, its children, and where the digest of the branch is kept.
+type UnknownBranch<'a> = (u16, &'a [Arc<Node>], &'a Cached);
+
+impl<'a> Unknown<'a> {
+    /// Finds them. What is below a digest that is known is known.
+    fn find(&mut self, node: &'a Node, level: usize) {
+        match node {
+            Node::Leaf { key_digest, entry, digest } if !digest.is_known() => {
+                self.leaves.push((key_digest, entry, digest));
+            }
+            Node::Branch { bitmap, children, digest, .. } if !digest.is_known() => {
+                if self.branches.len() <= level {
+                    self.branches.push(Vec::new());
+                }
+                self.branches[level].push((*bitmap, children, digest));
+                children.iter().for_each(|child| self.find(child, level + 1));
+            }
+            _ => {}
+        }
+    }
+
+    /// Computes the digests side by side, where there are many.
+    fn hash(&self) {
+        if self.leaves.len() >= MANY {
+            self.leaves.chunks(TOGETHER).for_each(hash_leaves);
+        }
+        // The lowest first, because their digests stand in those above.
+        for level in self.branches.iter().rev().filter(|level| level.len() >= MANY) {
+            level.chunks(TOGETHER).for_each(hash_branches);
+        }
     }
 }
 
-fn hash_together(leaves: &[Unknown<'_>]) {
+fn hash_leaves(leaves: &[UnknownLeaf<'_>]) {
     let is_scalar = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
-    let scalars = leaves.iter().filter(|(_, entry, _)| is_scalar(&entry.value));
-    let texts: Vec<Vec<u8>> = scalars.map(|(_, entry, _)| crate::json::to_vec(&entry.value)).collect();
-    let texts: Vec<&[u8]> = texts.iter().map(|text| &text[..]).collect();
-    let mut scalars = Digest::of_each_behind(SCALAR_TAG, &texts).into_iter();
-    let preimages = leaves.iter().map(|(key_digest, entry, _)| {
+    let (mut scalars, mut messages) = (Messages::default(), Messages::default());
+    for (_, entry, _) in leaves.iter().filter(|(_, entry, _)| is_scalar(&entry.value)) {
+        scalars.push(|out| crate::json::write(&entry.value, out));
+    }
+    let mut scalars = scalars.digests(SCALAR_TAG).into_iter();
+    for (key_digest, entry, _) in leaves {
         let value = match is_scalar(&entry.value) {
             true => scalars.next().expect("one for each scalar"),
             false => entry.value.digest(),
         };
-        leaf_parts(key_digest, entry, &value).concat()
-    });
-    let preimages: Vec<Vec<u8>> = preimages.collect();
-    let digests = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
-    for ((_, _, cached), digest) in leaves.iter().zip(digests) {
+        messages.push(|out| {
+            leaf_parts(key_digest, entry, &value).iter().for_each(|part| out.extend_from_slice(part));
+        });
+    }
+    for ((_, _, cached), digest) in leaves.iter().zip(messages.digests(&[])) {
         cached.get(|| digest);
     }
 }
 
-/// A leaf of which the digest is not known: its key digest, its member, and where the digest is kept.
-type Unknown<'a> = (&'a Digest, &'a Entry, &'a Cached);
-
-fn unknown_leaves<'a>(node: &'a Node, found: &mut Vec<Unknown<'a>>) {
-    match node {
-        Node::Leaf { key_digest, entry, digest } if !digest.is_known() => {
-            found.push((key_digest, entry, digest));
-        }
-        Node::Branch { children, digest, .. } if !digest.is_known() => {
-            children.iter().for_each(|child| unknown_leaves(child, found));
-        }
-        _ => {}
+fn hash_branches(branches: &[UnknownBranch<'_>]) {
+    let mut messages = Messages::default();
+    for (bitmap, children, _) in branches {
+        messages.push(|out| write_branch(*bitmap, children, out));
+    }
+    for ((_, _, cached), digest) in branches.iter().zip(messages.digests(NODE_TAG)) {
+        cached.get(|| digest);
     }
 }
 

@@ -258,6 +258,31 @@ fn changing_one_member_of_many_rehashes_a_path_and_not_the_object() {
     assert_ne!(object.digest(), before);
 }
 
+/// So many that branches of several levels are hashed side by side, too, and more than are taken at once.
+#[test]
+fn thousands_of_members_have_the_digest_of_the_definition() {
+    let member = |n: u64| match n % 3 {
+        0 => Value::record([("n", Value::from(n)), ("text", Value::from("x".repeat(n as usize % 90)))]),
+        1 => Value::array((0..n % 20).map(Value::from)),
+        _ => Value::from("v".repeat(n as usize % 200)),
+    };
+    let names = (0..3000u64).map(|n| (format!("key-{n}").into(), member(n)));
+    let mut object: Object = names.collect();
+    let is_right = |object: &Object| object.digest() == slow_digest(&Value::Object(object.clone()));
+    assert!(is_right(&object));
+    for (changed, step) in [(1, 1), (15, 1), (17, 170), (300, 7), (2000, 1)] {
+        for n in 0..changed {
+            let key = format!("key-{}", n * step);
+            match n % 3 {
+                0 => object.set_salted(&key, member(n + 1), [n as u8; 16]),
+                1 => drop(object.remove(&key)),
+                _ => object.set(&key, member(n + 2)),
+            }
+        }
+        assert!(is_right(&object), "{changed} changed");
+    }
+}
+
 #[test]
 fn the_size_of_what_shares_its_parts_is_known_without_walking_it() {
     let mut value = Value::from("x");
