@@ -15,6 +15,7 @@ use dendrer_object::digest::{hex, unhex};
 use dendrer_object::merkle::Peaks;
 use dendrer_object::record::Kind;
 use dendrer_object::{Digest, Pointer, RunName, StoreId, Timestamp};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
 use crate::error::StoreError;
@@ -120,6 +121,10 @@ impl From<rusqlite::Error> for StoreError {
         StoreError::Index(error.to_string())
     }
 }
+
+/// Where a tick of a run is.
+const AT: &str =
+    "SELECT position FROM record WHERE run = ?1 AND tick = ?2 AND tick IS NOT NULL AND position < ?3";
 
 type Sql<T> = Result<T, rusqlite::Error>;
 
@@ -344,9 +349,7 @@ impl Index {
 
     pub(crate) fn at(&self, begin: u64, tick: u64, below: u64) -> Result<Option<u64>, StoreError> {
         let db = self.reader();
-        let mut statement = db.prepare_cached(
-            "SELECT position FROM record WHERE run = ?1 AND tick = ?2 AND tick IS NOT NULL AND position < ?3",
-        )?;
+        let mut statement = db.prepare_cached(AT)?;
         let found =
             statement.query_row(params![begin as i64, tick as i64, below as i64], |row| position(row, 0));
         Ok(found.optional()?)
@@ -480,6 +483,7 @@ fn open_reader(path: &Path, immutable: bool) -> Result<Connection, NoIndex> {
     };
     let db = db.map_err(no_index)?;
     db.busy_timeout(BUSY).map_err(no_index)?;
+    keep_plans(&db).map_err(no_index)?;
     db.set_prepared_statement_cache_capacity(32);
     Ok(db)
 }
@@ -507,7 +511,14 @@ pub(crate) fn open_writer(path: &Path, create: bool) -> Result<Connection, Store
     // What an erasure removes is overwritten, not only unlinked.
     db.pragma_update(None, "secure_delete", true)?;
     db.pragma_update(None, "cache_size", -32_768)?;
+    keep_plans(&db)?;
     Ok(db)
+}
+
+/// Has SQLite keep the plan of a statement whatever it is asked with. Of one that a partial index may serve it otherwise
+/// looks at the values, and prepares it once more for each other value, which takes longer than the question itself.
+fn keep_plans(db: &Connection) -> Sql<()> {
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
 
 fn no_index(error: rusqlite::Error) -> NoIndex {
@@ -619,6 +630,25 @@ fn clamp(value: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_statement_is_prepared_once_whatever_it_is_asked_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("index.sqlite");
+        let store = StoreId([3; 16]);
+        Index::create(&path, store, KeyOfChunks([1; 32])).unwrap();
+        let (index, _) = Index::open(&path, store).unwrap();
+        for tick in 0..5 {
+            assert_eq!(index.at(tick, tick, 9).unwrap(), None);
+        }
+        let db = index.reader();
+        let again = db.prepare_cached(AT).unwrap().get_status(rusqlite::StatementStatus::RePrepare);
+        assert_eq!(again, 0);
+        let plan: String = db
+            .query_row(&format!("EXPLAIN QUERY PLAN {AT}"), params![0, 0, 0], |row| row.get("detail"))
+            .unwrap();
+        assert!(plan.contains("INDEX record_tick (run=? AND tick=?"), "{plan}");
+    }
 
     #[test]
     fn an_index_that_is_being_advanced_never_looks_corrupt() {
