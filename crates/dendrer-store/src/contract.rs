@@ -5,6 +5,7 @@
 //! The invariant a newcomer would break: [`Store::append`] writes a group whole or not at all, and only behind the
 //! heads that its records name. A caller that gets [`StoreError::Stale`] has written nothing.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -159,13 +160,13 @@ impl SyncOutcome {
 
 /// What a record says, as it stands in a store. Nothing of it was held against a digest.
 #[derive(Debug)]
-pub struct Skimmed {
+pub struct Skimmed<'a> {
     /// The id that the store has it under.
     pub id: Digest,
     /// Its header.
-    pub header: Header,
+    pub header: &'a Header,
     /// The fields that were wanted and are there, in order, with their canonical texts.
-    pub fields: Vec<(Pointer, Vec<u8>)>,
+    pub fields: Vec<(&'a str, Cow<'a, [u8]>)>,
 }
 
 /// Where records are kept.
@@ -212,7 +213,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         &self,
         _range: Range<u64>,
         _wanted: &dyn Fn(&Header, &str) -> bool,
-        _f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+        _f: &mut dyn FnMut(u64, Skimmed<'_>) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
         Ok(false)
     }

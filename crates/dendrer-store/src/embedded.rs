@@ -748,7 +748,7 @@ impl Store for Embedded {
         &self,
         range: Range<u64>,
         wanted: &dyn Fn(&Header, &str) -> bool,
-        f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+        f: &mut dyn FnMut(u64, Skimmed<'_>) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
         self.check_owner()?;
         self.skim_records(range, wanted, f)

@@ -3,6 +3,7 @@
 //! For tests and for records that came from elsewhere: [`Memory::of_parts`] holds some records of a foreign log at
 //! the positions they have there. Never persists anything.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -163,7 +164,7 @@ impl Store for Memory {
         &self,
         range: Range<u64>,
         wanted: &dyn Fn(&Header, &str) -> bool,
-        f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+        f: &mut dyn FnMut(u64, Skimmed<'_>) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
         let mut is_readable = true;
         self.scan(range, &mut |position, record| {
@@ -174,9 +175,9 @@ impl Store for Memory {
             }
             let fields = body.fields().iter().filter(|field| wanted(header, field.pointer.as_str()));
             let fields = fields
-                .filter_map(|field| Some((field.pointer.clone(), body.text(field)?.to_vec())))
+                .filter_map(|field| Some((field.pointer.as_str(), Cow::Borrowed(body.text(field)?))))
                 .collect();
-            f(position, Skimmed { id: record.id(), header: header.clone(), fields })
+            f(position, Skimmed { id: record.id(), header, fields })
         })?;
         Ok(is_readable)
     }

@@ -329,7 +329,7 @@ impl<'s> Trace<'s> {
         let record = self.record(tick).ok()?;
         let mut moment = None;
         self.skim(at..=tick - 1, &mut |skimmed| match &mut moment {
-            Some(moment) => Moment::advance_skimmed(moment, skimmed),
+            Some(moment) => Moment::advance_skimmed(moment, &skimmed),
             // Which record the snapshot stands behind is known once that was read.
             None => {
                 moment = Some(Moment::from_snapshot(bytes, at, skimmed.id, skimmed.header.ts)?);
@@ -343,7 +343,7 @@ impl<'s> Trace<'s> {
 
     /// Hands over what transitions say in the fields that a [`Moment`] is folded from, in order; `None` where one cannot
     /// be read so, or is not the one that an index says it is.
-    fn skim(&self, ticks: RangeInclusive<u64>, f: &mut dyn FnMut(Skimmed) -> Option<()>) -> Option<()> {
+    fn skim(&self, ticks: RangeInclusive<u64>, f: &mut dyn FnMut(Skimmed<'_>) -> Option<()>) -> Option<()> {
         let wanted = |header: &Header, field: &str| {
             let type_name = header.type_name.as_ref().map_or("", |name| name.as_str());
             matches!(field, "/delta" | "/agent_id" | "/seq") || counters::look_at(type_name, field)
@@ -364,7 +364,7 @@ impl<'s> Trace<'s> {
                 let is_read = self.store.skim(range, &wanted, &mut |position, skimmed| {
                     if let Some((tick, _)) = waiting.next_if(|(_, at)| *at == position) {
                         is_fine = *tick == next
-                            && is_own(&skimmed.header, owner, next, position).is_ok()
+                            && is_own(skimmed.header, owner, next, position).is_ok()
                             && f(skimmed).is_some();
                         next += 1;
                     }
@@ -560,13 +560,21 @@ impl Moment {
     }
 
     /// As [`Moment::advance`], by what a store says without sealing it; `None` where that cannot be a transition.
-    fn advance_skimmed(&mut self, skimmed: Skimmed) -> Option<()> {
+    fn advance_skimmed(&mut self, skimmed: &Skimmed<'_>) -> Option<()> {
         let Skimmed { id, header, fields } = skimmed;
-        let values = fields.iter().map(|(place, text)| Some((place, json::parse_canonical(text).ok()?)));
-        let content = content_of(values.collect::<Option<Vec<_>>>()?);
-        Delta::from_value(content.get("delta")?).ok()?.apply_to(&mut self.state).ok()?;
+        let (mut delta, mut seq, mut counted) = (None, None, Vec::with_capacity(fields.len()));
+        for (place, text) in fields {
+            let value = json::parse_canonical(text).ok()?;
+            match *place {
+                "/delta" => delta = Some(value),
+                "/seq" => seq = Some(value),
+                _ => counted.push((place.parse::<Pointer>().ok()?, value)),
+            }
+        }
+        let content = content_of(counted.iter().map(|(place, value)| (place, value.clone())));
+        Delta::from_value(&delta?).ok()?.apply_to(&mut self.state).ok()?;
         self.counters.add(header.type_name.as_ref().map_or("", |name| name.as_str()), &content);
-        self.stand_behind(&header, id, content.get("agent_id"), content.get("seq"));
+        self.stand_behind(header, *id, content.get("agent_id"), seq.as_ref());
         Some(())
     }
 

@@ -77,7 +77,7 @@ impl Store for Counted<'_> {
         &self,
         range: Range<u64>,
         wanted: &dyn Fn(&Header, &str) -> bool,
-        f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+        f: &mut dyn FnMut(u64, Skimmed<'_>) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
         self.inner.skim(range, wanted, &mut |position, skimmed| {
             self.one();

@@ -3,6 +3,7 @@
 //! The index is believed as to where something is, never as to what it is: a record is sealed again and compared, and
 //! where the index turns out to be wrong the segments are searched.
 
+use std::borrow::Cow;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::PoisonError;
 
@@ -14,7 +15,7 @@ use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store, paths_of, written
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
-use crate::layout::{self, Names, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Unsealed};
+use crate::layout::{self, Names, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Slot, Unsealed};
 use crate::memory::prefix_start;
 use crate::scan::entry_of;
 use crate::segments::{Read, Segments, place_name};
@@ -435,7 +436,7 @@ impl Embedded {
         &self,
         range: Range<u64>,
         wanted: &dyn Fn(&Header, &str) -> bool,
-        f: &mut dyn FnMut(u64, Skimmed) -> ControlFlow<()>,
+        f: &mut dyn FnMut(u64, Skimmed<'_>) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
         let end = range.end.min(self.size());
         if range.start >= end {
@@ -446,44 +447,47 @@ impl Embedded {
         let (mut position, mut is_readable) = (range.start, true);
         self.stream(begin, &mut |frames| {
             let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
-            let skimmed = match opened {
-                None => self.skim_one(frames, wanted)?,
+            let flow = match opened {
+                None => self.skim_one(frames, wanted, &mut |skimmed| f(position, skimmed))?,
                 Some(_) => None,
             };
-            let Some(skimmed) = skimmed else {
+            let Some(flow) = flow else {
                 is_readable = false;
                 return Ok(ControlFlow::Break(()));
             };
-            let flow = f(position, skimmed);
             position += 1;
             Ok(if position == end { ControlFlow::Break(()) } else { flow })
         })?;
         Ok(is_readable)
     }
 
-    /// Takes what is wanted out of the frames of a record; `None` where they do not hold it.
+    /// Hands over what is wanted of the frames of a record; `None` where they do not hold it.
     fn skim_one(
         &self,
         frames: Frames<'_>,
         wanted: &dyn Fn(&Header, &str) -> bool,
-    ) -> Result<Option<Skimmed>, StoreError> {
+        f: &mut dyn FnMut(Skimmed<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<ControlFlow<()>>, StoreError> {
         let Some(places) = frames.record.places().filter(|_| frames.kind == frame::VALUES) else {
             return Ok(None);
         };
         let Some((_, stored)) = layout::parse_values(frames.payload, places.len()) else { return Ok(None) };
-        let RecordFrame { id, header, .. } = frames.record;
-        let mut fields = Vec::new();
+        let RecordFrame { id, header, .. } = &frames.record;
+        let mut fields = Vec::with_capacity(places.len());
         for (place, stored) in places.iter().zip(stored) {
-            if let Some(slot) = stored.slot.filter(|_| wanted(&header, place)) {
-                let Ok(pointer) = place.parse() else { return Ok(None) };
-                let mut text = Vec::new();
-                if values::read(&self.segments, &slot, frames.values.to_u64(), &mut text)?.is_err() {
-                    return Ok(None);
+            match stored.slot.filter(|_| wanted(header, place)) {
+                Some(Slot::Inline(text)) => fields.push((&**place, Cow::Borrowed(text))),
+                Some(slot) => {
+                    let mut text = Vec::new();
+                    if values::read(&self.segments, &slot, frames.values.to_u64(), &mut text)?.is_err() {
+                        return Ok(None);
+                    }
+                    fields.push((&**place, Cow::Owned(text)));
                 }
-                fields.push((pointer, text));
+                None => {}
             }
         }
-        Ok(Some(Skimmed { id, header, fields }))
+        Ok(Some(f(Skimmed { id: *id, header, fields })))
     }
 
     pub(super) fn scan_entries(
