@@ -194,11 +194,13 @@ fn probes(dir: &Path, run: &str, violated: &str) -> u64 {
     answer.get("items").and_then(Value::as_array).expect("the probes").len() as u64
 }
 
-/// States of ticks all over the run, each read by a trace that knows none yet, against parsing the snapshot before it.
+/// States of ticks all over the run, each read by a trace that knows none yet, against parsing the snapshot before it, and
+/// against reading the state of that snapshot's own tick, which is to look it up, to parse it and to hold it against the
+/// root on record.
 fn states(dir: &Path, run: &str, ticks: u64) {
     let store = Embedded::open(dir, Options::read()).expect("opened");
     let run = name(run);
-    let (mut ratios, mut reading, mut folded) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ratios, mut to_own, mut reading, mut folded) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for n in 0..STATES {
         let tick = 1 + n.wrapping_mul(0x9e37_79b9_7f4a_7c15) % ticks;
         let trace = Trace::open(&store, &run).expect("a run");
@@ -210,6 +212,10 @@ fn states(dir: &Path, run: &str, ticks: u64) {
         let start = Instant::now();
         black_box(json::parse_canonical(&bytes).expect("JSON"));
         let parsed = start.elapsed().as_secs_f64();
+        let trace = Trace::open(&store, &run).expect("a run");
+        let start = Instant::now();
+        black_box(trace.at(from).expect("a state"));
+        to_own.push(read / start.elapsed().as_secs_f64());
         ratios.push(read / parsed);
         reading.push(read * 1e3);
         folded.push((tick - from) as f64);
@@ -219,11 +225,13 @@ fn states(dir: &Path, run: &str, ticks: u64) {
         (values[values.len() / 2], values[values.len() - 1])
     };
     let (ratio, worst) = spread(&mut ratios);
+    let (own, own_worst) = spread(&mut to_own);
     let (median, slowest) = spread(&mut reading);
     let (fold, fold_most) = spread(&mut folded);
     println!(
         "  {:<24} {median:>9.2} ms (median of {STATES}, slowest {slowest:.2}); {ratio:.1} of parsing the nearest \
-         snapshot, worst {worst:.1} (limit: 5); {fold:.0} ticks folded, most {fold_most:.0}",
+         snapshot, worst {worst:.1} (limit: 5); {own:.1} of reading the state there, worst {own_worst:.1}; {fold:.0} \
+         ticks folded, most {fold_most:.0}",
         "state, in the library"
     );
 }
