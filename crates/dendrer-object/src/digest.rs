@@ -141,11 +141,10 @@ impl Messages {
         self.ends.push(self.bytes.len());
     }
 
-    /// Hashes each behind `prefix`.
-    pub(crate) fn digests(&self, prefix: &[u8]) -> Vec<Digest> {
+    pub(crate) fn digests(&self) -> Vec<Digest> {
         let starts = std::iter::once(&0).chain(&self.ends);
         let messages = starts.zip(&self.ends).map(|(start, end)| &self.bytes[*start..*end]);
-        Digest::of_each_behind(prefix, &messages.collect::<Vec<_>>())
+        Digest::of_each(&messages.collect::<Vec<_>>())
     }
 }
 
