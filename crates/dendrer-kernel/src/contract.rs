@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use dendrer_object::digest::Messages;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::Seed;
@@ -374,16 +375,15 @@ fn commitments(seed: Seed, count: usize, mut write: impl FnMut(usize, &mut Vec<u
     let own = Digest::of_parts(&[b"dendrer/context-salt/v1\n", &seed.0]);
     let own = Seed(own.0[..16].try_into().expect("16 of 32 bytes"));
     // All in one buffer: the door does this at every step.
-    let (mut preimages, mut ends) = (Vec::with_capacity(count * 32), Vec::with_capacity(count));
+    let mut messages = Messages::with_capacity(count * 64, count);
     for (at, salt) in own.salts(count).iter().enumerate() {
-        preimages.extend_from_slice(&salt.0);
-        write(at, &mut preimages);
-        ends.push(preimages.len());
+        messages.push(|out| {
+            out.extend_from_slice(b"dendrer/context-field/v1\n");
+            out.extend_from_slice(&salt.0);
+            write(at, out);
+        });
     }
-    let mut begin = 0;
-    let each: Vec<&[u8]> =
-        ends.iter().map(|end| &preimages[std::mem::replace(&mut begin, *end)..*end]).collect();
-    Digest::of_each_behind(b"dendrer/context-field/v1\n", &each)
+    messages.digests()
 }
 
 fn names(names: &[Arc<str>]) -> Value {

@@ -129,19 +129,25 @@ fn by_blocks(prefix: usize, messages: &[&[u8]]) -> Vec<u32> {
 
 /// Messages on their way to their digests, one behind the other.
 #[derive(Debug, Default)]
-pub(crate) struct Messages {
+pub struct Messages {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Messages {
+    /// Makes room for so many messages of so many bytes altogether.
+    pub fn with_capacity(bytes: usize, messages: usize) -> Messages {
+        Messages { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(messages) }
+    }
+
     /// Takes the message that `write` appends.
-    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.ends.push(self.bytes.len());
     }
 
-    pub(crate) fn digests(&self) -> Vec<Digest> {
+    /// Hashes each, which costs less than one after the other.
+    pub fn digests(&self) -> Vec<Digest> {
         let starts = std::iter::once(&0).chain(&self.ends);
         let messages = starts.zip(&self.ends).map(|(start, end)| &self.bytes[*start..*end]);
         Digest::of_each(&messages.collect::<Vec<_>>())
