@@ -449,7 +449,10 @@ impl Store for Shared {
     }
 
     fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
-        self.store_mut().erase(record, targets)
+        let erased = self.store_mut().erase(record, targets);
+        // They may hold what was erased.
+        self.snapshots().clear();
+        erased
     }
 
     fn sign_checkpoint(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
@@ -489,8 +492,12 @@ mod tests {
         let mut other = store.clone();
         other.commit(&[scribe.step("r")]).unwrap();
         assert_eq!(store.snapshot(&run, 9).unwrap(), Some((1, b"bytes".to_vec())));
-        // What nobody appended behind is there in the end.
+        // An erasure takes along what waits.
         keep(2);
+        let why = dendrer_object::Value::record([("reason", "asked to".into())]);
+        other.erase(&scribe.beside(Kind::Erase, "r", why), &[]).unwrap();
+        // What nobody appended behind is there in the end.
+        keep(3);
         drop(other);
         let inner = loop {
             // The thread that kept it has a clone until it ends.
@@ -499,7 +506,8 @@ mod tests {
             }
             std::thread::yield_now();
         };
-        assert_eq!(inner.snapshot(&run, 9).unwrap(), Some((2, b"bytes".to_vec())));
+        assert_eq!(inner.snapshot(&run, 2).unwrap(), None);
+        assert_eq!(inner.snapshot(&run, 9).unwrap(), Some((3, b"bytes".to_vec())));
     }
 
     /// Behind `fork()` the thread that appends is in the other process, and nobody takes what is sent to it.

@@ -510,6 +510,9 @@ const MANY: usize = 16;
 /// How many are hashed together at most, so that what they are made of stays in near memory.
 const TOGETHER: usize = 1024;
 
+/// Up to how many bytes a text is copied to be hashed beside others. A longer one fills the processor by itself.
+const SHORT: usize = 64 << 10;
+
 /// Nodes of which the digest is not known yet.
 #[derive(Default)]
 struct Unknown<'a> {
@@ -555,18 +558,22 @@ impl<'a> Unknown<'a> {
 }
 
 fn hash_leaves(leaves: &[UnknownLeaf<'_>]) {
-    let is_scalar = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
-    let (mut scalars, mut messages) = (Messages::default(), Messages::default());
-    for (_, entry, _) in leaves.iter().filter(|(_, entry, _)| is_scalar(&entry.value)) {
-        scalars.push(|out| {
+    let is_short = |value: &Value| match value {
+        Value::Array(_) | Value::Object(_) => false,
+        Value::String(text) => text.len() <= SHORT,
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    };
+    let (mut short, mut messages) = (Messages::default(), Messages::default());
+    for (_, entry, _) in leaves.iter().filter(|(_, entry, _)| is_short(&entry.value)) {
+        short.push(|out| {
             out.extend_from_slice(SCALAR_TAG);
             crate::json::write(&entry.value, out);
         });
     }
-    let mut scalars = scalars.digests().into_iter();
+    let mut short = short.digests().into_iter();
     for (key_digest, entry, _) in leaves {
-        let value = match is_scalar(&entry.value) {
-            true => scalars.next().expect("one for each scalar"),
+        let value = match is_short(&entry.value) {
+            true => short.next().expect("one for each of them"),
             false => entry.value.digest(),
         };
         messages.push(|out| {
