@@ -122,9 +122,9 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// Where a tick of a run is.
-const AT: &str =
-    "SELECT position FROM record WHERE run = ?1 AND tick = ?2 AND tick IS NOT NULL AND position < ?3";
+/// Where the ticks of a run are.
+const POSITIONS: &str = "SELECT tick, position FROM record
+     WHERE run = ?1 AND tick BETWEEN ?2 AND ?3 AND tick IS NOT NULL AND position < ?4 ORDER BY tick LIMIT ?5";
 
 type Sql<T> = Result<T, rusqlite::Error>;
 
@@ -349,7 +349,9 @@ impl Index {
 
     pub(crate) fn at(&self, begin: u64, tick: u64, below: u64) -> Result<Option<u64>, StoreError> {
         let db = self.reader();
-        let mut statement = db.prepare_cached(AT)?;
+        let mut statement = db.prepare_cached(
+            "SELECT position FROM record WHERE run = ?1 AND tick = ?2 AND tick IS NOT NULL AND position < ?3",
+        )?;
         let found =
             statement.query_row(params![begin as i64, tick as i64, below as i64], |row| position(row, 0));
         Ok(found.optional()?)
@@ -363,10 +365,7 @@ impl Index {
         limit: usize,
     ) -> Result<Vec<(u64, u64)>, StoreError> {
         let db = self.reader();
-        let mut statement = db.prepare_cached(
-            "SELECT tick, position FROM record
-             WHERE run = ?1 AND tick BETWEEN ?2 AND ?3 AND tick IS NOT NULL AND position < ?4 ORDER BY tick LIMIT ?5",
-        )?;
+        let mut statement = db.prepare_cached(POSITIONS)?;
         let (first, last) = (clamp(*ticks.start()), clamp(*ticks.end()));
         let values = params![begin as i64, first, last, below as i64, limit as i64];
         let rows = statement.query_map(values, |row| Ok((position(row, 0)?, position(row, 1)?)))?;
@@ -515,8 +514,8 @@ pub(crate) fn open_writer(path: &Path, create: bool) -> Result<Connection, Store
     Ok(db)
 }
 
-/// Has SQLite keep the plan of a statement whatever it is asked with. Of one that a partial index may serve it otherwise
-/// looks at the values, and prepares it once more for each other value, which takes longer than the question itself.
+/// Has SQLite keep the plan of a statement whatever it is asked with. It otherwise looks at how many rows are wanted at most,
+/// and prepares the statement once more each time it is asked, which takes longer than the question itself.
 fn keep_plans(db: &Connection) -> Sql<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
@@ -638,16 +637,15 @@ mod tests {
         let store = StoreId([3; 16]);
         Index::create(&path, store, KeyOfChunks([1; 32])).unwrap();
         let (index, _) = Index::open(&path, store).unwrap();
-        for tick in 0..5 {
-            assert_eq!(index.at(tick, tick, 9).unwrap(), None);
+        for limit in 1..5 {
+            assert_eq!(index.positions(0, 1..=9, 99, limit).unwrap(), []);
         }
         let db = index.reader();
-        let again = db.prepare_cached(AT).unwrap().get_status(rusqlite::StatementStatus::RePrepare);
+        let again = db.prepare_cached(POSITIONS).unwrap().get_status(rusqlite::StatementStatus::RePrepare);
         assert_eq!(again, 0);
-        let plan: String = db
-            .query_row(&format!("EXPLAIN QUERY PLAN {AT}"), params![0, 0, 0], |row| row.get("detail"))
-            .unwrap();
-        assert!(plan.contains("INDEX record_tick (run=? AND tick=?"), "{plan}");
+        let plan = format!("EXPLAIN QUERY PLAN {POSITIONS}");
+        let plan: String = db.query_row(&plan, params![0, 0, 0, 0, 0], |row| row.get("detail")).unwrap();
+        assert!(plan.contains("INDEX record_tick (run=? AND tick>? AND tick<?)"), "{plan}");
     }
 
     #[test]

@@ -38,9 +38,15 @@ struct Inner {
     /// The newest sync that is over and that the store was not told of yet. Whoever changes the store next tells it, so
     /// that nobody waits for somebody else's appending only to say so.
     synced: Mutex<Option<SyncTicket>>,
-    /// Snapshots that came while somebody appended, which is no reason to wait: whoever appends puts them there.
-    snapshots: Mutex<Vec<(RunName, u64, Vec<u8>)>>,
+    /// Snapshots that came while somebody had the store, which is no reason to wait: whoever appended puts them there.
+    snapshots: Mutex<Vec<Snapshot>>,
 }
+
+/// A run, a tick, and what is kept for them.
+type Snapshot = (RunName, u64, Vec<u8>);
+
+/// How many bytes of snapshots wait, unless one is larger: one that is not kept costs only time.
+const WAITING_MAX: usize = 16 << 20;
 
 /// The groups that wait for somebody to append them.
 #[derive(Debug, Default)]
@@ -155,16 +161,31 @@ impl Shared {
         self.0.synced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn snapshots(&self) -> MutexGuard<'_, Vec<(RunName, u64, Vec<u8>)>> {
+    fn snapshots(&self) -> MutexGuard<'_, Vec<Snapshot>> {
         self.0.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts the snapshots there that somebody would have had to wait for.
+    /// Has a snapshot wait until somebody puts it there.
+    fn have_wait(&self, snapshot: Snapshot) {
+        let mut waiting = self.snapshots();
+        let size =
+            waiting.iter().map(|(.., bytes)| bytes.len()).fold(snapshot.2.len(), usize::saturating_add);
+        if waiting.is_empty() || size <= WAITING_MAX {
+            waiting.push(snapshot);
+        }
+    }
+
+    /// Puts the snapshots there that somebody would have had to wait for, unless somebody has the store again: then that one
+    /// does.
     fn put_waiting_snapshots(&self) {
+        let store = match self.0.store.try_read() {
+            Ok(store) => store,
+            Err(TryLockError::Poisoned(store)) => store.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
         let waiting = std::mem::take(&mut *self.snapshots());
         for (run, tick, bytes) in waiting {
-            // One that could not be kept costs only time.
-            let _ = self.store().put_snapshot(&run, tick, &bytes);
+            let _ = store.put_snapshot(&run, tick, &bytes);
         }
     }
 
@@ -182,6 +203,7 @@ impl Shared {
                 appended.and_then(|positions| synced.as_ref().map(|_| positions).map_err(not_synced));
             job.put(State::Done(outcome));
         }
+        self.put_waiting_snapshots();
     }
 
     /// Appends every group that waits and begins to make them durable.
@@ -199,13 +221,14 @@ impl Shared {
             (appended, ticket)
         };
         self.pass_on();
-        self.put_waiting_snapshots();
         (appended, ticket)
     }
 
     /// Does so for those who are busy meanwhile, and lets them wait for the sync themselves.
     fn lead_for_others(self) {
         let (appended, ticket) = self.append_all();
+        // Beside the sync.
+        self.put_waiting_snapshots();
         // Once they are told, one of them may be the last who has the store.
         drop(self);
         for (job, appended) in appended {
@@ -402,7 +425,7 @@ impl Store for Shared {
             Ok(store) => store.put_snapshot(run, tick, bytes),
             Err(TryLockError::Poisoned(store)) => store.into_inner().put_snapshot(run, tick, bytes),
             Err(TryLockError::WouldBlock) => {
-                self.snapshots().push((run.clone(), tick, bytes.to_vec()));
+                self.have_wait((run.clone(), tick, bytes.to_vec()));
                 Ok(())
             }
         }
@@ -421,7 +444,9 @@ impl Store for Shared {
     }
 
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        self.store_mut().append(records)
+        let appended = self.store_mut().append(records);
+        self.put_waiting_snapshots();
+        appended
     }
 
     fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
@@ -449,7 +474,8 @@ impl Store for Shared {
     }
 
     fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
-        let erased = self.store_mut().erase(record, targets);
+        let mut store = self.store_mut();
+        let erased = store.erase(record, targets);
         // They may hold what was erased.
         self.snapshots().clear();
         erased
@@ -492,12 +518,23 @@ mod tests {
         let mut other = store.clone();
         other.commit(&[scribe.step("r")]).unwrap();
         assert_eq!(store.snapshot(&run, 9).unwrap(), Some((1, b"bytes".to_vec())));
+        for tick in [2, 3] {
+            keep(tick);
+            let step = [scribe.step("r")];
+            if tick == 2 {
+                other.append(&step).unwrap();
+            } else {
+                let submission = other.submit(&step).unwrap();
+                other.settle(submission).unwrap();
+            }
+            assert_eq!(store.snapshot(&run, 9).unwrap(), Some((tick, b"bytes".to_vec())));
+        }
         // An erasure takes along what waits.
-        keep(2);
+        keep(4);
         let why = dendrer_object::Value::record([("reason", "asked to".into())]);
         other.erase(&scribe.beside(Kind::Erase, "r", why), &[]).unwrap();
         // What nobody appended behind is there in the end.
-        keep(3);
+        keep(5);
         drop(other);
         let inner = loop {
             // The thread that kept it has a clone until it ends.
@@ -506,8 +543,8 @@ mod tests {
             }
             std::thread::yield_now();
         };
-        assert_eq!(inner.snapshot(&run, 2).unwrap(), None);
-        assert_eq!(inner.snapshot(&run, 9).unwrap(), Some((3, b"bytes".to_vec())));
+        assert_eq!(inner.snapshot(&run, 4).unwrap(), None);
+        assert_eq!(inner.snapshot(&run, 9).unwrap(), Some((5, b"bytes".to_vec())));
     }
 
     /// Behind `fork()` the thread that appends is in the other process, and nobody takes what is sent to it.
