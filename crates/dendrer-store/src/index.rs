@@ -630,12 +630,17 @@ fn clamp(value: u64) -> i64 {
 mod tests {
     use super::*;
 
+    /// Makes an empty index, `index.sqlite` of a directory.
+    fn empty() -> (tempfile::TempDir, StoreId) {
+        let (dir, store) = (tempfile::tempdir().unwrap(), StoreId([3; 16]));
+        Index::create(&dir.path().join("index.sqlite"), store, KeyOfChunks([1; 32])).unwrap();
+        (dir, store)
+    }
+
     #[test]
     fn a_statement_is_prepared_once_whatever_it_is_asked_with() {
-        let dir = tempfile::tempdir().unwrap();
+        let (dir, store) = empty();
         let path = dir.path().join("index.sqlite");
-        let store = StoreId([3; 16]);
-        Index::create(&path, store, KeyOfChunks([1; 32])).unwrap();
         let (index, _) = Index::open(&path, store).unwrap();
         for limit in 1..5 {
             assert_eq!(index.positions(0, 1..=9, 99, limit).unwrap(), []);
@@ -650,10 +655,8 @@ mod tests {
 
     #[test]
     fn an_index_that_is_being_advanced_never_looks_corrupt() {
-        let dir = tempfile::tempdir().unwrap();
+        let (dir, store) = empty();
         let path = dir.path().join("index.sqlite");
-        let store = StoreId([3; 16]);
-        Index::create(&path, store, KeyOfChunks([1; 32])).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
