@@ -148,6 +148,15 @@ impl Shared {
         self.0.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the store unless somebody changes it at this moment.
+    fn store_if_free(&self) -> Option<RwLockReadGuard<'_, Box<dyn Store>>> {
+        match self.0.store.try_read() {
+            Ok(store) => Some(store),
+            Err(TryLockError::Poisoned(store)) => Some(store.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     fn store_mut(&self) -> RwLockWriteGuard<'_, Box<dyn Store>> {
         let mut store = self.0.store.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticket) = self.synced().take() {
@@ -178,11 +187,7 @@ impl Shared {
     /// Puts the snapshots there that somebody would have had to wait for, unless somebody has the store again: then that one
     /// does.
     fn put_waiting_snapshots(&self) {
-        let store = match self.0.store.try_read() {
-            Ok(store) => store,
-            Err(TryLockError::Poisoned(store)) => store.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
+        let Some(store) = self.store_if_free() else { return };
         let waiting = std::mem::take(&mut *self.snapshots());
         for (run, tick, bytes) in waiting {
             let _ = store.put_snapshot(&run, tick, &bytes);
@@ -421,14 +426,11 @@ impl Store for Shared {
     }
 
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
-        match self.0.store.try_read() {
-            Ok(store) => store.put_snapshot(run, tick, bytes),
-            Err(TryLockError::Poisoned(store)) => store.into_inner().put_snapshot(run, tick, bytes),
-            Err(TryLockError::WouldBlock) => {
-                self.have_wait((run.clone(), tick, bytes.to_vec()));
-                Ok(())
-            }
+        if let Some(store) = self.store_if_free() {
+            return store.put_snapshot(run, tick, bytes);
         }
+        self.have_wait((run.clone(), tick, bytes.to_vec()));
+        Ok(())
     }
 
     fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
