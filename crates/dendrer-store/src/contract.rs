@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dendrer_object::note::{SignedNote, SigningKey, VerifierKey};
 use dendrer_object::record::{Entry, Header, Kind};
@@ -16,6 +16,7 @@ use dendrer_object::{Delta, Digest, Pointer, Record, RunName, StoreId, Timestamp
 
 use crate::error::StoreError;
 use crate::shared::Job;
+use crate::syncs::Syncs;
 
 /// The format that this code writes.
 pub const FORMAT: u64 = 1;
@@ -102,18 +103,24 @@ pub struct SyncTicket {
     pub(crate) size: u64,
     /// The segment that is synced, if one is.
     pub(crate) segment: Option<u32>,
-    pub(crate) outcome: Arc<SyncOutcome>,
+    /// Which sync it is, unless there is nothing to wait for.
+    pub(crate) sync: Option<(Arc<Syncs>, u64)>,
 }
 
 impl SyncTicket {
     /// Makes the ticket of a store where everything up to `size` is durable already.
     pub fn done(size: u64) -> SyncTicket {
-        SyncTicket { size, segment: None, outcome: SyncOutcome::done(Ok(())) }
+        SyncTicket { size, segment: None, sync: None }
     }
 
     /// Returns the size that is durable once the ticket was given back.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Waits for the sync, or does it.
+    pub(crate) fn wait(&self) -> Result<(), String> {
+        self.sync.as_ref().map_or(Ok(()), |(syncs, number)| syncs.wait(*number))
     }
 }
 
@@ -128,34 +135,6 @@ pub(crate) enum OnItsWay {
     Appended(SyncTicket),
     /// Another thread appends it and sees to its sync.
     Queued(Arc<Job>),
-}
-
-/// Filled by whoever syncs, waited for by whoever holds the ticket.
-#[derive(Debug, Default)]
-pub(crate) struct SyncOutcome {
-    done: Mutex<Option<Result<(), String>>>,
-    changed: Condvar,
-}
-
-impl SyncOutcome {
-    pub(crate) fn done(result: Result<(), String>) -> Arc<SyncOutcome> {
-        Arc::new(SyncOutcome { done: Mutex::new(Some(result)), changed: Condvar::new() })
-    }
-
-    pub(crate) fn set(&self, result: Result<(), String>) {
-        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-        self.changed.notify_all();
-    }
-
-    pub(crate) fn wait(&self) -> Result<(), String> {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(result) = &*done {
-                return result.clone();
-            }
-            done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
 }
 
 /// What a record says, as it stands in a store. Nothing of it was held against a digest.
@@ -299,6 +278,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Starts to make durable what was appended, in the background, so that the caller can prepare the next group.
     fn start_sync(&mut self) -> Result<SyncTicket, StoreError>;
 
+    /// Does so for a caller who waits for it at once: whoever waits may be the one who does it.
+    fn plan_sync(&mut self) -> Result<SyncTicket, StoreError> {
+        self.start_sync()
+    }
+
     /// Waits for a sync. What was appended before it was started is durable once this returns.
     fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError>;
 
@@ -327,7 +311,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn settle(&mut self, submission: Submission) -> Result<(), StoreError> {
         match submission.0 {
             OnItsWay::Appended(ticket) => self.finish_sync(ticket).map(drop),
-            OnItsWay::Queued(job) => job.wait(&|| {}, &mut |ticket| self.finish_sync(ticket)).map(drop),
+            OnItsWay::Queued(job) => job.wait(&|| {}).map(drop),
         }
     }
 

@@ -31,6 +31,7 @@ use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
+use crate::syncs::Syncer;
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
 
@@ -139,7 +140,7 @@ pub struct Embedded {
     snapshots: Mutex<Vec<Snapshot>>,
     /// Whether this handle saw an erasure: whoever recorded through it may still hold what was erased.
     saw_erasure: bool,
-    syncer: Option<sync::Syncer>,
+    syncer: Option<Syncer>,
     together: Option<together::Together>,
     /// How many groups others committed since this handle was opened, or last asked to share a sync.
     others: usize,
@@ -632,7 +633,7 @@ impl Embedded {
         if self.check_owner().is_err() {
             return Ok(());
         }
-        if let Some(Err(why)) = self.syncer.take().map(sync::Syncer::end) {
+        if let Some(Err(why)) = self.syncer.take().map(|mut syncer| syncer.end()) {
             self.set_trouble(StoreError::SyncFailed { why });
         }
         if let Some(thread) = self.indexer.thread.take() {
@@ -854,6 +855,10 @@ impl Store for Embedded {
 
     fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
         self.begin_sync()
+    }
+
+    fn plan_sync(&mut self) -> Result<SyncTicket, StoreError> {
+        self.ask_for_sync()
     }
 
     fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, DiskFile, Open};
 
@@ -63,6 +63,10 @@ struct State {
     fault: Option<(u64, Fault, bool)>,
     /// Whether the next sync fails, and whether all after it do.
     sync_fault: Option<bool>,
+    /// Whether syncs wait, how many do, and what they sleep on.
+    holds_syncs: bool,
+    held: usize,
+    changed: Arc<Condvar>,
 }
 
 /// A disk in memory. Clones share it.
@@ -149,6 +153,18 @@ impl Faulty {
     /// Makes the next sync of a file fail, whoever asks for it, and all after it if `lasting`.
     pub fn fail_syncs(&self, lasting: bool) {
         self.state().sync_fault = Some(lasting);
+    }
+
+    /// Has syncs of files wait, or lets those that wait go on.
+    pub fn hold_syncs(&self, holds: bool) {
+        let mut state = self.state();
+        state.holds_syncs = holds;
+        state.changed.notify_all();
+    }
+
+    /// Returns how many syncs wait.
+    pub fn held_syncs(&self) -> usize {
+        self.state().held
     }
 
     /// Lets all calls succeed again.
@@ -461,6 +477,12 @@ impl DiskFile for Handle {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.state();
         state.call(false)?;
+        while state.holds_syncs {
+            state.held += 1;
+            let changed = Arc::clone(&state.changed);
+            state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.held -= 1;
+        }
         if let Some(lasting) = state.sync_fault {
             state.sync_fault = lasting.then_some(true);
             return Err(io::Error::other("the disk did not answer"));

@@ -23,6 +23,7 @@ pub mod memory;
 mod scan;
 mod segments;
 pub mod shared;
+mod syncs;
 mod tail;
 mod values;
 

@@ -1,8 +1,8 @@
 //! One handle of a store for several threads of a process, which share the waits for the disk.
 //!
 //! A sync costs what the disk takes, however much it covers, and handing a lock from thread to thread costs more than
-//! appending a record. So of the threads that commit, one at a time appends for all who wait, and all of them wait for one
-//! sync; meanwhile the next one appends for those who came since.
+//! appending a record. So of the threads that commit, one at a time appends for all who wait, and syncs; meanwhile the next
+//! one appends for those who came since, and they share the next sync.
 //!
 //! Never decides anything that the store behind it decides: a group that came too late is told so here as there, and
 //! nothing is tried again. A thread that only reads opens a handle of its own, which waits for nobody.
@@ -11,9 +11,9 @@
 //! runs, which may come back for more.
 
 use std::ops::{ControlFlow, Range, RangeInclusive};
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+    Weak,
 };
 
 use dendrer_object::note::{SignedNote, SigningKey};
@@ -34,7 +34,7 @@ pub struct Shared(Arc<Inner>);
 struct Inner {
     info: StoreInfo,
     store: RwLock<Box<dyn Store>>,
-    queue: Mutex<Queue>,
+    line: Line,
     /// The newest sync that is over and that the store was not told of yet. Whoever changes the store next tells it, so
     /// that nobody waits for somebody else's appending only to say so.
     synced: Mutex<Option<SyncTicket>>,
@@ -54,9 +54,55 @@ struct Queue {
     jobs: Vec<Arc<Job>>,
     /// Whether some thread appends, or was told to.
     is_led: bool,
-    /// Wakes the thread that appends what nobody waits for, and the process that thread is in: a child made by `fork()` has
-    /// none. It is made when it is first needed, and ends with the store.
-    background: Option<(Sender<()>, u32)>,
+    /// How many threads there are that append what nobody waits for, made when they are first needed, and how many of them
+    /// have nothing to do.
+    threads: usize,
+    idle: usize,
+    /// The process that they are in: a child made by `fork()` has none of them.
+    process: u32,
+    /// Whether the store is gone, and they with it.
+    is_closed: bool,
+}
+
+/// One that appends while the other syncs, where several groups wait for that. One group alone is appended and synced
+/// sooner by a thread that has what it needs in its caches.
+const THREADS: usize = 2;
+
+/// The queue, with what its threads sleep on. Those end when it is dropped.
+#[derive(Debug, Default)]
+struct Line(Arc<(Mutex<Queue>, Condvar)>);
+
+impl Line {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.queue().is_closed = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Appends what nobody waits for, until the store is gone.
+fn append_in_background(line: &(Mutex<Queue>, Condvar), store: &Weak<Inner>) {
+    let (queue, changed) = line;
+    let mut waits = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    while !waits.is_closed {
+        if waits.is_led || waits.jobs.is_empty() {
+            waits.idle += 1;
+            waits = changed.wait(waits).unwrap_or_else(PoisonError::into_inner);
+            waits.idle -= 1;
+            continue;
+        }
+        waits.is_led = true;
+        drop(waits);
+        // Those whose groups they are have the store, too.
+        let Some(inner) = store.upgrade() else { return };
+        Shared(inner).lead_for_others();
+        waits = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    }
 }
 
 /// A group to be committed.
@@ -69,16 +115,21 @@ pub(crate) struct Job {
     changed: Condvar,
 }
 
-/// A group with what became of appending it.
+/// A group with what became of it so far.
 type Appended = (Arc<Job>, Result<Range<u64>, StoreError>);
+
+/// The sync of what was appended.
+type Planned = Result<SyncTicket, StoreError>;
+
+fn tell(done: Vec<Appended>) {
+    done.into_iter().for_each(|(job, outcome)| job.put(State::Done(outcome)));
+}
 
 #[derive(Debug)]
 enum State {
     Queued,
     /// The thread that waits for it is the next one to append for all.
     Leads,
-    /// It was appended, and whoever waits for it waits for the sync.
-    Appended(Range<u64>, SyncTicket),
     Done(Result<Range<u64>, StoreError>),
 }
 
@@ -93,12 +144,8 @@ impl Job {
         self.changed.notify_one();
     }
 
-    /// Waits until it is done; meanwhile runs `lead` if it is told to, and hands a sync under way to `finish`.
-    pub(crate) fn wait(
-        &self,
-        lead: &dyn Fn(),
-        finish: &mut dyn FnMut(SyncTicket) -> Result<u64, StoreError>,
-    ) -> Result<Range<u64>, StoreError> {
+    /// Waits until it is done; meanwhile runs `lead` if it is told to.
+    pub(crate) fn wait(&self, lead: &dyn Fn()) -> Result<Range<u64>, StoreError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match std::mem::replace(&mut *state, State::Queued) {
@@ -107,10 +154,6 @@ impl Job {
                     drop(state);
                     lead();
                     state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                }
-                State::Appended(positions, ticket) => {
-                    drop(state);
-                    return finish(ticket).map(|_| positions).map_err(|error| not_synced(&error));
                 }
                 State::Queued => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
@@ -131,8 +174,8 @@ impl Shared {
     pub fn new(store: Box<dyn Store>) -> Shared {
         let info = store.info().clone();
         let store = RwLock::new(store);
-        let (queue, synced, snapshots) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Shared(Arc::new(Inner { info, store, queue, synced, snapshots }))
+        let (line, synced, snapshots) = (Line::default(), Mutex::default(), Mutex::default());
+        Shared(Arc::new(Inner { info, store, line, synced, snapshots }))
     }
 
     /// Gives the handle back to the last one who has it.
@@ -195,24 +238,29 @@ impl Shared {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.line.queue()
     }
 
     /// Appends every group that waits, lets the next thread go on with those that come meanwhile, and tells the threads
     /// whose groups they are once these are durable.
     fn lead(&self) {
         let (appended, ticket) = self.append_all();
-        let synced = ticket.map_or(Ok(0), |ticket| self.finish(ticket?));
-        for (job, appended) in appended {
-            let outcome =
-                appended.and_then(|positions| synced.as_ref().map(|_| positions).map_err(not_synced));
-            job.put(State::Done(outcome));
-        }
+        tell(self.finish_all(appended, ticket));
         self.put_waiting_snapshots();
     }
 
-    /// Appends every group that waits and begins to make them durable.
-    fn append_all(&self) -> (Vec<Appended>, Option<Result<SyncTicket, StoreError>>) {
+    /// Does so for those who are busy with other things.
+    fn lead_for_others(self) {
+        let (appended, ticket) = self.append_all();
+        self.put_waiting_snapshots();
+        let done = self.finish_all(appended, ticket);
+        // Once they are told, one of them may be the last who has the store: nothing is done with it behind that.
+        drop(self);
+        tell(done);
+    }
+
+    /// Appends every group that waits.
+    fn append_all(&self) -> (Vec<Appended>, Option<Planned>) {
         let jobs = std::mem::take(&mut self.queue().jobs);
         let (appended, ticket) = {
             let mut store = self.store_mut();
@@ -222,74 +270,64 @@ impl Shared {
             };
             let appended: Vec<Appended> = jobs.into_iter().map(append).collect();
             // Of the groups that the store turned down nothing was written, and nothing is waited for.
-            let ticket = appended.iter().any(|(_, outcome)| outcome.is_ok()).then(|| store.start_sync());
+            let ticket = appended.iter().any(|(_, outcome)| outcome.is_ok()).then(|| store.plan_sync());
             (appended, ticket)
         };
         self.pass_on();
         (appended, ticket)
     }
 
-    /// Does so for those who are busy meanwhile, and lets them wait for the sync themselves.
-    fn lead_for_others(self) {
-        let (appended, ticket) = self.append_all();
-        // Beside the sync.
-        self.put_waiting_snapshots();
-        // Once they are told, one of them may be the last who has the store.
-        drop(self);
-        for (job, appended) in appended {
-            job.put(match (appended, &ticket) {
-                (Ok(positions), Some(Ok(ticket))) => State::Appended(positions, ticket.clone()),
-                (Ok(_), Some(Err(error))) => State::Done(Err(not_synced(error))),
-                (outcome, _) => State::Done(outcome),
-            });
-        }
-    }
-
-    /// Makes the thread that waits longest the one that appends. If nobody waits for what is queued, a thread is made.
+    /// Makes the thread that waits longest the one that appends. If nobody waits for what is queued, a thread of our own does.
     fn pass_on(&self) {
         let mut queue = self.queue();
-        queue.is_led = !queue.jobs.is_empty();
-        if let Some(next) = queue.jobs.iter().find(|job| job.is_waited_for) {
-            next.put(State::Leads);
-        } else if queue.is_led {
+        let next = queue.jobs.iter().find(|job| job.is_waited_for);
+        next.inspect(|job| job.put(State::Leads));
+        queue.is_led = next.is_some();
+        if !queue.is_led && !queue.jobs.is_empty() {
             drop(queue);
             self.lead_in_background();
         }
     }
 
-    /// Has the thread that is there for it append what waits.
+    /// Makes durable what was appended.
+    fn finish_all(&self, appended: Vec<Appended>, ticket: Option<Planned>) -> Vec<Appended> {
+        let synced = ticket.map_or(Ok(0), |ticket| self.finish(ticket?));
+        let outcome = |(job, outcome): Appended| {
+            (job, outcome.and_then(|positions| synced.as_ref().map(|_| positions).map_err(not_synced)))
+        };
+        appended.into_iter().map(outcome).collect()
+    }
+
+    /// Wakes a thread that appends what waits, or makes one, unless it is as well to let one that is busy go on with it.
     fn lead_in_background(&self) {
-        let process = std::process::id();
         let mut queue = self.queue();
-        if queue.background.as_ref().is_none_or(|(_, of)| *of != process) {
-            let (wake, woken) = channel();
-            let shared = Arc::downgrade(&self.0);
-            let work = move || {
-                while woken.recv().is_ok() {
-                    let Some(inner) = shared.upgrade() else { break };
-                    Shared(inner).lead_for_others();
-                }
-            };
-            let thread = std::thread::Builder::new().name("dendrer-append".into()).spawn(work);
-            queue.background = thread.is_ok().then_some((wake, process));
+        let process = std::process::id();
+        if queue.process != process {
+            (queue.process, queue.threads, queue.idle) = (process, 0, 0);
         }
-        let woken = queue.background.as_ref().is_some_and(|(wake, _)| wake.send(()).is_ok());
+        if queue.threads > queue.idle && queue.jobs.len() < 2 {
+            return;
+        }
+        if queue.idle == 0 && queue.threads < THREADS {
+            let (line, store) = (Arc::clone(&self.0.line.0), Arc::downgrade(&self.0));
+            let work = move || append_in_background(&line, &store);
+            let thread = std::thread::Builder::new().name("dendrer-append".into()).spawn(work);
+            queue.threads += usize::from(thread.is_ok());
+        }
+        if queue.threads > 0 {
+            self.0.line.0.1.notify_one();
+            return;
+        }
+        // Without a thread it is done here and now, unless somebody is at it.
+        let is_led = std::mem::replace(&mut queue.is_led, true);
         drop(queue);
-        if !woken {
-            // Without a thread it is done here and now.
+        if !is_led {
             self.lead();
         }
     }
 
-    /// Queues a group; tells whether nobody appends yet, so that the caller must see to it.
-    fn enqueue(&self, job: &Arc<Job>) -> bool {
-        let mut queue = self.queue();
-        queue.jobs.push(Arc::clone(job));
-        !std::mem::replace(&mut queue.is_led, true)
-    }
-
     fn finish(&self, ticket: SyncTicket) -> Result<u64, StoreError> {
-        if ticket.outcome.wait().is_err() {
+        if ticket.wait().is_err() {
             return self.store_mut().finish_sync(ticket);
         }
         let (size, mut synced) = (ticket.size, self.synced());
@@ -461,15 +499,23 @@ impl Store for Shared {
 
     fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         let job = Job::new(records, true);
-        if self.enqueue(&job) {
+        let mut queue = self.queue();
+        queue.jobs.push(Arc::clone(&job));
+        let is_led = std::mem::replace(&mut queue.is_led, true);
+        drop(queue);
+        if !is_led {
             self.lead();
         }
-        job.wait(&|| self.lead(), &mut |ticket| self.finish(ticket))
+        job.wait(&|| self.lead())
     }
 
     fn submit(&mut self, records: &[Record]) -> Result<Submission, StoreError> {
         let job = Job::new(records, false);
-        if self.enqueue(&job) {
+        let mut queue = self.queue();
+        queue.jobs.push(Arc::clone(&job));
+        let is_led = queue.is_led;
+        drop(queue);
+        if !is_led {
             self.lead_in_background();
         }
         Ok(Submission(OnItsWay::Queued(job)))
@@ -498,6 +544,8 @@ impl Store for Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
     use crate::memory::Memory;
 
@@ -555,8 +603,10 @@ mod tests {
         let info = crate::conformance::info();
         let record = crate::conformance::Scribe::default().begin("r");
         let mut store = Shared::new(Box::new(Memory::new(info)));
-        let (wake, _nobody) = channel();
-        store.queue().background = Some((wake, std::process::id() + 1));
+        {
+            let mut queue = store.queue();
+            (queue.process, queue.threads) = (std::process::id() + 1, THREADS);
+        }
         let submission = store.submit(&[record]).unwrap();
         store.settle(submission).unwrap();
         assert_eq!(store.tree().size, 1);

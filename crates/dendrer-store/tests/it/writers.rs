@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dendrer_object::record::Entry;
 use dendrer_object::{Record, Value};
@@ -230,6 +230,46 @@ fn groups_that_are_submitted_stand_in_their_order_and_one_that_came_too_late_say
         log(&store)[1..].iter().map(|entry| entry.hash).collect::<Vec<_>>(),
         all.iter().map(Record::id).collect::<Vec<_>>()
     );
+    Store::close(Box::new(store)).unwrap();
+}
+
+/// Waits until something is so that another thread sees to.
+fn until(is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it never is");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn nobody_who_appends_waits_for_the_sync_of_somebody_else() {
+    let disk = Faulty::new();
+    let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
+    let mut store = Shared::new(Box::new(Embedded::create(Path::new("/s"), info(), options).unwrap()));
+    let mut scribe = Scribe::default();
+    let runs = ["a", "b", "c", "d"];
+    store.commit(&runs.map(|run| scribe.begin(run))).unwrap();
+    for round in 0..3u64 {
+        let before = 4 + 5 * round;
+        disk.hold_syncs(true);
+        let first = store.submit(&[scribe.step("a")]).unwrap();
+        until(|| disk.held_syncs() == 1 && store.tree().size == before + 1);
+        // Two in the background behind it, and one that a thread waits for, which takes along one in the background.
+        let second = [scribe.step("b"), scribe.step("c")].map(|step| store.submit(&[step]).unwrap());
+        until(|| store.tree().size == before + 3);
+        let (third, step) = (store.submit(&[scribe.step("a")]).unwrap(), scribe.step("d"));
+        let mut other = store.clone();
+        let waits = std::thread::spawn(move || other.commit(&[step]).unwrap());
+        until(|| store.tree().size == before + 5);
+        assert_eq!(disk.held_syncs(), 1, "one at a time");
+        assert!(!waits.is_finished(), "nothing is told before it is on disk");
+        disk.hold_syncs(false);
+        assert_eq!(waits.join().unwrap(), before + 4..before + 5);
+        for submission in std::iter::once(first).chain(second).chain([third]) {
+            store.settle(submission).unwrap();
+        }
+    }
     Store::close(Box::new(store)).unwrap();
 }
 

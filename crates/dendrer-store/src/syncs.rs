@@ -1,0 +1,217 @@
+//! The syncs that a handle was asked for, one at a time.
+//!
+//! Whoever waits for one does it, unless somebody is at it already: handing it to another thread takes longer than some disks
+//! do. Those who come meanwhile share the next one.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// What has to be done, and covers all that was asked for before it.
+pub(crate) type Work = Box<dyn FnOnce() -> io::Result<()> + Send>;
+
+/// One line of syncs.
+#[derive(Debug, Default)]
+pub(crate) struct Syncs {
+    line: Mutex<Line>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Line {
+    /// How many were asked for.
+    asked: u64,
+    /// How many of them are done.
+    done: u64,
+    /// What was asked for last, if nobody began with it.
+    next: Option<Work>,
+    is_running: bool,
+    /// Why one failed. The system reports a failure once: a later sync that succeeds would say nothing about it.
+    failed: Option<String>,
+    /// Whether the thread that is there for it has to end.
+    is_closed: bool,
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Line { asked, done, failed, .. } = self;
+        f.debug_struct("Line").field("asked", asked).field("done", done).field("failed", failed).finish()
+    }
+}
+
+impl Syncs {
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for one that covers all before it, and returns its number. Nothing is done before somebody waits for it.
+    pub(crate) fn ask(&self, work: Work) -> u64 {
+        let mut line = self.line();
+        line.next = Some(work);
+        line.asked += 1;
+        line.asked
+    }
+
+    /// Waits until one is done, or does it.
+    pub(crate) fn wait(&self, number: u64) -> Result<(), String> {
+        let mut line = self.line();
+        loop {
+            if line.done >= number {
+                return Ok(());
+            }
+            if let Some(why) = &line.failed {
+                return Err(why.clone());
+            }
+            line = self.run_or_wait(line);
+        }
+    }
+
+    /// Waits until all that was asked for is done. A failure that nobody waited for must not be forgotten.
+    pub(crate) fn wait_for_all(&self) -> Result<(), String> {
+        let asked = self.line().asked;
+        self.wait(asked)
+    }
+
+    fn run_or_wait<'a>(&'a self, mut line: MutexGuard<'a, Line>) -> MutexGuard<'a, Line> {
+        let is_free = !line.is_running && line.failed.is_none();
+        let Some(work) = line.next.take_if(|_| is_free) else {
+            return self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+        };
+        line.is_running = true;
+        let covered = line.asked;
+        drop(line);
+        let result = work();
+        let mut line = self.line();
+        line.is_running = false;
+        match result {
+            Ok(()) => line.done = covered,
+            Err(error) => line.failed = Some(error.to_string()),
+        }
+        self.changed.notify_all();
+        line
+    }
+
+    fn work_until_closed(&self) {
+        let mut line = self.line();
+        while !line.is_closed {
+            line = self.run_or_wait(line);
+        }
+    }
+}
+
+/// A line of syncs with a thread that does what was started, if one was.
+#[derive(Debug, Default)]
+pub(crate) struct Syncer {
+    syncs: Arc<Syncs>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Syncer {
+    pub(crate) fn syncs(&self) -> &Arc<Syncs> {
+        &self.syncs
+    }
+
+    /// Has somebody begin with what was asked for last. Without a thread whoever waits for it does it.
+    pub(crate) fn start(&mut self) {
+        if self.thread.is_none() {
+            let syncs = Arc::clone(&self.syncs);
+            let work = move || syncs.work_until_closed();
+            self.thread = std::thread::Builder::new().name("dendrer-sync".into()).spawn(work).ok();
+        }
+        self.syncs.changed.notify_all();
+    }
+
+    /// Waits until everything is synced that was asked for.
+    pub(crate) fn end(&mut self) -> Result<(), String> {
+        let ended = self.syncs.wait_for_all();
+        self.syncs.line().is_closed = true;
+        self.syncs.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        ended
+    }
+}
+
+impl Drop for Syncer {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn those_who_come_while_one_runs_share_the_next() {
+        let (syncs, runs) = (Syncs::default(), AtomicUsize::new(0));
+        let runs: &'static AtomicUsize = Box::leak(Box::new(runs));
+        let (begun, has_begun) = channel();
+        let (go_on, goes_on) = channel::<()>();
+        let first = syncs.ask(Box::new(move || {
+            runs.fetch_add(1, Ordering::SeqCst);
+            begun.send(()).unwrap();
+            goes_on.recv_timeout(LONG).unwrap();
+            Ok(())
+        }));
+        std::thread::scope(|scope| {
+            scope.spawn(|| syncs.wait(first).unwrap());
+            has_begun.recv_timeout(LONG).unwrap();
+            for _ in 0..5 {
+                let number = syncs.ask(Box::new(|| {
+                    runs.fetch_add(1, Ordering::SeqCst);
+                    Ok(())
+                }));
+                let syncs = &syncs;
+                scope.spawn(move || syncs.wait(number).unwrap());
+            }
+            assert_eq!(runs.load(Ordering::SeqCst), 1, "one at a time");
+            go_on.send(()).unwrap();
+        });
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+        syncs.wait_for_all().unwrap();
+        assert_eq!(runs.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn after_a_failure_none_succeeds_but_those_before() {
+        let syncs = Syncs::default();
+        let good = syncs.ask(Box::new(|| Ok(())));
+        syncs.wait(good).unwrap();
+        let bad = syncs.ask(Box::new(|| Err(io::Error::other("no answer"))));
+        assert_eq!(syncs.wait(bad), Err("no answer".into()));
+        let later = syncs.ask(Box::new(|| panic!("it would say nothing about the first")));
+        assert_eq!(syncs.wait(later), Err("no answer".into()));
+        assert_eq!(syncs.wait_for_all(), Err("no answer".into()));
+        assert_eq!(syncs.wait(good), Ok(()));
+    }
+
+    #[test]
+    fn what_is_started_is_done_though_nobody_waits() {
+        let mut syncer = Syncer::default();
+        for _ in 0..3 {
+            let (done, is_done) = channel();
+            syncer.syncs().ask(Box::new(move || {
+                done.send(()).unwrap();
+                Ok(())
+            }));
+            syncer.start();
+            is_done.recv_timeout(LONG).unwrap();
+        }
+        // What nobody started or waits for is done in the end, too.
+        let (done, is_done) = channel();
+        syncer.syncs().ask(Box::new(move || {
+            done.send(()).unwrap();
+            Err(io::Error::other("no answer"))
+        }));
+        assert_eq!(syncer.end(), Err("no answer".into()));
+        is_done.recv_timeout(LONG).unwrap();
+    }
+}
