@@ -250,7 +250,7 @@ fn library(bench: &Bench, group: usize, is_synced: bool) -> Figures {
     let mut store = new_store(&bench.dir, "dendrer");
     let (start, cpu_before) = (Instant::now(), cpu());
     if is_synced {
-        record_synced(&mut store, "bench", bench.intents.chunks(group));
+        record_synced(&mut store, "bench", bench.intents.chunks(group), true);
     } else {
         record_steps(&mut store, "bench", &bench.intents, group);
     }
@@ -392,7 +392,7 @@ fn growing(bench: &Bench, turns: usize) {
         let mut store = new_store(&bench.dir, "dendrer");
         let start = Instant::now();
         let intents: Vec<Intent> = (0..turns).map(|turn| intent(&messages, turn)).collect();
-        record_synced(&mut store, "bench", intents.chunks(1));
+        record_synced(&mut store, "bench", intents.chunks(1), true);
         let wall = start.elapsed().as_secs_f64() * 1e6 / turns as f64;
         store.update_index().expect("an index");
         store.close().expect("closed");

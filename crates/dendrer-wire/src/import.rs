@@ -27,7 +27,7 @@ use std::sync::Arc;
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, Stage, Start};
 use dendrer::pack::note_errors;
-use dendrer::recorder::{Recorder, Submitted, Surroundings};
+use dendrer::recorder::{Recorder, Surroundings};
 use dendrer::store::{Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::record::{Link, Record, Rel, Seed};
@@ -220,12 +220,8 @@ pub fn record<R: Read + Seek>(
     settled: &mut dyn FnMut(u64),
 ) -> Result<Digest, ImportError> {
     rewind(source)?;
-    let mut groups = Groups {
-        recorder: Recorder::begin(store, &plan.start, surroundings)?,
-        under_way: None,
-        bytes: 0,
-        settled,
-    };
+    let mut groups =
+        Groups { recorder: Recorder::begin(store, &plan.start, surroundings)?, bytes: 0, settled };
     let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
     let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
     let read = items::read(&mut *source, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
@@ -483,7 +479,6 @@ fn without_result(call: &calls::Call, at: At<'_>) -> Note {
 /// Transitions on their way to the disk, one group behind the other.
 struct Groups<'s, 'a> {
     recorder: Recorder<'s>,
-    under_way: Option<Submitted>,
     bytes: usize,
     settled: &'a mut dyn FnMut(u64),
 }
@@ -509,18 +504,23 @@ impl Groups<'_, '_> {
 
     fn submit(&mut self) -> Result<(), ImportError> {
         self.bytes = 0;
-        let next = self.recorder.submit()?;
-        if let Some(before) = self.under_way.replace(next) {
-            self.settle(before)?;
+        if let Some(records) = self.recorder.submit_next()? {
+            self.tell(&records);
         }
         Ok(())
     }
 
-    fn settle(&mut self, group: Submitted) -> Result<(), ImportError> {
-        let records = self.recorder.settle(group)?;
+    /// Waits for all that is on its way.
+    fn settle(&mut self) -> Result<(), ImportError> {
+        while let Some(records) = self.recorder.settle_next()? {
+            self.tell(&records);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, records: &[Record]) {
         let transitions = records.iter().filter(|record| record.header().tick.is_some_and(|tick| tick > 0));
         (self.settled)(transitions.count() as u64);
-        Ok(())
     }
 
     /// Keeps what came before whatever ended the import, as far as the store takes it. Of two errors the first is told. A run
@@ -529,18 +529,14 @@ impl Groups<'_, '_> {
         if self.recorder.pending() > 0 && self.recorder.head().tick() > 0 {
             let _ = self.submit();
         }
-        if let Some(last) = self.under_way.take() {
-            let _ = self.settle(last);
-        }
+        let _ = self.settle();
     }
 
     fn end(mut self) -> Result<Digest, ImportError> {
         if self.recorder.pending() > 0 {
             self.submit()?;
         }
-        if let Some(last) = self.under_way.take() {
-            self.settle(last)?;
-        }
+        self.settle()?;
         Ok(self.recorder.head().id())
     }
 }

@@ -153,24 +153,36 @@ fn synced(dir: &Path) {
     // Few enough to stay near the processor, as steps are that were made just now: the floor's are made beside its clock,
     // and here that would give the disk time for nothing.
     let steps = intents(200);
-    let mut ratios = Vec::new();
+    let mut ratios = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {
         let floor = floor(dir, 20_000, 0);
-        // One group is appended and synced in the background while the next one is made.
-        let name = format!("sync-{round}");
-        let mut store = Shared::new(Box::new(new_store(dir, &name)));
-        let begin = Instant::now();
-        record_synced(&mut store, "bench", steps.chunks(100).cycle().take(200));
-        let ours = 20_000.0 / begin.elapsed().as_secs_f64();
-        let bytes = segment_bytes(dir, &name);
-        Store::close(Box::new(store)).expect("closed");
-        remove(dir, &name);
+        let (mut ours, mut bytes) = ([0.0; 2], 0);
+        for (shares, ours) in [false, true].into_iter().zip(&mut ours) {
+            let name = format!("sync-{round}");
+            let mut store = Shared::new(Box::new(new_store(dir, &name)));
+            let begin = Instant::now();
+            record_synced(&mut store, "bench", steps.chunks(100).cycle().take(200), shares);
+            *ours = 20_000.0 / begin.elapsed().as_secs_f64();
+            bytes = segment_bytes(dir, &name);
+            Store::close(Box::new(store)).expect("closed");
+            remove(dir, &name);
+        }
         let ceiling = disk_ceiling(dir, bytes / 200);
         let twice = 2.0 * 1e6 / floor.wall_us;
-        ratios.push(ours / twice.min(ceiling));
-        println!("  {ours:.0}/s; 2x the floor {twice:.0}/s; the disk writing as many bytes {ceiling:.0}/s");
+        for (ratios, ours) in ratios.iter_mut().zip(ours) {
+            ratios.push(ours / twice.min(ceiling));
+        }
+        let [each, shared] = ours;
+        println!(
+            "  each hundred with a sync of its own {each:.0}/s, sharing syncs {shared:.0}/s; 2x the floor {twice:.0}/s; the disk \
+             writing as many bytes {ceiling:.0}/s"
+        );
     }
-    println!("  ratio {:.2}", median(ratios));
+    let [each, shared] = ratios.map(median);
+    println!("  each hundred with a sync of its own: ratio {each:.2}");
+    println!(
+        "  up to four of them under way, those that wait share a sync, as `commit` and `import` do: ratio {shared:.2}"
+    );
 }
 
 /// Removes the store of a round. The floor writes over the file of its last round, so the system gives it memory that was in

@@ -4,6 +4,7 @@
 //! gathered durable. Nothing is acknowledged before that. If a group cannot be appended, the recorder stands
 //! again where the store stands, and nothing retries by itself.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -103,8 +104,14 @@ pub struct Recorder<'s> {
     /// Where the store stands: the head after the newest group that was appended.
     appended: Head,
     pending: Vec<Record>,
+    /// The groups of [`Recorder::submit_next`], in their order.
+    under_way: VecDeque<Submitted>,
     snapshots: Snapshots,
 }
+
+/// How many groups are on their way to the disk at most while the next one is gathered: one is synced, one appended, and where
+/// a sync takes longer than gathering a group, those that wait for it share the next.
+const UNDER_WAY: usize = 4;
 
 /// When the next snapshot is due. Folding reads records, so records are what is weighed: once those since the last
 /// snapshot outweigh the state [`OUTWEIGH`] times, reading one from there is dearer than reading the state. Snapshots
@@ -178,7 +185,8 @@ impl<'s> Recorder<'s> {
         let reducer = pack::reducer_for(start)?;
         let (record, head) = step::begin(store.info().id, start, inputs)?;
         let (appended, snapshots) = (head.clone(), Snapshots::default());
-        Ok(Recorder { store, surroundings, reducer, appended, head, pending: vec![record], snapshots })
+        let (pending, under_way) = (vec![record], VecDeque::new());
+        Ok(Recorder { store, surroundings, reducer, appended, head, pending, under_way, snapshots })
     }
 
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
@@ -194,7 +202,9 @@ impl<'s> Recorder<'s> {
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (appended, snapshots, pending) =
             (head.clone(), Snapshots::default(), vec![begin, marker.clone()]);
-        let mut recorder = Recorder { store, surroundings, reducer, appended, head, pending, snapshots };
+        let under_way = VecDeque::new();
+        let mut recorder =
+            Recorder { store, surroundings, reducer, appended, head, pending, under_way, snapshots };
         recorder.follow(inputs)?;
         Ok((recorder, marker))
     }
@@ -231,7 +241,8 @@ impl<'s> Recorder<'s> {
         // How large the state is shows when it is written out.
         let snapshots = Snapshots { records, ..Snapshots::default() };
         let appended = head.clone();
-        Ok(Recorder { store, surroundings, reducer, appended, head, pending: Vec::new(), snapshots })
+        let (pending, under_way) = (Vec::new(), VecDeque::new());
+        Ok(Recorder { store, surroundings, reducer, appended, head, pending, under_way, snapshots })
     }
 
     /// Where the run stands, with what is gathered.
@@ -484,6 +495,30 @@ impl<'s> Recorder<'s> {
         }
     }
 
+    /// Submits the group, so that the next one can be gathered. Where as many are on their way as is worth it, settles the
+    /// oldest and returns its records.
+    pub fn submit_next(&mut self) -> Result<Option<Vec<Record>>, Error> {
+        let submitted = self.submit()?;
+        self.under_way.push_back(submitted);
+        if self.under_way.len() > UNDER_WAY { self.settle_next() } else { Ok(None) }
+    }
+
+    /// Settles the oldest group of [`Recorder::submit_next`] and returns its records, `None` if there is none. Where this fails
+    /// nothing behind it can be settled.
+    pub fn settle_next(&mut self) -> Result<Option<Vec<Record>>, Error> {
+        let Some(oldest) = self.under_way.pop_front() else { return Ok(None) };
+        let settled = self.settle(oldest);
+        if settled.is_err() {
+            self.under_way.clear();
+        }
+        settled.map(Some)
+    }
+
+    /// Tells whether a group of [`Recorder::submit_next`] is on its way.
+    pub fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
     /// Makes the group durable and returns its records.
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
         Ok(self.put(|store, records| store.commit(records))?.0)
@@ -598,5 +633,40 @@ mod tests {
         let error = loser.settle(late).unwrap_err();
         assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
         assert_eq!((loser.head().tick(), loser.pending()), (0, 0));
+    }
+
+    #[test]
+    fn groups_on_their_way_are_settled_in_their_order_and_none_behind_one_that_came_too_late() {
+        let mut first = Shared::new(Box::new(store(&Faulty::new())));
+        let mut second = first.clone();
+        let start = Start::new("r".parse().unwrap());
+        let mut winner = Recorder::begin(&mut first, &start, Box::new(World::default())).unwrap();
+        winner.commit().unwrap();
+        let ticks = |records: Vec<Record>| records.iter().filter_map(|r| r.header().tick).collect::<Vec<_>>();
+        let mut settled = Vec::new();
+        for tick in 1..=6 {
+            winner.propose(&step()).unwrap();
+            settled.extend(winner.submit_next().unwrap().map(ticks));
+            assert_eq!(winner.under_way.len(), usize::min(tick, UNDER_WAY));
+        }
+        assert_eq!(settled, [[1], [2]]);
+        while let Some(records) = winner.settle_next().unwrap() {
+            settled.push(ticks(records));
+        }
+        assert!(!winner.is_under_way());
+        assert_eq!(settled, [[1], [2], [3], [4], [5], [6]]);
+
+        let mut loser = Recorder::resume(&mut second, &start.run, Box::new(World::default())).unwrap();
+        winner.propose(&step()).unwrap();
+        winner.commit().unwrap();
+        for _ in 0..3 {
+            loser.propose(&step()).unwrap();
+            assert!(loser.submit_next().unwrap().is_none());
+        }
+        loser.propose(&step()).unwrap();
+        let error = loser.settle_next().unwrap_err();
+        assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
+        assert_eq!((loser.head().tick(), loser.pending()), (6, 0));
+        assert!(loser.settle_next().unwrap().is_none(), "they stood on what was turned down");
     }
 }

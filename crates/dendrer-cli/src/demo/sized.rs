@@ -4,7 +4,7 @@
 //! `state.handled >= K` is tick K; `state.errors` rises now and then and never falls.
 
 use dendrer::Error;
-use dendrer::recorder::{Fixed, Recorder, Submitted};
+use dendrer::recorder::{Fixed, Recorder};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Intent, Pointer, RunName, Value};
@@ -36,7 +36,6 @@ pub(crate) fn fill_sized(
     start.meta = Some(v(r#"{"source":"dendrer demo --size","synthetic":true}"#));
     let surroundings = Fixed::new(name.as_str(), MORNING_MS, 250);
     let mut recorder = Recorder::begin(store, &start, Box::new(surroundings))?;
-    let mut under_way: Option<Submitted> = None;
     for tick in 1..=ticks {
         match recorder.propose(&step(tick))? {
             Outcome::Committed(_) | Outcome::Violated { .. } => {}
@@ -46,16 +45,10 @@ pub(crate) fn fill_sized(
         }
         done(tick);
         if tick.is_multiple_of(BATCH) {
-            // One group is on its way to the disk while the next is made.
-            let submitted = recorder.submit()?;
-            if let Some(before) = under_way.replace(submitted) {
-                recorder.settle(before)?;
-            }
+            recorder.submit_next()?;
         }
     }
-    if let Some(before) = under_way {
-        recorder.settle(before)?;
-    }
+    while recorder.settle_next()?.is_some() {}
     recorder.commit()?;
     drop(recorder);
     describe(store, &name, "a generated run for load tests")

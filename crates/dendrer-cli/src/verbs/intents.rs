@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, sync_channel};
 
-use dendrer::recorder::{Recorder, Submitted};
+use dendrer::recorder::Recorder;
 use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{Delta, Intent, Value, json};
 use dendrer_view::{count, quote};
@@ -128,13 +128,12 @@ pub(super) fn take(
     tally: &mut Tally,
     out: &mut Out,
 ) -> Result<()> {
-    let mut under_way: Option<Submitted> = None;
     let mut failure = None;
     loop {
         // With a group on its way to the disk there is something to do meanwhile; without, wait for a line.
-        let first = match under_way {
-            Some(_) => lines.try_recv(),
-            None => lines.recv().map_err(|_| TryRecvError::Disconnected),
+        let first = match recorder.is_under_way() {
+            true => lines.try_recv(),
+            false => lines.recv().map_err(|_| TryRecvError::Disconnected),
         };
         let mut bytes = 0;
         let mut next = first;
@@ -177,24 +176,27 @@ pub(super) fn take(
             && reading.is_new
             && tally.committed + tally.refused == 0
             && recorder.pending() == 1
-            && under_way.is_none()
+            && !recorder.is_under_way()
         {
             // Nothing but the beginning of the run: a run that holds nothing is not left behind.
             recorder.discard();
         }
-        let submitted = match recorder.pending() {
-            0 => None,
-            // A dry run gathers everything, so that each line is judged on what the lines before it made.
-            _ if reading.dry_run => None,
-            _ => Some(recorder.submit()),
+        // A dry run gathers everything, so that each line is judged on what the lines before it made.
+        let submits = recorder.pending() > 0 && !reading.dry_run;
+        let moved = if submits { recorder.submit_next() } else { recorder.settle_next() };
+        let (settled, turned_down) = match moved {
+            Ok(settled) => (settled, None),
+            Err(error) => (None, Some(error)),
         };
-        if let Some(group) = under_way.take() {
-            acknowledge(recorder.settle(group)?, tally, out)?;
+        if let Some(records) = settled {
+            acknowledge(records, tally, out)?;
         }
-        under_way = submitted.transpose()?;
-        if closed {
-            if let Some(group) = under_way.take() {
-                acknowledge(recorder.settle(group)?, tally, out)?;
+        if closed || turned_down.is_some() {
+            while let Some(records) = recorder.settle_next()? {
+                acknowledge(records, tally, out)?;
+            }
+            if let Some(error) = turned_down {
+                return Err(error.into());
             }
             if reading.dry_run {
                 acknowledge(recorder.discard(), tally, out)?;

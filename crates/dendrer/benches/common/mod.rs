@@ -96,24 +96,29 @@ pub(crate) fn record_steps(store: &mut dyn Store, run: &str, intents: &[Intent],
     }
 }
 
-/// Makes groups durable. A group is made while the one before it is on its way to the disk; a step alone is waited for.
+/// Makes groups durable, while the next ones are made: as many of them as `submit_next` has under way, those that wait sharing a
+/// sync, or one, which so has a sync of its own. A step alone is waited for.
 pub(crate) fn record_synced<'a>(
     store: &mut dyn Store,
     run: &str,
     groups: impl IntoIterator<Item = &'a [Intent]>,
+    shares: bool,
 ) {
     let start = Start::new(run.parse().expect("a name"));
     let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
     let mut under_way = None;
     for group in groups {
         recorder.propose_each(group).expect("steps");
-        let submitted = recorder.submit().expect("appended");
-        let before = if group.len() == 1 { Some(submitted) } else { under_way.replace(submitted) };
-        if let Some(before) = before {
+        if group.len() == 1 {
+            recorder.commit().expect("synced");
+        } else if shares {
+            recorder.submit_next().expect("appended");
+        } else if let Some(before) = under_way.replace(recorder.submit().expect("appended")) {
             recorder.settle(before).expect("synced");
         }
     }
-    if let Some(before) = under_way {
-        recorder.settle(before).expect("synced");
+    if let Some(last) = under_way {
+        recorder.settle(last).expect("synced");
     }
+    while recorder.settle_next().expect("synced").is_some() {}
 }
