@@ -96,7 +96,7 @@ pub struct RunSummary {
     pub last_ts: Timestamp,
 }
 
-/// A sync under way. Given back to [`Store::finish_sync`].
+/// A sync that was asked for. Given back to [`Store::finish_sync`].
 #[derive(Debug, Clone)]
 #[must_use = "nothing is durable before the ticket was given back to finish_sync"]
 pub struct SyncTicket {
@@ -292,25 +292,28 @@ pub trait Store: fmt::Debug + Send + Sync {
         self.finish_sync(ticket)
     }
 
-    /// Appends one group and makes it durable.
+    /// Appends one group and makes it durable. If this fails with anything but [`StoreError::SyncFailed`], nothing of the group
+    /// was written.
     fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         let positions = self.append(records)?;
-        self.sync()?;
+        self.sync().map_err(|error| error.as_failed_sync())?;
         Ok(positions)
     }
 
     /// Starts to append one group and to make it durable, so that the caller can prepare the next one meanwhile. That
-    /// the group came too late shows here, or when it is settled.
+    /// the group came too late shows here, or when it is settled. Fails as [`Store::commit`] does.
     fn submit(&mut self, records: &[Record]) -> Result<Submission, StoreError> {
         self.append(records)?;
-        Ok(Submission(OnItsWay::Appended(self.start_sync()?)))
+        let ticket = self.start_sync().map_err(|error| error.as_failed_sync())?;
+        Ok(Submission(OnItsWay::Appended(ticket)))
     }
 
-    /// Waits until a group is durable. If this fails with anything but [`StoreError::SyncFailed`], nothing of the group was
-    /// written.
+    /// Waits until a group is durable. Fails as [`Store::commit`] does.
     fn settle(&mut self, submission: Submission) -> Result<(), StoreError> {
         match submission.0 {
-            OnItsWay::Appended(ticket) => self.finish_sync(ticket).map(drop),
+            OnItsWay::Appended(ticket) => {
+                self.finish_sync(ticket).map(drop).map_err(|error| error.as_failed_sync())
+            }
             OnItsWay::Queued(job) => job.wait(&|| {}).map(drop),
         }
     }
@@ -325,7 +328,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Returns the newest signed checkpoint.
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError>;
 
-    /// Finishes background work.
+    /// Finishes background work, but for groups that were submitted and not settled: those may be written or not.
     fn close(self: Box<Self>) -> Result<(), StoreError>;
 }
 

@@ -171,6 +171,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What whoever waits for a group is told where its sync did not come about: that the group was appended stands.
+    pub(crate) fn as_failed_sync(&self) -> StoreError {
+        match self {
+            StoreError::SyncFailed { why } => StoreError::SyncFailed { why: why.clone() },
+            other => StoreError::SyncFailed { why: other.to_string() },
+        }
+    }
+
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> &'static str {
         match self {

@@ -80,7 +80,13 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        self.queue().is_closed = true;
+        let mut queue = self.queue();
+        queue.is_closed = true;
+        // Whoever submitted them let go of the store without settling them.
+        for job in std::mem::take(&mut queue.jobs) {
+            job.put(State::Done(Err(StoreError::ReadOnly { why: "it was closed".into() })));
+        }
+        drop(queue);
         self.0.1.notify_all();
     }
 }
@@ -161,14 +167,6 @@ impl Job {
     }
 }
 
-/// What the group's own thread is told of a sync that failed: that it was appended stands in any case.
-fn not_synced(error: &StoreError) -> StoreError {
-    match error {
-        StoreError::SyncFailed { why } => StoreError::SyncFailed { why: why.clone() },
-        other => StoreError::SyncFailed { why: other.to_string() },
-    }
-}
-
 impl Shared {
     /// Shares a handle.
     pub fn new(store: Box<dyn Store>) -> Shared {
@@ -178,7 +176,7 @@ impl Shared {
         Shared(Arc::new(Inner { info, store, line, synced, snapshots }))
     }
 
-    /// Gives the handle back to the last one who has it.
+    /// Gives the handle back to the last one who has it. Who submitted a group and did not settle it may not be the last.
     pub fn into_inner(self) -> Option<Box<dyn Store>> {
         // A failure is the store's own to tell, to whoever uses it next.
         drop(self.store_mut());
@@ -293,7 +291,12 @@ impl Shared {
     fn finish_all(&self, appended: Vec<Appended>, ticket: Option<Planned>) -> Vec<Appended> {
         let synced = ticket.map_or(Ok(0), |ticket| self.finish(ticket?));
         let outcome = |(job, outcome): Appended| {
-            (job, outcome.and_then(|positions| synced.as_ref().map(|_| positions).map_err(not_synced)))
+            (
+                job,
+                outcome.and_then(|positions| {
+                    synced.as_ref().map(|_| positions).map_err(StoreError::as_failed_sync)
+                }),
+            )
         };
         appended.into_iter().map(outcome).collect()
     }
@@ -610,5 +613,17 @@ mod tests {
         let submission = store.submit(&[record]).unwrap();
         store.settle(submission).unwrap();
         assert_eq!(store.tree().size, 1);
+    }
+    #[test]
+    fn a_group_that_nobody_took_before_the_store_was_gone_gets_an_answer() {
+        let record = crate::conformance::Scribe::default().begin("r");
+        let mut store = Shared::new(Box::new(Memory::new(crate::conformance::info())));
+        // Somebody appends, and so nobody else begins to.
+        store.queue().is_led = true;
+        let submission = store.submit(&[record]).unwrap();
+        drop(store);
+        let mut other = Memory::new(crate::conformance::info());
+        let error = other.settle(submission).unwrap_err();
+        assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
     }
 }

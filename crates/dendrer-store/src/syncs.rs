@@ -4,6 +4,7 @@
 //! do. Those who come meanwhile share the next one.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -44,7 +45,8 @@ impl Syncs {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for one that covers all before it, and returns its number. Nothing is done before somebody waits for it.
+    /// Asks for one that covers all before it, and returns its number. It is done once somebody waits for it, or for one behind
+    /// it, unless a thread is there that does so at once.
     pub(crate) fn ask(&self, work: Work) -> u64 {
         let mut line = self.line();
         line.next = Some(work);
@@ -77,10 +79,21 @@ impl Syncs {
         let Some(work) = line.next.take_if(|_| is_free) else {
             return self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
         };
-        line.is_running = true;
         let covered = line.asked;
+        self.run(line, covered, work)
+    }
+
+    fn run<'a>(
+        &'a self,
+        mut line: MutexGuard<'a, Line>,
+        covered: u64,
+        work: impl FnOnce() -> io::Result<()>,
+    ) -> MutexGuard<'a, Line> {
+        line.is_running = true;
         drop(line);
-        let result = work();
+        // Nobody would ever be told of one that a panic ended.
+        let result =
+            catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::Error::other("a panic")));
         let mut line = self.line();
         line.is_running = false;
         match result {
@@ -89,6 +102,20 @@ impl Syncs {
         }
         self.changed.notify_all();
         line
+    }
+
+    /// Runs a sync that covers nothing of what was asked for, but is of the same files: who waits has to be told of its failure,
+    /// because a later one might not be.
+    pub(crate) fn run_beside(&self, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let mut line = self.line();
+        while line.is_running {
+            line = self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+        }
+        if line.failed.is_none() {
+            let done = line.done;
+            line = self.run(line, done, work);
+        }
+        line.failed.clone().map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
     fn work_until_closed(&self) {
@@ -191,6 +218,41 @@ mod tests {
         assert_eq!(syncs.wait(later), Err("no answer".into()));
         assert_eq!(syncs.wait_for_all(), Err("no answer".into()));
         assert_eq!(syncs.wait(good), Ok(()));
+    }
+
+    #[test]
+    fn one_beside_the_line_waits_for_its_turn_and_fails_for_all_who_wait() {
+        let syncs = Arc::new(Syncs::default());
+        let (begun, has_begun) = channel();
+        let (go_on, goes_on) = channel::<()>();
+        let first = syncs.ask(Box::new(move || {
+            begun.send(()).unwrap();
+            goes_on.recv_timeout(LONG).unwrap();
+            Ok(())
+        }));
+        std::thread::scope(|scope| {
+            scope.spawn(|| syncs.wait(first).unwrap());
+            has_begun.recv_timeout(LONG).unwrap();
+            let second = syncs.ask(Box::new(|| Ok(())));
+            let beside = scope.spawn(|| syncs.run_beside(|| Ok(())));
+            assert!(!beside.is_finished());
+            go_on.send(()).unwrap();
+            beside.join().unwrap().unwrap();
+            assert_eq!(syncs.line().done, first, "it covers nothing");
+            syncs.wait(second).unwrap();
+        });
+        let third = syncs.ask(Box::new(|| Ok(())));
+        let error = syncs.run_beside(|| Err(io::Error::other("no answer"))).unwrap_err();
+        assert_eq!(error.to_string(), "no answer");
+        assert_eq!(syncs.wait(third), Err("no answer".into()));
+        assert!(syncs.run_beside(|| panic!("it would say nothing about the first")).is_err());
+    }
+
+    #[test]
+    fn a_panic_leaves_nobody_waiting() {
+        let syncs = Syncs::default();
+        let number = syncs.ask(Box::new(|| panic!("a disk of somebody else")));
+        assert_eq!(syncs.wait(number), Err("a panic".into()));
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl Embedded {
         let Err(error) = disk::write_all(&*file, buffer, start) else { return Ok(()) };
         let error = self.segments.io("write", number, error);
         // What was written of it goes, durably: its bytes must not show through under a later group.
-        if let Err(second) = file.set_len(start).and_then(|()| file.sync()) {
+        if let Err(second) = file.set_len(start).and_then(|()| self.sync_file(&*file)) {
             let why =
                 StoreError::SyncFailed { why: format!("a failed write could not be taken back: {second}") };
             self.set_trouble(why);

@@ -323,7 +323,7 @@ impl Embedded {
 
     fn cut_file(&mut self, file: &dyn DiskFile, segment: u32, len: u64) -> Result<(), StoreError> {
         file.set_len(len).map_err(|error| self.segments.io("cut", segment, error))?;
-        file.sync().map_err(|error| {
+        self.sync_file(file).map_err(|error| {
             // A later sync that succeeds would say nothing about it, nor about what else it was to write.
             let why = error.to_string();
             self.set_trouble(StoreError::SyncFailed { why: why.clone() });

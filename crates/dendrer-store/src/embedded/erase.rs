@@ -212,7 +212,7 @@ impl Embedded {
         for segment in segments {
             let io = |error: std::io::Error| StoreError::SyncFailed { why: error.to_string() };
             if let Some(file) = self.segments.file(segment)? {
-                file.sync().map_err(io)?;
+                self.sync_file(&*file).map_err(io)?;
             }
         }
         Ok(())

@@ -1,12 +1,14 @@
 //! Making durable what was appended, now or in the background.
 //!
-//! A sync covers the last segment: all earlier ones were synced before it was begun.
+//! A sync covers every segment that this handle wrote to and has not seen synced: the last one, mostly, as a segment is synced
+//! before the next is begun.
 
 use std::io;
 use std::sync::Arc;
 
 use super::Embedded;
 use crate::contract::SyncTicket;
+use crate::disk::DiskFile;
 use crate::error::StoreError;
 use crate::syncs::Work;
 
@@ -42,7 +44,7 @@ impl Embedded {
         let Some(work) = self.work()? else {
             return Ok(SyncTicket::done(size));
         };
-        // What was asked for last covers the rest: all earlier segments were synced before a new one was begun.
+        // What was asked for last covers the rest: it begins with the first segment that is not known to be synced.
         let syncs = Arc::clone(self.syncer.get_or_insert_default().syncs());
         let number = syncs.ask(work);
         Ok(SyncTicket { size, segment: Some(segment), sync: Some((syncs, number)) })
@@ -61,6 +63,14 @@ impl Embedded {
         self.check_owner()?;
         let result = ticket.wait();
         self.synced(ticket.size, ticket.segment, result)
+    }
+
+    /// Syncs a file for a reason of its own. Where that fails, what others wait for may be lost too, and no later sync says so.
+    pub(super) fn sync_file(&self, file: &dyn DiskFile) -> io::Result<()> {
+        match &self.syncer {
+            Some(syncer) => syncer.syncs().run_beside(|| file.sync()),
+            None => file.sync(),
+        }
     }
 
     pub(super) fn sync_now(&mut self) -> Result<u64, StoreError> {

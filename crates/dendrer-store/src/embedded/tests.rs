@@ -1,6 +1,10 @@
+use std::io::ErrorKind;
+
+use dendrer_object::Value;
+
 use super::*;
 use crate::conformance::{Scribe, info};
-use crate::faulty::Faulty;
+use crate::faulty::{Fault, Faulty};
 
 fn on(disk: &Faulty) -> Options {
     Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() }
@@ -77,4 +81,52 @@ fn a_commit_says_what_was_known_to_be_on_disk() {
         from = at + 1;
     }
     assert_eq!(said, [(1, 0), (2, 0), (3, 2)]);
+}
+
+/// A system may tell a failure once. Whoever is told while it takes something back, cuts an end or finishes an erasure, must
+/// not keep it from those whose groups are on their way.
+#[test]
+fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
+    let begin = || {
+        let disk = Faulty::new();
+        let mut store = Embedded::create(Path::new("/s"), info(), on(&disk)).unwrap();
+        let mut scribe = Scribe::default();
+        store.commit(&[scribe.begin("r")]).unwrap();
+        store.append(&[scribe.step("r")]).unwrap();
+        let ticket = store.plan_sync().unwrap();
+        (disk, store, scribe, ticket)
+    };
+    let mut failed = 0;
+    for at in 0.. {
+        let (disk, mut store, mut scribe, ticket) = begin();
+        disk.fail(at, Fault::Error(ErrorKind::StorageFull), false);
+        disk.fail_syncs(false);
+        let appended = store.append(&[scribe.step("r")]);
+        // What could not be written could not be taken back either.
+        if matches!(store.trouble().as_deref(), Some(StoreError::SyncFailed { .. })) {
+            failed += 1;
+            appended.unwrap_err();
+            ticket.wait().unwrap_err();
+        } else if appended.is_ok() {
+            break;
+        }
+    }
+    assert!(failed > 0);
+
+    let (disk, mut store, mut scribe, ticket) = begin();
+    let path = store.segments.path(0);
+    let file = disk.open(&path, Open::Write).unwrap();
+    file.write_at(b"half a group", disk.files()[&path].len() as u64).unwrap();
+    disk.fail_syncs(false);
+    assert!(matches!(store.append(&[scribe.step("r")]), Err(StoreError::SyncFailed { .. })));
+    ticket.wait().unwrap_err();
+
+    let (disk, mut store, mut scribe, ticket) = begin();
+    let why = Value::record([("reason", "asked to".into())]);
+    let erase = scribe.beside(Kind::Erase, "r", why);
+    let mut other = Embedded::open(Path::new("/s"), on(&disk)).unwrap();
+    other.erase(&erase, &[(0, vec![Pointer::root()])]).unwrap();
+    disk.fail_syncs(false);
+    assert!(matches!(store.append(&[scribe.step("r")]), Err(StoreError::SyncFailed { .. })));
+    ticket.wait().unwrap_err();
 }
