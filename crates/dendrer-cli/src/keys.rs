@@ -5,7 +5,7 @@ use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use dendrer::store::embedded::Embedded;
-use dendrer::store::{Store as _, StoreInfo};
+use dendrer::store::{Store, StoreInfo};
 use dendrer_object::StoreId;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -153,6 +153,12 @@ pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Opt
         pin(store.info().id, &checkpoint);
     }
     Ok(Some(note))
+}
+
+/// Signs what was written, where the key is here, and closes the store.
+pub(crate) fn close(mut store: Embedded, key: Option<&SigningKey>) -> Result<()> {
+    sign(&mut store, key)?;
+    Ok(Store::close(Box::new(store))?)
 }
 
 /// Remembers what the checkpoint of a store says, if the key of the store signed it: that of one that is put away must

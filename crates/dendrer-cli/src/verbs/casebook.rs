@@ -28,8 +28,7 @@ pub(super) fn write_down<T>(
     open::refuse_trouble(&mut store)?;
     let key = keys::find(global.key.as_deref(), store.info())?;
     let made = write(&mut store, Box::new(World::default()))?;
-    keys::sign(&mut store, key.as_ref())?;
-    Store::close(Box::new(store))?;
+    keys::close(store, key.as_ref())?;
     Ok(made)
 }
 

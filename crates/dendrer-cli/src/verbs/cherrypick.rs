@@ -56,8 +56,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
             open::refuse_trouble(&mut store)?;
             let key = keys::find(global.key.as_deref(), store.info())?;
             let imported = import(&mut store, &name, &mut pick, at, world, false)?;
-            keys::sign(&mut store, key.as_ref())?;
-            Store::close(Box::new(store))?;
+            keys::close(store, key.as_ref())?;
             imported
         }
     };

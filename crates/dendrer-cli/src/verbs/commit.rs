@@ -71,11 +71,10 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let result = intents::take(&reading, &lines, &mut recorder, &mut tally, out);
     drop(recorder);
     drop(progress);
-    if !args.dry_run {
-        keys::sign(&mut store, key.as_ref())?;
-        Store::close(Box::new(store))?;
-    }
+    let closed = if args.dry_run { Ok(()) } else { keys::close(store, key.as_ref()) };
+    // Whatever kept lines from being taken may keep them from being signed, too.
     result.map_err(|failure| tally.told_in(failure, args.dry_run))?;
+    closed?;
     let members = [
         ("run", Value::from(args.run.as_str())),
         ("committed", Value::from(tally.committed)),

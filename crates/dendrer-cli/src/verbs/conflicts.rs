@@ -122,9 +122,10 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
         let name = rev.run_in(&store, &[])?;
         // What the door turned down is kept beside the run, so there is something to sign either way.
         let record = resolve(&mut store, &name, &resolution, world, false);
-        keys::sign(&mut store, key.as_ref())?;
-        Store::close(Box::new(store))?;
-        (name, record.map_err(|error| not_resolved(args, error))?)
+        let closed = keys::close(store, key.as_ref());
+        let record = record.map_err(|error| not_resolved(args, error))?;
+        closed?;
+        (name, record)
     };
     let said = |place: &str| record.body().value(place);
     let taken = said("/intent/conflict").and_then(|said| said.get("take").cloned()).unwrap_or(Value::Null);

@@ -47,8 +47,7 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
             open::refuse_trouble(&mut store)?;
             let key = keys::find(global.key.as_deref(), store.info())?;
             let made = made(&mut store)?;
-            keys::sign(&mut store, key.as_ref())?;
-            Store::close(Box::new(store))?;
+            keys::close(store, key.as_ref())?;
             made
         }
     };

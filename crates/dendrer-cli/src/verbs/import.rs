@@ -91,12 +91,12 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let result = import::record(&mut store, &mut source, &plan, Box::new(World::default()), &mut |more| {
         settled += more;
     });
-    keys::sign(&mut store, key.as_ref())?;
-    Store::close(Box::new(store))?;
+    let closed = keys::close(store, key.as_ref());
     let tip = result.map_err(|error| match settled {
         0 => failure(args, &error, 0),
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
     })?;
+    closed?;
     let errors = match pack {
         None => Vec::new(),
         Some(_) => errors_of_rules(&Trace::open(&*open::read_store(global)?, &plan.start.run)?)?,

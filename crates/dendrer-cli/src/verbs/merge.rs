@@ -63,8 +63,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         let (root, begin) = (recorder.head().state().digest(), recorder.head().id());
         recorder.commit()?;
         drop(recorder);
-        keys::sign(&mut store, key.as_ref())?;
-        Store::close(Box::new(store))?;
+        keys::close(store, key.as_ref())?;
         (merged, unjudged, root, Some(begin))
     };
     match out.is_text() {

@@ -453,12 +453,12 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
 }
 
 /// Signs what was added, where the key is here, and closes.
-fn close(global: &Global, mut store: Embedded, changed: bool) -> Result<()> {
-    if changed {
-        let key = keys::find(global.key.as_deref(), store.info())?;
-        keys::sign(&mut store, key.as_ref())?;
+fn close(global: &Global, store: Embedded, changed: bool) -> Result<()> {
+    if !changed {
+        return Ok(Store::close(Box::new(store))?);
     }
-    Ok(Store::close(Box::new(store))?)
+    let key = keys::find(global.key.as_deref(), store.info())?;
+    keys::close(store, key.as_ref())
 }
 
 /// Makes the predicate that the flags describe, or takes up the newest one of the name.

@@ -67,8 +67,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
             }
         }
         drop(recorder);
-        keys::sign(&mut store, key.as_ref())?;
-        Store::close(Box::new(store))?;
+        keys::close(store, key.as_ref())?;
         rebased
     };
     match out.is_text() {

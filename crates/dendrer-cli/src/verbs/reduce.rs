@@ -41,8 +41,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let key = keys::find(global.key.as_deref(), store.info())?;
     let reduced = pack::reduce(&trace, &mut store, &pack, name, s0, Box::new(World::default()));
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
-    keys::sign(&mut store, key.as_ref())?;
-    Store::close(Box::new(store))?;
+    keys::close(store, key.as_ref())?;
     let named = format!("{} {}", pack.pack.name, pack.pack.version);
     if !out.is_text() {
         let members = [

@@ -150,3 +150,19 @@ fn half_of_an_import_is_not_called_imported() {
     place.ok(&["import", "chat.json", "--run", "s", "--again"]);
     place.ok(&["verify", "--all", "--replay"]);
 }
+
+/// What keeps the log from being signed is told only where nothing else went wrong before.
+#[test]
+fn of_two_failures_the_first_is_told() {
+    let place = Place::with_store();
+    std::fs::create_dir(place.path().join(".dendrer/checkpoint.tmp")).unwrap();
+    let line = "{\"type\":\"plan.update\"}\n";
+    let stopped =
+        place.run_with(&["commit", "--run", "r"], format!("{line}{line}not one\n{line}").as_bytes());
+    assert!(stopped.stderr.contains("2 transitions before it are committed"), "{}", stopped.stderr);
+    assert!(stopped.stderr.starts_with("error[E0201]"), "{}", stopped.stderr);
+    let unsigned = place.run_with(&["commit", "--run", "r"], line.as_bytes());
+    assert_eq!(unsigned.code, 8, "{}", unsigned.stderr);
+    assert!(unsigned.stderr.contains("checkpoint"), "{}", unsigned.stderr);
+    assert_eq!(ids(&place.ok(&["log", "r", "-n", "0", "--jsonl"])).len(), 3);
+}
