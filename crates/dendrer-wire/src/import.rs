@@ -504,18 +504,21 @@ impl Groups<'_, '_> {
 
     fn submit(&mut self) -> Result<(), ImportError> {
         self.bytes = 0;
-        if let Some(records) = self.recorder.submit_next()? {
-            self.tell(&records);
-        }
+        let settled = self.recorder.submit()?;
+        self.tell(&settled.unwrap_or_default());
         Ok(())
     }
 
-    /// Waits for all that is on its way.
+    /// Waits for all that is on its way. Of several errors the first is told.
     fn settle(&mut self) -> Result<(), ImportError> {
-        while let Some(records) = self.recorder.settle_next()? {
-            self.tell(&records);
+        let mut result = Ok(());
+        while self.recorder.is_under_way() {
+            match self.recorder.settle() {
+                Ok(records) => self.tell(&records.unwrap_or_default()),
+                Err(error) => result = result.and(Err(error)),
+            }
         }
-        Ok(())
+        Ok(result?)
     }
 
     fn tell(&mut self, records: &[Record]) {
@@ -533,10 +536,8 @@ impl Groups<'_, '_> {
     }
 
     fn end(mut self) -> Result<Digest, ImportError> {
-        if self.recorder.pending() > 0 {
-            self.submit()?;
-        }
-        self.settle()?;
+        let submitted = if self.recorder.pending() > 0 { self.submit() } else { Ok(()) };
+        submitted.and(self.settle())?;
         Ok(self.recorder.head().id())
     }
 }

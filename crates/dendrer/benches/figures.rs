@@ -181,7 +181,7 @@ fn synced(dir: &Path) {
     let [each, shared] = ratios.map(median);
     println!("  each hundred with a sync of its own: ratio {each:.2}");
     println!(
-        "  up to four of them under way, those that wait share a sync, as `commit` and `import` do: ratio {shared:.2}"
+        "  up to four of them under way, as a recorder has them, those that wait share a sync: ratio {shared:.2}"
     );
 }
 

@@ -5,7 +5,6 @@
 //! again where the store stands, and nothing retries by itself.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::contract::ImportRefused;
@@ -101,11 +100,11 @@ pub struct Recorder<'s> {
     surroundings: Box<dyn Surroundings>,
     reducer: Box<dyn Reducer + Send + Sync>,
     head: Head,
-    /// Where the store stands: the head after the newest group that was appended.
-    appended: Head,
-    pending: Vec<Record>,
-    /// The groups of [`Recorder::submit_next`], in their order.
+    /// Where the run stood before the groups that are on their way.
+    settled: Head,
+    /// The groups that were submitted, in their order.
     under_way: VecDeque<Submitted>,
+    pending: Vec<Record>,
     snapshots: Snapshots,
 }
 
@@ -149,19 +148,12 @@ pub(crate) fn outweigh(records: usize, state: usize, times: usize) -> bool {
     records > state.max(LOOKED_UP).saturating_mul(times)
 }
 
-/// A group that was appended and is on its way to the disk.
-#[must_use = "nothing is acknowledged before the group was settled"]
-pub struct Submitted {
+/// A group on its way to the disk.
+struct Submitted {
     records: Vec<Record>,
     submission: Submission,
-    /// Where the run stood before it.
-    before: Head,
-}
-
-impl fmt::Debug for Submitted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Submitted").field("records", &self.records.len()).finish_non_exhaustive()
-    }
+    /// Where the run stands behind it.
+    after: Head,
 }
 
 impl<'s> Recorder<'s> {
@@ -184,9 +176,9 @@ impl<'s> Recorder<'s> {
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let reducer = pack::reducer_for(start)?;
         let (record, head) = step::begin(store.info().id, start, inputs)?;
-        let (appended, snapshots) = (head.clone(), Snapshots::default());
+        let (settled, snapshots) = (head.clone(), Snapshots::default());
         let (pending, under_way) = (vec![record], VecDeque::new());
-        Ok(Recorder { store, surroundings, reducer, appended, head, pending, under_way, snapshots })
+        Ok(Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots })
     }
 
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
@@ -200,11 +192,10 @@ impl<'s> Recorder<'s> {
         casebook::refuse_name(&fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
-        let (appended, snapshots, pending) =
-            (head.clone(), Snapshots::default(), vec![begin, marker.clone()]);
-        let under_way = VecDeque::new();
+        let (settled, snapshots) = (head.clone(), Snapshots::default());
+        let (pending, under_way) = (vec![begin, marker.clone()], VecDeque::new());
         let mut recorder =
-            Recorder { store, surroundings, reducer, appended, head, pending, under_way, snapshots };
+            Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots };
         recorder.follow(inputs)?;
         Ok((recorder, marker))
     }
@@ -240,9 +231,9 @@ impl<'s> Recorder<'s> {
         drop(trace);
         // How large the state is shows when it is written out.
         let snapshots = Snapshots { records, ..Snapshots::default() };
-        let appended = head.clone();
+        let settled = head.clone();
         let (pending, under_way) = (Vec::new(), VecDeque::new());
-        Ok(Recorder { store, surroundings, reducer, appended, head, pending, under_way, snapshots })
+        Ok(Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots })
     }
 
     /// Where the run stands, with what is gathered.
@@ -261,7 +252,7 @@ impl<'s> Recorder<'s> {
         self.reducer.name() != modules::NAME
     }
 
-    /// How many records are gathered and not yet appended.
+    /// How many records are gathered and not yet handed to the store.
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
@@ -299,17 +290,21 @@ impl<'s> Recorder<'s> {
         }
     }
 
-    /// Finds the first intent with a link to a record that is neither in the log nor gathered.
+    /// Finds the first intent with a link to a record that is neither in the log, nor on its way there, nor gathered.
     fn unknown_link(&self, intents: &[Intent]) -> Option<(usize, Error)> {
         let links = intents
             .iter()
             .enumerate()
             .flat_map(|(at, intent)| intent.links.iter().map(move |link| (at, link)));
         for (at, link) in links {
-            let gathered = self.pending.iter().any(|record| record.id() == link.hash);
+            let groups = self.under_way.iter().map(|submitted| &submitted.records).chain([&self.pending]);
+            // Most links are to what was made just before.
+            if groups.rev().flat_map(|records| records.iter().rev()).any(|record| record.id() == link.hash) {
+                continue;
+            }
             match self.store.find(&link.hash) {
-                Ok(found) if gathered || found.is_some() => {}
-                Ok(_) => return Some((at, StoreError::NoRecord(link.hash).into())),
+                Ok(Some(_)) => {}
+                Ok(None) => return Some((at, StoreError::NoRecord(link.hash).into())),
                 Err(error) => return Some((at, error.into())),
             }
         }
@@ -433,23 +428,67 @@ impl<'s> Recorder<'s> {
         Inputs { clock: self.surroundings.now(), seed: self.surroundings.seed() }
     }
 
-    /// Takes the gathered group back: what would have been committed. The head stands where the store stands.
+    /// Takes the gathered group back: what would have been committed. The head stands where the store does, or will once what
+    /// is on its way has arrived.
     pub fn discard(&mut self) -> Vec<Record> {
-        self.head = self.appended.clone();
+        self.head = self.submitted().clone();
         self.snapshots.ready.clear();
         std::mem::take(&mut self.pending)
     }
 
-    /// Appends the group and starts to make it durable; the next group can be gathered meanwhile.
-    pub fn submit(&mut self) -> Result<Submitted, Error> {
-        let before = self.appended.clone();
+    /// Where the run stands behind everything that was handed to the store.
+    fn submitted(&mut self) -> &mut Head {
+        self.under_way.back_mut().map_or(&mut self.settled, |last| &mut last.after)
+    }
+
+    /// Hands the group to the store and starts to make it durable; the next one can be gathered meanwhile. Where as many are on
+    /// their way as is worth it, settles the oldest and returns its records.
+    pub fn submit(&mut self) -> Result<Option<Vec<Record>>, Error> {
         let (records, submission) = self.put(|store, records| store.submit(records))?;
-        Ok(Submitted { records, submission, before })
+        self.under_way.push_back(Submitted { records, submission, after: self.head.clone() });
+        if self.under_way.len() > UNDER_WAY { self.settle() } else { Ok(None) }
+    }
+
+    /// Waits until the oldest group on its way is durable and returns its records: now they may be acknowledged. `None` if none
+    /// is on its way.
+    ///
+    /// If the group came too late after all, what was gathered since is discarded. Those behind it are still to be settled, one
+    /// by one: they came too late, too, unless the group was refusals only, which nothing stands on. Then the run stands where
+    /// the log has it.
+    pub fn settle(&mut self) -> Result<Option<Vec<Record>>, Error> {
+        let Some(Submitted { records, submission, after }) = self.under_way.pop_front() else {
+            return Ok(None);
+        };
+        let result = self.store.settle(submission);
+        match &result {
+            Err(error) if !is_on_record(error) => drop(self.discard()),
+            _ => self.settled = after,
+        }
+        Ok(result.map(|()| Some(records))?)
+    }
+
+    /// Tells whether a group is on its way.
+    pub fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
     }
 
     /// Appends the group without waiting for the disk. Survives the end of the process, not of the machine.
     pub fn append(&mut self) -> Result<Vec<Record>, Error> {
-        Ok(self.put(|store, records| store.append(records))?.0)
+        self.put_here(|store, records| store.append(records))
+    }
+
+    /// Makes the group durable and returns its records.
+    pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
+        self.put_here(|store, records| store.commit(records))
+    }
+
+    fn put_here<T>(
+        &mut self,
+        put: impl FnOnce(&mut dyn Store, &[Record]) -> Result<T, StoreError>,
+    ) -> Result<Vec<Record>, Error> {
+        let (records, _) = self.put(put)?;
+        *self.submitted() = self.head.clone();
+        Ok(records)
     }
 
     /// Hands the group to the store.
@@ -461,7 +500,6 @@ impl<'s> Recorder<'s> {
         let snapshots = std::mem::take(&mut self.snapshots.ready);
         match put(self.store, &records) {
             Ok(done) => {
-                self.appended = self.head.clone();
                 for (tick, bytes) in snapshots {
                     // A snapshot that could not be kept costs only time.
                     let _ = self.store.put_snapshot(self.head.run(), tick, &bytes);
@@ -469,59 +507,15 @@ impl<'s> Recorder<'s> {
                 Ok((records, done))
             }
             Err(error) => {
+                let head = self.head.clone();
                 match is_on_record(&error) {
-                    true => self.appended = self.head.clone(),
+                    true => *self.submitted() = head,
                     // Nothing of the group may be built upon.
-                    false => self.head = self.appended.clone(),
+                    false => self.head = self.submitted().clone(),
                 }
                 Err(error.into())
             }
         }
-    }
-
-    /// Waits until a group is durable and returns its records: now they may be acknowledged. If it came too late after
-    /// all, what was gathered since is discarded with it, and the run stands where it stood before.
-    pub fn settle(&mut self, submitted: Submitted) -> Result<Vec<Record>, Error> {
-        let Submitted { records, submission, before } = submitted;
-        match self.store.settle(submission) {
-            Ok(()) => Ok(records),
-            Err(error) => {
-                if !is_on_record(&error) {
-                    self.appended = before;
-                    self.discard();
-                }
-                Err(error.into())
-            }
-        }
-    }
-
-    /// Submits the group, so that the next one can be gathered. Where as many are on their way as is worth it, settles the
-    /// oldest and returns its records.
-    pub fn submit_next(&mut self) -> Result<Option<Vec<Record>>, Error> {
-        let submitted = self.submit()?;
-        self.under_way.push_back(submitted);
-        if self.under_way.len() > UNDER_WAY { self.settle_next() } else { Ok(None) }
-    }
-
-    /// Settles the oldest group of [`Recorder::submit_next`] and returns its records, `None` if there is none. Where this fails
-    /// nothing behind it can be settled.
-    pub fn settle_next(&mut self) -> Result<Option<Vec<Record>>, Error> {
-        let Some(oldest) = self.under_way.pop_front() else { return Ok(None) };
-        let settled = self.settle(oldest);
-        if settled.is_err() {
-            self.under_way.clear();
-        }
-        settled.map(Some)
-    }
-
-    /// Tells whether a group of [`Recorder::submit_next`] is on its way.
-    pub fn is_under_way(&self) -> bool {
-        !self.under_way.is_empty()
-    }
-
-    /// Makes the group durable and returns its records.
-    pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
-        Ok(self.put(|store, records| store.commit(records))?.0)
     }
 }
 
@@ -576,10 +570,13 @@ pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Surroundings) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
     use std::path::Path;
     use std::sync::Arc;
 
-    use dendrer_store::faulty::Faulty;
+    use dendrer_object::Delta;
+    use dendrer_object::record::Rel;
+    use dendrer_store::faulty::{Fault, Faulty};
     use dendrer_store::{Embedded, Options, Shared, StoreInfo};
 
     use super::*;
@@ -628,9 +625,9 @@ mod tests {
         winner.propose(&step()).unwrap();
         winner.commit().unwrap();
         loser.propose(&step()).unwrap();
-        let late = loser.submit().unwrap();
+        assert!(loser.submit().unwrap().is_none());
         loser.propose(&step()).unwrap();
-        let error = loser.settle(late).unwrap_err();
+        let error = loser.settle().unwrap_err();
         assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
         assert_eq!((loser.head().tick(), loser.pending()), (0, 0));
     }
@@ -646,11 +643,11 @@ mod tests {
         let mut settled = Vec::new();
         for tick in 1..=6 {
             winner.propose(&step()).unwrap();
-            settled.extend(winner.submit_next().unwrap().map(ticks));
+            settled.extend(winner.submit().unwrap().map(ticks));
             assert_eq!(winner.under_way.len(), usize::min(tick, UNDER_WAY));
         }
         assert_eq!(settled, [[1], [2]]);
-        while let Some(records) = winner.settle_next().unwrap() {
+        while let Some(records) = winner.settle().unwrap() {
             settled.push(ticks(records));
         }
         assert!(!winner.is_under_way());
@@ -661,12 +658,72 @@ mod tests {
         winner.commit().unwrap();
         for _ in 0..3 {
             loser.propose(&step()).unwrap();
-            assert!(loser.submit_next().unwrap().is_none());
+            assert!(loser.submit().unwrap().is_none());
         }
         loser.propose(&step()).unwrap();
-        let error = loser.settle_next().unwrap_err();
-        assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
-        assert_eq!((loser.head().tick(), loser.pending()), (6, 0));
-        assert!(loser.settle_next().unwrap().is_none(), "they stood on what was turned down");
+        for _ in 0..3 {
+            let error = loser.settle().unwrap_err();
+            assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
+            assert_eq!(loser.pending(), 0);
+        }
+        assert!(loser.settle().unwrap().is_none());
+        assert_eq!(loser.head().tick(), 6, "they stood on what was turned down");
+        drop(loser);
+        Recorder::resume(&mut second, &start.run, Box::new(World::default())).unwrap();
+    }
+
+    #[test]
+    fn a_link_may_name_what_is_still_on_its_way() {
+        let disk = Faulty::new();
+        let mut store = Shared::new(Box::new(store(&disk)));
+        let start = Start::new("r".parse().unwrap());
+        let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).unwrap();
+        recorder.commit().unwrap();
+        disk.hold_syncs(true);
+        let mut ids = Vec::new();
+        for _ in 0..UNDER_WAY {
+            let links = ids.iter().map(|hash| Link { rel: Rel::CausedBy, hash: *hash }).collect();
+            ids.push(recorder.propose(&Intent { links, ..step() }).unwrap().committed().unwrap().id());
+            assert!(recorder.submit().unwrap().is_none());
+        }
+        let unknown = Link { rel: Rel::CausedBy, hash: Digest::of_parts(&[b"unknown"]) };
+        let error = recorder.propose(&Intent { links: vec![unknown], ..step() }).unwrap_err();
+        assert_eq!(error.code(), "E0102");
+        disk.hold_syncs(false);
+        while recorder.settle().unwrap().is_some() {}
+    }
+
+    #[test]
+    fn a_group_behind_one_of_refusals_that_failed_is_on_record() {
+        let disk = Faulty::new();
+        let mut store = Shared::new(Box::new(store(&disk)));
+        let start = Start::new("r".parse().unwrap());
+        let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).unwrap();
+        recorder.commit().unwrap();
+        let op = Value::record([("set", "/policy".into()), ("value", Value::Null)]);
+        let delta = Some(Delta::from_value(&Value::array([op])).unwrap());
+        let refused = recorder.propose(&Intent { delta, ..step() }).unwrap();
+        assert!(matches!(refused, Outcome::Refused(_)), "{refused:?}");
+        disk.fail(0, Fault::Error(ErrorKind::Other), false);
+        recorder.submit().unwrap();
+        while disk.is_pending() {
+            std::thread::yield_now();
+        }
+        for tick in 1..=2 {
+            recorder.propose(&step()).unwrap();
+            recorder.submit().unwrap();
+            assert_eq!(recorder.head().tick(), tick);
+        }
+        // What is gathered now stands on what is on its way, but nobody promised it anything.
+        recorder.propose(&step()).unwrap();
+        assert_eq!(recorder.settle().unwrap_err().code(), "E0801");
+        assert_eq!((recorder.settle().unwrap().unwrap().len(), recorder.pending()), (1, 0));
+        assert_eq!(recorder.settle().unwrap().unwrap().len(), 1);
+        assert!(recorder.settle().unwrap().is_none());
+        let head = recorder.head().id();
+        recorder.propose(&step()).unwrap();
+        recorder.commit().unwrap();
+        assert_eq!(recorder.head().tick(), 3);
+        assert_eq!(store.get(store.at(&start.run, 2).unwrap().unwrap()).unwrap().unwrap().id(), head);
     }
 }

@@ -45,10 +45,10 @@ pub(crate) fn fill_sized(
         }
         done(tick);
         if tick.is_multiple_of(BATCH) {
-            recorder.submit_next()?;
+            recorder.submit()?;
         }
     }
-    while recorder.settle_next()?.is_some() {}
+    while recorder.settle()?.is_some() {}
     recorder.commit()?;
     drop(recorder);
     describe(store, &name, "a generated run for load tests")

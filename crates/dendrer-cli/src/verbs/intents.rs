@@ -17,8 +17,8 @@ use crate::args::AuthorChoice;
 use crate::failure::{Failure, Result};
 use crate::out::{Format, Out, Style};
 
-/// How many lines one group takes at most. A group is acknowledged while the next one is judged, so a larger one
-/// would let a line that is durable wait long for its acknowledgement, and gain hardly anything.
+/// How many lines one group takes at most. A group is acknowledged while others are judged, so larger ones would let a line that
+/// is durable wait long for its acknowledgement, and gain hardly anything.
 const GROUP_LINES: usize = 100;
 
 /// How many bytes of lines one group takes at most.
@@ -183,21 +183,24 @@ pub(super) fn take(
         }
         // A dry run gathers everything, so that each line is judged on what the lines before it made.
         let submits = recorder.pending() > 0 && !reading.dry_run;
-        let moved = if submits { recorder.submit_next() } else { recorder.settle_next() };
-        let (settled, turned_down) = match moved {
-            Ok(settled) => (settled, None),
-            Err(error) => (None, Some(error)),
-        };
-        if let Some(records) = settled {
-            acknowledge(records, tally, out)?;
+        let mut settled = if submits { recorder.submit() } else { recorder.settle() };
+        let mut turned_down = None;
+        loop {
+            match settled {
+                Ok(records) => acknowledge(records.unwrap_or_default(), tally, out)?,
+                // What stands behind it may be on record all the same; the first error is the one to tell.
+                Err(error) => drop(turned_down.get_or_insert(error)),
+            }
+            let waits = closed || turned_down.is_some();
+            if !waits || !recorder.is_under_way() {
+                break;
+            }
+            settled = recorder.settle();
         }
-        if closed || turned_down.is_some() {
-            while let Some(records) = recorder.settle_next()? {
-                acknowledge(records, tally, out)?;
-            }
-            if let Some(error) = turned_down {
-                return Err(error.into());
-            }
+        if let Some(error) = turned_down {
+            return Err(error.into());
+        }
+        if closed {
             if reading.dry_run {
                 acknowledge(recorder.discard(), tally, out)?;
             }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod examples;
+mod faults;
 mod layouts;
 mod names;
 mod pairing;

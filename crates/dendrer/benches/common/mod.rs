@@ -96,7 +96,7 @@ pub(crate) fn record_steps(store: &mut dyn Store, run: &str, intents: &[Intent],
     }
 }
 
-/// Makes groups durable, while the next ones are made: as many of them as `submit_next` has under way, those that wait sharing a
+/// Makes groups durable, while the next ones are made: as many of them as a recorder has under way, those that wait sharing a
 /// sync, or one, which so has a sync of its own. A step alone is waited for.
 pub(crate) fn record_synced<'a>(
     store: &mut dyn Store,
@@ -106,19 +106,17 @@ pub(crate) fn record_synced<'a>(
 ) {
     let start = Start::new(run.parse().expect("a name"));
     let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
-    let mut under_way = None;
     for group in groups {
         recorder.propose_each(group).expect("steps");
         if group.len() == 1 {
             recorder.commit().expect("synced");
-        } else if shares {
-            recorder.submit_next().expect("appended");
-        } else if let Some(before) = under_way.replace(recorder.submit().expect("appended")) {
-            recorder.settle(before).expect("synced");
+            continue;
+        }
+        let one_is_under_way = recorder.is_under_way();
+        recorder.submit().expect("appended");
+        if one_is_under_way && !shares {
+            recorder.settle().expect("synced");
         }
     }
-    if let Some(last) = under_way {
-        recorder.settle(last).expect("synced");
-    }
-    while recorder.settle_next().expect("synced").is_some() {}
+    while recorder.settle().expect("synced").is_some() {}
 }
