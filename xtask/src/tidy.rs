@@ -1,5 +1,6 @@
 //! The rules of the repository that no compiler holds. Each is one function from the tree to what does not hold.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -90,6 +91,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     findings.extend(purity(root));
     findings.extend(requirements(root));
     findings.extend(second_reader(root));
+    findings.extend(preimages(root, &sources));
     findings
 }
 
@@ -251,6 +253,26 @@ fn requirements(root: &Path) -> Vec<String> {
         }
     }
     findings
+}
+
+/// Every tag that a preimage of a digest begins with stands in the page that says these are all.
+fn preimages(root: &Path, sources: &[PathBuf]) -> Vec<String> {
+    let page = read(&root.join("docs/format.md"));
+    let mut tags = BTreeSet::new();
+    for path in sources.iter().filter(|path| path.components().any(|part| part.as_os_str() == "src")) {
+        for part in read(path).split("\"dendrer/").skip(1) {
+            tags.extend(
+                part.split_once("/v1\\n")
+                    .map(|(name, _)| name.to_owned())
+                    .filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || "-/".contains(c))),
+            );
+        }
+    }
+    let is_missing = |tag: &&String| !page.contains(&format!("dendrer/{tag}/v1"));
+    tags.iter()
+        .filter(is_missing)
+        .map(|tag| format!("docs/format.md does not name dendrer/{tag}/v1"))
+        .collect()
 }
 
 /// A second reader is only worth something if a person can read it at one sitting.

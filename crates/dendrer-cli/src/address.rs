@@ -31,6 +31,8 @@ pub(crate) enum Pos {
     Back(u64),
     /// The last tick.
     Tip,
+    /// The first tick of a fork that is its own.
+    Fork,
     /// The onset that the last recorded bisect of the run found.
     Onset,
     /// The tick that a label is on.
@@ -42,7 +44,7 @@ impl Rev {
     pub(crate) fn parse(text: &str) -> Result<Rev> {
         let bad = || {
             Failure::new("E0105", format!("\"{text}\" is not an address"))
-                .note("write RUN, RUN@TICK, RUN@tip, RUN@LABEL or file.dnd")
+                .note("write RUN, RUN@TICK, RUN@tip, RUN@fork, RUN@LABEL or file.dnd")
         };
         let bundle_end = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + 4);
         let bundle_end = bundle_end
@@ -148,6 +150,7 @@ impl Pos {
         let label = || is_label(text).then(|| Pos::Label(text.to_owned()));
         match text {
             "tip" => Some(Pos::Tip),
+            "fork" => Some(Pos::Fork),
             "onset" => Some(Pos::Onset),
             _ => match text.strip_prefix('-') {
                 Some(back) => digits(back).map(Pos::Back),
@@ -161,6 +164,7 @@ impl Pos {
         let tip = trace.tip();
         let back = match self {
             Pos::Onset => return recorded_onset(trace),
+            Pos::Fork => return fork_tick(trace),
             Pos::Label(label) => return label_tick(trace, label),
             other => other,
         };
@@ -176,7 +180,7 @@ impl Pos {
                     format!("{} has {tip} ticks, there is none {back} before the last", trace.name()),
                 )
             }),
-            Pos::Onset | Pos::Label(_) => unreachable!("looked up above"),
+            Pos::Fork | Pos::Onset | Pos::Label(_) => unreachable!("looked up above"),
         }
     }
 }
@@ -186,6 +190,14 @@ fn labelled(store: &dyn Store, text: &str) -> Result<Option<Moment>> {
     match text.parse::<RunName>() {
         Ok(name) if store.run(&name)?.is_none() => Ok(casebook::find(store, text)?),
         _ => Ok(None),
+    }
+}
+
+/// Finds the tick with which a fork begins: the one behind the last that it shares with its parent.
+fn fork_tick(trace: &Trace<'_>) -> Result<u64> {
+    match trace.lineage() {
+        [.., (_, shared), _] => Pos::Tick(shared.saturating_add(1)).tick(trace),
+        _ => Err(Failure::new("E0102", format!("{} is no fork", trace.name()))),
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::store::embedded::Options;
 
 use crate::address::{Pos, index_arg, tick_arg};
 use crate::codes::EXITS;
@@ -94,6 +95,39 @@ pub(crate) struct Global {
     /// The file that holds the key of the log
     #[arg(long, global = true, value_name = "FILE", env = "DENDRER_KEY", hide_env_values = true, value_hint = ValueHint::FilePath)]
     pub(crate) key: Option<String>,
+    /// Whether the index is left alone, because it is damaged.
+    #[arg(skip)]
+    pub(crate) without_index: bool,
+}
+
+impl Global {
+    /// How a store is opened for reading.
+    pub(crate) fn reads(&self) -> Options {
+        Options { index: !self.without_index, ..Options::read() }
+    }
+}
+
+impl Verb {
+    /// Tells whether the verb can be run again if it failed before it wrote anything: it takes nothing from a pipe, and leaves
+    /// nothing behind but a signature.
+    pub(crate) fn can_be_repeated(&self) -> bool {
+        use Verb::{Backtrack, Bisect, Diff, Export, Fsck, Log, Replay, Runs, Show, State, Verify, Why};
+        matches!(
+            self,
+            Backtrack(_)
+                | Bisect(_)
+                | Diff(_)
+                | Export(_)
+                | Fsck
+                | Log(_)
+                | Replay(_)
+                | Runs(_)
+                | Show(_)
+                | State(_)
+                | Verify(_)
+                | Why(_)
+        )
+    }
 }
 
 impl Cli {

@@ -84,7 +84,7 @@ codes! {
 "E0104" "no_path" 3 "Nothing stands at this path of the state."
 "Paths are written `a.b[2]` or as a JSON pointer `/a/b/2`. `dendrer state RUN@TICK` shows the whole state."
 "E0105" "address" 2 "This is not an address."
-"An address is RUN, RUN@TICK, RUN@-N, RUN@tip, @ (the latest run), or a file.dnd with #RUN and @TICK behind it."
+"An address is RUN, RUN@TICK, RUN@-N, RUN@tip, RUN@fork, RUN@onset, @ (the latest run), or a file.dnd with #RUN and @TICK behind it."
 "E0106" "usage" 2 "The command line is not one that dendrer knows."
 "`dendrer help` and `dendrer VERB --help` show what there is."
 "E0107" "ambiguous" 3 "More than one thing begins like this."
@@ -352,6 +352,9 @@ records can be written and read, but no checkpoint can be signed."
 "E0808" "command" 8 "The command that was to go on with a fork ended with a failure."
 "Its exit code or the signal is in the message, and what it had to say of it on stderr. The fork stays, and so does everything that was \
 acknowledged. Go on from there with `dendrer commit --run FORK`, or fork it again: `dendrer fork --run FORK --from tip --exec CMD`."
+"E0809" "damaged_index" 8 "The index is damaged."
+"It is derived from the log, of which nothing is lost. Commands that only read do without it; dendrer doctor --fix makes it \
+again."
 "E0900" "pack" 2 "A pack does not check."
 "`dendrer pack check FILE` lists everything that is wrong with it, each with line, column and what to write instead."
 "E0901" "pack_text" 2 "A text is not YAML 1.2 or JSON as packs are written."

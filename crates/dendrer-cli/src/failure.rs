@@ -246,6 +246,9 @@ fn store_failure(failure: Failure, error: &StoreError) -> Failure {
         StoreError::IsBackup { path } => {
             failure.help(&["dendrer", "restore", &path.display().to_string(), "DIR"])
         }
+        StoreError::IndexDamaged(_) => failure
+            .note("nothing of the log is lost: the index is derived from it")
+            .help(&["dendrer", "doctor", "--fix"]),
         StoreError::DiskFull { .. } => {
             failure.note("what was not acknowledged was not recorded; the store is as it was")
         }

@@ -126,21 +126,29 @@ fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {
 /// Refuses to write to a log that was seen longer, or with other records, than it is now: what follows would be a
 /// second history under one key, and a log never signs two roots for one size.
 pub(crate) fn refuse_rollback(store: &mut Embedded) -> Result<()> {
-    let Some((size, root)) = pinned(store.info().id) else { return Ok(()) };
+    let Some(why) = rollback(store)? else { return Ok(()) };
+    Err(Failure::new(ANOTHER_LOG, "the log is not the one that was signed here")
+        .at("why", why)
+        .note("nothing was committed: what follows would be a second history")
+        .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"))
+}
+
+/// The code of a log that is not the one that was signed here.
+pub(crate) const ANOTHER_LOG: &str = "E0307";
+
+/// Says why a log is not the one that was last signed here, if it is not.
+pub(crate) fn rollback(store: &mut Embedded) -> Result<Option<String>> {
+    let Some((size, root)) = pinned(store.info().id) else { return Ok(None) };
     if size > store.tree().size {
         // Others may have written and signed since this handle looked.
         store.refresh()?;
     }
     let tree = store.tree();
-    let why = match size > tree.size {
-        true => format!("it has {} records, and had {size} when it was last signed here", tree.size),
-        false if store.root_of(size)? == Some(root) => return Ok(()),
-        false => format!("its first {size} records are not the ones that were last signed here"),
-    };
-    Err(Failure::new("E0307", "the log is not the one that was signed here")
-        .at("why", why)
-        .note("nothing was committed: what follows would be a second history")
-        .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"))
+    Ok(match size > tree.size {
+        true => Some(format!("it has {} records, and had {size} when it was last signed here", tree.size)),
+        false if store.root_of(size)? == Some(root) => None,
+        false => Some(format!("its first {size} records are not the ones that were last signed here")),
+    })
 }
 
 /// Signs the log as it is, and remembers outside the store what was signed, so that a store that was rolled back

@@ -42,7 +42,16 @@ fn main() -> ExitCode {
     };
     // As everywhere, `-` is the place where answers go anyway.
     cli.global.output = cli.global.output.filter(|file| file != "-");
-    let Some(verb) = cli.verb else { return ExitCode::from(verbs::welcome()) };
+    let Some(verb) = cli.verb else {
+        let nothing = || {
+            Failure::new("E0106", "no verb: there is nothing to make a document of")
+                .help(&["dendrer", "help"])
+        };
+        return ExitCode::from(match wants_json(&args) {
+            true => report(&nothing(), true, cli.global.color),
+            false => verbs::welcome(),
+        });
+    };
     let began = Instant::now();
     let code = match shape::answer(&cli.global, &verb) {
         Ok(answer) => run(&cli.global, &verb, answer),
@@ -67,11 +76,25 @@ fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
     // An export is bytes for another program; its verb opens the file itself.
     let file = if matches!(verb, Verb::Export(_)) { None } else { global.output.as_deref() };
     let json = answer.format != Format::Text;
-    let mut out = Out::new(global, answer.format, answer.fields, file, answer.pages);
+    let mut out = Out::new(global, answer.format, answer.fields.clone(), file, answer.pages);
     if matches!(verb, Verb::Log(_)) {
         out.ends_with_its_reader();
     }
     let result = verbs::run(global, verb, &mut out);
+    if let Err(failure) = &result
+        && failure.code == "E0809"
+        && !global.without_index
+        && out.is_untouched()
+        && verb.can_be_repeated()
+    {
+        let _ = writeln!(
+            std::io::stderr(),
+            "warning[E0809]: {}; it is left out\nhelp: dendrer doctor --fix",
+            dendrer_view::quote::escape(&failure.message)
+        );
+        return run(&Global { without_index: true, ..global.clone() }, verb, answer);
+    }
+    let result = result.map_err(|failure| out.judge(failure));
     let result = match out.finish() {
         Ok(()) => result,
         // What could not be written matters only if nothing worse happened before.

@@ -54,16 +54,6 @@ impl Source {
         }
     }
 
-    /// Says on stderr, and in the document, that a bundle is not the one that was signed. For verbs that show damage.
-    pub(crate) fn warn(&self, out: &mut Out) {
-        if let Source::Bundle(opened) = self
-            && let Some(finding) = verify::opening(opened).into_iter().next()
-        {
-            let path = opened.path.display().to_string();
-            out.tampered(&path, finding.code, &finding.message);
-        }
-    }
-
     /// Opens the run that an address means.
     pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
         let run = rev.run_in(self.store(), self.named())?;
@@ -71,22 +61,59 @@ impl Source {
     }
 }
 
-/// Opens what an address speaks of, for reading.
-pub(crate) fn source(global: &Global, rev: &Rev) -> Result<Source> {
-    match &rev.bundle {
-        Some(path) => Ok(Source::Bundle(Box::new(open_bundle(path)?))),
-        None => Ok(Source::Store(read_store(global)?)),
+/// Opens what an address speaks of, for reading. Says on stderr, and in the document, that it is not what was signed.
+pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
+    let Some(path) = &rev.bundle else { return whole_store(global, out) };
+    let opened = open_bundle(path)?;
+    if let Some(finding) = verify::opening(&opened).into_iter().next() {
+        out.tampered(path, finding.code, &finding.message);
+    }
+    Ok(Source::Bundle(Box::new(opened)))
+}
+
+/// Opens the store for reading, and says what is wrong with it as a whole: what is shown may not be all there was.
+fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
+    let (mut store, path) = open_store(global)?;
+    let known = store.trouble().filter(|trouble| is_of_the_log(trouble));
+    let wrong = match known {
+        Some(trouble) => Some((trouble.code(), trouble.to_string())),
+        None => keys::rollback(&mut store)?.map(|why| (keys::ANOTHER_LOG, why)),
+    };
+    if let Some((code, message)) = wrong {
+        out.incomplete(&path.display().to_string(), code, &message);
+    }
+    Ok(Source::Store(Box::new(store)))
+}
+
+/// Tells whether what is wrong with a store is what its log says.
+fn is_of_the_log(trouble: &StoreError) -> bool {
+    matches!(trouble, StoreError::Damaged(_) | StoreError::Lost(_))
+}
+
+/// Says of what is not found in a log that is not whole that it may be in what is missing.
+pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
+    if failure.exit() != 3 {
+        return failure;
+    }
+    Failure::new(code, failure.message)
+        .note("the log is not what it was; what is asked for may be in what is missing")
+        .help(&["dendrer", "verify", "--all"])
+}
+
+/// As [`not_found_in`], where the log of the store is not whole.
+pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
+    match store.trouble().filter(|trouble| is_of_the_log(trouble)) {
+        Some(trouble) => not_found_in(failure, trouble.code()),
+        None => failure,
     }
 }
 
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was
 /// signed, or of which a record does not open, has no answer.
-pub(crate) fn sound(global: &Global, rev: &Rev) -> Result<Source> {
-    let source = source(global, rev)?;
-    if let Source::Bundle(opened) = &source
-        && let Some(finding) = verify::opening(opened).into_iter().next()
-    {
-        let path = opened.path.display().to_string();
+pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
+    let Some(path) = &rev.bundle else { return whole_store(global, out) };
+    let opened = open_bundle(path)?;
+    if let Some(finding) = verify::opening(&opened).into_iter().next() {
         let place = match (&finding.run, finding.tick) {
             (Some(run), Some(tick)) => format!(", {run}@{tick}"),
             (Some(run), None) => format!(", {run}"),
@@ -94,9 +121,9 @@ pub(crate) fn sound(global: &Global, rev: &Rev) -> Result<Source> {
         };
         return Err(Failure::new(finding.code, format!("TAMPERED {path}{place}: {}", finding.message))
             .note("what is asked here is asked of what was recorded, and this file is not that")
-            .help(&["dendrer", "verify", &path]));
+            .help(&["dendrer", "verify", path]));
     }
-    Ok(source)
+    Ok(Source::Bundle(Box::new(opened)))
 }
 
 /// Reads a bundle file.
@@ -111,16 +138,21 @@ pub(crate) fn open_bundle(path: &str) -> Result<Opened> {
 
 /// Opens the store for reading.
 pub(crate) fn read_store(global: &Global) -> Result<Box<dyn Store>> {
+    Ok(Box::new(open_store(global)?.0))
+}
+
+/// As [`read_store`], and where it is.
+pub(crate) fn open_store(global: &Global) -> Result<(Embedded, PathBuf)> {
     let path = find(global)?;
-    let store = Embedded::open(&path, Options::read())?;
+    let store = Embedded::open(&path, global.reads())?;
     speak(global, &store, &path);
-    Ok(Box::new(store))
+    Ok((store, path))
 }
 
 /// Opens the store for writing.
 pub(crate) fn write_store(global: &Global) -> Result<Embedded> {
     let path = find(global)?;
-    let store = Embedded::open(&path, Options::write())?;
+    let store = Embedded::open(&path, Options { index: !global.without_index, ..Options::write() })?;
     speak(global, &store, &path);
     Ok(store)
 }

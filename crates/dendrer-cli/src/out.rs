@@ -10,6 +10,7 @@ use dendrer_view::{document, quote};
 
 use crate::args::Global;
 use crate::failure::{Failure, Result, shell};
+use crate::open;
 use crate::pager::{self, Pager};
 
 /// How an answer is written.
@@ -54,6 +55,10 @@ pub(crate) struct Out {
     after: Vec<String>,
     /// What is wrong with the bundle that is shown, until a document has said so.
     tampered: Option<Value>,
+    /// What is wrong with the log that is read.
+    incomplete: Option<&'static str>,
+    /// Whether nothing of the answer was written yet.
+    untouched: bool,
 }
 
 enum Sink {
@@ -123,6 +128,8 @@ impl Out {
             gone: false,
             after: Vec::new(),
             tampered: None,
+            incomplete: None,
+            untouched: true,
         }
     }
 
@@ -268,6 +275,17 @@ impl Out {
         self.tampered = Some(Value::record(warning));
     }
 
+    /// As [`Out::tampered`], of a store: what is not found in it may be in what is missing.
+    pub(crate) fn incomplete(&mut self, path: &str, code: &'static str, message: &str) {
+        self.tampered(path, code, message);
+        self.incomplete = Some(code);
+    }
+
+    /// Turns what was not found in a log that is not whole into what is wrong with the log.
+    pub(crate) fn judge(&self, failure: Failure) -> Failure {
+        self.incomplete.into_iter().fold(failure, open::not_found_in)
+    }
+
     /// Says something that is not the answer. On a terminal it stands below what was answered before it.
     pub(crate) fn say(&mut self, line: impl AsRef<str>) {
         if self.quiet {
@@ -325,7 +343,13 @@ impl Out {
         Ok(())
     }
 
+    /// Whether nothing of the answer was written yet.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.untouched
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.untouched = false;
         let written = match &mut self.sink {
             _ if self.gone => return Ok(()),
             Sink::Stdout(writer) => writer.write_all(bytes).map_err(closed),

@@ -1,10 +1,11 @@
 //! Which runs were found intact here, and at which tip. A note of this user's, kept outside the store.
 //!
-//! It says what a verification found when it ran. The note is bound to the name, the size and the time of change of each
+//! It says what a verification found when it ran. The note is bound to the name, the size and the times of change of each
 //! file of the log: when one of them differs, nothing is known any more. It helps to see what nobody has looked at yet,
 //! and is never an answer to whether a record is intact.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -28,10 +29,22 @@ pub(crate) fn stamp(dir: &Path) -> Option<Digest> {
         let entry = entry.ok()?;
         let about = entry.metadata().ok()?;
         let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
-        files.push(format!("{:?} {} {changed}\n", entry.file_name(), about.len()));
+        files.push(format!("{:?} {} {changed} {}\n", entry.file_name(), about.len(), touched(&about)));
     }
     files.sort();
     Some(Digest::of_parts(&[b"dendrer/verified/v1\n", files.concat().as_bytes()]))
+}
+
+/// What the system notes by itself whenever a file changes: nobody can put it back, as they can the time of change.
+#[cfg(unix)]
+fn touched(about: &Metadata) -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    format!("{} {} {}", about.ino(), about.ctime(), about.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn touched(_: &Metadata) -> &'static str {
+    ""
 }
 
 /// Returns the tip at which each run was last found intact, as far as the files in `dir` are those of then.

@@ -218,8 +218,14 @@ impl Embedded {
             store.lock = Some(lock);
         }
         store.check_files()?;
-        store.open_index()?;
-        store.begin()?;
+        let begun = store.open_index().and_then(|()| store.begin());
+        let Err(StoreError::IndexDamaged(why)) = begun else { return begun.map(|()| store) };
+        // What it says is in the log as well.
+        let options = store.options.clone();
+        let without = Options { index: false, ..options.clone() };
+        drop(store);
+        let mut store = Embedded::open(dir, without)?;
+        (store.options, store.no_index) = (options, Some(NoIndex::Corrupt(why)));
         Ok(store)
     }
 

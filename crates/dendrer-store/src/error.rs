@@ -85,11 +85,11 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The store was written by a newer version.
-    #[error("{what} of {} has format {found}, this version knows {known}", .path.display())]
+    #[error("{} has format {found} for {what}, and this version knows {known}", .path.display())]
     NewerFormat {
         /// Where it says so.
         path: PathBuf,
-        /// What has the format.
+        /// What takes that format: reading or writing.
         what: &'static str,
         /// The format that is needed.
         found: u64,
@@ -162,6 +162,9 @@ pub enum StoreError {
     /// The derived index could not be used. Nothing is lost: it can be deleted.
     #[error("the index: {0}")]
     Index(String),
+    /// Pages of the derived index are not what was written. Nothing is lost: it can be made again, and done without.
+    #[error("the index is damaged: {0}")]
+    IndexDamaged(String),
     /// A key, note or checkpoint was refused.
     #[error(transparent)]
     Note(#[from] dendrer_object::note::NoteError),
@@ -195,6 +198,7 @@ impl StoreError {
             StoreError::RunEnded(_) => "E0406",
             StoreError::Stale { .. } => "E0407",
             StoreError::DiskFull { .. } | StoreError::Io { .. } | StoreError::Index(_) => "E0801",
+            StoreError::IndexDamaged(_) => "E0809",
             StoreError::Locked { .. } => "E0802",
             StoreError::NewerFormat { .. } => "E0803",
             StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => {

@@ -118,7 +118,16 @@ pub(crate) struct IndexedRun {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> StoreError {
-        StoreError::Index(error.to_string())
+        use rusqlite::ffi::{ErrorCode, SQLITE_IOERR_SHORT_READ};
+        match error.sqlite_error() {
+            Some(inner)
+                if matches!(inner.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                    || inner.extended_code == SQLITE_IOERR_SHORT_READ =>
+            {
+                StoreError::IndexDamaged(error.to_string())
+            }
+            _ => StoreError::Index(error.to_string()),
+        }
     }
 }
 
@@ -207,6 +216,12 @@ impl Index {
         let mut statement =
             db.prepare_cached("SELECT statement FROM verdict WHERE run = ?1 AND question = ?2")?;
         Ok(statement.query_row(params![run.as_str(), &question.0[..]], |row| row.get(0)).optional()?)
+    }
+
+    /// Reads every page.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let said: String = self.reader().query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if said == "ok" { Ok(()) } else { Err(StoreError::IndexDamaged(said)) }
     }
 
     fn reader(&self) -> MutexGuard<'_, Connection> {

@@ -13,6 +13,7 @@ pub fn word(verdict: Verdict) -> (&'static str, u8) {
         Verdict::Unverifiable => ("UNVERIFIABLE", 6),
         Verdict::Diverged => ("DIVERGED", 7),
         Verdict::Tampered => ("TAMPERED", 4),
+        Verdict::Equivocation => ("EQUIVOCATION", 4),
     }
 }
 

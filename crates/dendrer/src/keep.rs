@@ -45,7 +45,7 @@ fn fits(trace: &Trace<'_>, tick: u64) -> Result<bool, Error> {
     match trace.store().snapshot(trace.name(), tick) {
         Ok(Some((at, bytes))) if at == tick => Ok(trace.check_snapshot(tick, &bytes)?.is_some()),
         // A row that does not even hold bytes is of no use to anybody.
-        Ok(_) | Err(StoreError::Index(_)) => Ok(false),
+        Ok(_) | Err(StoreError::Index(_) | StoreError::IndexDamaged(_)) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -100,6 +100,8 @@ pub enum Verdict {
     Diverged,
     /// Something is not what was committed.
     Tampered,
+    /// Each is what was signed, and the same key signed another log of the same size: there are two histories.
+    Equivocation,
 }
 
 /// Everything that was found.
@@ -124,6 +126,10 @@ pub struct Report {
     pub witnesses: Vec<String>,
     /// What was not checked, in words.
     pub not_checked: Vec<String>,
+}
+
+fn records(count: u64) -> String {
+    format!("{count} record{}", if count == 1 { "" } else { "s" })
 }
 
 /// Verifies a store.
@@ -154,7 +160,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
     let options = &Options { runs: Some(runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, options) };
     if let Some(other) = other {
-        let message = format!("the head pinned here at {other} records: the bundle has the log of {size}");
+        let message = format!("the head pinned here at {}: the bundle has the log of {size}", records(other));
         checker.not_checked.push(message);
     }
     checker.walk_bundle(opened);
@@ -533,7 +539,7 @@ impl<'a> Checker<'a> {
         let size = self.store.tree().size;
         if checkpoint.size() > size {
             let message =
-                format!("a checkpoint was signed for {} records, and the log has {size}", checkpoint.size());
+                format!("a checkpoint was signed for {}, and the log has {size}", records(checkpoint.size()));
             self.found("E0307", None, None, message);
             return;
         }
@@ -548,7 +554,7 @@ impl<'a> Checker<'a> {
             return;
         }
         if checkpoint.size() < size {
-            self.not_checked.push(format!("a signature over the last {} records", size - checkpoint.size()));
+            self.not_checked.push(format!("a signature over the last {}", records(size - checkpoint.size())));
         }
         self.signed = Some(checkpoint.size());
     }
@@ -673,12 +679,13 @@ impl<'a> Checker<'a> {
         if let Some((size, root)) = self.options.pinned {
             match self.roots.get(&size) {
                 Some(found) if *found == root => {
-                    agreed.push(format!("the log of {size} records pinned here"))
+                    agreed.push(format!("the log of {} pinned here", records(size)))
                 }
                 Some(found) => {
                     let sides = Some((root.short(), found.short()));
                     let message = format!(
-                        "the log was pinned here at {size} records with another root: there are two histories"
+                        "the log was pinned here at {} with another root: there are two histories",
+                        records(size)
                     );
                     self.found("E0307", None, sides, message);
                 }
@@ -688,7 +695,7 @@ impl<'a> Checker<'a> {
                         "E0307",
                         None,
                         None,
-                        format!("the log was pinned here at {size} records, and has {now}"),
+                        format!("the log was pinned here at {}, and has {now}", records(size)),
                     );
                 }
             }

@@ -160,7 +160,7 @@ fn rust(text: &[u8], options: &Options) -> u8 {
         Ok(Verdict::Verified | Verdict::Intact) => 0,
         Ok(Verdict::Unverifiable) => 6,
         Ok(Verdict::Diverged) => 7,
-        Ok(Verdict::Tampered) | Err(_) => 4,
+        Ok(Verdict::Tampered | Verdict::Equivocation) | Err(_) => 4,
     }
 }
 

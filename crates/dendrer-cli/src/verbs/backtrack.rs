@@ -24,7 +24,7 @@ struct Shown {
 
 pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let place = state_path(&args.path)?;

@@ -43,7 +43,7 @@ struct Asked {
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     causes::refuse(args, &rev)?;
     let rev = rev.settle(source.store())?;
     let run = rev.run_in(source.store(), source.named())?;
@@ -63,7 +63,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         return regression::run(args, &trace, metric, &range, progress, out);
     }
     let asked = match &args.divergence {
-        Some(other) => divergence(global, &source, &rev, &trace, other, progress.counter())?,
+        Some(other) => divergence(global, &source, &rev, &trace, other, progress.counter(), out)?,
         None => question(args, &trace)?,
     };
     let since = since(args, &asked);
@@ -107,9 +107,10 @@ fn divergence(
     trace: &Trace<'_>,
     other: &str,
     counter: Arc<AtomicU64>,
+    out: &mut Out,
 ) -> Result<Asked> {
     let named = Rev::parse(other)?;
-    let elsewhere = (named.bundle != rev.bundle).then(|| open::sound(global, &named)).transpose()?;
+    let elsewhere = (named.bundle != rev.bundle).then(|| open::sound(global, &named, out)).transpose()?;
     let place = elsewhere.as_ref().unwrap_or(source);
     let named = named.settle(place.store())?;
     if named.pos.is_some() {

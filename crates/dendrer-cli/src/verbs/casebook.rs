@@ -33,13 +33,13 @@ pub(super) fn write_down<T>(
 }
 
 /// Finds the moment that an address means, in the store.
-fn moment(global: &Global, text: &str) -> Result<Moment> {
+fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
     let rev = Rev::parse(text)?;
     if rev.bundle.is_some() {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("labels and notes are of runs of the store"));
     }
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
@@ -54,7 +54,7 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
             vec![write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
         }
         (Some(name), Some(rev)) => {
-            let at = moment(global, rev)?;
+            let at = moment(global, rev, out)?;
             vec![write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
         }
         (Some(name), None) => {
@@ -92,7 +92,7 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
 }
 
 pub(crate) fn note(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
-    let at = args.rev.as_deref().map(|rev| moment(global, rev)).transpose()?;
+    let at = args.rev.as_deref().map(|rev| moment(global, rev, out)).transpose()?;
     let recorded = match (&at, &args.text) {
         (Some(at), Some(text)) => {
             if text.len() > NOTE_MAX || text.trim().is_empty() {

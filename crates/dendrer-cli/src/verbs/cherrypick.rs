@@ -34,7 +34,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
         return Err(Failure::new("E0106", "a target is a run of the store; it takes in at its last tick")
             .note("nothing was changed"));
     }
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let say = "say once which tick is imported: --tick N, or RUN@N";

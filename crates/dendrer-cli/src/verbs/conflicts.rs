@@ -29,7 +29,7 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
             "conflicts are shown as they stand now: name the run without a tick",
         ));
     }
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let trace = source.trace(&rev)?;
     let merged = merged(&trace)?;
     let standings = standings(&trace, &merged)?;

@@ -40,7 +40,7 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
 
 fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let key = source.key(global);
@@ -54,7 +54,7 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     address::in_order(from, to)?;
     let only = args.type_name.as_deref().map(str::parse::<TypeName>).transpose();
     let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
-    let under = args.contract.as_deref().map(|contract| read::resolve(global, contract)).transpose()?;
+    let under = args.contract.as_deref().map(|contract| read::resolve(global, contract, out)).transpose()?;
     let checked = check(&trace, under.as_ref().map(|found| &found.pack), from, to, only.as_ref())?;
     if let Some(only) = &only
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))

@@ -33,9 +33,9 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("--record writes into the store that both runs are recorded in"));
     }
-    let source_a = open::sound(global, &rev_a)?;
+    let source_a = open::sound(global, &rev_a, out)?;
     // Two runs of one place are read from one place.
-    let other = (rev_a.bundle != rev_b.bundle).then(|| open::sound(global, &rev_b)).transpose()?;
+    let other = (rev_a.bundle != rev_b.bundle).then(|| open::sound(global, &rev_b, out)).transpose()?;
     let source_b = other.as_ref().unwrap_or(&source_a);
     let progress = Progress::start(global, "diff", "records", None);
     let (store_a, store_b) = (counted_of(&source_a, &progress), counted_of(source_b, &progress));

@@ -305,7 +305,11 @@ const UNCOVERED_MANY: u64 = 100_000;
 fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
     const NAME: &str = "index";
     let size = store.tree().size;
-    let (code, what) = match store.index_state() {
+    let (state, is_damaged) = match store.check_index() {
+        Err(StoreError::IndexDamaged(why)) => (IndexState::Corrupt(why), true),
+        _ => (store.index_state(), false),
+    };
+    let (code, what) = match state {
         IndexState::Ready(covered) if size.saturating_sub(covered) < UNCOVERED_MANY => {
             return Check::ok(NAME, format!("covers {} of {}", thousands(covered), thousands(size)));
         }
@@ -328,6 +332,7 @@ fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
         IndexState::Absent => {
             ("E0309", format!("none, so {} are read from the log each time", thousands(size)))
         }
+        IndexState::Corrupt(why) if is_damaged => ("E0809", format!("damaged ({why})")),
         IndexState::Corrupt(why) => ("E0309", format!("does not open ({why})")),
     };
     if !fix {

@@ -56,8 +56,8 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     }
     let bytes = match form {
         Form::Bundle => bundle(global, args, &revs)?,
-        Form::Jsonl => lines(global, &revs, None)?,
-        Form::Profile(profile) => lines(global, &revs, Some(profile))?,
+        Form::Jsonl => lines(global, &revs, None, out)?,
+        Form::Profile(profile) => lines(global, &revs, Some(profile), out)?,
     };
     let Some(path) = &global.output else {
         out.bytes(&bytes)?;
@@ -105,7 +105,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
     if revs.iter().any(|rev| rev.bundle.is_some()) {
-        return Err(Failure::new("E0601", "a bundle is a whole already: copy the file"));
+        return Err(Failure::new("E0601", "a bundle is made of a store, and this is one already")
+            .note("copy the file; one of fewer runs is made where the store is"));
     }
     let withheld: Vec<Pointer> = args
         .withhold
@@ -116,7 +117,11 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
             })
         })
         .collect::<Result<_>>()?;
-    let mut store = open::write_store(global)?;
+    let mut store = match open::write_store(global) {
+        // A newer version may let this one read it all the same.
+        Err(failure) if failure.code == "E0803" => open::open_store(global)?.0,
+        store => store?,
+    };
     let mut names: Vec<RunName> = Vec::new();
     for rev in revs {
         let name = rev.run_in(&store, &[])?;
@@ -193,13 +198,13 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
 }
 
 /// Writes the transitions of runs, one a line, as the paper spells them or in the spelling of a profile.
-fn lines(global: &Global, revs: &[Rev], profile: Option<Profile>) -> Result<Vec<u8>> {
+fn lines(global: &Global, revs: &[Rev], profile: Option<Profile>, out: &mut Out) -> Result<Vec<u8>> {
     if profile.is_some() && revs.len() > 1 {
         return Err(Failure::new("E0106", "a chain of hashes is that of one run: export one at a time"));
     }
     let mut bytes = Vec::new();
     for rev in revs {
-        let source: Source = open::sound(global, rev)?;
+        let source: Source = open::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
         let mut line = |value: Value| {
             bytes.extend_from_slice(quote::json(&value).as_bytes());

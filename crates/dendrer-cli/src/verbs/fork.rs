@@ -38,7 +38,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // The parent is read through a handle of its own; the fork is written through another.
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let parent = source.trace(&rev)?;
     let say = "say once where it is forked: --from tick N, or RUN@N";

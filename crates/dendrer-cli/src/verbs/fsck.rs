@@ -2,7 +2,7 @@
 //! files: which are damaged, what that costs, which follow from the log and which do not belong.
 
 use dendrer::keep;
-use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Options, Report, TilesState, VerifyOptions};
+use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Report, TilesState, VerifyOptions};
 use dendrer::store::{Damage, DamageKind, Store};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
@@ -31,7 +31,7 @@ impl Line {
 
 pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
     let path = open::find(global)?;
-    let store = Embedded::open(&path, Options::read())?;
+    let store = Embedded::open(&path, global.reads())?;
     open::speak(global, &store, &path);
     let progress = Progress::start(global, "fsck", "records", Some(store.tree().size));
     let options = VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
@@ -119,18 +119,27 @@ fn log_lines(store: &Embedded, report: &Report) -> Vec<Line> {
     lines
 }
 
+fn damaged(why: &str) -> Line {
+    Line::new(
+        "index.sqlite",
+        "derived",
+        format!("damaged ({why}), so nobody believes it; dendrer doctor --fix makes it anew"),
+    )
+}
+
 fn index_line(store: &Embedded, report: &Report) -> Line {
     const FILE: &str = "index.sqlite";
-    if let Some(damage) = report.findings.iter().find(|damage| is_of_index(damage) && damage.what != "index")
-    {
-        return Line { code: Some(damage.code()), ..Line::new(FILE, "derived", damage.to_string()) };
+    let of_index = |damage: &&Damage| is_of_index(damage);
+    if let Some(damage) = report.findings.iter().find(of_index) {
+        return match damage.what {
+            "index" => damaged(&damage.found),
+            _ => Line { code: Some(damage.code()), ..Line::new(FILE, "derived", damage.to_string()) },
+        };
     }
     match store.index_state() {
         IndexState::Ready(size) => Line::new(FILE, "ok", format!("{} as the log says", records(size))),
         IndexState::Absent => Line::new(FILE, "ok", "none yet; a small store needs none"),
-        IndexState::Corrupt(why) => {
-            Line::new(FILE, "derived", format!("does not open ({why}), so nobody believes it"))
-        }
+        IndexState::Corrupt(why) => damaged(&why),
         IndexState::Newer(version) => {
             Line::new(FILE, "note", format!("of a newer version ({version}), not looked at"))
         }

@@ -187,7 +187,7 @@ pub(super) fn take(
         let mut turned_down = None;
         loop {
             match settled {
-                Ok(records) => acknowledge(records.unwrap_or_default(), tally, out)?,
+                Ok(records) => acknowledge(records.unwrap_or_default(), false, tally, out)?,
                 // What stands behind it may be on record all the same; the first error is the one to tell.
                 Err(error) => drop(turned_down.get_or_insert(error)),
             }
@@ -202,7 +202,7 @@ pub(super) fn take(
         }
         if closed {
             if reading.dry_run {
-                acknowledge(recorder.discard(), tally, out)?;
+                acknowledge(recorder.discard(), true, tally, out)?;
             }
             return failure.map_or(Ok(()), Err);
         }
@@ -252,8 +252,8 @@ pub(super) fn json_line(value: &Value) -> String {
     format!("{}\n", quote::json(value))
 }
 
-/// Prints what is on record now.
-fn acknowledge(records: Vec<Record>, tally: &mut Tally, out: &mut Out) -> Result<()> {
+/// Prints what is on record now, or would be.
+fn acknowledge(records: Vec<Record>, dry_run: bool, tally: &mut Tally, out: &mut Out) -> Result<()> {
     for record in records {
         let header = record.header();
         if let Some(progress) = &tally.progress {
@@ -282,7 +282,7 @@ fn acknowledge(records: Vec<Record>, tally: &mut Tally, out: &mut Out) -> Result
         match out.format() {
             Format::Json => tally.items.push(item),
             Format::Jsonl => out.item(&item)?,
-            Format::Text => text(&record, out)?,
+            Format::Text => text(&record, dry_run, out)?,
         }
     }
     out.flush()
@@ -304,24 +304,27 @@ fn item(record: &Record, what: &str) -> Value {
     Value::record(members)
 }
 
-fn text(record: &Record, out: &mut Out) -> Result<()> {
+fn text(record: &Record, dry_run: bool, out: &mut Out) -> Result<()> {
     let header = record.header();
     let name = header.type_name.as_ref().map(|name| name.to_string()).unwrap_or_default();
+    // Whoever waits for lines that begin with `tick` waits for what is on disk.
+    let would_be = if dry_run { "would be " } else { "" };
     match (header.kind, header.tick) {
         (Kind::Transition, Some(tick)) => {
             let noted =
                 |place| record.body().value(place).map(|list| format!("   WARN {}", quote::value(&list)));
             let noted: String = ["/anomalies", "/violations"].into_iter().filter_map(noted).collect();
-            out.line(format!("tick {tick}  {}  {name}{noted}", record.id()))
+            out.line(format!("{would_be}tick {tick}  {}  {name}{noted}", record.id()))
         }
         (Kind::Refusal, _) => {
             let reason = record.body().value("/reason").unwrap_or(Value::Null);
             let part =
                 |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-            let line = format!("refused  {}  {name}  {} {}", record.id(), part("code"), part("message"));
+            let line =
+                format!("{would_be}refused  {}  {name}  {} {}", record.id(), part("code"), part("message"));
             let line = out.paint(Style::Bad, &line);
             out.line(line)
         }
-        _ => out.line(format!("begun  {}", record.id())),
+        _ => out.line(format!("{would_be}begun  {}", record.id())),
     }
 }

@@ -96,8 +96,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     if args.follows() {
         return follow(global, args, &rev, &filter, out);
     }
-    let source = open::source(global, &rev)?;
-    source.warn(out);
+    let source = open::source(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let (from, to) = range(&trace, args, &rev)?;
@@ -408,7 +407,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
     if filtered {
         return Err(Failure::new("E0106", "a receipt is of a whole run: it takes no other flag of log"));
     }
-    let source = open::sound(global, rev)?;
+    let source = open::sound(global, rev, out)?;
     let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
@@ -428,8 +427,8 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
 }
 
 fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out) -> Result {
-    let Source::Store(mut store) = open::source(global, rev)? else {
-        return Err(Failure::new("E0601", "a bundle does not grow; --follow is for a store"));
+    let Source::Store(mut store) = open::source(global, rev, out)? else {
+        return Err(Failure::new("E0106", "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {
         return Err(Failure::new("E0106", "--follow has no end, so it has no one document")

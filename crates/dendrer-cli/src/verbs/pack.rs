@@ -143,7 +143,7 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
         Shown { pack, text_agrees: None, text: Some(text) }
     } else {
         let rev = Rev::parse(&args.target)?;
-        let source = open::source(global, &rev)?;
+        let source = open::source(global, &rev, out)?;
         let trace = source.trace(&rev)?;
         if args.text {
             return match pack::text_of_run(&trace) {

@@ -256,7 +256,7 @@ pub(super) fn registration_line(registered: &Registered) -> String {
 
 fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let key = source.key(global);
     let trace = source.trace(&rev)?.with_key(key.as_ref());
@@ -667,17 +667,22 @@ fn list(global: &Global, args: &PredicateList, out: &mut Out) -> Result {
         .iter()
         .filter(|entry| args.all || (entry.retired.is_none() && is_newest(entry)))
         .collect();
-    let declared = declared_by(global, args.file.as_deref(), args.run.as_deref())?;
+    let declared = declared_by(global, args.file.as_deref(), args.run.as_deref(), out)?;
     let declared: Vec<&Predicate> = declared.iter().collect();
     listing(&registry, &shown, &declared, args.all, out)
 }
 
 /// Returns what the pack of a run declares, each under its full name.
-fn declared_by(global: &Global, bundle: Option<&str>, run: Option<&str>) -> Result<Vec<Predicate>> {
+fn declared_by(
+    global: &Global,
+    bundle: Option<&str>,
+    run: Option<&str>,
+    out: &mut Out,
+) -> Result<Vec<Predicate>> {
     let Some(run) = run else { return Ok(Vec::new()) };
     let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
     let rev = Rev::parse(&named)?;
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
@@ -763,7 +768,7 @@ fn listing(
 fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
     let registry = registry_of(global, args.file.as_deref())?;
     let versions: Vec<&Registered> = registry.versions(&args.name).collect();
-    let declared = declared_by(global, args.file.as_deref(), args.run.as_deref())?;
+    let declared = declared_by(global, args.file.as_deref(), args.run.as_deref(), out)?;
     let named = |one: &&Predicate| {
         one.name() == args.name || one.name().rsplit_once('/').is_some_and(|(_, name)| name == args.name)
     };

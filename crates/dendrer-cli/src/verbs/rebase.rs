@@ -35,7 +35,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
         .note("nothing was changed"));
     }
     // Both are read through a handle of their own; the new run is written through another.
-    let reader = open::sound(global, &rev)?;
+    let reader = open::sound(global, &rev, out)?;
     let onto = onto.settle(reader.store())?;
     let (source, base) = (reader.trace(&rev)?, reader.trace(&onto)?);
     let tick = onto.pos.as_ref().map_or(Ok(base.tip()), |pos| pos.tick(&base))?;

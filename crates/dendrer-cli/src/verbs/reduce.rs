@@ -31,7 +31,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let pack = load(&args.pack)?;
     let s0 = args.state.as_deref().map(files::json).transpose()?;
     // The source is read through a handle of its own; the new run is written through another.
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let trace = source.trace(&rev)?;
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&mut store)?;

@@ -17,17 +17,14 @@ use crate::out::{CUT, Out, accessible};
 use crate::verified;
 
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
-    let rev = args.file.as_deref().map(Rev::parse).transpose()?.unwrap_or(Rev {
-        bundle: None,
-        run: None,
-        pos: None,
-    });
-    let source = open::source(global, &rev)?;
+    // What does not look like a bundle is to be read as one all the same: an answer about the store would be one to another
+    // question.
+    let rev = Rev { bundle: args.file.clone(), run: None, pos: None };
+    let source = open::source(global, &rev, out)?;
     let store = source.store();
     let mut runs = all(store)?;
     let total = runs.len();
     let asked = args.filter.as_deref().map(Where::parse).transpose()?;
-    source.warn(out);
     let known = match &source {
         Source::Store(_) => verified::known(&open::find(global)?, store.info().id),
         Source::Bundle(_) => BTreeMap::new(),

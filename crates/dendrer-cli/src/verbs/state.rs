@@ -27,8 +27,7 @@ fn difference(
     out: &mut Out,
 ) -> Result {
     let rev = Rev::parse(base)?;
-    let source = open::source(global, &rev)?;
-    source.warn(out);
+    let source = open::source(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let other = source.trace(&rev)?;
     let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
@@ -88,8 +87,7 @@ fn window(args: &State) -> &'static str {
 
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::source(global, &rev)?;
-    source.warn(out);
+    let source = open::source(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;

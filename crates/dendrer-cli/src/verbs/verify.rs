@@ -8,7 +8,7 @@ use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
 use dendrer::store::{DamageKind, Store, StoreInfo};
 use dendrer::verify::{self, Finding, Options, Report, Verdict};
 use dendrer_object::note::{SignedNote, VerifierKey};
-use dendrer_object::{Digest, RunName, Value};
+use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_view::verify::{MEANING, UNWITNESSED, log_lines, part_words, run_lines, word};
 use dendrer_view::{document, quote};
 
@@ -27,6 +27,8 @@ struct Answer {
     name: String,
     report: Report,
     is_bundle: bool,
+    /// The log: its store, and the key that signs it.
+    log: (StoreId, VerifierKey),
 }
 
 /// What became of one thing that was to be verified.
@@ -53,6 +55,13 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     let mut runs = Vec::new();
     for target in &args.targets {
         let rev = Rev::parse(target)?;
+        if rev.pos.is_some() {
+            return Err(Failure::new(
+                "E0106",
+                format!("{target} names a tick, and a run is verified as a whole"),
+            )
+            .note("where to begin is said with --from"));
+        }
         match &rev.bundle {
             Some(path) => bundles.push((path.clone(), rev.clone())),
             None => runs.push(rev),
@@ -65,6 +74,15 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     if !runs.is_empty() || args.targets.is_empty() {
         let answer = verify_store(global, &runs, options, args.from.as_ref(), given.as_ref())?;
         outcomes.push(Outcome::Verified(Box::new(answer)));
+    }
+    compare_histories(&mut outcomes);
+    for outcome in &mut outcomes {
+        if let Outcome::Verified(answer) = outcome
+            && !args.replay
+            && answer.report.verdict <= Verdict::Intact
+        {
+            answer.report.not_checked.push("replay (--replay)".to_owned());
+        }
     }
     let mut code = 0;
     for outcome in &outcomes {
@@ -82,7 +100,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
         (Format::Text, _) => {
             for outcome in &outcomes {
                 match outcome {
-                    Outcome::Verified(answer) => print(answer, args, out)?,
+                    Outcome::Verified(answer) => print(answer, out)?,
                     Outcome::Unreadable(name, failure) => {
                         let line = format!("error[{}]: {}", failure.code, quote::escape(&failure.message));
                         let line = out.paint(Style::Bad, &line);
@@ -154,6 +172,60 @@ fn verify_bundles(
     Ok(outcomes)
 }
 
+fn log_of(store: &dyn Store) -> (StoreId, VerifierKey) {
+    let info = store.info();
+    (info.id, info.key.clone())
+}
+
+/// Holds what is of the same log against each other: each may be what was signed, and they still be two histories. Of logs of
+/// different sizes only the roots at their ends are known, so nothing is said but that.
+fn compare_histories(outcomes: &mut [Outcome]) {
+    let answers = || {
+        outcomes.iter().filter_map(|outcome| match outcome {
+            Outcome::Verified(answer) => Some(&**answer),
+            Outcome::Unreadable(..) => None,
+        })
+    };
+    let ends: Vec<_> = answers()
+        .filter(|answer| {
+            answer.report.signed == Some(answer.report.log.0) && answer.report.findings.is_empty()
+        })
+        .filter_map(|answer| {
+            Some((answer.name.clone(), answer.log.clone(), answer.report.log.0, answer.report.log.1?))
+        })
+        .collect();
+    for outcome in outcomes {
+        let Outcome::Verified(answer) = outcome else { continue };
+        let report = &mut answer.report;
+        let (size, Some(root)) = report.log else { continue };
+        for (name, _, other, found) in
+            ends.iter().filter(|(name, log, ..)| *log == answer.log && *name != answer.name)
+        {
+            if *other != size {
+                let what = format!(
+                    "whether {} and {name} are of one history: their logs end at {size} and {other} records",
+                    answer.name
+                );
+                report.not_checked.push(what);
+            } else if *found != root && report.signed == Some(size) && report.findings.is_empty() {
+                report.verdict = Verdict::Equivocation;
+                let sides = (Some(root.short()), Some(found.short()));
+                report.findings.push(Finding {
+                    code: keys::ANOTHER_LOG,
+                    run: None,
+                    tick: None,
+                    position: None,
+                    message: format!(
+                        "the same key signed {name}, another log of as many records: there are two histories"
+                    ),
+                    stored: sides.0,
+                    computed: sides.1,
+                });
+            }
+        }
+    }
+}
+
 /// Finds the tick that `--from` means, which is that of one run.
 fn first_tick(from: Option<&Pos>, store: &dyn Store, runs: &[RunName]) -> Result<u64> {
     match (from, runs) {
@@ -181,7 +253,7 @@ fn verify_bundle(
     let mut report = verify::bundle(&opened, &options)?;
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
     judge_keys(&mut report, opened.store.info(), note.as_ref(), given);
-    Ok(Answer { name: path.to_owned(), report, is_bundle: true })
+    Ok(Answer { name: path.to_owned(), report, is_bundle: true, log: log_of(&opened.store) })
 }
 
 /// Takes into the verdict what is known of the key of the log.
@@ -253,11 +325,11 @@ fn verify_store(
 ) -> Result<Answer> {
     let path = open::find(global)?;
     let stamp = verified::stamp(&path);
-    let store = Embedded::open(&path, OpenOptions::read())?;
+    let store = Embedded::open(&path, global.reads())?;
     open::speak(global, &store, &path);
     let mut names = Vec::new();
     for rev in revs {
-        names.push(rev.run_in(&store, &[])?);
+        names.push(rev.run_in(&store, &[]).map_err(|failure| open::not_found(failure, &store))?);
     }
     // A key file that is named speaks for whoever named it, as a verifier key does.
     let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
@@ -281,9 +353,9 @@ fn verify_store(
     }
     for damage in structure.findings {
         if (damage.kind, damage.what) == (DamageKind::Index, "index") {
-            // No reader believes an index that does not open, so nothing rests on it.
+            // Nothing of the answer rests on it.
             report.not_checked.push(format!(
-                "the index, which does not open ({}); the next writer makes it anew",
+                "the index, which is damaged ({}); dendrer doctor --fix makes it anew",
                 damage.found
             ));
             continue;
@@ -306,7 +378,7 @@ fn verify_store(
             computed: Some(damage.found),
         });
     }
-    let id = store.info().id;
+    let log = log_of(&store);
     // Windows lets nobody move an index that is open, not even here.
     drop(store);
     // Nothing but the index is wrong: it follows from the log, so it is made again. One that knows more than the log is
@@ -328,8 +400,8 @@ fn verify_store(
             .iter_mut()
             .for_each(|finding| finding.message = format!("{}; {said}", finding.message));
     }
-    verified::note(&path, id, stamp, &report);
-    Ok(Answer { name: path.display().to_string(), report, is_bundle: false })
+    verified::note(&path, log.0, stamp, &report);
+    Ok(Answer { name: path.display().to_string(), report, is_bundle: false, log })
 }
 
 /// How many records a verification reads, so that the remaining time can be told.
@@ -356,7 +428,7 @@ fn to_json(answer: &Answer) -> Value {
     Value::Object(document)
 }
 
-fn print(answer: &Answer, args: &Verify, out: &mut Out) -> Result<()> {
+fn print(answer: &Answer, out: &mut Out) -> Result<()> {
     let report = &answer.report;
     let many = report.runs.len() > 1;
     for run in &report.runs {
@@ -411,9 +483,6 @@ fn print(answer: &Answer, args: &Verify, out: &mut Out) -> Result<()> {
     }
     for item in &report.not_checked {
         out.line(format!("not checked: {}", quote::escape(item)))?;
-    }
-    if !args.replay && report.verdict <= Verdict::Intact {
-        out.line("not checked: replay (--replay)")?;
     }
     let (word, code) = word(report.verdict);
     let style = if code == 0 { Style::Good } else { Style::Bad };

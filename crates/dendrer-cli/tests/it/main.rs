@@ -37,3 +37,4 @@ mod terminal;
 mod tour;
 mod tutorial;
 mod values;
+mod whole;

@@ -122,6 +122,12 @@ impl Embedded {
         }
     }
 
+    /// Reads all pages of the index. A query reads the few that it needs, and finds out about those alone.
+    pub fn check_index(&self) -> Result<(), StoreError> {
+        self.check_owner()?;
+        self.index.as_ref().map_or(Ok(()), |index| index.check())
+    }
+
     /// Says whether the tiles are those of the log.
     pub fn tiles_state(&self) -> Result<TilesState, StoreError> {
         self.check_owner()?;

@@ -134,11 +134,14 @@ impl Embedded {
     fn verify_index(&self, verifier: &mut Verifier) -> Result<(), StoreError> {
         let path = self.index_path();
         let place = || Place { file: "index.sqlite".into(), ..Place::default() };
+        let broken = |found| {
+            let (kind, what, expected) = (DamageKind::Index, "index", "an index of this store".into());
+            Damage { kind, place: place(), what, expected, found }
+        };
         let covered = match index::Index::open(&path, self.info.id) {
             Ok((_, covered)) => covered,
             Err(index::NoIndex::Corrupt(found)) => {
-                let (kind, what, expected) = (DamageKind::Index, "index", "an index of this store".into());
-                verifier.find(Damage { kind, place: place(), what, expected, found });
+                verifier.find(broken(found));
                 return Ok(());
             }
             Err(_) => return Ok(()),
@@ -148,7 +151,13 @@ impl Embedded {
             true => self.dir.join("index-check.sqlite"),
             false => std::env::temp_dir().join(format!("dendrer-index-check-{}.sqlite", std::process::id())),
         };
-        let differences = index::compare(&path, &covered, &beside, &self.segments, self.info.id)?;
+        let differences = match index::compare(&path, &covered, &beside, &self.segments, self.info.id) {
+            Err(StoreError::IndexDamaged(found)) => {
+                verifier.find(broken(found));
+                return Ok(());
+            }
+            differences => differences?,
+        };
         for IndexDifference { table, missing, surplus, example } in differences {
             let (kind, what) = (DamageKind::Index, "rows of the index");
             let expected = format!("table {table} as the log says");

@@ -18,7 +18,7 @@ pub(super) fn run(global: &Global, args: &ContractLint, out: &mut Out) -> Result
     let linted = match read::is_file(&args.contract) {
         true => lint(&pack::read_file(&args.contract)?, pack::beside(&args.contract)),
         false => {
-            let found = read::resolve_pack(global, &args.contract)?;
+            let found = read::resolve_pack(global, &args.contract, out)?;
             // Without the text that people wrote, lines are those of the one-line form.
             let text = found.text.clone().unwrap_or_else(|| text_of(found.pack.value()));
             lint(text.as_bytes(), Files::Of(found.pack.value()))

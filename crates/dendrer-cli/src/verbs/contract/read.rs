@@ -73,16 +73,16 @@ pub(super) fn is_file(address: &str) -> bool {
 }
 
 /// Finds the contract that an address means: a pack file, NAME/VERSION, or the one in force in a run.
-pub(super) fn resolve(global: &Global, address: &str) -> Result<Resolved> {
-    find(global, address, Meant::InForce)
+pub(super) fn resolve(global: &Global, address: &str, out: &mut Out) -> Result<Resolved> {
+    find(global, address, Meant::InForce, out)
 }
 
 /// Finds the pack that an address means, as somebody wrote it: of a run, without its extensions.
-pub(super) fn resolve_pack(global: &Global, address: &str) -> Result<Resolved> {
-    find(global, address, Meant::Pack)
+pub(super) fn resolve_pack(global: &Global, address: &str, out: &mut Out) -> Result<Resolved> {
+    find(global, address, Meant::Pack, out)
 }
 
-fn find(global: &Global, address: &str, meant: Meant) -> Result<Resolved> {
+fn find(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     if is_file(address) {
         let source = pack::load(address)?;
         let text = Some(Arc::clone(&source.text));
@@ -90,12 +90,12 @@ fn find(global: &Global, address: &str, meant: Meant) -> Result<Resolved> {
     }
     match address.rsplit_once('/') {
         // The name of a run has no slash; that of a bundle or of a pack file may.
-        Some((name, version)) if !address.contains(".dnd") => named(global, address, name, version),
-        _ => in_run(global, address, meant),
+        Some((name, version)) if !address.contains(".dnd") => named(global, address, name, version, out),
+        _ => in_run(global, address, meant, out),
     }
 }
 
-fn named(global: &Global, address: &str, name: &str, version: &str) -> Result<Resolved> {
+fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Out) -> Result<Resolved> {
     let store = open::read_store(global)?;
     let listing = list_all(&*store)?;
     let mut found = listing.named(name, version);
@@ -106,7 +106,7 @@ fn named(global: &Global, address: &str, name: &str, version: &str) -> Result<Re
             let run = one.runs.last().expect("a listed pack has a run").clone();
             drop(store);
             // Which run carries it, and what was added to it there, says nothing of the contract.
-            Ok(Resolved { at: None, ..in_run(global, run.as_str(), Meant::Pack)? })
+            Ok(Resolved { at: None, ..in_run(global, run.as_str(), Meant::Pack, out)? })
         }
         (Some(_), Some(_)) => {
             let mut failure = Failure::new("E0432", format!("{address} stands for several packs"));
@@ -131,9 +131,9 @@ fn named(global: &Global, address: &str, name: &str, version: &str) -> Result<Re
     }
 }
 
-fn in_run(global: &Global, address: &str, meant: Meant) -> Result<Resolved> {
+fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     let rev = Rev::parse(address)?;
-    let source = open::sound(global, &rev)?;
+    let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -215,7 +215,7 @@ fn list_text(listing: &Listing, out: &mut Out) -> Result {
 }
 
 pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Result {
-    let found = resolve(global, &args.contract)?;
+    let found = resolve(global, &args.contract, out)?;
     let only = args.type_name.as_deref().map(str::parse::<TypeName>).transpose();
     let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
     let terms = terms(&found.pack, &found.marks);
@@ -266,7 +266,7 @@ pub(super) fn show(global: &Global, args: &ContractShow, out: &mut Out) -> Resul
 }
 
 pub(super) fn diff(global: &Global, args: &ContractDiff, out: &mut Out) -> Result {
-    let (old, new) = (resolve(global, &args.a)?, resolve(global, &args.b)?);
+    let (old, new) = (resolve(global, &args.a, out)?, resolve(global, &args.b, out)?);
     let changes = compare(&old.pack, &new.pack);
     let ranked = |wanted: Ranked| changes.iter().filter(|change| change.ranked == wanted).count() as u64;
     let (stricter, looser, other) = (ranked(Ranked::Stricter), ranked(Ranked::Looser), ranked(Ranked::Other));

@@ -22,7 +22,7 @@ pub(super) fn run(global: &Global, args: &ContractSuggest, out: &mut Out) -> Res
         if rev.pos.is_some() {
             return Err(Failure::new("E0106", format!("{run} names a tick; whole runs are looked at")));
         }
-        sources.push((open::sound(global, &rev)?, rev));
+        sources.push((open::sound(global, &rev, out)?, rev));
     }
     let mut traces = Vec::new();
     for (source, rev) in &sources {
