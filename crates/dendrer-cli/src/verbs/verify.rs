@@ -198,18 +198,23 @@ fn compare_histories(outcomes: &mut [Outcome]) {
         let Outcome::Verified(answer) = outcome else { continue };
         let report = &mut answer.report;
         let (size, Some(root)) = report.log else { continue };
-        for (name, _, other, found) in
-            ends.iter().filter(|(name, log, ..)| *log == answer.log && *name != answer.name)
-        {
-            if *other != size {
-                let what = format!(
-                    "whether {} and {name} are of one history: their logs end at {size} and {other} records",
-                    answer.name
-                );
-                report.not_checked.push(what);
-            } else if *found != root && report.signed == Some(size) && report.findings.is_empty() {
+        let twins = || ends.iter().filter(|(name, log, ..)| *log == answer.log && *name != answer.name);
+        let elsewhere: Vec<_> = twins().filter(|(_, _, other, _)| *other != size).collect();
+        match elsewhere.as_slice() {
+            [] => {}
+            [(name, _, other, _)] => report.not_checked.push(format!(
+                "whether {} and {name} are of one history: their logs end at {size} and {other} records",
+                answer.name
+            )),
+            several => report.not_checked.push(format!(
+                "whether {} and {} others of the same log are of one history: their logs end elsewhere",
+                answer.name,
+                several.len()
+            )),
+        }
+        for (name, _, other, found) in twins() {
+            if *other == size && *found != root && report.signed == Some(size) && report.findings.is_empty() {
                 report.verdict = Verdict::Equivocation;
-                let sides = (Some(root.short()), Some(found.short()));
                 report.findings.push(Finding {
                     code: keys::ANOTHER_LOG,
                     run: None,
@@ -218,8 +223,8 @@ fn compare_histories(outcomes: &mut [Outcome]) {
                     message: format!(
                         "the same key signed {name}, another log of as many records: there are two histories"
                     ),
-                    stored: sides.0,
-                    computed: sides.1,
+                    stored: Some(root.short()),
+                    computed: Some(found.short()),
                 });
             }
         }

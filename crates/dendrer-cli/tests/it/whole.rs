@@ -167,6 +167,12 @@ fn two_logs_that_one_key_signed_are_two_histories() {
     std::fs::copy(twin.path().join("r.dnd"), elsewhere.path().join("b.dnd")).unwrap();
     let said = elsewhere.ok(&["verify", "a.dnd", "b.dnd"]);
     assert!(said.contains("not checked: whether a.dnd and b.dnd are of one history"), "{said}");
+    std::fs::copy(elsewhere.path().join("b.dnd"), elsewhere.path().join("c.dnd")).unwrap();
+    let said = elsewhere.ok(&["verify", "a.dnd", "b.dnd", "c.dnd"]);
+    assert!(
+        said.contains("not checked: whether a.dnd and 2 others of the same log are of one history"),
+        "{said}"
+    );
 }
 
 #[test]
