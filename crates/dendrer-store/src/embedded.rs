@@ -42,6 +42,7 @@ mod copy;
 mod erase;
 mod keep;
 mod read;
+mod sealing;
 mod sync;
 mod tiles;
 mod together;

@@ -20,6 +20,7 @@ mod frame;
 mod index;
 mod layout;
 pub mod memory;
+mod ordered;
 mod scan;
 mod segments;
 pub mod shared;

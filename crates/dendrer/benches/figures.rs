@@ -236,25 +236,28 @@ fn verification(dir: &Path) {
             ControlFlow::Continue(())
         })
         .expect("read");
-    let mut ratios = Vec::new();
-    for _ in 0..5 {
-        let begin = Instant::now();
+    let (mut ratios, mut of_cpu) = (Vec::new(), Vec::new());
+    let us = |time: Duration| time.as_secs_f64() * 1e6 / 20_001.0;
+    for _ in 0..ROUNDS {
+        let (begin, before) = (Instant::now(), cpu());
         preimages.iter().for_each(|preimage| {
             black_box(Digest::of(preimage));
         });
-        let hashing = begin.elapsed();
-        let begin = Instant::now();
+        let (hashing, hashing_cpu) = (begin.elapsed(), cpu() - before);
+        let (begin, before) = (Instant::now(), cpu());
         let report = verify::store(&store, &verify::Options::default()).expect("verified");
-        let verifying = begin.elapsed();
+        let (verifying, verifying_cpu) = (begin.elapsed(), cpu() - before);
         assert_eq!(report.verdict, verify::Verdict::Intact, "{:?}", report.findings);
         ratios.push(verifying.as_secs_f64() / hashing.as_secs_f64());
+        of_cpu.push(verifying_cpu.as_secs_f64() / hashing_cpu.as_secs_f64());
         println!(
-            "  {:.1} us a record; hashing {:.1} us",
-            verifying.as_secs_f64() * 1e6 / 20_001.0,
-            hashing.as_secs_f64() * 1e6 / 20_001.0
+            "  {:.1} us a record, {:.1} us of CPU; hashing in one thread {:.1} us",
+            us(verifying),
+            us(verifying_cpu),
+            us(hashing)
         );
     }
-    println!("  ratio {:.2}", median(ratios));
+    println!("  ratio {:.2}; of CPU in all threads {:.2}", median(ratios), median(of_cpu));
     black_box(leaf_hash(b""));
 }
 

@@ -11,12 +11,14 @@ use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName, json};
 
 use super::Embedded;
+use super::sealing::{Batch, seal, seal_each};
 use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store, paths_of, written_paths};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
-use crate::layout::{self, Names, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Slot, Unsealed};
+use crate::layout::{self, Names, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Slot};
 use crate::memory::prefix_start;
+use crate::ordered::in_order;
 use crate::scan::entry_of;
 use crate::segments::{Read, Segments, place_name};
 use crate::values;
@@ -78,93 +80,6 @@ pub(super) fn assemble(
     }
     let (id, header) = (frame.id, frame.header.clone());
     Ok(Ok(RawRecord { id, header, pointers, seed, fields, texts }))
-}
-
-/// Seals what was read, or says how it differs.
-pub(super) fn seal(raw: RawRecord, at: At) -> Result<Record, Box<Damage>> {
-    seal_each(vec![(raw, at)]).pop().expect("one for one")
-}
-
-/// As [`seal`], for several at once.
-fn seal_each(raws: Vec<(RawRecord, At)>) -> Vec<Result<Record, Box<Damage>>> {
-    let place = |(raw, at): &(RawRecord, At)| Place {
-        file: place_name(at.segment),
-        offset: Some(at.offset.into()),
-        position: None,
-        record: Some(raw.id),
-        run: raw.header.run.clone(),
-        tick: raw.header.tick,
-    };
-    // Whole records hash together; one that is not would hold the others back.
-    let places: Vec<Place> = raws.iter().map(place).collect();
-    let sealed = RawRecord::seal_each(raws.into_iter().map(|(raw, _)| raw).collect());
-    let compare = |(sealed, place): (Result<Record, Unsealed>, Place)| {
-        sealed.map_err(|unsealed| {
-            let expected = place.record.map(|id| id.to_string()).unwrap_or_default();
-            let found = match unsealed {
-                Unsealed::Invalid(why) => why,
-                Unsealed::Differs(found) => found.to_string(),
-            };
-            Box::new(Damage { kind: DamageKind::Content, place, what: "id of the record", expected, found })
-        })
-    };
-    sealed.into_iter().zip(places).map(compare).collect()
-}
-
-/// How many records are sealed together, and how many bytes of values at most wait for that.
-const SEALED_TOGETHER: usize = 128;
-const WAITING_BYTES: usize = 16 << 20;
-
-/// Records of a scan that wait to be sealed together.
-struct Batch<'a> {
-    store: &'a Embedded,
-    /// The position of the first one that waits.
-    next: u64,
-    waiting: Vec<(RawRecord, At)>,
-    bytes: usize,
-    f: &'a mut dyn FnMut(u64, Record) -> ControlFlow<()>,
-}
-
-impl Batch<'_> {
-    fn push(&mut self, raw: RawRecord, at: At) -> Result<ControlFlow<()>, StoreError> {
-        self.bytes += raw.texts.len();
-        self.waiting.push((raw, at));
-        if self.waiting.len() < SEALED_TOGETHER && self.bytes < WAITING_BYTES {
-            return Ok(ControlFlow::Continue(()));
-        }
-        self.flush()
-    }
-
-    /// Hands over the records that wait.
-    fn flush(&mut self) -> Result<ControlFlow<()>, StoreError> {
-        self.bytes = 0;
-        for sealed in seal_each(std::mem::take(&mut self.waiting)) {
-            let flow = match sealed {
-                Ok(record) => (self.f)(self.next, record),
-                Err(_) => return self.alone(),
-            };
-            self.next += 1;
-            if flow.is_break() {
-                return Ok(flow);
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    /// Hands over the next record as a single read gives it, which knows about erasures, also about one that is under
-    /// way, and says precisely what is wrong.
-    fn alone(&mut self) -> Result<ControlFlow<()>, StoreError> {
-        if !self.waiting.is_empty() {
-            let flow = self.flush()?;
-            if flow.is_break() {
-                return Ok(flow);
-            }
-        }
-        let position = self.next;
-        let record = self.store.read_record(position)?.ok_or(StoreError::NoPosition(position))?;
-        self.next += 1;
-        Ok((self.f)(position, record))
-    }
 }
 
 fn place_of(at: At, frame: &RecordFrame<'_>) -> Place {
@@ -406,25 +321,26 @@ impl Embedded {
         }
         let begin = self.locate(range.start)?.ok_or(StoreError::NoPosition(range.start))?;
         let has_opened = self.may_have_opened()?;
-        let mut batch = Batch { store: self, next: range.start, waiting: Vec::new(), bytes: 0, f };
-        self.stream(begin, &mut |frames| {
-            let position = batch.next + batch.waiting.len() as u64;
-            let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
-            let source = Source { at: frames.values, kind: frames.kind, payload: frames.payload };
-            let raw = match opened {
-                None => assemble(&self.segments, &source, &frames.record)?.ok(),
-                Some(_) => None,
-            };
-            let flow = match raw {
-                Some(raw) => batch.push(raw, frames.values)?,
-                None => batch.alone()?,
-            };
-            let done = position + 1 == end;
-            Ok(if done && flow.is_continue() { end_of(batch.flush()?) } else { flow })
-        })?;
-        // Whatever waits still stands before something that could not be read.
-        let _ = batch.flush()?;
-        Ok(())
+        in_order(&seal_each, |line| {
+            let mut batch = Batch::new(self, line, range.start, f);
+            let streamed = self.stream(begin, &mut |frames| {
+                let position = batch.read();
+                let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
+                let source = Source { at: frames.values, kind: frames.kind, payload: frames.payload };
+                let raw = match opened {
+                    None => assemble(&self.segments, &source, &frames.record)?.ok(),
+                    Some(_) => None,
+                };
+                let flow = match raw {
+                    Some(raw) => batch.push(raw, frames.values)?,
+                    None => batch.alone()?,
+                };
+                Ok(if position + 1 == end { ControlFlow::Break(()) } else { flow })
+            });
+            // Whatever waits stands before the end, or before what could not be read.
+            batch.flush()?;
+            streamed
+        })
     }
 
     /// Whether there may be opened frames, so that each record is to be looked up among them.
@@ -854,11 +770,6 @@ impl Embedded {
 
 /// How many summaries of runs are kept.
 const SUMMARIES_MAX: usize = 50_000;
-
-/// The end of a range ends the scan, whatever the last record said.
-fn end_of(_: ControlFlow<()>) -> ControlFlow<()> {
-    ControlFlow::Break(())
-}
 
 /// A record as it stands in a segment, with the frame before it.
 struct Frames<'a> {

@@ -4,20 +4,26 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use dendrer_object::note::VerifierKey;
 use dendrer_object::record::{Header, Kind};
 use dendrer_object::{Digest, RunName};
 
 use super::Embedded;
+use super::sealing::{SEALED_TOGETHER, WAITING_BYTES};
 use super::walk::WalkItem;
 use crate::contract::{RunSummary, TreeHead};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::fence::check_head;
+use crate::frame::At;
 use crate::index::{self, IndexDifference};
-use crate::layout::Unsealed;
+use crate::layout::{RawRecord, Unsealed};
+use crate::ordered::in_order;
+use crate::segments::place_name;
 
 /// What is verified besides the log itself.
 #[derive(Debug, Clone, Default)]
@@ -91,19 +97,48 @@ impl Embedded {
         };
         let kept = self.verify_signature(options, &mut verifier)?;
         verifier.signed = kept.as_ref().map(|(size, _)| (*size, (*size == 0).then_some(empty.root)));
-        self.walk(&mut |item| {
-            if let (Some(done), WalkItem::Record { .. }) = (&options.done, &item) {
-                done.fetch_add(1, Ordering::Relaxed);
+        thread::scope(|scope| {
+            // Making an index anew takes as long as everything else, and neither needs the other.
+            let index = || if options.index { self.verify_index() } else { Ok((None, Vec::new())) };
+            let beside = thread::Builder::new().name("dendrer-index-check".into()).spawn_scoped(scope, index);
+            self.verify_log(&mut verifier, options.done.as_deref())?;
+            verifier.check_checkpoint(kept);
+            verifier.check_handle(self);
+            let (indexed, findings) = match beside {
+                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic))?,
+                // Where no thread is to be had, one thing is done after the other.
+                Err(_) => index()?,
+            };
+            verifier.report.indexed = indexed;
+            findings.into_iter().for_each(|damage| verifier.find(damage));
+            Ok(verifier.report)
+        })
+    }
+
+    /// Walks the log, seals what it holds, and looks at all of it in order.
+    fn verify_log(&self, verifier: &mut Verifier, done: Option<&AtomicU64>) -> Result<(), StoreError> {
+        in_order(&look_at, |line| {
+            let (mut items, mut bytes) = (Vec::with_capacity(SEALED_TOGETHER), 0);
+            self.walk(&mut |item| {
+                if let WalkItem::Record { raw, .. } = &item {
+                    bytes += raw.texts.len();
+                }
+                items.push(item);
+                if items.len() == SEALED_TOGETHER || bytes >= WAITING_BYTES {
+                    bytes = 0;
+                    line.push(std::mem::take(&mut items));
+                    while let Some(looked_at) = line.take() {
+                        verifier.items(looked_at, done);
+                    }
+                }
+                ControlFlow::Continue(())
+            })?;
+            line.push(items);
+            while let Some(looked_at) = line.take_any() {
+                verifier.items(looked_at, done);
             }
-            verifier.item(item);
-            ControlFlow::Continue(())
-        })?;
-        verifier.check_checkpoint(kept);
-        verifier.check_handle(self);
-        if options.index {
-            self.verify_index(&mut verifier)?;
-        }
-        Ok(verifier.report)
+            Ok(())
+        })
     }
 
     /// Checks the signature of the checkpoint, and returns what it says.
@@ -131,41 +166,73 @@ impl Embedded {
         Ok(Some((checkpoint.size(), checkpoint.root())))
     }
 
-    fn verify_index(&self, verifier: &mut Verifier) -> Result<(), StoreError> {
+    /// Returns how many records the index covers, if there is one, and how it differs from one that is made anew.
+    fn verify_index(&self) -> Result<(Option<u64>, Vec<Damage>), StoreError> {
         let path = self.index_path();
         let place = || Place { file: "index.sqlite".into(), ..Place::default() };
         let broken = |found| {
             let (kind, what, expected) = (DamageKind::Index, "index", "an index of this store".into());
-            Damage { kind, place: place(), what, expected, found }
+            vec![Damage { kind, place: place(), what, expected, found }]
         };
         let covered = match index::Index::open(&path, self.info.id) {
             Ok((_, covered)) => covered,
-            Err(index::NoIndex::Corrupt(found)) => {
-                verifier.find(broken(found));
-                return Ok(());
-            }
-            Err(_) => return Ok(()),
+            Err(index::NoIndex::Corrupt(found)) => return Ok((None, broken(found))),
+            Err(_) => return Ok((None, Vec::new())),
         };
-        verifier.report.indexed = Some(covered.size());
         let beside = match self.options.write {
             true => self.dir.join("index-check.sqlite"),
             false => std::env::temp_dir().join(format!("dendrer-index-check-{}.sqlite", std::process::id())),
         };
         let differences = match index::compare(&path, &covered, &beside, &self.segments, self.info.id) {
-            Err(StoreError::IndexDamaged(found)) => {
-                verifier.find(broken(found));
-                return Ok(());
-            }
+            Err(StoreError::IndexDamaged(found)) => return Ok((Some(covered.size()), broken(found))),
             differences => differences?,
         };
-        for IndexDifference { table, missing, surplus, example } in differences {
+        let different = |IndexDifference { table, missing, surplus, example }| {
             let (kind, what) = (DamageKind::Index, "rows of the index");
             let expected = format!("table {table} as the log says");
             let found = format!("{missing} rows missing or different, {surplus} too many, such as {example}");
-            verifier.find(Damage { kind, place: place(), what, expected, found });
-        }
-        Ok(())
+            Damage { kind, place: place(), what, expected, found }
+        };
+        Ok((Some(covered.size()), differences.into_iter().map(different).collect()))
     }
+}
+
+/// What a walk came to.
+enum LookedAt {
+    /// A record, and whether it is the one that it was filed as. Its content is not needed any more.
+    Record {
+        position: u64,
+        at: At,
+        id: Digest,
+        header: Header,
+        is_closed: bool,
+        sealed: Result<(), Unsealed>,
+    },
+    Other(WalkItem),
+}
+
+/// Seals the records among items.
+fn look_at(items: Vec<WalkItem>) -> Vec<LookedAt> {
+    let mut raws = Vec::with_capacity(items.len());
+    let mut looked_at = Vec::with_capacity(items.len());
+    for item in items {
+        looked_at.push(match item {
+            WalkItem::Record { position, frame, raw } => {
+                let (id, header, at) = (raw.id, raw.header.clone(), At::from_u64(frame));
+                let is_closed = raw.fields.iter().any(|field| field.text.is_none());
+                raws.push(*raw);
+                LookedAt::Record { position, at, id, header, is_closed, sealed: Ok(()) }
+            }
+            item => LookedAt::Other(item),
+        });
+    }
+    let mut all = RawRecord::seal_each(raws).into_iter();
+    for item in &mut looked_at {
+        if let LookedAt::Record { sealed, .. } = item {
+            *sealed = all.next().expect("one for each record").map(drop);
+        }
+    }
+    looked_at
 }
 
 impl Verifier {
@@ -175,9 +242,24 @@ impl Verifier {
         }
     }
 
+    fn items(&mut self, items: Vec<LookedAt>, done: Option<&AtomicU64>) {
+        for item in items {
+            match item {
+                LookedAt::Record { position, at, id, header, is_closed, sealed } => {
+                    self.report.closed += u64::from(is_closed);
+                    self.record(position, at, id, &header, sealed);
+                    if let Some(done) = done {
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                LookedAt::Other(item) => self.item(item),
+            }
+        }
+    }
+
     fn item(&mut self, item: WalkItem) {
         match item {
-            WalkItem::Record { position, frame, raw } => self.record(position, frame, *raw),
+            WalkItem::Record { .. } => unreachable!("records come sealed"),
             WalkItem::Commit { size, root, root_checked } => {
                 self.report.tree = TreeHead { size, root };
                 self.report.root_checked &= root_checked;
@@ -202,21 +284,17 @@ impl Verifier {
         }
     }
 
-    fn record(&mut self, position: u64, frame: u64, raw: crate::layout::RawRecord) {
-        let at = crate::frame::At::from_u64(frame);
-        let header = raw.header.clone();
+    fn record(&mut self, position: u64, at: At, id: Digest, header: &Header, sealed: Result<(), Unsealed>) {
         let place = Place {
-            file: crate::segments::place_name(at.segment),
+            file: place_name(at.segment),
             offset: Some(at.offset.into()),
             position: Some(position),
-            record: Some(raw.id),
+            record: Some(id),
             run: header.run.clone(),
             tick: header.tick,
         };
-        let id = raw.id;
-        self.report.closed += u64::from(raw.fields.iter().any(|field| field.text.is_none()));
-        match raw.seal() {
-            Ok(_) => self.report.records += 1,
+        match sealed {
+            Ok(()) => self.report.records += 1,
             Err(unsealed) => {
                 let found = match unsealed {
                     Unsealed::Invalid(why) => why,
@@ -232,8 +310,8 @@ impl Verifier {
             let (kind, what) = (DamageKind::Content, "store of the record");
             self.find(Damage { kind, place: place.clone(), what, expected, found });
         }
-        self.references(&header, &place);
-        self.chain(position, id, &header, &place);
+        self.references(header, &place);
+        self.chain(position, id, header, &place);
         self.seen.entry(key(&id)).or_insert((header.kind, header.tick));
     }
 
