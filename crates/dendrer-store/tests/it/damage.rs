@@ -1,6 +1,7 @@
 //! Flipped bits, cut files, and files that are gone.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -414,4 +415,65 @@ fn only_numbers_differ(changed: &BTreeMap<PathBuf, Vec<u8>>, files: &BTreeMap<Pa
             }
         }
     })
+}
+
+/// Scans from `from` on; returns what was handed over, and the code of what went wrong.
+fn scan(store: &Embedded, from: u64, until: u64) -> (Vec<(u64, Record)>, Option<&'static str>) {
+    let mut found = Vec::new();
+    let scanned = store.scan(from..store.tree().size, &mut |position, record| {
+        found.push((position, record));
+        if position == until { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    (found, scanned.err().map(|error| error.code()))
+}
+
+/// Long enough that records are sealed on several processors. One is erased, and one is another than it was filed as.
+#[test]
+fn a_long_scan_is_in_order_and_ends_at_damage() {
+    let disk = Faulty::new();
+    let mut store = Embedded::create(Path::new(DIR), info(), options(&disk, 1 << 20)).unwrap();
+    let mut scribe = Scribe::default();
+    let mut records = vec![scribe.begin("r")];
+    records.extend((0..2_500).map(|_| scribe.step("r")));
+    records.chunks(100).for_each(|group| store.commit(group).map(drop).unwrap());
+    let place = records[700].body().fields()[0].pointer.clone();
+    let erase = scribe.beside(Kind::Erase, "r", Value::object());
+    store.erase(&erase, &[(700, vec![place.clone()])]).unwrap();
+    records[700] = records[700].without(&[place]);
+    records.push(erase);
+    let all: Vec<(u64, Record)> = (0..).zip(records.iter().cloned()).collect();
+    assert_eq!(scan(&store, 0, u64::MAX), (all.clone(), None));
+    assert_eq!(scan(&store, 650, u64::MAX), (all[650..].to_vec(), None));
+    for until in [0, 127, 128, 699, 700, 701, 1_999] {
+        assert_eq!(scan(&store, 0, until), (all[..=until as usize].to_vec(), None), "until {until}");
+    }
+    drop(store);
+    let mut files = disk.files();
+    let damaged = swap_values(files.get_mut(Path::new("/store/segments/00000000.seg")).unwrap(), 1_800);
+    let disk = Faulty::with_files(files);
+    let store = Embedded::open(Path::new(DIR), options(&disk, 1 << 20)).unwrap();
+    assert_eq!(scan(&store, 0, u64::MAX), (all[..damaged].to_vec(), Some("E0301")));
+    assert_eq!(scan(&store, damaged as u64 + 1, u64::MAX), (all[damaged + 1..].to_vec(), None));
+    let report = store.verify(&VerifyOptions::default()).unwrap();
+    let places: Vec<_> =
+        report.findings.iter().map(|finding| (finding.code(), finding.place.position)).collect();
+    assert_eq!(places, [("E0301", Some(damaged as u64))]);
+    assert_eq!((report.records, report.closed), (records.len() as u64 - 1, 1));
+}
+
+/// Puts the values of another record in the place of those of the `n`-th, checksum and all; returns its position.
+fn swap_values(segment: &mut [u8], n: usize) -> usize {
+    let mut values = Vec::new();
+    let mut at = 64;
+    while at + 9 < segment.len() {
+        let len = u32::from_le_bytes(segment[at..at + 4].try_into().unwrap()) as usize;
+        if matches!(segment[at + 8], b'V' | b'X') {
+            values.push(at..at + 9 + len);
+        }
+        at += 9 + len;
+    }
+    let other = values[..n].iter().rfind(|other| other.len() == values[n].len()).unwrap().clone();
+    let bytes = segment[other].to_vec();
+    segment[values[n].clone()].copy_from_slice(&bytes);
+    n
 }
