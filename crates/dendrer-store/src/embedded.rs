@@ -603,7 +603,7 @@ impl Embedded {
         Index::create(&beside, self.info.id, self.chunks.key)?;
         if !lost {
             self.sync_now()?;
-            index::build(&beside, &self.segments, self.info.id, self.durable, true)?;
+            index::build(&beside, &self.segments, self.info.id, self.durable)?;
         }
         self.take_lock()?;
         self.index = None;

@@ -134,18 +134,61 @@ fn records(count: u64) -> String {
 
 /// Verifies a store.
 pub fn store(store: &dyn Store, options: &Options) -> Result<Report, Error> {
-    let mut checker = Checker::new(store, options);
-    let note = match store.checkpoint() {
-        Ok(note) => note,
-        Err(error) => {
-            checker.found(error.code(), None, None, format!("the checkpoint: {error}"));
-            None
+    let (mut checker, note) = Checker::of_store(store, options);
+    match options.runs {
+        None => checker.walk_all()?,
+        Some(_) => checker.walk_some()?,
+    }
+    checker.end_of_store(note.as_ref())
+}
+
+/// Verifies all of a store as [`store()`] does, of records that somebody reads anyway.
+///
+/// What is taken must be the log from its beginning, in order, each record sealed from what stands in the store: nothing here
+/// can tell a record that was left out from one that is damaged, so where any is missing there is no report, and whoever
+/// asked lets [`store()`] look for itself.
+pub struct Reading<'a> {
+    checker: Checker<'a>,
+    note: Option<SignedNote>,
+    waiting: Vec<Record>,
+    /// The position of the next record; `None` once one was missing.
+    next: Option<u64>,
+}
+
+impl<'a> Reading<'a> {
+    /// Begins to verify a store.
+    pub fn new(store: &'a dyn Store, options: &'a Options) -> Reading<'a> {
+        assert!(options.runs.is_none(), "of some runs not every record is opened");
+        let (checker, note) = Checker::of_store(store, options);
+        Reading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) }
+    }
+
+    /// Takes the next record. What lies behind the end of the log as the store sees it is none of this.
+    pub fn take(&mut self, position: u64, record: Record) {
+        let size = self.checker.store.tree().size;
+        self.next = match self.next {
+            Some(next) if next == position && next < size => {
+                self.waiting.push(record);
+                if self.waiting.len() == BATCH {
+                    self.checker
+                        .take_each(next + 1, std::mem::replace(&mut self.waiting, Vec::with_capacity(BATCH)));
+                }
+                Some(next + 1)
+            }
+            Some(next) if next == size && position >= size => Some(next),
+            _ => None,
+        };
+    }
+
+    /// Returns the report, if every record was taken.
+    pub fn finish(mut self) -> Result<Option<Report>, Error> {
+        let size = self.checker.store.tree().size;
+        if self.next != Some(size) {
+            return Ok(None);
         }
-    };
-    checker.sizes.extend(note.as_ref().and_then(signed_size));
-    checker.walk()?;
-    checker.checkpoint(note.as_ref());
-    checker.finish()
+        self.checker.take_each(size, self.waiting);
+        self.checker.end_of_store(self.note.as_ref()).map(Some)
+    }
 }
 
 /// Verifies a bundle that was opened.
@@ -277,12 +320,19 @@ impl<'a> Checker<'a> {
             .any(|trace| trace.lineage().iter().any(|(owner, _)| owner == run))
     }
 
-    /// Opens every record that was asked for, in the order of the log, and folds every entry into the tree.
-    fn walk(&mut self) -> Result<(), Error> {
-        match self.options.runs {
-            None => self.walk_all()?,
-            Some(_) => self.walk_some()?,
-        }
+    /// Begins with a store, and what was signed of it.
+    fn of_store(store: &'a dyn Store, options: &'a Options) -> (Checker<'a>, Option<SignedNote>) {
+        let mut checker = Checker::new(store, options);
+        let note = store.checkpoint().unwrap_or_else(|error| {
+            checker.found(error.code(), None, None, format!("the checkpoint: {error}"));
+            None
+        });
+        checker.sizes.extend(note.as_ref().and_then(signed_size));
+        (checker, note)
+    }
+
+    /// Once every record that was asked for was opened, in the order of the log, and every entry folded into the tree.
+    fn end_of_store(mut self, note: Option<&SignedNote>) -> Result<Report, Error> {
         let tree = self.store.tree();
         if (self.peaks.size(), self.peaks.root()) != (tree.size, tree.root) {
             let sides = Some((tree.root.to_string(), self.peaks.root().to_string()));
@@ -291,7 +341,8 @@ impl<'a> Checker<'a> {
         if let Some(trouble) = self.store.trouble() {
             self.found(trouble.code(), None, None, trouble.to_string());
         }
-        Ok(())
+        self.checkpoint(note);
+        self.finish()
     }
 
     /// Everything, in one pass. Damage stops a pass; the record is looked at alone, and the next pass goes on behind.

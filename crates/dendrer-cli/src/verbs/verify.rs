@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dendrer::Trace;
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
-use dendrer::store::{DamageKind, Store, StoreInfo};
+use dendrer::store::{DamageKind, Report as Structure, Store, StoreInfo};
 use dendrer::verify::{self, Finding, Options, Report, Verdict};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::{Digest, RunName, StoreId, Value};
@@ -342,17 +342,9 @@ fn verify_store(
     let pinned = keys::pinned(store.info().id);
     let from = first_tick(from, &store, &names)?;
     let options = Options { runs: (!revs.is_empty()).then_some(names), pinned, from, ..options };
-    let progress = Progress::start(global, "verify", "records", Some(work(&store, &options)?));
-    let mut report = verify::store(&Counted::new(&store, progress.counter()), &options)?;
-    drop(progress);
+    let (mut report, structure) = both(global, &store, &options)?;
     let note = store.checkpoint().ok().flatten();
     judge_keys(&mut report, store.info(), note.as_ref(), given);
-    // What records cannot show: frames, commit frames, files beside the log.
-    let size = store.tree().size;
-    let watched = Progress::start(global, "verify", "records in the files of the store", Some(size));
-    let options = VerifyOptions { index: true, done: Some(watched.counter()), ..VerifyOptions::default() };
-    let structure = store.verify(&options)?;
-    drop(watched);
     if structure.unfinished {
         report.not_checked.push("bytes behind the last group, which were never acknowledged".to_owned());
     }
@@ -407,6 +399,33 @@ fn verify_store(
     }
     verified::note(&path, log.0, stamp, &report);
     Ok(Answer { name: path.display().to_string(), report, is_bundle: false, log })
+}
+
+/// Verifies the records, and what records cannot show: frames, commit frames, files beside the log. Of a sound store, all of
+/// which is asked for, each record is read once for both.
+fn both(global: &Global, store: &Embedded, options: &Options) -> Result<(Report, Structure)> {
+    let progress = Progress::start(global, "verify", "records", Some(work(store, options)?));
+    let counted = Counted::new(store, progress.counter());
+    let everything =
+        VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
+    if options.runs.is_none() {
+        let mut reading = verify::Reading::new(&counted, options);
+        let mut take = |position, record| reading.take(position, record);
+        let structure = store.verify_handing_over(&everything, Some(&mut take))?;
+        let is_sound = structure.findings.iter().all(|damage| damage.kind == DamageKind::Index);
+        if is_sound && let Some(report) = reading.finish()? {
+            return Ok((report, structure));
+        }
+        // What is wrong is looked for record by record.
+        progress.set(0);
+        return Ok((verify::store(&counted, options)?, structure));
+    }
+    let report = verify::store(&counted, options)?;
+    drop(progress);
+    let size = store.tree().size;
+    let watched = Progress::start(global, "verify", "records in the files of the store", Some(size));
+    let everything = VerifyOptions { done: Some(watched.counter()), ..everything };
+    Ok((report, store.verify(&everything)?))
 }
 
 /// How many records a verification reads, so that the remaining time can be told.

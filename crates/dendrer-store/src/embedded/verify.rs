@@ -11,7 +11,7 @@ use std::thread;
 
 use dendrer_object::note::VerifierKey;
 use dendrer_object::record::{Header, Kind};
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Digest, Record, RunName};
 
 use super::Embedded;
 use super::sealing::{SEALED_TOGETHER, WAITING_BYTES};
@@ -30,7 +30,7 @@ use crate::segments::place_name;
 pub struct VerifyOptions {
     /// Keys that may have signed the checkpoint, besides that of the store.
     pub keys: Vec<VerifierKey>,
-    /// Whether the index is built again beside the one that is there, and compared.
+    /// Whether the index is compared with what follows from the log.
     pub index: bool,
     /// Counts the records that were read, for whoever watches.
     pub done: Option<Arc<AtomicU64>>,
@@ -76,6 +76,16 @@ struct Verifier {
 impl Embedded {
     /// Verifies everything that this store holds.
     pub fn verify(&self, options: &VerifyOptions) -> Result<Report, StoreError> {
+        self.verify_handing_over(options, None)
+    }
+
+    /// As [`Embedded::verify`], and hands over each record that is the one that it was filed as, in the order of the log and
+    /// with its position, so that whoever asks more of the records need not read them once more.
+    pub fn verify_handing_over(
+        &self,
+        options: &VerifyOptions,
+        f: Option<&mut dyn FnMut(u64, Record)>,
+    ) -> Result<Report, StoreError> {
         let empty = TreeHead { size: 0, root: dendrer_object::merkle::empty_root() };
         let report = Report {
             tree: empty,
@@ -98,10 +108,10 @@ impl Embedded {
         let kept = self.verify_signature(options, &mut verifier)?;
         verifier.signed = kept.as_ref().map(|(size, _)| (*size, (*size == 0).then_some(empty.root)));
         thread::scope(|scope| {
-            // Making an index anew takes as long as everything else, and neither needs the other.
+            // Neither needs the other.
             let index = || if options.index { self.verify_index() } else { Ok((None, Vec::new())) };
             let beside = thread::Builder::new().name("dendrer-index-check".into()).spawn_scoped(scope, index);
-            self.verify_log(&mut verifier, options.done.as_deref())?;
+            self.verify_log(&mut verifier, options.done.as_deref(), f)?;
             verifier.check_checkpoint(kept);
             verifier.check_handle(self);
             let (indexed, findings) = match beside {
@@ -116,8 +126,23 @@ impl Embedded {
     }
 
     /// Walks the log, seals what it holds, and looks at all of it in order.
-    fn verify_log(&self, verifier: &mut Verifier, done: Option<&AtomicU64>) -> Result<(), StoreError> {
-        in_order(&look_at, |line| {
+    fn verify_log(
+        &self,
+        verifier: &mut Verifier,
+        done: Option<&AtomicU64>,
+        mut f: Option<&mut dyn FnMut(u64, Record)>,
+    ) -> Result<(), StoreError> {
+        let is_wanted = f.is_some();
+        let mut take = |looked_at: Vec<LookedAt>| {
+            for item in looked_at {
+                if let Some((position, record)) = verifier.item(item, done)
+                    && let Some(f) = &mut f
+                {
+                    f(position, record);
+                }
+            }
+        };
+        in_order(&|items| look_at(items, is_wanted), |line| {
             let (mut items, mut bytes) = (Vec::with_capacity(SEALED_TOGETHER), 0);
             self.walk(&mut |item| {
                 if let WalkItem::Record { raw, .. } = &item {
@@ -128,14 +153,14 @@ impl Embedded {
                     bytes = 0;
                     line.push(std::mem::take(&mut items));
                     while let Some(looked_at) = line.take() {
-                        verifier.items(looked_at, done);
+                        take(looked_at);
                     }
                 }
                 ControlFlow::Continue(())
             })?;
             line.push(items);
             while let Some(looked_at) = line.take_any() {
-                verifier.items(looked_at, done);
+                take(looked_at);
             }
             Ok(())
         })
@@ -166,7 +191,7 @@ impl Embedded {
         Ok(Some((checkpoint.size(), checkpoint.root())))
     }
 
-    /// Returns how many records the index covers, if there is one, and how it differs from one that is made anew.
+    /// Returns how many records the index covers, if there is one, and how it differs from what follows from the log.
     fn verify_index(&self) -> Result<(Option<u64>, Vec<Damage>), StoreError> {
         let path = self.index_path();
         let place = || Place { file: "index.sqlite".into(), ..Place::default() };
@@ -174,18 +199,14 @@ impl Embedded {
             let (kind, what, expected) = (DamageKind::Index, "index", "an index of this store".into());
             vec![Damage { kind, place: place(), what, expected, found }]
         };
-        let covered = match index::Index::open(&path, self.info.id) {
-            Ok((_, covered)) => covered,
+        let index = match index::Index::open(&path, self.info.id) {
+            Ok((index, _)) => index,
             Err(index::NoIndex::Corrupt(found)) => return Ok((None, broken(found))),
             Err(_) => return Ok((None, Vec::new())),
         };
-        let beside = match self.options.write {
-            true => self.dir.join("index-check.sqlite"),
-            false => std::env::temp_dir().join(format!("dendrer-index-check-{}.sqlite", std::process::id())),
-        };
-        let differences = match index::compare(&path, &covered, &beside, &self.segments, self.info.id) {
-            Err(StoreError::IndexDamaged(found)) => return Ok((Some(covered.size()), broken(found))),
-            differences => differences?,
+        let (covered, differences) = match index::compare(&index, &self.segments, self.info.id) {
+            Err(StoreError::IndexDamaged(found)) => return Ok((None, broken(found))),
+            compared => compared?,
         };
         let different = |IndexDifference { table, missing, surplus, example }| {
             let (kind, what) = (DamageKind::Index, "rows of the index");
@@ -193,26 +214,28 @@ impl Embedded {
             let found = format!("{missing} rows missing or different, {surplus} too many, such as {example}");
             Damage { kind, place: place(), what, expected, found }
         };
-        Ok((Some(covered.size()), differences.into_iter().map(different).collect()))
+        Ok((Some(covered), differences.into_iter().map(different).collect()))
     }
 }
 
 /// What a walk came to.
 enum LookedAt {
-    /// A record, and whether it is the one that it was filed as. Its content is not needed any more.
-    Record {
-        position: u64,
-        at: At,
-        id: Digest,
-        header: Header,
-        is_closed: bool,
-        sealed: Result<(), Unsealed>,
-    },
+    /// A record, and whether it is the one that it was filed as: itself, where it is wanted.
+    Record(Box<Sealed>),
     Other(WalkItem),
 }
 
+struct Sealed {
+    position: u64,
+    at: At,
+    id: Digest,
+    header: Header,
+    is_closed: bool,
+    record: Result<Option<Record>, Unsealed>,
+}
+
 /// Seals the records among items.
-fn look_at(items: Vec<WalkItem>) -> Vec<LookedAt> {
+fn look_at(items: Vec<WalkItem>, is_wanted: bool) -> Vec<LookedAt> {
     let mut raws = Vec::with_capacity(items.len());
     let mut looked_at = Vec::with_capacity(items.len());
     for item in items {
@@ -221,15 +244,16 @@ fn look_at(items: Vec<WalkItem>) -> Vec<LookedAt> {
                 let (id, header, at) = (raw.id, raw.header.clone(), At::from_u64(frame));
                 let is_closed = raw.fields.iter().any(|field| field.text.is_none());
                 raws.push(*raw);
-                LookedAt::Record { position, at, id, header, is_closed, sealed: Ok(()) }
+                LookedAt::Record(Box::new(Sealed { position, at, id, header, is_closed, record: Ok(None) }))
             }
             item => LookedAt::Other(item),
         });
     }
     let mut all = RawRecord::seal_each(raws).into_iter();
     for item in &mut looked_at {
-        if let LookedAt::Record { sealed, .. } = item {
-            *sealed = all.next().expect("one for each record").map(drop);
+        if let LookedAt::Record(sealed) = item {
+            let record = all.next().expect("one for each record");
+            sealed.record = record.map(|record| is_wanted.then_some(record));
         }
     }
     looked_at
@@ -242,22 +266,17 @@ impl Verifier {
         }
     }
 
-    fn items(&mut self, items: Vec<LookedAt>, done: Option<&AtomicU64>) {
-        for item in items {
-            match item {
-                LookedAt::Record { position, at, id, header, is_closed, sealed } => {
-                    self.report.closed += u64::from(is_closed);
-                    self.record(position, at, id, &header, sealed);
-                    if let Some(done) = done {
-                        done.fetch_add(1, Ordering::Relaxed);
-                    }
+    /// Takes in what a walk came to; returns a record that is the one that it was filed as.
+    fn item(&mut self, item: LookedAt, done: Option<&AtomicU64>) -> Option<(u64, Record)> {
+        let item = match item {
+            LookedAt::Record(sealed) => {
+                if let Some(done) = done {
+                    done.fetch_add(1, Ordering::Relaxed);
                 }
-                LookedAt::Other(item) => self.item(item),
+                return self.record(*sealed);
             }
-        }
-    }
-
-    fn item(&mut self, item: WalkItem) {
+            LookedAt::Other(item) => item,
+        };
         match item {
             WalkItem::Record { .. } => unreachable!("records come sealed"),
             WalkItem::Commit { size, root, root_checked } => {
@@ -282,9 +301,12 @@ impl Verifier {
             }
             WalkItem::Unfinished { .. } => self.report.unfinished = true,
         }
+        None
     }
 
-    fn record(&mut self, position: u64, at: At, id: Digest, header: &Header, sealed: Result<(), Unsealed>) {
+    fn record(&mut self, sealed: Sealed) -> Option<(u64, Record)> {
+        let Sealed { position, at, id, header, is_closed, record } = sealed;
+        self.report.closed += u64::from(is_closed);
         let place = Place {
             file: place_name(at.segment),
             offset: Some(at.offset.into()),
@@ -293,26 +315,25 @@ impl Verifier {
             run: header.run.clone(),
             tick: header.tick,
         };
-        match sealed {
-            Ok(()) => self.report.records += 1,
-            Err(unsealed) => {
-                let found = match unsealed {
-                    Unsealed::Invalid(why) => why,
-                    Unsealed::Differs(found) => found.to_string(),
-                };
-                let (kind, what) = (DamageKind::Content, "id of the record");
-                let expected = id.to_string();
-                self.find(Damage { kind, place: place.clone(), what, expected, found });
-            }
-        }
+        let record = record.map_err(|unsealed| {
+            let found = match unsealed {
+                Unsealed::Invalid(why) => why,
+                Unsealed::Differs(found) => found.to_string(),
+            };
+            let (kind, what) = (DamageKind::Content, "id of the record");
+            let expected = id.to_string();
+            self.find(Damage { kind, place: place.clone(), what, expected, found });
+        });
+        self.report.records += u64::from(record.is_ok());
         if header.store != self.store {
             let (expected, found) = (self.store.to_string(), header.store.to_string());
             let (kind, what) = (DamageKind::Content, "store of the record");
             self.find(Damage { kind, place: place.clone(), what, expected, found });
         }
-        self.references(header, &place);
-        self.chain(position, id, header, &place);
+        self.references(&header, &place);
+        self.chain(position, id, &header, &place);
         self.seen.entry(key(&id)).or_insert((header.kind, header.tick));
+        record.ok().flatten().map(|record| (position, record))
     }
 
     fn references(&mut self, header: &Header, place: &Place) {

@@ -26,27 +26,27 @@ const BATCH: u64 = 5_000;
 
 /// What one group adds to the index.
 #[derive(Default)]
-struct Group {
-    rows: Vec<Row>,
+pub(super) struct Group {
+    pub(super) rows: Vec<Row>,
     chunks: Vec<(ChunkKey, u64)>,
-    opened: Vec<(At, Vec<u8>)>,
+    pub(super) opened: Vec<(At, Vec<u8>)>,
     /// Whether values of one of the rows were withheld from the beginning, or cannot be read.
     withheld: bool,
 }
 
-struct Row {
-    position: u64,
-    id: Digest,
-    header: Header,
-    values: At,
-    said: Said,
+pub(super) struct Row {
+    pub(super) position: u64,
+    pub(super) id: Digest,
+    pub(super) header: Header,
+    pub(super) values: At,
+    pub(super) said: Said,
 }
 
 /// What the index keeps of the values of a record.
 #[derive(Default)]
-struct Said {
-    agent: Option<String>,
-    paths: Vec<String>,
+pub(super) struct Said {
+    pub(super) agent: Option<String>,
+    pub(super) paths: Vec<String>,
 }
 
 /// Advances an index to a size of the log, which the caller knows to be on disk. Returns what it covers then: less
@@ -64,23 +64,18 @@ pub(crate) fn advance(
 
 /// As [`advance`], for an index that was made just now and that nobody else uses. Ids come in no order: a table of them
 /// that grows with each batch is written all over in each, which is most of the work once it is larger than the memory
-/// that SQLite is given. Made of all ids at once it is sorted first. `ids` says whether it is wanted at all.
+/// that SQLite is given. Made of all ids at once it is sorted first.
 pub(crate) fn build(
     path: &Path,
     segments: &Arc<Segments>,
     store: StoreId,
     target: u64,
-    ids: bool,
 ) -> Result<Covered, StoreError> {
     let mut db = open_writer(path, false)?;
     db.execute_batch("DROP INDEX record_id")?;
     let (never, mut later) = (AtomicBool::new(false), Some(Later::default()));
     let covered = take_in(&mut db, segments, store, target, &never, &|_| {}, &mut later)?;
-    let Some(Later { opened, has_forks }) =
-        later.filter(|later| ids || later.has_forks || !later.opened.is_empty())
-    else {
-        return Ok(covered);
-    };
+    let Later { opened, has_forks } = later.unwrap_or_default();
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch("CREATE INDEX record_id ON record (id)")?;
     if has_forks {
@@ -95,7 +90,8 @@ pub(crate) fn build(
     let (key, _) =
         read_meta(&transaction, store).map_err(|why: NoIndex| StoreError::Index(format!("{why:?}")))?;
     let (mut names, mut none) = (HashMap::new(), None);
-    let mut writer = Writer { db: &transaction, segments, key, runs: &mut names, later: &mut none };
+    let groups = Groups { segments, key: Some(key) };
+    let mut writer = Writer { db: &transaction, groups, runs: &mut names, later: &mut none };
     for at in opened {
         if let Read::Frame(frame::OPENED, payload) = segments.read(at)? {
             writer.put_opened(at, &payload)?;
@@ -131,7 +127,8 @@ fn take_in(
         if covered.size() < target && !stop.load(Ordering::Relaxed) {
             let batch = (covered.size() + BATCH).min(target);
             let mut names = HashMap::new();
-            let mut writer = Writer { db: &transaction, segments, key, runs: &mut names, later };
+            let groups = Groups { segments, key: Some(key) };
+            let mut writer = Writer { db: &transaction, groups, runs: &mut names, later };
             covered = writer.advance(store, covered, batch)?;
         }
         if covered == before {
@@ -143,18 +140,33 @@ fn take_in(
     }
 }
 
+/// Reads what groups say that the index keeps.
+#[derive(Clone, Copy)]
+pub(super) struct Groups<'a> {
+    pub(super) segments: &'a Arc<Segments>,
+    /// Under which chunks are known again, where they are to be.
+    pub(super) key: Option<KeyOfChunks>,
+}
+
 struct Writer<'a> {
     db: &'a Connection,
-    segments: &'a Arc<Segments>,
-    key: KeyOfChunks,
+    groups: Groups<'a>,
     /// Where runs begin, and whether their first own tick is known.
     runs: &'a mut HashMap<RunName, (i64, bool)>,
     /// What is put off, while there is no table of ids.
     later: &'a mut Option<Later>,
 }
 
-impl Writer<'_> {
-    fn advance(&mut self, store: StoreId, mut covered: Covered, target: u64) -> Result<Covered, StoreError> {
+impl Groups<'_> {
+    /// Hands over the groups behind what is covered until `f` takes one not, `target` is reached, or the log ends or cannot be
+    /// read. Returns what is covered then.
+    pub(super) fn each(
+        &self,
+        store: StoreId,
+        mut covered: Covered,
+        target: u64,
+        f: &mut dyn FnMut(Group) -> Result<bool, StoreError>,
+    ) -> Result<Covered, StoreError> {
         let begin = match covered.commit {
             Some(at) => At::new(at.segment, u64::from(at.offset) + COMMIT_SIZE),
             None => At::new(0, SEGMENT_HEADER as u64),
@@ -168,7 +180,7 @@ impl Writer<'_> {
             let (group, end) = self.read_group(&mut scanner)?;
             match end {
                 End::Commit { at, commit, .. } => {
-                    if !self.put_group(&group)? {
+                    if !f(group)? {
                         return Ok(covered);
                     }
                     let peaks = scanner.peaks.clone().expect("an intact scan knows its peaks");
@@ -214,7 +226,8 @@ impl Writer<'_> {
                 }
             }
             Item::Shared { at, payload, kind } => {
-                group.chunks.push((self.key.of(kind, payload), at.to_u64()));
+                let key = self.key.as_ref().map(|key| key.of(kind, payload));
+                group.chunks.extend(key.map(|key| (key, at.to_u64())));
             }
             Item::Void | Item::Broken(_) => {
                 payload.clear();
@@ -264,11 +277,34 @@ impl Writer<'_> {
         Ok(said)
     }
 
+    /// Reads what the index keeps of the values that an erasure left of a record, and the kind of the record.
+    pub(super) fn said_of_opened(
+        &self,
+        frame: At,
+        at: At,
+        opened: &layout::Opened<'_>,
+    ) -> Result<(Option<Kind>, Said), StoreError> {
+        let (_, record, _) = self.segments.read_two(frame)?;
+        let Read::Frame(frame::RECORD, payload) = record else { return Ok((None, Said::default())) };
+        let Some(parsed) = layout::RecordFrame::parse(&payload, StoreId([0; 16])) else {
+            return Ok((None, Said::default()));
+        };
+        let said = self.said(&parsed.places().unwrap_or_default(), &opened.fields, at)?;
+        Ok((Some(parsed.header.kind), said))
+    }
+}
+
+impl Writer<'_> {
+    fn advance(&mut self, store: StoreId, covered: Covered, target: u64) -> Result<Covered, StoreError> {
+        let groups = self.groups;
+        groups.each(store, covered, target, &mut |group| self.put_group(&group))
+    }
+
     /// Adds a group. `false` if it must wait because it erases values that are still there.
     fn put_group(&mut self, group: &Group) -> Result<bool, StoreError> {
         for (_, payload) in &group.opened {
             if let Some((_, Some(replaced), _)) = layout::opened_head(payload)
-                && !is_void(self.segments, At::from_u64(replaced))?
+                && !is_void(self.groups.segments, At::from_u64(replaced))?
             {
                 return Ok(false);
             }
@@ -409,15 +445,7 @@ impl Writer<'_> {
         self.db
             .prepare_cached("UPDATE record SET opened = ?1 WHERE position = ?2")?
             .execute([at.to_u64() as i64, position])?;
-        let (_, record, _) = self.segments.read_two(At::from_u64(frame as u64))?;
-        let mut said = Said::default();
-        let mut kind = None;
-        if let Read::Frame(frame::RECORD, payload) = record
-            && let Some(parsed) = layout::RecordFrame::parse(&payload, StoreId([0; 16]))
-        {
-            kind = Some(parsed.header.kind);
-            said = self.said(&parsed.places().unwrap_or_default(), &opened.fields, at)?;
-        }
+        let (kind, said) = self.groups.said_of_opened(At::from_u64(frame as u64), at, &opened)?;
         self.db
             .prepare_cached("UPDATE record SET agent = ?1 WHERE position = ?2")?
             .execute(params![said.agent, position])?;

@@ -1,14 +1,23 @@
-//! Builds the index again, beside the one that is there, and compares.
+//! Compares the index with the rows that follow from the log, both read side by side from their beginning.
+//!
+//! Nothing is set aside on disk: what follows from a record is compared as soon as it was read. Only erasures reach back, to
+//! rows of earlier records; where there are any, they are found first and the log is read once more.
 
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use dendrer_object::StoreId;
+use dendrer_object::record::{Header, Kind};
+use dendrer_object::{Digest, RunName, StoreId};
+use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
+use rusqlite::types::ValueRef;
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row as Found, Rows, params};
 
-use super::{Covered, Index, build, open_writer, remove};
+use super::advance::{Group, Groups, Row};
+use super::{Covered, Index, Sql, read_meta, tick};
 use crate::error::StoreError;
-use crate::segments::Segments;
-use crate::values::KeyOfChunks;
+use crate::frame::{self, At};
+use crate::layout;
+use crate::segments::{Read, Segments};
 
 /// Rows of a table that the index has and should not have, or the other way round.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,85 +32,295 @@ pub struct IndexDifference {
     pub example: String,
 }
 
-/// Tables and the columns that follow from the log, those of the key among them.
-const TABLES: [(&str, &[&str]); 3] = [
-    ("run", &["begin", "name", "parent", "first_own_tick"]),
-    ("record", &["position", "id", "kind", "run", "tick", "type", "agent", "ts", "frame", "opened"]),
-    ("write", &["run", "path", "tick", "number"]),
-];
+impl IndexDifference {
+    fn none(table: &'static str) -> IndexDifference {
+        IndexDifference { table, missing: 0, surplus: 0, example: String::new() }
+    }
 
-/// Compares an index with one made anew from the segments at `beside`, which is removed again.
-pub(crate) fn compare(
-    index: &Path,
-    covered: &Covered,
-    beside: &Path,
-    segments: &Arc<Segments>,
-    store: StoreId,
-) -> Result<Vec<IndexDifference>, StoreError> {
-    Index::create(beside, store, KeyOfChunks::random())?;
-    let compared = build_and_compare(index, covered, beside, segments, store);
-    remove(beside)?;
-    compared
-}
+    fn lacks(&mut self, row: &[ValueRef<'_>]) {
+        self.missing += 1;
+        self.shows(row);
+    }
 
-fn build_and_compare(
-    index: &Path,
-    covered: &Covered,
-    beside: &Path,
-    segments: &Arc<Segments>,
-    store: StoreId,
-) -> Result<Vec<IndexDifference>, StoreError> {
-    let size = covered.size() as i64;
-    build(beside, segments, store, covered.size(), false)?;
-    let db = open_writer(beside, false)?;
-    db.execute("ATTACH DATABASE ?1 AS old", [index.to_string_lossy()])?;
-    let mut differences = Vec::new();
-    for (table, columns) in TABLES {
-        // Another process may have advanced the old one meanwhile; what lies beyond is not compared.
-        let limit = match table {
-            "run" => "a.begin < ?1",
-            "record" => "a.position < ?1",
-            _ => {
-                "EXISTS (SELECT 1 FROM main.record r WHERE r.run = a.run AND r.tick = a.tick AND r.position < ?1)"
-            }
-        };
-        // Row by row, found by its key: nothing is sorted or set aside, however long the log is.
-        let same = columns
-            .iter()
-            .map(|column| format!("b.{column} IS a.{column}"))
-            .collect::<Vec<_>>()
-            .join(" AND ");
-        let rows = |from: &str, but: &str| {
-            format!(
-                "FROM {from}.{table} a WHERE {limit} AND NOT EXISTS (SELECT 1 FROM {but}.{table} b WHERE {same})"
-            )
-        };
-        let count = |from: &str, but: &str| -> Result<u64, rusqlite::Error> {
-            let sql = format!("SELECT count(*) {}", rows(from, but));
-            db.query_row(&sql, [size], |row| Ok(row.get::<_, i64>(0)? as u64))
-        };
-        let (missing, surplus) = (count("main", "old")?, count("old", "main")?);
-        if missing + surplus > 0 {
-            let (from, but) = if surplus > 0 { ("old", "main") } else { ("main", "old") };
-            let shown = columns.iter().map(|column| format!("a.{column}")).collect::<Vec<_>>().join(", ");
-            let sql = format!("SELECT {shown} {} LIMIT 1", rows(from, but));
-            let example = db.query_row(&sql, [size], |row| {
-                let values = (0..columns.len()).map(|column| Ok(text(row.get_ref(column)?)));
-                Ok(values.collect::<Result<Vec<_>, rusqlite::Error>>()?.join(" "))
-            })?;
-            differences.push(IndexDifference { table, missing, surplus, example });
+    fn has(&mut self, row: &[ValueRef<'_>]) {
+        self.surplus += 1;
+        self.shows(row);
+    }
+
+    fn shows(&mut self, row: &[ValueRef<'_>]) {
+        if self.example.is_empty() {
+            self.example = row.iter().map(text).collect::<Vec<_>>().join(" ");
         }
     }
-    Ok(differences)
 }
 
-fn text(value: rusqlite::types::ValueRef<'_>) -> String {
-    use rusqlite::types::ValueRef::{Blob, Integer, Null, Real, Text};
+/// Compares an index with the log; returns how many records it covers, and the tables in which it differs.
+pub(crate) fn compare(
+    index: &Index,
+    segments: &Arc<Segments>,
+    store: StoreId,
+) -> Result<(u64, Vec<IndexDifference>), StoreError> {
+    let db = index.reader();
+    // All that is read is of one moment, whoever advances the index meanwhile.
+    let transaction = db.unchecked_transaction()?;
+    let (_, covered) =
+        read_meta(&transaction, store).map_err(|why| StoreError::IndexDamaged(format!("{why:?}")))?;
+    let groups = Groups { segments, key: None };
+    let mut erased = HashMap::new();
+    loop {
+        let mut comparison = Comparison::new(&transaction, groups, &erased)?;
+        let found = comparison.compare(store, &covered)?;
+        if found == erased {
+            return Ok((covered.size(), comparison.differences));
+        }
+        erased = found;
+    }
+}
+
+const RECORDS: &str = "SELECT position, id, kind, run, tick, type, agent, ts, frame, opened
+     FROM record ORDER BY position";
+const RUNS: &str = "SELECT begin, name, parent, first_own_tick FROM run ORDER BY begin";
+
+/// A run as the log says.
+struct Run {
+    name: RunName,
+    parent: Option<Digest>,
+    first_own_tick: Option<u64>,
+}
+
+struct Comparison<'a> {
+    db: &'a Connection,
+    groups: Groups<'a>,
+    /// What erasures left, of records that were not come to yet.
+    erased: HashMap<Digest, At>,
+    runs: BTreeMap<i64, Run>,
+    begins: HashMap<RunName, i64>,
+    write: CachedStatement<'a>,
+    /// How many rows of writes were asked for and found as they should be.
+    writes: u64,
+    /// In the order of `RECORD`, `RUN` and `WRITE`; in the end those that there are.
+    differences: Vec<IndexDifference>,
+}
+
+const RECORD: usize = 0;
+const RUN: usize = 1;
+const WRITE: usize = 2;
+
+impl<'a> Comparison<'a> {
+    fn new(db: &'a Connection, groups: Groups<'a>, erased: &HashMap<Digest, At>) -> Sql<Comparison<'a>> {
+        Ok(Comparison {
+            db,
+            groups,
+            erased: erased.clone(),
+            runs: BTreeMap::new(),
+            begins: HashMap::new(),
+            write: db
+                .prepare_cached("SELECT number FROM write WHERE run = ?1 AND path = ?2 AND tick = ?3")?,
+            writes: 0,
+            differences: ["record", "run", "write"].map(IndexDifference::none).into(),
+        })
+    }
+
+    /// Compares what is covered, and returns the newest frame of each record of which something was erased.
+    fn compare(&mut self, store: StoreId, covered: &Covered) -> Result<HashMap<Digest, At>, StoreError> {
+        let mut found = HashMap::new();
+        let mut statement = self.db.prepare(RECORDS)?;
+        let mut records = Beside { rows: statement.query([])?, is_waiting: false };
+        let groups = self.groups;
+        groups.each(store, Covered::nothing(), covered.size(), &mut |group| {
+            for (at, payload) in &group.opened {
+                found.extend(layout::opened_head(payload).map(|(id, ..)| (id, *at)));
+            }
+            self.group(group, &mut records)?;
+            Ok(true)
+        })?;
+        while let Some(row) = records.next()? {
+            self.differences[RECORD].has(&values(row, 10)?);
+        }
+        self.compare_runs()?;
+        self.compare_writes()?;
+        self.differences.retain(|difference| difference.missing + difference.surplus > 0);
+        Ok(found)
+    }
+
+    fn group(&mut self, group: Group, records: &mut Beside<'_>) -> Result<(), StoreError> {
+        for row in group.rows {
+            self.row(row, records)?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: Row, records: &mut Beside<'_>) -> Result<(), StoreError> {
+        let Row { position, id, header, values: at, mut said } = row;
+        let run = self.run(position, &header)?;
+        let opened = self.erased.remove(&id);
+        if let Some(opened) = opened
+            && let Read::Frame(frame::OPENED, payload) = self.groups.segments.read(opened)?
+            && let Some(left) = layout::parse_opened_all(&payload)
+        {
+            (_, said) = self.groups.said_of_opened(at, opened, &left)?;
+        }
+        let int = |value: u64| ValueRef::Integer(value as i64);
+        let optional = |value: Option<ValueRef<'static>>| value.unwrap_or(ValueRef::Null);
+        let expected = [
+            int(position),
+            ValueRef::Blob(&id.0),
+            ValueRef::Text(header.kind.as_str().as_bytes()),
+            optional(run.map(ValueRef::Integer)),
+            optional(header.tick.map(int)),
+            optional_text(header.type_name.as_ref().map(|name| name.as_str())),
+            optional_text(said.agent.as_deref()),
+            int(header.ts.ms()),
+            int(at.to_u64()),
+            optional(opened.map(|at| int(at.to_u64()))),
+        ];
+        records.hold(&expected, &mut self.differences[RECORD])?;
+        if let (Some(run), Some(tick), Kind::Transition) = (run, header.tick, header.kind) {
+            for (number, path) in said.paths.iter().enumerate() {
+                let found: Option<i64> =
+                    self.write.query_row(params![run, path, tick as i64], |row| row.get(0)).optional()?;
+                match found == Some(number as i64) {
+                    true => self.writes += 1,
+                    false => self.differences[WRITE].lacks(&[
+                        ValueRef::Integer(run),
+                        ValueRef::Text(path.as_bytes()),
+                        int(tick),
+                        int(number as u64),
+                    ]),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns where the run of a record begins, and learns of the run what the record says.
+    fn run(&mut self, position: u64, header: &Header) -> Sql<Option<i64>> {
+        let Some(name) = &header.run else { return Ok(None) };
+        if header.kind == Kind::Run {
+            let begin = position as i64;
+            let parent_tick = match header.prev {
+                // Rows of earlier records were compared already: where one of them is wrong, so is the index.
+                Some(prev) => self
+                    .db
+                    .prepare_cached(
+                        "SELECT tick FROM record WHERE id = ?1 AND position < ?2 ORDER BY position LIMIT 1",
+                    )?
+                    .query_row(params![&prev.0[..], begin], |row| tick(row, 0))
+                    .optional()?
+                    .flatten(),
+                None => None,
+            };
+            let first_own_tick = header.tick.or(parent_tick.map(|tick| tick + 1));
+            if !self.begins.contains_key(name) {
+                self.begins.insert(name.clone(), begin);
+                self.runs.insert(begin, Run { name: name.clone(), parent: header.prev, first_own_tick });
+            }
+            return Ok(Some(begin));
+        }
+        let begin = self.begins.get(name).copied();
+        if let Some(run) = begin.and_then(|begin| self.runs.get_mut(&begin)) {
+            run.first_own_tick = run.first_own_tick.or(header.tick);
+        }
+        Ok(begin)
+    }
+
+    fn compare_runs(&mut self) -> Result<(), StoreError> {
+        let mut statement = self.db.prepare(RUNS)?;
+        let mut runs = Beside { rows: statement.query([])?, is_waiting: false };
+        for (begin, Run { name, parent, first_own_tick }) in &self.runs {
+            let expected = [
+                ValueRef::Integer(*begin),
+                ValueRef::Text(name.as_str().as_bytes()),
+                parent.as_ref().map_or(ValueRef::Null, |parent| ValueRef::Blob(&parent.0)),
+                first_own_tick.map_or(ValueRef::Null, |tick| ValueRef::Integer(tick as i64)),
+            ];
+            runs.hold(&expected, &mut self.differences[RUN])?;
+        }
+        while let Some(row) = runs.next()? {
+            self.differences[RUN].has(&values(row, 4)?);
+        }
+        Ok(())
+    }
+
+    /// All that should be there was asked for; what there is beyond that should not be.
+    fn compare_writes(&mut self) -> Result<(), StoreError> {
+        let count: i64 = self.db.query_row("SELECT count(*) FROM write", [], |row| row.get(0))?;
+        let surplus = (count as u64).saturating_sub(self.writes);
+        if surplus > 0 {
+            let difference = &mut self.differences[WRITE];
+            difference.surplus = surplus;
+            let of_no_tick = "SELECT run, path, tick, number FROM write w WHERE NOT EXISTS
+                 (SELECT 1 FROM record WHERE run = w.run AND tick = w.tick AND tick IS NOT NULL) LIMIT 1";
+            let shown = self.db.query_row(of_no_tick, [], |row| {
+                difference.shows(&values(row, 4)?);
+                Ok(())
+            });
+            shown.optional()?;
+            difference.shows(&[ValueRef::Text(b"one of a tick that wrote elsewhere")]);
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a table, in the order of their key, which is a number and comes first.
+struct Beside<'a> {
+    rows: Rows<'a>,
+    /// Whether the row that was read last is still to be compared.
+    is_waiting: bool,
+}
+
+impl Beside<'_> {
+    fn next(&mut self) -> Sql<Option<&Found<'_>>> {
+        if std::mem::take(&mut self.is_waiting) {
+            return Ok(self.rows.get());
+        }
+        self.rows.next()
+    }
+
+    /// Holds a row that should be there against the next that is.
+    fn hold(&mut self, expected: &[ValueRef<'_>], difference: &mut IndexDifference) -> Sql<()> {
+        let ValueRef::Integer(key) = expected[0] else { unreachable!("keys are numbers") };
+        loop {
+            let Some(row) = self.next()? else {
+                difference.lacks(expected);
+                return Ok(());
+            };
+            let found: i64 = row.get(0)?;
+            if found > key {
+                difference.lacks(expected);
+                self.is_waiting = true;
+                return Ok(());
+            }
+            let mut is_same = true;
+            for (column, expected) in expected.iter().enumerate() {
+                is_same &= row.get_ref(column)? == *expected;
+            }
+            if is_same {
+                return Ok(());
+            }
+            difference.has(&values(row, expected.len())?);
+            if found == key {
+                difference.missing += 1;
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn values<'r>(row: &'r Found<'_>, columns: usize) -> Sql<Vec<ValueRef<'r>>> {
+    (0..columns).map(|column| row.get_ref(column)).collect()
+}
+
+fn optional_text(text: Option<&str>) -> ValueRef<'_> {
+    text.map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes()))
+}
+
+fn text(value: &ValueRef<'_>) -> String {
     match value {
-        Null => "null".into(),
-        Integer(value) => value.to_string(),
-        Real(value) => value.to_string(),
-        Text(value) => String::from_utf8_lossy(value).into_owned(),
-        Blob(value) => dendrer_object::digest::hex(value),
+        ValueRef::Null => "null".into(),
+        ValueRef::Integer(value) => value.to_string(),
+        ValueRef::Real(value) => value.to_string(),
+        ValueRef::Text(value) => String::from_utf8_lossy(value).into_owned(),
+        ValueRef::Blob(value) => dendrer_object::digest::hex(value),
     }
 }

@@ -132,6 +132,7 @@ fn a_corrupt_index_is_left_aside_and_made_again() {
 
 fn change(dir: &Dir, sql: &str) {
     let db = rusqlite::Connection::open(dir.index()).unwrap();
+    db.pragma_update(None, "foreign_keys", false).unwrap();
     assert!(db.execute(sql, []).unwrap() > 0, "{sql}");
 }
 
@@ -378,9 +379,8 @@ fn rows(dir: &Dir) -> Vec<String> {
     found
 }
 
-#[test]
-fn an_index_that_is_made_at_once_is_the_one_that_grew() {
-    let dir = Dir::new();
+/// A store with forks, erasures and chunks, whose index grew with it.
+fn with_everything(dir: &Dir) -> Embedded {
     let mut store = dir.create();
     let mut scribe = Scribe::default();
     let content = |n: u64| {
@@ -414,6 +414,13 @@ fn an_index_that_is_made_at_once_is_the_one_that_grew() {
         store.update_index().unwrap();
     }
     grow(&mut store, &[scribe.transition("a", content(2)), scribe.transition("a", content(5))]);
+    store
+}
+
+#[test]
+fn an_index_that_is_made_at_once_is_the_one_that_grew() {
+    let dir = Dir::new();
+    let mut store = with_everything(&dir);
     let grown = rows(&dir);
     let begun = |name: &str| {
         let found = grown
@@ -429,6 +436,60 @@ fn an_index_that_is_made_at_once_is_the_one_that_grew() {
     store.rebuild_index(false).unwrap();
     assert_eq!(rows(&dir), grown);
     check_verifies(&store);
+}
+
+#[test]
+fn each_row_that_is_not_as_the_log_says_is_found() {
+    let dir = Dir::new();
+    let store = with_everything(&dir);
+    check_verifies(&store);
+    drop(store);
+    let sound = std::fs::read(dir.index()).unwrap();
+    for (sql, table, missing, surplus) in [
+        ("UPDATE record SET agent = 'x' WHERE position = 1", "record", 1, 1),
+        // What was erased is there again, or only the word of it is gone.
+        ("UPDATE record SET agent = 'agent-3' WHERE position = 3", "record", 1, 1),
+        ("UPDATE record SET opened = NULL WHERE position = 11", "record", 1, 1),
+        ("UPDATE record SET ts = ts + 1 WHERE position = 9", "record", 1, 1),
+        ("DELETE FROM record WHERE position = 6", "record", 1, 0),
+        ("DELETE FROM record WHERE position = (SELECT max(position) FROM record)", "record", 1, 0),
+        (
+            "INSERT INTO record SELECT 99, id, kind, run, 99, type, agent, ts, frame, opened FROM record WHERE position = 1",
+            "record",
+            0,
+            1,
+        ),
+        (
+            "INSERT INTO record SELECT -1, id, kind, run, 99, type, agent, ts, frame, opened FROM record WHERE position = 1",
+            "record",
+            0,
+            1,
+        ),
+        ("UPDATE record SET position = 99 WHERE position = 0", "record", 1, 1),
+        ("UPDATE run SET first_own_tick = 1 WHERE name = 'of-theirs'", "run", 1, 1),
+        ("UPDATE run SET first_own_tick = NULL WHERE name = 'of-ours-bare'", "run", 1, 1),
+        ("UPDATE run SET parent = NULL WHERE name = 'of-theirs-bare'", "run", 1, 1),
+        ("INSERT INTO run VALUES (98, 'ghost', NULL, 0)", "run", 0, 1),
+        ("DELETE FROM run WHERE name = 'of-ours-bare'", "run", 1, 0),
+        ("UPDATE write SET path = '/n/other' WHERE tick = 4", "write", 1, 1),
+        ("UPDATE write SET number = 7 WHERE tick = 4", "write", 1, 1),
+        ("DELETE FROM write WHERE tick = 4", "write", 1, 0),
+        ("INSERT INTO write VALUES (0, '/n/more', 4, 1)", "write", 0, 1),
+        // What the delta of an erased value wrote.
+        ("INSERT INTO write VALUES (0, '/n/3', 3, 0)", "write", 0, 1),
+        ("INSERT INTO write VALUES (0, '/n/77', 77, 0)", "write", 0, 1),
+    ] {
+        std::fs::write(dir.index(), &sound).unwrap();
+        change(&dir, sql);
+        let report = dir.read().verify(&everything()).unwrap();
+        let said: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+        let counts = format!("{missing} rows missing or different, {surplus} too many, such as ");
+        assert!(
+            said.len() == 1 && said[0].contains(&format!("table {table} ")) && said[0].contains(&counts),
+            "{sql}: {said:?}"
+        );
+        assert_eq!(report.findings[0].code(), "E0309");
+    }
 }
 
 #[test]
