@@ -81,10 +81,10 @@ def check_record(entry, record, blobs, store, missing):
 def check_chain(entry, prev, head, ts, runs, ticks, missing):
     ident, kind, run, tick = (entry[name] for name in ("hash", "kind", "run", "tick"))
     need(kind in KINDS and (not run or (run in runs) != (kind == "run")), f"{run} begins elsewhere")
-    ticks[ident] = tick
+    ticks[ident] = tick, ts
     if kind == "run":
-        need((tick == 0) == (prev is None), f"{run} begins neither at tick 0 nor as a fork")
-        runs[run] = [ident, ticks.get(prev or ident), ts]
+        need((tick == 0) == (prev is None) and ticks.get(prev, (0, ts))[1] <= ts, f"{run} begins")
+        runs[run] = [ident, ticks.get(prev or ident, (None, ts))[0], ts]
         missing += [f"the beginning of {run}, up to {prev}"] * (runs[run][1] is None)
     elif kind == "transition":
         need(runs[run][1] in (None, tick - 1), f"{run}: tick {tick} stands after {runs[run][1]}")

@@ -4,7 +4,7 @@ use dendrer::Error;
 use dendrer::error::Limited;
 use dendrer::kernel::expr::{ExprError, Span};
 use dendrer::store::StoreError;
-use dendrer_object::Value;
+use dendrer_object::{RunName, Value};
 use dendrer_view::{document, quote};
 
 use crate::codes;
@@ -53,6 +53,25 @@ impl Failure {
     /// Adds a command that helps.
     pub(crate) fn help(mut self, argv: &[&str]) -> Failure {
         self.help.push(argv.iter().map(|word| (*word).to_owned()).collect());
+        self
+    }
+
+    /// Has the commands that help ask a bundle file, where they name a run that is in it: pasted as they are, they would
+    /// ask the store, which may have another run of that name, or be none.
+    pub(crate) fn help_in(mut self, path: &str, runs: &[RunName]) -> Failure {
+        for argv in &mut self.help {
+            let places: Vec<usize> = (2..argv.len())
+                .filter(|at| {
+                    runs.iter().any(|run| run.as_str() == argv[*at].split('@').next().unwrap_or_default())
+                })
+                .collect();
+            for at in &places {
+                argv[*at] = format!("{path}#{}", argv[*at]);
+            }
+            if argv.get(1).is_some_and(|verb| verb == "runs") && argv.len() == 2 {
+                argv.push(path.to_owned());
+            }
+        }
         self
     }
 

@@ -39,10 +39,10 @@ impl Source {
     }
 
     /// The runs that a bundle was made for; none for a store.
-    pub(crate) fn named(&self) -> &[RunName] {
+    pub(crate) fn named(&self) -> Vec<RunName> {
         match self {
-            Source::Store(_) => &[],
-            Source::Bundle(opened) => &opened.bundle.runs,
+            Source::Store(_) => Vec::new(),
+            Source::Bundle(opened) => opened.runs(),
         }
     }
 
@@ -56,7 +56,7 @@ impl Source {
 
     /// Opens the run that an address means.
     pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
-        let run = rev.run_in(self.store(), self.named())?;
+        let run = rev.run_in(self.store(), &self.named())?;
         Ok(Trace::open(self.store(), &run)?)
     }
 }
@@ -65,6 +65,7 @@ impl Source {
 pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(path)?;
+    out.reads(&opened);
     if let Some(finding) = verify::opening(&opened).into_iter().next() {
         out.tampered(path, finding.code, &finding.message);
     }
@@ -72,17 +73,23 @@ pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source
 }
 
 /// Opens the store for reading, and says what is wrong with it as a whole: what is shown may not be all there was.
-fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
+pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
     let (mut store, path) = open_store(global)?;
+    warn(&mut store, &path, out)?;
+    Ok(Source::Store(Box::new(store)))
+}
+
+/// Says what is wrong with a store as a whole, and tells whether anything is.
+pub(crate) fn warn(store: &mut Embedded, path: &Path, out: &mut Out) -> Result<bool> {
     let known = store.trouble().filter(|trouble| is_of_the_log(trouble));
     let wrong = match known {
         Some(trouble) => Some((trouble.code(), trouble.to_string())),
-        None => keys::rollback(&mut store)?.map(|why| (keys::ANOTHER_LOG, why)),
+        None => keys::rollback(store)?.map(|why| (keys::ANOTHER_LOG, why)),
     };
-    if let Some((code, message)) = wrong {
-        out.incomplete(&path.display().to_string(), code, &message);
+    if let Some((code, message)) = &wrong {
+        out.incomplete(&path.display().to_string(), code, message);
     }
-    Ok(Source::Store(Box::new(store)))
+    Ok(wrong.is_some())
 }
 
 /// Tells whether what is wrong with a store is what its log says.
@@ -113,6 +120,7 @@ pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
 pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(path)?;
+    out.reads(&opened);
     if let Some(finding) = verify::opening(&opened).into_iter().next() {
         let place = match (&finding.run, finding.tick) {
             (Some(run), Some(tick)) => format!(", {run}@{tick}"),
@@ -132,7 +140,15 @@ pub(crate) fn open_bundle(path: &str) -> Result<Opened> {
     bundle::open(PathBuf::from(path), &text).map_err(|error| {
         let line = error.to_string();
         let failure = Failure::from(error).at("file", path);
-        if line.starts_with("line ") { failure.note("nothing of it was read") } else { failure }
+        match text.get(..4) {
+            Some([0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd]) => {
+                Failure::new(failure.code, "the file is compressed, and a bundle is text")
+                    .at("file", path)
+                    .note("unpack it first; nothing of it was read")
+            }
+            _ if line.starts_with("line ") => failure.note("nothing of it was read"),
+            _ => failure,
+        }
     })
 }
 

@@ -3,7 +3,8 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
-use dendrer_object::Value;
+use dendrer::bundle::Opened;
+use dendrer_object::{RunName, Value};
 use dendrer_view::fields::Fields;
 use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
@@ -57,6 +58,8 @@ pub(crate) struct Out {
     tampered: Option<Value>,
     /// What is wrong with the log that is read.
     incomplete: Option<&'static str>,
+    /// The files that were read, and the runs in them.
+    bundles: Vec<(String, Vec<RunName>)>,
     /// Whether nothing of the answer was written yet.
     untouched: bool,
 }
@@ -129,6 +132,7 @@ impl Out {
             after: Vec::new(),
             tampered: None,
             incomplete: None,
+            bundles: Vec::new(),
             untouched: true,
         }
     }
@@ -283,7 +287,13 @@ impl Out {
 
     /// Turns what was not found in a log that is not whole into what is wrong with the log.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
-        self.incomplete.into_iter().fold(failure, open::not_found_in)
+        let failure = self.incomplete.into_iter().fold(failure, open::not_found_in);
+        self.bundles.iter().fold(failure, |failure, (path, runs)| failure.help_in(path, runs))
+    }
+
+    /// Remembers which file an answer is of, so that what helps is asked of that file too.
+    pub(crate) fn reads(&mut self, opened: &Opened) {
+        self.bundles.push((opened.path.display().to_string(), opened.runs()));
     }
 
     /// Says something that is not the answer. On a terminal it stands below what was answered before it.

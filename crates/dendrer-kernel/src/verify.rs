@@ -90,20 +90,20 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Takes the next entry of the log, with its record if that could be opened. `tick_of` finds the tick of an
+    /// Takes the next entry of the log, with its record if that could be opened. `place_of` finds tick and time of an
     /// earlier chain record by id, for forks.
     pub fn take(
         &mut self,
         entry: &Entry,
         record: Option<&Record>,
-        tick_of: &dyn Fn(&Digest) -> Option<u64>,
+        place_of: &dyn Fn(&Digest) -> Option<(u64, Timestamp)>,
     ) -> Result<(), ChainFault> {
         let Some(run) = &entry.run else { return Ok(()) };
         let known = self.lines.contains_key(run);
         let line = self.lines.entry(run.clone()).or_default();
         let result = match entry.kind {
             Kind::Run if known && line.genesis.is_some() => Err(ChainFault::BegunTwice),
-            Kind::Run => line.begin(entry, record, tick_of),
+            Kind::Run => line.begin(entry, record, place_of),
             _ if line.genesis.is_none() => Err(ChainFault::NotBegun),
             Kind::Transition => line.follow(entry, record),
             Kind::Refusal => {
@@ -146,16 +146,19 @@ impl Line {
         &mut self,
         entry: &Entry,
         record: Option<&Record>,
-        tick_of: &dyn Fn(&Digest) -> Option<u64>,
+        place_of: &dyn Fn(&Digest) -> Option<(u64, Timestamp)>,
     ) -> Result<(), ChainFault> {
         self.genesis = Some(entry.hash);
         self.tip = Some(entry.hash);
         self.ts = record.map(|record| record.header().ts);
         let Some(parent) = record.and_then(|record| record.header().prev) else { return Ok(()) };
-        match tick_of(&parent) {
-            Some(tick) => {
+        match place_of(&parent) {
+            Some((tick, before)) => {
                 self.tick = tick;
-                Ok(())
+                match self.ts.filter(|found| *found < before) {
+                    Some(found) => Err(ChainFault::Time { before, found }),
+                    None => Ok(()),
+                }
             }
             None => {
                 self.open_start = true;
@@ -249,6 +252,23 @@ mod tests {
 
         let headless: Vec<&Record> = run[1..].iter().collect();
         assert_eq!(check(&headless).0[0], (0, "its run has not begun".to_owned()));
+
+        // A fork that begins before the record that it branched off at.
+        let early = |ms: u64| {
+            let header = Header {
+                kind: Kind::Run,
+                run: Some("f".parse().unwrap()),
+                tick: None,
+                type_name: None,
+                prev: Some(run[5].id()),
+                ts: Timestamp::from_ms(ms),
+                ..run[1].header().clone()
+            };
+            let fork = Record::seal(header, Body::commit(Vec::new(), Seed([8; 16])).unwrap()).unwrap();
+            let entry = Entry::parse(&fork.entry()).unwrap();
+            Chains::default().take(&entry, Some(&fork), &|_| Some((5, run[5].header().ts)))
+        };
+        assert!(matches!(early(4), Err(ChainFault::Time { .. })) && early(5).is_ok());
 
         // Beside the chain: what was judged against another record than the newest, and time that runs backwards.
         let refused = |head: &Record| {

@@ -49,8 +49,12 @@ pub fn run_lines(report: &Report, run: &RunReport) -> Vec<String> {
     }
     match &run.replay {
         None => {}
-        Some(Ok(ticks)) => lines
-            .push(format!("replay     OK    {ticks} of {ticks} states reproduced by the recorded reducer")),
+        Some(Ok(ticks)) => {
+            let made = ticks - run.part.map_or(0, |(from, _)| from - 1).min(*ticks);
+            lines.push(format!(
+                "replay     OK    {made} of {ticks} states reproduced by the recorded reducer"
+            ));
+        }
         Some(Err(error)) => {
             lines.push(format!("replay     FAIL  {}", crate::quote::escape(&error.to_string())))
         }

@@ -29,6 +29,31 @@ pub struct Opened {
     pub root: Option<Digest>,
 }
 
+impl Opened {
+    /// Returns the runs that the bundle is of: those that it names, and any other that begins in it and that none of them rests
+    /// on. What a bundle names is covered by no digest, so it cannot take a run out of what is looked at.
+    pub fn runs(&self) -> Vec<RunName> {
+        let mut runs = self.bundle.runs.clone();
+        let rests_on = |runs: &[RunName]| -> BTreeSet<RunName> {
+            let traces = runs.iter().filter_map(|run| Trace::open(&self.store, run).ok());
+            traces
+                .flat_map(|trace| trace.lineage().iter().map(|(run, _)| run.clone()).collect::<Vec<_>>())
+                .collect()
+        };
+        let known = rests_on(&runs);
+        let begin = |(_, entry): &(u64, &Entry)| entry.kind == Kind::Run;
+        let begun = self.bundle.positions().filter(begin).filter_map(|(_, entry)| entry.run.clone());
+        let others: Vec<RunName> = begun.filter(|run| !known.contains(run) && !runs.contains(run)).collect();
+        // Of those, too, each that another one rests on comes with it.
+        let below: BTreeSet<RunName> = others
+            .iter()
+            .flat_map(|run| rests_on(std::slice::from_ref(run)).into_iter().filter(move |below| below != run))
+            .collect();
+        runs.extend(others.into_iter().filter(|run| !below.contains(run)));
+        runs
+    }
+}
+
 /// A record of a bundle that did not open.
 #[derive(Debug, Clone)]
 pub struct Fault {

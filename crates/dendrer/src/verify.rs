@@ -117,12 +117,14 @@ pub struct Report {
     pub findings_left_out: usize,
     /// How many records were opened and compared.
     pub records: u64,
+    /// The position behind the last record that was asked for. A witness that knows a shorter log knows not all of it.
+    pub reach: u64,
     /// The log: its size, and the root computed from the entries.
     pub log: (u64, Option<Digest>),
     /// The size of the log that the newest signed checkpoint covers; `None` if there is none, or none that covers this
     /// log.
     pub signed: Option<u64>,
-    /// What agreed from outside, in words.
+    /// What agreed from outside with all that was asked for, in words.
     pub witnesses: Vec<String>,
     /// What was not checked, in words.
     pub not_checked: Vec<String>,
@@ -199,7 +201,8 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
         Some(pinned) if pinned.0 != size => (None, Some(pinned.0)),
         pinned => (pinned, None),
     };
-    let runs = options.runs.clone().unwrap_or_else(|| opened.bundle.runs.clone());
+    let of_bundle = opened.runs();
+    let runs = options.runs.clone().unwrap_or_else(|| of_bundle.clone());
     let options = &Options { runs: Some(runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, options) };
     if let Some(other) = other {
@@ -208,7 +211,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
     }
     checker.walk_bundle(opened);
     checker.seal_of(opened);
-    for run in opened.bundle.runs.iter().filter(|run| !runs.contains(run)) {
+    for run in of_bundle.iter().filter(|run| !runs.contains(run)) {
         checker.not_checked.push(format!("the records of {run}, which the bundle holds too"));
     }
     let here = opened.bundle.records.len() as u64;
@@ -238,6 +241,7 @@ struct Checker<'a> {
     left_out: usize,
     faulty: BTreeMap<Option<RunName>, usize>,
     records: u64,
+    reach: u64,
     closed: u64,
     missing_prefix: bool,
     peaks: Peaks,
@@ -260,6 +264,7 @@ impl<'a> Checker<'a> {
             left_out: 0,
             faulty: BTreeMap::new(),
             records: 0,
+            reach: 0,
             closed: 0,
             missing_prefix: false,
             peaks: Peaks::new(),
@@ -501,11 +506,8 @@ impl<'a> Checker<'a> {
     fn walk_bundle(&mut self, opened: &Opened) {
         let faults: BTreeMap<u64, _> = opened.faults.iter().map(|fault| (fault.position, fault)).collect();
         // A bundle holds what its runs rest on and nothing else, so that only a choice among them leaves something out.
-        let all = self
-            .options
-            .runs
-            .as_ref()
-            .is_none_or(|runs| opened.bundle.runs.iter().all(|run| runs.contains(run)));
+        let all =
+            self.options.runs.as_ref().is_none_or(|runs| opened.runs().iter().all(|run| runs.contains(run)));
         let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
         for (position, entry) in opened.bundle.positions() {
             if !all && !*wanted.entry(entry.run.clone()).or_insert_with(|| self.wanted(entry.run.as_ref())) {
@@ -536,6 +538,7 @@ impl<'a> Checker<'a> {
     }
 
     fn take(&mut self, position: u64, entry: &Entry, record: Option<&Record>) {
+        self.reach = self.reach.max(position + 1);
         self.records += u64::from(record.is_some());
         if let Some(record) = record {
             let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
@@ -548,11 +551,12 @@ impl<'a> Checker<'a> {
         }
         self.check_key(position, entry, record);
         let store = self.store;
-        let tick_of = |id: &Digest| {
+        let place_of = |id: &Digest| {
             let parent = store.find(id).ok().flatten().filter(|parent| *parent < position)?;
-            store.get(parent).ok().flatten()?.header().tick
+            let parent = store.get(parent).ok().flatten()?;
+            Some((parent.header().tick?, parent.header().ts))
         };
-        match self.chains.take(entry, record, &tick_of) {
+        match self.chains.take(entry, record, &place_of) {
             Ok(()) => {}
             Err(fault @ ChainFault::MissingPrefix(_)) => {
                 self.missing_prefix = true;
@@ -650,7 +654,9 @@ impl<'a> Checker<'a> {
         };
         if self.options.from > 1 {
             let last = self.options.from - 1;
-            self.not_checked.push(format!("ticks 1 to {last}: their records were not opened"));
+            self.not_checked.push(format!(
+                "what ticks 1 to {last} hold: they were taken as they are, but for their places in the log"
+            ));
         }
         let mut runs = Vec::new();
         for run in names {
@@ -666,8 +672,12 @@ impl<'a> Checker<'a> {
             if let Ok(tip) = indexed
                 && tip != line.tick
             {
-                let message = format!("the log has {} ticks of {run}, and the index knows {tip}", line.tick);
-                self.found("E0309", None, None, message);
+                let (code, knows) = match self.is_bundle {
+                    true => ("E0302", "its records are read as those of"),
+                    false => ("E0309", "the index knows"),
+                };
+                let message = format!("the log has {} ticks of {run}, and {knows} {tip}", line.tick);
+                self.found(code, None, None, message);
             }
             let replay = (self.options.replay && !line.broken).then(|| self.replay(&run)).transpose()?;
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
@@ -691,6 +701,7 @@ impl<'a> Checker<'a> {
             findings: self.findings,
             findings_left_out: self.left_out,
             records: self.records,
+            reach: self.reach,
             log: (size, root),
             signed: self.signed,
             witnesses,
@@ -729,8 +740,15 @@ impl<'a> Checker<'a> {
         }
         if let Some((size, root)) = self.options.pinned {
             match self.roots.get(&size) {
-                Some(found) if *found == root => {
+                Some(found) if *found == root && size >= self.reach => {
                     agreed.push(format!("the log of {} pinned here", records(size)))
+                }
+                Some(found) if *found == root => {
+                    let behind = format!(
+                        "whether anybody outside knows what stands behind the log of {} pinned here",
+                        records(size)
+                    );
+                    self.not_checked.push(behind);
                 }
                 Some(found) => {
                     let sides = Some((root.short(), found.short()));

@@ -77,17 +77,21 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     }
     compare_histories(&mut outcomes);
     for outcome in &mut outcomes {
-        if let Outcome::Verified(answer) = outcome
-            && !args.replay
-            && answer.report.verdict <= Verdict::Intact
-        {
-            answer.report.not_checked.push("replay (--replay)".to_owned());
+        let Outcome::Verified(answer) = outcome else { continue };
+        let report = &mut answer.report;
+        if !args.replay && report.verdict <= Verdict::Intact {
+            report.not_checked.push("replay (--replay)".to_owned());
+        }
+        // Asked for and not there: as little to be verified as what was withheld.
+        if args.require_witness && report.verdict == Verdict::Intact {
+            report.verdict = Verdict::Unverifiable;
+            report.not_checked.push(NO_WITNESS.to_owned());
         }
     }
     let mut code = 0;
     for outcome in &outcomes {
         let exit = match outcome {
-            Outcome::Verified(answer) => exit_code(answer, args.require_witness),
+            Outcome::Verified(answer) => word(answer.report.verdict).1,
             Outcome::Unreadable(_, failure) => failure.exit(),
         };
         // 4 is worse than 7, 7 than what could not be read, that than 6: the order of the verdicts, not of the numbers.
@@ -153,9 +157,9 @@ fn verify_bundles(
     };
     let threads = usize::try_from(args.jobs).unwrap_or(1).min(paths.len());
     std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
+        // Where no thread is to be had, fewer do the work.
+        let help = || std::thread::Builder::new().spawn_scoped(scope, work).is_ok();
+        let _ = (1..threads).take_while(|_| help()).count();
         work();
     });
     let mut outcomes = Vec::new();
@@ -215,6 +219,8 @@ fn compare_histories(outcomes: &mut [Outcome]) {
         for (name, _, other, found) in twins() {
             if *other == size && *found != root && report.signed == Some(size) && report.findings.is_empty() {
                 report.verdict = Verdict::Equivocation;
+                // Which of the two is the one that was recorded, nothing here can tell.
+                report.runs.iter_mut().for_each(|run| run.line.last_good = None);
                 report.findings.push(Finding {
                     code: keys::ANOTHER_LOG,
                     run: None,
@@ -249,10 +255,15 @@ fn verify_bundle(
 ) -> Result<Answer> {
     let opened = open::open_bundle(path)?;
     let named = match rev.run {
-        Some(_) => Some(vec![rev.run_in(&opened.store, &opened.bundle.runs)?]),
+        Some(_) => {
+            let found = rev.run_in(&opened.store, &opened.runs());
+            Some(vec![found.map_err(|failure| failure.help_in(path, &opened.runs()))?])
+        }
         None => None,
     };
-    let from = first_tick(from, &opened.store, named.as_ref().unwrap_or(&opened.bundle.runs))?;
+    let runs = opened.runs();
+    let from = first_tick(from, &opened.store, named.as_ref().unwrap_or(&runs))
+        .map_err(|failure| failure.help_in(path, &runs))?;
     let pinned = keys::pinned(opened.store.info().id);
     let options = Options { runs: named, pinned, from, ..options.clone() };
     let mut report = verify::bundle(&opened, &options)?;
@@ -276,6 +287,10 @@ fn judge_keys(report: &mut Report, info: &StoreInfo, note: Option<&SignedNote>, 
     let Some(given) = given.filter(|given| **given != info.key) else { return };
     // Not the log's own key, but whoever holds it may have signed beside the log: then it is a witness.
     match note.map(|note| note.verify(std::slice::from_ref(given))) {
+        Some(Ok(agreed)) if !agreed.is_empty() && report.signed < Some(report.reach) => {
+            let line = format!("whether {} knows what stands behind what it signed", given.name());
+            report.not_checked.push(line);
+        }
         Some(Ok(agreed)) if !agreed.is_empty() => {
             report.witnesses.push(format!("the key given, {}", given.name()));
             if report.verdict == Verdict::Intact {
@@ -365,6 +380,10 @@ fn verify_store(
             continue;
         }
         report.verdict = Verdict::Tampered;
+        let line = report.runs.iter_mut().find(|line| Some(&line.run) == damage.place.run.as_ref());
+        if let (Some(run), Some(tick)) = (line, damage.place.tick) {
+            run.line.last_good = run.line.last_good.min(tick.checked_sub(1));
+        }
         report.findings.push(Finding {
             code: damage.code(),
             run: damage.place.run.clone(),
@@ -441,10 +460,9 @@ fn work(store: &dyn Store, options: &Options) -> Result<u64> {
     Ok(read + if options.replay { ticks } else { 0 })
 }
 
-fn exit_code(answer: &Answer, require_witness: bool) -> u8 {
-    let (_, code) = word(answer.report.verdict);
-    if code == 0 && require_witness && answer.report.verdict != Verdict::Verified { 6 } else { code }
-}
+/// What is missing where `--require-witness` finds none, and how one comes to be.
+const NO_WITNESS: &str = "a witness, which --require-witness asks for: nothing kept elsewhere is known to agree with all of it \
+                          (a tip is given with --tip, a key with --verifier)";
 
 fn to_json(answer: &Answer) -> Value {
     let mut document = dendrer_view::verify::to_json(&answer.report).as_object().cloned().unwrap_or_default();
@@ -499,6 +517,11 @@ fn print(answer: &Answer, out: &mut Out) -> Result<()> {
                 String::new()
             };
             out.line(format!("  | last good tick: {good}{rest}"))?;
+        }
+        if finding.code == "E0304" {
+            out.line(
+                "      note: this is what a run looks like that was rewritten with its hashes computed anew",
+            )?;
         }
         out.line(format!("      see: dendrer explain {}", finding.code))?;
     }
