@@ -47,8 +47,10 @@ impl Rev {
                 .note("write RUN, RUN@TICK, RUN@tip, RUN@fork, RUN@LABEL or file.dnd")
         };
         let bundle_end = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + 4);
-        let bundle_end = bundle_end
-            .or_else(|| (text.ends_with(".dnd") || Path::new(text).is_file()).then_some(text.len()));
+        // What is there and has a path that no run could be named by is a file, or a pipe in place of one.
+        let is_file = |path: &Path| path.is_file() || (text.contains('/') && path.exists() && !path.is_dir());
+        let bundle_end =
+            bundle_end.or_else(|| (text.ends_with(".dnd") || is_file(Path::new(text))).then_some(text.len()));
         let (bundle, rest) = match bundle_end {
             Some(end) => (Some(text[..end].to_owned()), text[end..].trim_start_matches('#')),
             None => (None, text),
@@ -64,6 +66,22 @@ impl Rev {
             return Err(bad());
         }
         Ok(Rev { bundle, run: (!run.is_empty()).then(|| run.to_owned()), pos })
+    }
+
+    /// Reads `RUN@FROM..TO`: the address of the run, and the two places. `None` for any other address.
+    pub(crate) fn range(text: &str) -> Result<Option<(&str, Pos, Pos)>> {
+        let Some((whole, from, to)) = text
+            .rsplit_once('@')
+            .and_then(|(whole, places)| places.split_once("..").map(|(from, to)| (whole, from, to)))
+            .filter(|_| !Path::new(text).exists())
+        else {
+            return Ok(None);
+        };
+        let (Some(from), Some(to)) = (Pos::parse(from), Pos::parse(to)) else {
+            return Err(Failure::new("E0105", format!("\"{text}\" is not a range of ticks"))
+                .note("write RUN@FROM..TO, like run@10..12 or run@10..tip"));
+        };
+        Ok(Some((whole, from, to)))
     }
 
     /// Writes the address of another tick of the same run, in the same file if it is in one.

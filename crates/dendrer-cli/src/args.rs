@@ -535,9 +535,9 @@ pub(crate) enum RunSort {
 }
 
 /// `log`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Log {
-    /// The run; the latest if not given
+    /// The run, or RUN@FROM..TO; the latest if not given
     #[arg(default_value = "@", add = ArgValueCompleter::new(complete::runs))]
     pub(crate) run: String,
     /// The first tick

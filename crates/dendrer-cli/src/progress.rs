@@ -67,11 +67,12 @@ impl Progress {
     ) -> Progress {
         let done = Arc::new(AtomicU64::new(0));
         let work = Work { what, unit, total };
-        let watcher = show(global).map(|show| {
+        let watcher = show(global).and_then(|show| {
             let (stop, stopped) = channel();
             let done = Arc::clone(&done);
-            let thread = std::thread::spawn(move || watch(&show, &work, &done, &stopped));
-            (stop, thread)
+            // Nobody is told how far it is where no thread is to be had; the work goes on.
+            let thread = std::thread::Builder::new().spawn(move || watch(&show, &work, &done, &stopped));
+            thread.ok().map(|thread| (stop, thread))
         });
         Progress { done, watcher }
     }

@@ -25,7 +25,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         .run
         .parse()
         .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
-    let lines = intents::read(input(&args.file)?);
+    let lines = intents::read(input(&args.file)?)?;
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&mut store)?;
     let exists = store.run(&name)?.is_some();

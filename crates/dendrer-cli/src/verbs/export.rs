@@ -1,10 +1,11 @@
 //! `dendrer export`
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dendrer::profile::{self, Profile};
 use dendrer::store::Store;
+use dendrer::verify;
 use dendrer_object::bundle::Sealed;
 use dendrer_object::note::Checkpoint;
 use dendrer_object::{Pointer, RunName, Value};
@@ -55,7 +56,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         .help(&["dendrer", "log", text, "--full", "--json"]));
     }
     let bytes = match form {
-        Form::Bundle => bundle(global, args, &revs)?,
+        Form::Bundle => bundle(global, args, &revs, out)?,
         Form::Jsonl => lines(global, &revs, None, out)?,
         Form::Profile(profile) => lines(global, &revs, Some(profile), out)?,
     };
@@ -103,7 +104,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     })
 }
 
-fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
+fn bundle(global: &Global, args: &Export, revs: &[Rev], out: &mut Out) -> Result<Vec<u8>> {
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(Failure::new("E0601", "a bundle is made of a store, and this is one already")
             .note("copy the file; one of fewer runs is made where the store is"));
@@ -122,6 +123,7 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
         Err(failure) if failure.code == "E0803" => open::open_store(global)?.0,
         store => store?,
     };
+    let is_troubled = open::warn(&mut store, &open::find(global)?, out)?;
     let mut names: Vec<RunName> = Vec::new();
     for rev in revs {
         let name = rev.run_in(&store, &[])?;
@@ -152,7 +154,8 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
             return Err(failure);
         }
         let missing = dendrer_view::count(size - signed, "record", "records");
-        let message = format!("the last {missing} are not signed, and the key of the log is not here");
+        let are = if size - signed == 1 { "is" } else { "are" };
+        let message = format!("the last {missing} {are} not signed, and the key of the log is not here");
         return Err(Failure::new("E0804", message)
             .note("nothing was written; whoever has the key can export, or sign: name it with --key FILE"));
     }
@@ -194,7 +197,21 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev]) -> Result<Vec<u8>> {
             });
         }
     }
-    Ok(bundle.write(&dendrer::store::split))
+    let text = bundle.write(&dendrer::store::split);
+    if is_troubled {
+        refuse_unsound(&text)?;
+    }
+    Ok(text)
+}
+
+/// Refuses what would not verify where it is handed to: of a store that lost something, much may still be sound.
+fn refuse_unsound(text: &[u8]) -> Result<()> {
+    let opened = dendrer::bundle::open(PathBuf::new(), text)?;
+    let report = verify::bundle(&opened, &verify::Options::default())?;
+    let Some(finding) = report.findings.first() else { return Ok(()) };
+    Err(Failure::new(finding.code, format!("the bundle would be TAMPERED: {}", finding.message))
+        .note("nothing was written; what is left of the run as lines, which prove nothing: --format jsonl")
+        .help(&["dendrer", "verify", "--all"]))
 }
 
 /// Writes the transitions of runs, one a line, as the paper spells them or in the spelling of a profile.

@@ -92,9 +92,9 @@ impl Tally {
 }
 
 /// Reads lines in a thread of its own, so that the disk can work while the next line is waited for.
-pub(super) fn read(input: Box<dyn Read + Send>) -> Receiver<Line> {
+pub(super) fn read(input: Box<dyn Read + Send>) -> Result<Receiver<Line>> {
     let (send, receive) = sync_channel(GROUP_LINES);
-    std::thread::spawn(move || {
+    let reading = std::thread::Builder::new().spawn(move || {
         let mut input = BufReader::with_capacity(1 << 16, input);
         for number in 1.. {
             let mut text = Vec::new();
@@ -117,7 +117,15 @@ pub(super) fn read(input: Box<dyn Read + Send>) -> Receiver<Line> {
             }
         }
     });
-    receive
+    reading.map_err(|error| no_thread(&error))?;
+    Ok(receive)
+}
+
+/// Says that the system lets no thread begin.
+pub(super) fn no_thread(error: &std::io::Error) -> Failure {
+    Failure::new("E0801", "no thread could be begun")
+        .at("cause", error.to_string())
+        .note("nothing was changed; the number of processes and threads is limited (ulimit -u)")
 }
 
 /// Takes lines onto a run until there are no more, or one is none.

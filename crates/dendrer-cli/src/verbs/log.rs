@@ -76,6 +76,20 @@ fn writes(record: &Record, place: &Pointer) -> bool {
 }
 
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
+    if let Some((run, from, to)) = Rev::range(&args.run)? {
+        if args.from.is_some() || args.to.is_some() {
+            return Err(Failure::new(
+                "E0106",
+                format!("{} says which ticks, and so do --from and --to", args.run),
+            ));
+        }
+        let ticks = Log { run: run.to_owned(), from: Some(from), to: Some(to), ..args.clone() };
+        return listed(global, &ticks, out);
+    }
+    listed(global, args, out)
+}
+
+fn listed(global: &Global, args: &Log, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let filter = Filter {
         types: args.types.clone(),
@@ -408,7 +422,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
         return Err(Failure::new("E0106", "a receipt is of a whole run: it takes no other flag of log"));
     }
     let source = open::sound(global, rev, out)?;
-    let run = rev.run_in(source.store(), source.named())?;
+    let run = rev.run_in(source.store(), &source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
     let counted = Counted::new(source.store(), progress.counter());

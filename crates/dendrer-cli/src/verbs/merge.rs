@@ -24,18 +24,19 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // The sources are read through a handle of their own; the new run is written through another.
-    let reader = open::read_store(global)?;
+    let source = open::whole_store(global, out)?;
+    let reader = source.store();
     let mut traces = Vec::with_capacity(revs.len());
     for rev in revs {
-        let rev = rev.settle(&*reader)?;
-        let trace = dendrer::Trace::open(&*reader, &rev.run_in(&*reader, &[])?)?;
+        let rev = rev.settle(reader)?;
+        let trace = dendrer::Trace::open(reader, &rev.run_in(reader, &[])?)?;
         let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         traces.push((trace, tick));
     }
     let sources: Vec<Source<'_, '_>> =
         traces.iter().map(|(trace, tick)| Source { trace, tick: *tick }).collect();
     let terms = Terms {
-        run: new_name(Some(&args.new), "", &*reader)?,
+        run: new_name(Some(&args.new), "", reader)?,
         artifacts: args.artifact.iter().map(|path| state_path(path)).collect::<Result<_>>()?,
         strategy: match args.strategy {
             StrategyChoice::Manual => Strategy::Manual,

@@ -585,14 +585,20 @@ pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicat
         (None, Some(_)) if predicate.progress().is_some() => {
             failure.note("a score is a number from 0 to 1: mend the expression of the progress contract")
         }
-        // What lies deeper may be missing because what it lies in is.
-        (None, Some(path)) => {
-            let names: Vec<_> = path.tokens().collect();
-            let has = |count: usize| format!("has(state.{})", names[..count].join("."));
+        // Any other reason than that something is missing would stand after `has` as well.
+        (None, Some(path)) if failure.place.iter().any(|(_, why)| why.ends_with(" is missing")) => {
+            // What lies deeper may be missing because what it lies in is. As an expression names it: with one `$`.
+            let names: Vec<String> =
+                path.tokens().map(|name| name.strip_prefix("$").unwrap_or(&name).to_owned()).collect();
+            let has = |count: usize| {
+                let place =
+                    Pointer::of(std::iter::once("state").chain(names[..count].iter().map(String::as_str)));
+                format!("has({})", place.dotted())
+            };
             let asked: Vec<String> = (1..=names.len().min(3)).map(has).collect();
             failure.note(format!("say what a missing field means, like: {} && ...", asked.join(" && ")))
         }
-        (None, None) => failure,
+        (None, _) => failure,
     }
 }
 

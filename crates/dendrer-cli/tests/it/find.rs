@@ -759,3 +759,24 @@ fn verdicts_are_worked_out_once() {
     std::fs::remove_file(place.path().join(".dendrer/index.sqlite")).unwrap();
     assert_eq!(ask(&[]), (longer, None));
 }
+
+/// What `has` cannot mend gets no such advice, and a user's own `$` is written as expressions write it.
+#[test]
+fn advice_on_what_is_uncertain_can_be_pasted_and_fits_the_reason() {
+    let place = crate::support::Place::with_store();
+    let line =
+        r#"{"type":"observation.add","delta":[{"set":"/d","value":{"$k":1}},{"set":"/a","value":NaN}]}"#;
+    place.run_with(&["commit", "--run", "r"], line.as_bytes());
+    let said = |expression: &str| place.run(&["bisect", "r", "--predicate", expression]).stderr;
+    let missing = said(r#"state.d["$k"] == 1"#);
+    let advice = r#"has(state.d) && has(state.d["$k"]) && ..."#;
+    assert!(missing.contains(advice), "{missing}");
+    let asked = advice.replace("...", r#"state.d["$k"] == 1"#);
+    assert!(
+        place.ok(&["bisect", "r", "--predicate", &asked, "--scan"]).contains("tick 1"),
+        "{}",
+        said(&asked)
+    );
+    let not_finite = said("has(state.a) && state.a > 1.0");
+    assert!(not_finite.contains("not finite") && !not_finite.contains("missing field"), "{not_finite}");
+}

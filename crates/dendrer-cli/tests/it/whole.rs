@@ -2,8 +2,9 @@
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::process::Command;
 
-use crate::support::{Place, parse};
+use crate::support::{Place, at_home, parse};
 
 const LINE: &str = "{\"type\":\"plan.update\"}\n";
 
@@ -244,4 +245,194 @@ fn a_time_of_change_that_was_put_back_hides_nothing() {
     drop(file);
     assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), before);
     assert_ne!(unverified(&place), Some(0));
+}
+
+/// What is committed without the key of the log is behind what was signed: nobody outside has seen it.
+#[test]
+fn a_pin_is_no_witness_of_what_came_behind_it() {
+    let place = recorded();
+    assert!(place.ok(&["verify", "r"]).contains("witnessed by the log of 10 records pinned here"));
+    let elsewhere = place.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut stranger = place.command(&["commit", "--run", "p", "--file", "line"]);
+    std::fs::write(place.path().join("line"), LINE).unwrap();
+    assert!(at_home(&mut stranger, &elsewhere).output().unwrap().status.success());
+    let ran = place.run(&["verify", "p", "--require-witness"]);
+    assert_eq!(ran.code, 6, "{}", ran.stdout);
+    for said in [
+        "not checked: whether anybody outside knows what stands behind the log of 10 records pinned here",
+        "not checked: a witness, which --require-witness asks for",
+        "UNVERIFIABLE",
+    ] {
+        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+    }
+    let (code, answer) = place.json(&["verify", "--all"]);
+    let text = |name: &str| answer.get(name).map(ToString::to_string);
+    assert_eq!((code, text("verdict"), text("witnesses")), (0, Some("\"INTACT\"".into()), Some("[]".into())));
+    assert_eq!(place.json(&["verify", "--all", "--require-witness"]).0, 6);
+    // Of the run that stands before the pin, all was seen.
+    assert!(place.ok(&["verify", "r", "--require-witness"]).contains("VERIFIED"));
+}
+
+/// No digest covers the names of the runs that a bundle is of.
+#[test]
+fn a_run_that_a_bundle_does_not_name_is_verified_too() {
+    let place = recorded();
+    place.run_with(&["commit", "--run", "s"], LINE.as_bytes());
+    place.ok(&["fork", "--run", "r", "--from", "tick", "3", "--as", "f", "--reason", "a test"]);
+    place.ok(&["export", "f", "s", "-o", "both.dnd"]);
+    let text = std::fs::read_to_string(place.path().join("both.dnd")).unwrap();
+    let runs = |file: &str| -> Vec<String> {
+        let (code, answer) = place.json(&["verify", file, "--replay"]);
+        assert_eq!(code, 0, "{answer}");
+        let items = answer.get("items").unwrap().as_array().unwrap();
+        assert!(
+            items.iter().all(|item| *item.get("replay").unwrap() != dendrer_object::Value::Null),
+            "{answer}"
+        );
+        items.iter().map(|item| item.get("run").unwrap().as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(runs("both.dnd"), ["f", "s"]);
+    for (named, found) in [("[]", ["s", "f"]), ("[\"f\"]", ["f", "s"]), ("[\"s\"]", ["s", "f"])] {
+        std::fs::write(
+            place.path().join("edited.dnd"),
+            text.replacen("\"runs\":[\"f\",\"s\"]", &format!("\"runs\":{named}"), 1),
+        )
+        .unwrap();
+        assert_eq!(runs("edited.dnd"), found, "{named}");
+        let ran = place.run(&["log", "edited.dnd"]);
+        assert!(ran.code == 3 && ran.stderr.contains("the bundle holds 2 runs"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_would_not_verify_is_not_handed_over() {
+    let place = recorded();
+    place.run_with(&["commit", "--run", "s"], LINE.as_bytes());
+    let path = segment(&place);
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+    for (run, said) in [("r", "the bundle would be TAMPERED"), ("s", "may be in what is missing")] {
+        let ran = place.run(&["export", run, "-o", "out.dnd"]);
+        assert_eq!(ran.code, 4, "{run}: {}", ran.stderr);
+        assert!(ran.stderr.contains("is TAMPERED") && ran.stderr.contains(said), "{}", ran.stderr);
+        assert!(!place.path().join("out.dnd").exists());
+    }
+    assert_eq!(place.run(&["merge", "--as", "m", "--from", "r", "--from", "s"]).code, 4);
+}
+
+/// A record whose values are those of the one before it, with their checksum: nothing but its id shows it.
+#[test]
+fn what_is_good_ends_before_what_the_files_show() {
+    let place = recorded();
+    let mut log = std::fs::read(segment(&place)).unwrap();
+    let (mut values, mut at) = (Vec::new(), 64);
+    while at + 9 < log.len() {
+        let end = at + 9 + u32::from_le_bytes(log[at..at + 4].try_into().unwrap()) as usize;
+        if log[at + 8] == b'V' {
+            values.push(at..end);
+        }
+        at = end;
+    }
+    // The log begins with its key and the run.
+    let (fifth, sixth) = (values[6].clone(), values[7].clone());
+    assert_eq!(fifth.len(), sixth.len());
+    let copy = log[fifth].to_vec();
+    log[sixth].copy_from_slice(&copy);
+    std::fs::write(segment(&place), log).unwrap();
+    for from in ["1", "7"] {
+        let ran = place.run(&["verify", "r", "--from", from]);
+        assert_eq!(ran.code, 4, "{}", ran.stdout);
+        let said = "last good tick: 5    ticks 7..8 rest on tick 6 and are not trustworthy";
+        assert!(ran.stdout.contains(said), "{from}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn of_two_histories_none_is_called_sound() {
+    let demo = Place::with_demo();
+    let ran = demo.run(&["verify", "logistics-run-47", "--from", "64", "--replay"]);
+    assert!(ran.stdout.contains("replay     OK    1 of 64 states reproduced"), "{}", ran.stdout);
+    let ran = demo.run(&["verify", "corrupt/rewritten.dnd", "logistics-run-47.dnd"]);
+    assert!(ran.stdout.contains("EQUIVOCATION") && !ran.stderr.contains("still sound"), "{}", ran.stderr);
+    let other = format!("sha256:{}", "1".repeat(64));
+    let ran = demo.run(&["verify", "logistics-run-47.dnd", "--tip", &other]);
+    assert!(
+        ran.code == 4 && ran.stdout.contains("note: this is what a run looks like that was rewritten"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn what_helps_with_a_bundle_asks_the_bundle() {
+    let demo = Place::with_demo();
+    std::fs::create_dir(demo.path().join("apart")).unwrap();
+    std::fs::copy(demo.path().join("logistics-run-47.dnd"), demo.path().join("apart/l.dnd")).unwrap();
+    std::fs::remove_dir_all(demo.path().join(".dendrer")).unwrap();
+    for args in [
+        &["show", "apart/l.dnd@9999"][..],
+        &["replay", "apart/l.dnd", "--to", "tick", "99"],
+        &["log", "apart/l.dnd", "--from", "tick", "99"],
+        &["verify", "apart/l.dnd", "--from", "65"],
+        &["why", "apart/l.dnd", "nope"],
+        &["backtrack", "apart/l.dnd", "nope"],
+        &["show", "apart/l.dnd#x"],
+    ] {
+        let ran = demo.run(&[args, &["--json"]].concat());
+        assert_ne!(ran.code, 0, "{args:?}");
+        let answer = parse(if ran.stdout.is_empty() { &ran.stderr } else { &ran.stdout });
+        let help = answer.get("help").unwrap().as_array().unwrap();
+        let argv = help.get(0).unwrap_or_else(|| panic!("{args:?}: {answer}")).get("argv").unwrap();
+        let words: Vec<&str> =
+            argv.as_array().unwrap().iter().skip(1).map(|word| word.as_str().unwrap()).collect();
+        assert_eq!(demo.run(&words).code, 0, "{args:?}: {words:?}");
+    }
+}
+
+#[test]
+fn ticks_from_one_to_another_are_an_address_of_log() {
+    let demo = Place::with_demo();
+    let asked = ["logistics-run-47@10..12", "logistics-run-47@-54..12", "logistics-run-47.dnd@10..tick:12"];
+    let as_flags = demo.ok(&["log", "logistics-run-47", "--from", "10", "--to", "12"]);
+    let lines = |text: &str| text.lines().filter(|line| line.trim_start().starts_with("1")).count();
+    assert_eq!(lines(&as_flags), 3, "{as_flags}");
+    assert_eq!(demo.ok(&["log", asked[0]]), as_flags);
+    assert!(asked.iter().all(|range| lines(&demo.ok(&["log", range])) == 3));
+    assert_eq!(demo.run(&["log", "logistics-run-47@10..x y"]).code, 2);
+    assert_eq!(demo.run(&["log", "logistics-run-47@10..12", "--to", "11"]).code, 2);
+}
+
+/// Where the system lets no thread begin, what can be done alone is done, and the rest says so.
+#[test]
+#[cfg(target_os = "linux")]
+fn without_threads_nothing_panics() {
+    let place = Place::with_demo();
+    let script = r#"
+        chmod -R a+rwX "$PWD"
+        limited() { setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'ulimit -u 1; exec "$@"' bash "$D" "$@"; }
+        limited verify logistics-run-47.dnd tampered.dnd --jobs 2 > verify.out 2> verify.err; echo $? > verify.rc
+        limited verify --all --progress plain > all.out 2> all.err; echo $? > all.rc
+        echo '{"type":"plan.update"}' > line
+        limited commit --run new < line > commit.out 2> commit.err; echo $? > commit.rc
+        limited log logistics-run-47 > log.out 2> log.err; echo $? > log.rc
+    "#;
+    let is_root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
+    if !is_root || Command::new("setpriv").arg("--version").output().is_err() {
+        println!("SKIPPED: without_threads_nothing_panics needs root and setpriv");
+        return;
+    }
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(place.path())
+        .env("HOME", place.path())
+        .env("D", env!("CARGO_BIN_EXE_dendrer"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
+    let codes = ["verify.rc", "all.rc", "commit.rc", "log.rc"].map(|name| read(name).trim().to_owned());
+    let said = ["verify.err", "all.err", "commit.err", "log.err"].map(read);
+    assert_eq!(codes, ["4", "0", "8", "0"], "{said:?}");
+    assert!(said[2].starts_with("error[E0801]: no thread could be begun"), "{}", said[2]);
 }

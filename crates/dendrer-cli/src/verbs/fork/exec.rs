@@ -54,10 +54,10 @@ pub(super) fn go_on(
             Failure::new("E0808", "the command cannot be run: there is no shell")
                 .at("cause", error.to_string())
         })?;
-    let told = speaker(child.stdin.take().expect("its standard input is a pipe"));
+    let told = speaker(child.stdin.take().expect("its standard input is a pipe"))?;
     // A command that ended at once is told nothing.
     let _ = told.send(intents::json_line(fork));
-    let lines = intents::read(Box::new(child.stdout.take().expect("its standard output is a pipe")));
+    let lines = intents::read(Box::new(child.stdout.take().expect("its standard output is a pipe")))?;
     let mut tally = Tally { told: Some(told), ..Tally::default() };
     let reading = Reading {
         agent: None,
@@ -97,16 +97,17 @@ fn shell(command: &str) -> Command {
 }
 
 /// Writes to the command from a thread of its own, in order, until it is to be told no more or reads no more.
-fn speaker(mut stdin: ChildStdin) -> Sender<String> {
+fn speaker(mut stdin: ChildStdin) -> Result<Sender<String>> {
     let (send, receive) = channel::<String>();
-    std::thread::spawn(move || {
+    let speaking = std::thread::Builder::new().spawn(move || {
         for line in receive {
             if stdin.write_all(line.as_bytes()).is_err() {
                 return;
             }
         }
     });
-    send
+    speaking.map_err(|error| intents::no_thread(&error))?;
+    Ok(send)
 }
 
 impl Ran {
