@@ -334,6 +334,10 @@ impl Embedded {
     /// Moves on to the next segment, if there is one.
     fn next_segment(&mut self, holder: bool, last_look: bool) -> Result<Next, StoreError> {
         let number = self.end.segment + 1;
+        // As a rule there is none, and every append asks.
+        if self.segments.file(number)?.is_none() {
+            return Ok(Next::Stop);
+        }
         let damage = match self.segments.header(number) {
             Ok(Some(header)) if header.start == self.size() => {
                 self.end.segment = number;

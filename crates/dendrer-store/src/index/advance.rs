@@ -40,6 +40,8 @@ pub(super) struct Row {
     pub(super) header: Header,
     pub(super) values: At,
     pub(super) said: Said,
+    /// Whether the values cannot be read any more, so that nothing is known of what the record said.
+    pub(super) is_gone: bool,
 }
 
 /// What the index keeps of the values of a record.
@@ -209,18 +211,18 @@ impl Groups<'_> {
     fn read_group(&self, scanner: &mut Scanner) -> Result<(Group, End), StoreError> {
         let mut group = Group::default();
         let (mut payload, mut is_opened): (Vec<u8>, bool) = (Vec::new(), false);
-        let mut is_whole = false;
+        let (mut is_whole, mut is_gone) = (false, true);
         let mut failure = None;
         let end = scanner.group(&mut |item| match item {
             Item::Values { payload: read } => {
                 payload.clear();
                 payload.extend_from_slice(read);
-                (is_opened, is_whole) = (false, true);
+                (is_opened, is_whole, is_gone) = (false, true, false);
             }
             Item::Opened { at, payload: read } => {
                 payload.clear();
                 payload.extend_from_slice(read);
-                (is_opened, is_whole) = (true, false);
+                (is_opened, is_whole, is_gone) = (true, false, false);
                 if layout::is_erasure(read) {
                     group.opened.push((at, read.to_vec()));
                 }
@@ -231,12 +233,12 @@ impl Groups<'_> {
             }
             Item::Void | Item::Broken(_) => {
                 payload.clear();
-                is_whole = false;
+                (is_whole, is_gone) = (false, true);
             }
             Item::Record(found) => match self.row(found, &payload, is_opened) {
                 Ok(row) => {
                     group.withheld |= !is_whole;
-                    group.rows.push(row);
+                    group.rows.push(Row { is_gone, ..row });
                 }
                 Err(error) => failure = Some(error),
             },
@@ -255,7 +257,7 @@ impl Groups<'_> {
             false => layout::parse_values(payload, places.len()).map(|(_, fields)| fields),
         };
         let said = self.said(&places, &fields.unwrap_or_default(), values)?;
-        Ok(Row { position, id: frame.id, values, said, header: frame.header })
+        Ok(Row { position, id: frame.id, values, said, header: frame.header, is_gone: false })
     }
 
     /// Reads what the index keeps of the values of a record.
@@ -331,7 +333,7 @@ impl Writer<'_> {
     }
 
     fn put_row(&mut self, row: &Row) -> Sql<()> {
-        let Row { position, id, header, values, said } = row;
+        let Row { position, id, header, values, said, .. } = row;
         let run = match &header.run {
             Some(name) if header.kind == Kind::Run => Some(self.begin_run(name, *position, header)?),
             Some(name) => self.run(name, header)?,
