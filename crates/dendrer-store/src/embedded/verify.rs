@@ -109,15 +109,18 @@ impl Embedded {
         verifier.signed = kept.as_ref().map(|(size, _)| (*size, (*size == 0).then_some(empty.root)));
         thread::scope(|scope| {
             // Neither needs the other.
-            let index = || if options.index { self.verify_index() } else { Ok((None, Vec::new())) };
-            let beside = thread::Builder::new().name("dendrer-index-check".into()).spawn_scoped(scope, index);
+            let index = || self.verify_index();
+            let beside = options.index.then(|| {
+                thread::Builder::new().name("dendrer-index-check".into()).spawn_scoped(scope, index)
+            });
             self.verify_log(&mut verifier, options.done.as_deref(), f)?;
             verifier.check_checkpoint(kept);
             verifier.check_handle(self);
             let (indexed, findings) = match beside {
-                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic))?,
+                None => (None, Vec::new()),
+                Some(Ok(beside)) => beside.join().unwrap_or_else(|panic| resume_unwind(panic))?,
                 // Where no thread is to be had, one thing is done after the other.
-                Err(_) => index()?,
+                Some(Err(_)) => index()?,
             };
             verifier.report.indexed = indexed;
             // Of a log that is not whole the index knows more than follows from it, which is no fault of the index.
