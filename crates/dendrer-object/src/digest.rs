@@ -227,8 +227,12 @@ pub(crate) struct Base64Batch {
 }
 
 impl Base64Batch {
-    pub(crate) fn with_capacity(bytes: usize, pieces: usize) -> Base64Batch {
-        Base64Batch { bytes: Vec::with_capacity(bytes + 2 * pieces), pieces: Vec::with_capacity(pieces) }
+    /// Begins again, with room for so many bytes in so many pieces.
+    pub(crate) fn clear(&mut self, bytes: usize, pieces: usize) {
+        self.bytes.clear();
+        self.pieces.clear();
+        self.bytes.reserve(bytes + 2 * pieces);
+        self.pieces.reserve(pieces);
     }
 
     /// Takes the piece that `write` appends.
@@ -239,23 +243,14 @@ impl Base64Batch {
         self.bytes.resize(self.bytes.len().next_multiple_of(3), 0);
     }
 
-    pub(crate) fn encode(self) -> Base64Texts {
-        let mut text = vec![0; self.bytes.len() / 3 * 4];
-        WIDE.encode_slice(&self.bytes, &mut text).expect("four characters for three bytes");
-        Base64Texts { text, pieces: self.pieces }
-    }
-}
-
-/// What becomes of a [`Base64Batch`]: its texts, in order.
-#[derive(Debug)]
-pub(crate) struct Base64Texts {
-    text: Vec<u8>,
-    pieces: Vec<Range<usize>>,
-}
-
-impl Base64Texts {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.pieces.iter().map(|piece| &self.text[piece.start / 3 * 4..][..(piece.len() * 4).div_ceil(3)])
+    /// Writes the texts over what is in `room`, and returns them in order.
+    pub(crate) fn encode<'a>(&'a self, room: &'a mut Vec<u8>) -> impl Iterator<Item = &'a [u8]> {
+        let size = self.bytes.len() / 3 * 4;
+        // What it held before is not cleared first.
+        room.resize(size.max(room.len()), 0);
+        WIDE.encode_slice(&self.bytes, &mut room[..size]).expect("four characters for three bytes");
+        let text = &*room;
+        self.pieces.iter().map(move |piece| &text[piece.start / 3 * 4..][..(piece.len() * 4).div_ceil(3)])
     }
 }
 
@@ -318,13 +313,15 @@ mod tests {
     fn pieces_of_a_batch_are_encoded_as_each_is_alone() {
         let bytes: Vec<u8> = (0..=255).collect();
         let pieces: Vec<&[u8]> = (0..200).map(|n| &bytes[n % 7..][..n]).collect();
-        let mut batch = Base64Batch::default();
-        pieces.iter().for_each(|piece| batch.push(|out| out.extend_from_slice(piece)));
-        let texts = batch.encode();
-        assert_eq!(texts.iter().count(), pieces.len());
-        assert!(
-            pieces.iter().zip(texts.iter()).all(|(piece, text)| encode_base64url(piece).as_bytes() == text)
-        );
+        let (mut batch, mut room) = (Base64Batch::default(), Vec::new());
+        // Room that is too small, that just fits, and that held more before.
+        for count in [20, 200, 200, 3] {
+            batch.clear(0, 0);
+            pieces[..count].iter().for_each(|piece| batch.push(|out| out.extend_from_slice(piece)));
+            let texts: Vec<&[u8]> = batch.encode(&mut room).collect();
+            let alone: Vec<String> = pieces[..count].iter().map(|piece| encode_base64url(piece)).collect();
+            assert_eq!(texts, alone.iter().map(|text| text.as_bytes()).collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -355,36 +355,37 @@ impl Body {
         const AT_ONCE: usize = 16;
         let mut bodies = Vec::with_capacity(items.len());
         let mut items = items.into_iter();
+        let mut room = Room::default();
         while items.len() > 0 {
-            bodies.extend(Body::of_few(items.by_ref().take(AT_ONCE).collect()));
+            bodies.extend(Body::of_few(items.by_ref().take(AT_ONCE).collect(), &mut room));
         }
         bodies
     }
 
-    fn of_few(items: Vec<TextsOfBody>) -> impl Iterator<Item = Body> {
+    fn of_few(items: Vec<TextsOfBody>, room: &mut Room) -> impl Iterator<Item = Body> + use<> {
+        let Room { salts: salt_texts, disclosures, texts: [salt_room, disclosure_room] } = room;
         let preimages: Vec<[u8; 36]> =
             items.iter().flat_map(|(texts, _, seed)| seed.preimages(texts.len())).collect();
         let salts = Digest::of_each(&preimages.iter().map(|preimage| &preimage[..]).collect::<Vec<_>>());
         let count = items.iter().map(|(texts, ..)| texts.len()).sum();
-        let mut salt_texts = Base64Batch::with_capacity(count * 16, count);
+        salt_texts.clear(count * 16, count);
         let mut pairs = salts.into_iter();
         for (texts, ..) in &items {
             // One digest for two fields; an odd field leaves half of one over.
             let salts = pairs.by_ref().take(texts.len().div_ceil(2)).flat_map(Salt::pair);
             salts.take(texts.len()).for_each(|salt| salt_texts.push(|out| out.extend_from_slice(&salt.0)));
         }
-        let salt_texts = salt_texts.encode();
-        let mut salts = salt_texts.iter();
+        let mut salts = salt_texts.encode(salt_room);
         let size: usize = items.iter().map(|(texts, values, _)| values.len() + texts.len() * 48).sum();
-        let mut disclosures = Base64Batch::with_capacity(size, count);
+        disclosures.clear(size, count);
         for (texts, values, _) in &items {
             for (pointer, text) in texts {
                 let salt = salts.next().expect("one for each field");
                 disclosures.push(|out| write_disclosed(salt, pointer, &values[text.clone()], out));
             }
         }
-        let disclosures = disclosures.encode();
-        let mut digests = Digest::of_each(&disclosures.iter().collect::<Vec<_>>()).into_iter();
+        let disclosures: Vec<&[u8]> = disclosures.encode(disclosure_room).collect();
+        let mut digests = Digest::of_each(&disclosures).into_iter();
         items.into_iter().map(move |(texts, values, seed)| {
             let fields = texts.into_iter().map(|(pointer, text)| {
                 let digest = digests.next().expect("one for each field");
@@ -472,6 +473,14 @@ impl Body {
         let fields = fields.collect();
         Body { fields, values, seed: None }
     }
+}
+
+/// What bodies are made in, kept from a few to the next few: memory that was given back is dear to get again.
+#[derive(Default)]
+struct Room {
+    salts: Base64Batch,
+    disclosures: Base64Batch,
+    texts: [Vec<u8>; 2],
 }
 
 /// Places with the ranges of their texts, and the texts.
