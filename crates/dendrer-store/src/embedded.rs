@@ -286,7 +286,7 @@ impl Embedded {
         self.others = 0;
         // What stood there before is not for this handle to answer for.
         self.own_durable = self.size();
-        self.check_checkpoint()
+        self.check_newer_checkpoint()
     }
 
     /// Checks that the segments are all there.

@@ -42,6 +42,17 @@ const WITHHELD: &str = "withheld";
 
 const SCHEMA: &str = include_str!("index/schema.sql");
 
+/// The tables, and their columns.
+const TABLES: [(&str, &str); 7] = [
+    ("meta", "key, value"),
+    ("run", "begin, name, parent, first_own_tick"),
+    ("record", "position, id, kind, run, tick, type, agent, ts, frame, opened"),
+    ("write", "run, path, tick, number"),
+    ("chunk", "key, frame"),
+    ("snapshot", "run, tick, state"),
+    ("verdict", "run, question, statement"),
+];
+
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -118,8 +129,24 @@ pub(crate) struct IndexedRun {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> StoreError {
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
+        };
         use rusqlite::ffi::{ErrorCode, SQLITE_IOERR_SHORT_READ};
+        let is_missing = |error: &rusqlite::Error| error.to_string().starts_with("no such ");
         match error.sqlite_error() {
+            // A table, a column or a value that this code did not put there.
+            _ if is_missing(&error)
+                || matches!(
+                    error,
+                    FromSqlConversionFailure(..)
+                        | IntegralValueOutOfRange(..)
+                        | InvalidColumnType(..)
+                        | Utf8Error(..)
+                ) =>
+            {
+                StoreError::IndexDamaged(error.to_string())
+            }
             Some(inner)
                 if matches!(inner.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
                     || inner.extended_code == SQLITE_IOERR_SHORT_READ =>
@@ -218,9 +245,13 @@ impl Index {
         Ok(statement.query_row(params![run.as_str(), &question.0[..]], |row| row.get(0)).optional()?)
     }
 
-    /// Reads every page.
+    /// Reads every page, and looks whether each table has its columns.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        let said: String = self.reader().query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let db = self.reader();
+        for (table, columns) in TABLES {
+            db.prepare(&format!("SELECT {columns} FROM {table}"))?;
+        }
+        let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if said == "ok" { Ok(()) } else { Err(StoreError::IndexDamaged(said)) }
     }
 

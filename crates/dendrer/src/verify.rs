@@ -242,6 +242,8 @@ struct Checker<'a> {
     faulty: BTreeMap<Option<RunName>, usize>,
     records: u64,
     reach: u64,
+    /// Of each run the position of the newest record of its chain, and of its newest record of any kind.
+    ends: BTreeMap<RunName, (u64, u64)>,
     closed: u64,
     missing_prefix: bool,
     peaks: Peaks,
@@ -265,6 +267,7 @@ impl<'a> Checker<'a> {
             faulty: BTreeMap::new(),
             records: 0,
             reach: 0,
+            ends: BTreeMap::new(),
             closed: 0,
             missing_prefix: false,
             peaks: Peaks::new(),
@@ -539,6 +542,13 @@ impl<'a> Checker<'a> {
 
     fn take(&mut self, position: u64, entry: &Entry, record: Option<&Record>) {
         self.reach = self.reach.max(position + 1);
+        if let Some(run) = &entry.run {
+            let is_chain = matches!(entry.kind, Kind::Run | Kind::Transition);
+            match self.ends.get_mut(run) {
+                Some((chain, last)) => (*chain, *last) = (if is_chain { position } else { *chain }, position),
+                None => drop(self.ends.insert(run.clone(), (position, position))),
+            }
+        }
         self.records += u64::from(record.is_some());
         if let Some(record) = record {
             let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
@@ -592,6 +602,12 @@ impl<'a> Checker<'a> {
         };
         let Some(checkpoint) = self.open_note(note) else { return };
         let size = self.store.tree().size;
+        if checkpoint.size() > size && self.store.trouble().is_none() && !self.is_bundle {
+            // When the store was opened its log had all that was signed; this is of what others have written since.
+            self.not_checked
+                .push(format!("a signature over {}, which was made meanwhile", records(checkpoint.size())));
+            return;
+        }
         if checkpoint.size() > size {
             let message =
                 format!("a checkpoint was signed for {}, and the log has {size}", records(checkpoint.size()));
@@ -727,6 +743,13 @@ impl<'a> Checker<'a> {
         let mut agreed = Vec::new();
         if let Some(tip) = self.options.tip {
             match runs.iter().find(|report| report.line.tip == Some(tip)) {
+                // A tip binds what leads to it.
+                Some(report) if self.ends.get(&report.run).is_some_and(|(chain, last)| chain < last) => {
+                    let run = &report.run;
+                    self.not_checked.push(format!(
+                        "whether anybody outside knows what stands beside {run} behind the tip that was given"
+                    ));
+                }
                 Some(report) => agreed.push(format!("the tip given for {}", report.run)),
                 None => {
                     let found = runs.first().and_then(|report| report.line.tip);

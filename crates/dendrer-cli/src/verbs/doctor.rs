@@ -179,7 +179,7 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
         .next(&["dendrer", "fsck"]),
         _ => trouble(store),
     });
-    checks.push(pinned(store)?);
+    checks.push(pinned(store, is_backup)?);
     checks.push(key(global, fix, store)?);
     let writes = fix && !is_backup && store.trouble().is_none();
     checks.push(index(writes, path, store));
@@ -220,10 +220,15 @@ fn trouble(store: &Embedded) -> Check {
 }
 
 /// What was signed here before, against what the log is now.
-fn pinned(store: &Embedded) -> Result<Check> {
+fn pinned(store: &mut Embedded, is_backup: bool) -> Result<Check> {
     const NAME: &str = "signed";
-    let size = store.tree().size;
-    Ok(match keys::pinned(store.info().id) {
+    let pinned = keys::pinned(store.info().id);
+    // What was signed here meanwhile is of what others have written since this handle read the log.
+    let size = store.refresh()?;
+    Ok(match pinned {
+        Some((seen, _)) if seen > size && is_backup => {
+            Check::ok(NAME, format!("{} here since this backup was made", count(seen, "record", "records")))
+        }
         None => Check::ok(NAME, "nothing was signed here yet"),
         Some((seen, _)) if seen > size => Check::fail(
             NAME,

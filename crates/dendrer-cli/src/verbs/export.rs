@@ -88,13 +88,17 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     Ok(0)
 }
 
-/// Writes beside and renames, so that a reader sees the whole file or none.
+/// Writes beside and renames, so that a reader sees the whole file or none. What is no file, such as a pipe, is written to.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        return std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    // A name of its own, which nobody else writes to and which is not there yet.
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
+    name.push(format!(".{}.partial", std::process::id()));
     let temporary = path.with_file_name(name);
-    let write = || {
-        let mut file = std::fs::File::create(&temporary)?;
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    let mut write = || {
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&temporary, path)

@@ -345,7 +345,7 @@ fn verify_store(
 ) -> Result<Answer> {
     let path = open::find(global)?;
     let stamp = verified::stamp(&path);
-    let store = Embedded::open(&path, global.reads())?;
+    let mut store = Embedded::open(&path, global.reads())?;
     open::speak(global, &store, &path);
     let mut names = Vec::new();
     for rev in revs {
@@ -355,9 +355,22 @@ fn verify_store(
     let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
     let given = given.or(file.as_ref());
     let pinned = keys::pinned(store.info().id);
+    // What was signed here meanwhile is of what others have written since this handle read the log.
+    let size = store.refresh()?;
+    // A backup says itself how far it goes, and the store it was made of has gone on.
+    let is_older = |(seen, _): &(u64, Digest)| *seen > size;
+    let (later, pinned) = match store.backup_head()? {
+        Some(_) if pinned.as_ref().is_some_and(is_older) => (pinned, None),
+        _ => (None, pinned),
+    };
     let from = first_tick(from, &store, &names)?;
     let options = Options { runs: (!revs.is_empty()).then_some(names), pinned, from, ..options };
     let (mut report, structure) = both(global, &store, &options)?;
+    if let Some((seen, _)) = later {
+        let line =
+            format!("the log of {seen} records that was signed here since this backup of {size} was made");
+        report.not_checked.push(line);
+    }
     let note = store.checkpoint().ok().flatten();
     judge_keys(&mut report, store.info(), note.as_ref(), given);
     if structure.unfinished {

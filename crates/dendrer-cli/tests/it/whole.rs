@@ -436,3 +436,110 @@ fn without_threads_nothing_panics() {
     assert_eq!(codes, ["4", "0", "8", "0"], "{said:?}");
     assert!(said[2].starts_with("error[E0801]: no thread could be begun"), "{}", said[2]);
 }
+
+/// What stands beside a run behind a tip is bound by no tip.
+#[test]
+fn a_tip_is_no_witness_of_a_refusal_that_came_behind_it() {
+    let place = recorded();
+    let (_, runs) = place.json(&["runs"]);
+    let tip = runs.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("tip").unwrap().clone();
+    let tip = tip.as_str().unwrap();
+    assert!(place.ok(&["verify", "r", "--tip", tip, "--require-witness"]).contains("the tip given for r"));
+    let elsewhere = place.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(place.path().join("line"), "{\"type\":\"action.result\",\"agent\":\"m\"}\n").unwrap();
+    let mut stranger = place.command(&["commit", "--run", "r", "--file", "line"]);
+    at_home(&mut stranger, &elsewhere).output().unwrap();
+    assert_eq!(
+        place.json(&["runs"]).1.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("tip"),
+        Some(&tip.into())
+    );
+    let ran = place.run(&["verify", "r", "--tip", tip, "--require-witness"]);
+    assert_eq!(ran.code, 6, "{}", ran.stdout);
+    assert!(ran.stdout.contains("what stands beside r behind the tip that was given"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_backup_is_sound_when_the_store_has_gone_on() {
+    let place = recorded();
+    place.ok(&["backup", "copy"]);
+    place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
+    let said = place.ok(&["verify", "--all", "--store", "copy"]);
+    assert!(
+        said.contains(
+            "not checked: the log of 11 records that was signed here since this backup of 10 was made"
+        ),
+        "{said}"
+    );
+    let ran = place.run(&["log", "r", "--store", "copy"]);
+    assert!(ran.code == 0 && ran.stderr.is_empty(), "{}", ran.stderr);
+    assert!(place.ok(&["doctor", "--store", "copy"]).contains("since this backup was made"));
+    // The same log without the word that it is a backup is one that was rolled back.
+    std::fs::remove_file(place.path().join("copy/backup.json")).unwrap();
+    assert_eq!(place.run(&["verify", "--all", "--store", "copy"]).code, 4);
+}
+
+/// Each line of a writer is signed; whoever looks meanwhile reads the log first, or what was signed.
+#[test]
+fn who_looks_while_others_write_finds_nothing_wrong() {
+    let place = recorded();
+    std::thread::scope(|scope| {
+        let writer = scope
+            .spawn(|| (0..40).for_each(|_| drop(place.run_with(&["commit", "--run", "r"], LINE.as_bytes()))));
+        let verbs = [&["verify", "--all"][..], &["fsck"], &["doctor"], &["runs"], &["log", "r"]];
+        for args in verbs.iter().cycle() {
+            let ran = place.run(args);
+            assert!(
+                ran.code <= 1 && !ran.stderr.contains("TAMPERED"),
+                "{args:?}: {}{}",
+                ran.stdout,
+                ran.stderr
+            );
+            if writer.is_finished() {
+                break;
+            }
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+#[cfg(unix)]
+fn an_export_replaces_no_file_but_its_own() {
+    let place = recorded();
+    std::fs::write(place.path().join("r.dnd.partial"), "precious").unwrap();
+    place.ok(&["export", "r", "-o", "r.dnd"]);
+    assert_eq!(std::fs::read(place.path().join("r.dnd.partial")).unwrap(), b"precious");
+    let whole = std::fs::read(place.path().join("r.dnd")).unwrap();
+    assert!(Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = place.path().join("pipe");
+        move || std::fs::read(pipe).unwrap()
+    });
+    place.ok(&["export", "r", "-o", "pipe"]);
+    assert_eq!(reader.join().unwrap(), whole);
+}
+
+/// A table that is gone is damage of the index, of which everybody can do without and which is made again.
+#[test]
+fn an_index_without_a_table_is_left_out_and_made_again() {
+    for sql in ["DROP TABLE write", "UPDATE run SET name = x'00ff'", "UPDATE write SET number = 'x'"] {
+        let place = Place::with_store();
+        place.run_with(&["commit", "--run", "r"], LINE.repeat(1500).as_bytes());
+        place.run_with(
+            &["commit", "--run", "r"],
+            b"{\"type\":\"memory.write\",\"delta\":[{\"set\":\"/a\",\"value\":1}]}\n",
+        );
+        place.ok(&["doctor", "--fix"]);
+        let db = rusqlite::Connection::open(place.path().join(".dendrer/index.sqlite")).unwrap();
+        db.execute_batch(sql).unwrap();
+        drop(db);
+        let verified = place.run(&["verify", "--all"]);
+        assert!(matches!(verified.code, 0 | 4), "{sql}: {}{}", verified.stdout, verified.stderr);
+        for args in [&["runs"][..], &["log", "r"]] {
+            assert_eq!(place.run(args).code, 0, "{sql}: {args:?}");
+        }
+        place.run(&["doctor", "--fix"]);
+        assert_eq!(place.run(&["verify", "--all"]).code, 0, "{sql}");
+    }
+}

@@ -45,18 +45,38 @@ impl Embedded {
         Ok(Some((note, checkpoint)))
     }
 
-    /// Checks that the log extends the last checkpoint; otherwise the handle does not write.
+    /// Checks that the log extends the last checkpoint; otherwise the handle does not write. The caller knows that nobody
+    /// else writes meanwhile.
     pub(super) fn check_checkpoint(&mut self) -> Result<(), StoreError> {
-        let kept = match self.read_checkpoint() {
-            Ok(Some((_, kept))) => kept,
-            Ok(None) => return Ok(()),
+        match self.kept_checkpoint()? {
+            Some(kept) => self.check_against(&kept),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Embedded::check_checkpoint`], while others may write: what they signed since this handle read the log stands in
+    /// what it has not read yet.
+    pub(super) fn check_newer_checkpoint(&mut self) -> Result<(), StoreError> {
+        let Some(kept) = self.kept_checkpoint()? else { return Ok(()) };
+        if kept.size() > self.size() {
+            self.catch_up(false)?;
+        }
+        self.check_against(&kept)
+    }
+
+    fn kept_checkpoint(&mut self) -> Result<Option<Checkpoint>, StoreError> {
+        match self.read_checkpoint() {
+            Ok(kept) => Ok(kept.map(|(_, kept)| kept)),
             Err(error @ StoreError::Damaged(_)) => {
                 self.set_trouble(error);
-                return Ok(());
+                Ok(None)
             }
-            Err(error) => return Err(error),
-        };
-        if let Some(loss) = self.compare_checkpoint(&kept)? {
+            Err(error) => Err(error),
+        }
+    }
+
+    fn check_against(&mut self, kept: &Checkpoint) -> Result<(), StoreError> {
+        if let Some(loss) = self.compare_checkpoint(kept)? {
             self.set_trouble(loss);
         }
         Ok(())

@@ -202,9 +202,18 @@ fn look_into(
 ) -> Result<(), StoreError> {
     let here: PathBuf = dir.join(below);
     let io = |error| StoreError::io("list", &here, error);
-    for entry in std::fs::read_dir(&here).map_err(io)? {
+    // What others put in place or remove meanwhile is as it will be, or was, and no leftover.
+    let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let entries = match std::fs::read_dir(&here) {
+        Err(error) if is_gone(&error) && !below.as_os_str().is_empty() => return Ok(()),
+        entries => entries.map_err(io)?,
+    };
+    for entry in entries {
         let entry = entry.map_err(io)?;
-        let about = entry.metadata().map_err(io)?;
+        let about = match entry.metadata() {
+            Err(error) if is_gone(&error) => continue,
+            about => about.map_err(io)?,
+        };
         let path = below.join(entry.file_name());
         let name = path.to_string_lossy().replace('\\', "/");
         let is_inner = name == "segments" || name == "log" || name.starts_with("log/");

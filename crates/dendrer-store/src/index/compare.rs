@@ -13,7 +13,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row as Found, Rows, params};
 
 use super::advance::{Group, Groups, Row};
-use super::{Covered, Index, Sql, read_meta, tick};
+use super::{Covered, Index, Sql, read_meta};
 use crate::error::StoreError;
 use crate::frame::{self, At};
 use crate::layout;
@@ -189,9 +189,9 @@ impl<'a> Comparison<'a> {
         }
         if let (Some(run), Some(tick), Kind::Transition) = (run, header.tick, header.kind) {
             for (number, path) in said.paths.iter().enumerate() {
-                let found: Option<i64> =
-                    self.write.query_row(params![run, path, tick as i64], |row| row.get(0)).optional()?;
-                match found == Some(number as i64) {
+                let is_it = |row: &Found<'_>| Ok(row.get_ref(0)? == int(number as u64));
+                let found = self.write.query_row(params![run, path, tick as i64], is_it).optional()?;
+                match found == Some(true) {
                     true => self.writes += 1,
                     false => self.differences[WRITE].lacks(&[
                         ValueRef::Integer(run),
@@ -217,12 +217,14 @@ impl<'a> Comparison<'a> {
                     .prepare_cached(
                         "SELECT tick FROM record WHERE id = ?1 AND position < ?2 ORDER BY position LIMIT 1",
                     )?
-                    .query_row(params![&prev.0[..], begin], |row| tick(row, 0))
+                    .query_row(params![&prev.0[..], begin], |row| {
+                        Ok(row.get_ref(0)?.as_i64_or_null().ok().flatten())
+                    })
                     .optional()?
                     .flatten(),
                 None => None,
             };
-            let first_own_tick = header.tick.or(parent_tick.map(|tick| tick + 1));
+            let first_own_tick = header.tick.or(parent_tick.map(|tick| tick as u64 + 1));
             if !self.begins.contains_key(name) {
                 self.begins.insert(name.clone(), begin);
                 self.runs.insert(begin, Run { name: name.clone(), parent: header.prev, first_own_tick });
@@ -302,6 +304,7 @@ impl Beside<'_> {
                 difference.lacks(expected);
                 return Ok(());
             };
+            // Keys of these tables can be nothing but numbers.
             let found: i64 = row.get(0)?;
             if found > key {
                 difference.lacks(expected);

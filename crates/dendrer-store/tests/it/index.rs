@@ -474,6 +474,11 @@ fn each_row_that_is_not_as_the_log_says_is_found() {
         ("UPDATE write SET path = '/n/other' WHERE tick = 4", "write", 1, 1),
         ("UPDATE write SET number = 7 WHERE tick = 4", "write", 1, 1),
         ("DELETE FROM write WHERE tick = 4", "write", 1, 0),
+        // What is of another type than this code writes.
+        ("UPDATE write SET number = 'x' WHERE tick = 4", "write", 1, 1),
+        ("UPDATE run SET name = x'00ff' WHERE name = 'of-theirs'", "run", 1, 1),
+        ("UPDATE run SET first_own_tick = 'x' WHERE name = 'of-theirs'", "run", 1, 1),
+        ("UPDATE record SET ts = 'x' WHERE position = 9", "record", 1, 1),
         ("INSERT INTO write VALUES (0, '/n/more', 4, 1)", "write", 0, 1),
         // What the delta of an erased value wrote.
         ("INSERT INTO write VALUES (0, '/n/3', 3, 0)", "write", 0, 1),
