@@ -419,7 +419,7 @@ fn without_threads_nothing_panics() {
     "#;
     let is_root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
     if !is_root || Command::new("setpriv").arg("--version").output().is_err() {
-        println!("SKIPPED: without_threads_nothing_panics needs root and setpriv");
+        eprintln!("SKIPPED: without_threads_nothing_panics needs root and setpriv");
         return;
     }
     let output = Command::new("sh")
