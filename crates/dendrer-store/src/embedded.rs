@@ -482,9 +482,12 @@ impl Embedded {
     }
 
     fn trim(&mut self, covered: &Covered) {
-        if self.index.is_none() {
-            // It was made just now.
+        // It was made just now, or somebody put another one in the place of the one that is open here: what only that one knows
+        // must not leave the tail.
+        let knows = |index: &Index| index.covered(self.info.id).is_ok_and(|own| own.size() >= covered.size());
+        if !self.index.as_deref().is_some_and(knows) {
             match Index::open(&self.index_path(), self.info.id) {
+                Ok((_, found)) if found.size() < covered.size() => return,
                 Ok((index, _)) => self.index = Some(Arc::new(index)),
                 Err(why) => {
                     self.no_index = Some(why);

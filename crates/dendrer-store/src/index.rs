@@ -191,6 +191,11 @@ impl Index {
         }
     }
 
+    /// Reads what the index that is open covers.
+    pub(crate) fn covered(&self, store: StoreId) -> Result<Covered, NoIndex> {
+        read_meta(&self.reader(), store).map(|(_, covered)| covered)
+    }
+
     /// Makes an empty index. The caller holds the write lock of the store.
     pub(crate) fn create(path: &Path, store: StoreId, key: KeyOfChunks) -> Result<(), StoreError> {
         remove(path)?;

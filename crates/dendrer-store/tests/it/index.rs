@@ -497,6 +497,27 @@ fn each_row_that_is_not_as_the_log_says_is_found() {
     }
 }
 
+/// Windows lets nobody put another file in the place of one that is open.
+#[test]
+#[cfg(unix)]
+fn a_handle_finds_what_only_the_index_that_others_made_anew_covers() {
+    let dir = Dir::new();
+    let (mut store, mut scribe, mut records) = filled(&dir, 50);
+    store.update_index().unwrap();
+    let mut other = dir.open();
+    other.rebuild_index(false).unwrap();
+    drop(other);
+    let more: Vec<Record> = (0..200).map(|_| scribe.step("a")).collect();
+    store.commit(&more).unwrap();
+    records.extend(more);
+    store.update_index().unwrap();
+    check_holds(&store, &records);
+    for (position, record) in (0..).zip(&records) {
+        assert_eq!(store.find(&record.id()).unwrap(), Some(position));
+    }
+    check_verifies(&store);
+}
+
 /// The index covers a record and not its erasure: what it keeps of the values was true of what it covers.
 #[test]
 fn an_index_that_does_not_know_of_an_erasure_yet_is_not_wrong() {
