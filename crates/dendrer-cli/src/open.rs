@@ -38,11 +38,11 @@ impl Source {
         }
     }
 
-    /// The runs that a bundle was made for; none for a store.
-    pub(crate) fn named(&self) -> Vec<RunName> {
+    /// The runs that a bundle is of; none for a store.
+    pub(crate) fn named(&self) -> &[RunName] {
         match self {
-            Source::Store(_) => Vec::new(),
-            Source::Bundle(opened) => opened.runs(),
+            Source::Store(_) => &[],
+            Source::Bundle(opened) => &opened.runs,
         }
     }
 
@@ -56,7 +56,7 @@ impl Source {
 
     /// Opens the run that an address means.
     pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
-        let run = rev.run_in(self.store(), &self.named())?;
+        let run = rev.run_in(self.store(), self.named())?;
         Ok(Trace::open(self.store(), &run)?)
     }
 }

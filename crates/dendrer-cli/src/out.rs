@@ -293,7 +293,7 @@ impl Out {
 
     /// Remembers which file an answer is of, so that what helps is asked of that file too.
     pub(crate) fn reads(&mut self, opened: &Opened) {
-        self.bundles.push((opened.path.display().to_string(), opened.runs()));
+        self.bundles.push((opened.path.display().to_string(), opened.runs.clone()));
     }
 
     /// Says something that is not the answer. On a terminal it stands below what was answered before it.

@@ -27,31 +27,31 @@ pub struct Opened {
     pub faults: Vec<Fault>,
     /// The root that the entries and subtrees of the bundle give.
     pub root: Option<Digest>,
+    /// The runs that it is of, whatever runs it names.
+    pub runs: Vec<RunName>,
 }
 
-impl Opened {
-    /// Returns the runs that the bundle is of: those that it names, and any other that begins in it and that none of them rests
-    /// on. What a bundle names is covered by no digest, so it cannot take a run out of what is looked at.
-    pub fn runs(&self) -> Vec<RunName> {
-        let mut runs = self.bundle.runs.clone();
-        let rests_on = |runs: &[RunName]| -> BTreeSet<RunName> {
-            let traces = runs.iter().filter_map(|run| Trace::open(&self.store, run).ok());
-            traces
-                .flat_map(|trace| trace.lineage().iter().map(|(run, _)| run.clone()).collect::<Vec<_>>())
-                .collect()
-        };
-        let known = rests_on(&runs);
-        let begin = |(_, entry): &(u64, &Entry)| entry.kind == Kind::Run;
-        let begun = self.bundle.positions().filter(begin).filter_map(|(_, entry)| entry.run.clone());
-        let others: Vec<RunName> = begun.filter(|run| !known.contains(run) && !runs.contains(run)).collect();
-        // Of those, too, each that another one rests on comes with it.
-        let below: BTreeSet<RunName> = others
-            .iter()
-            .flat_map(|run| rests_on(std::slice::from_ref(run)).into_iter().filter(move |below| below != run))
-            .collect();
-        runs.extend(others.into_iter().filter(|run| !below.contains(run)));
-        runs
+/// Returns the runs that a bundle is of: those that it names, and any other that begins in it and that none of these rests on.
+/// What a bundle names is covered by no digest, so it cannot take a run out of what is looked at.
+fn runs_of(bundle: &Bundle, store: &Memory) -> Vec<RunName> {
+    let lineage = |run: &RunName| -> Vec<RunName> {
+        let trace = Trace::open(store, run);
+        trace
+            .map_or_else(|_| Vec::new(), |trace| trace.lineage().iter().map(|(run, _)| run.clone()).collect())
+    };
+    let mut known: BTreeSet<RunName> = bundle.runs.iter().flat_map(lineage).collect();
+    known.extend(bundle.runs.iter().cloned());
+    let begun = bundle.positions().filter(|(_, entry)| entry.kind == Kind::Run);
+    let begun: Vec<&RunName> = begun.filter_map(|(_, entry)| entry.run.as_ref()).collect();
+    let mut others = Vec::new();
+    // A fork begins behind what it rests on.
+    for run in begun.into_iter().rev() {
+        if known.insert(run.clone()) {
+            known.extend(lineage(run));
+            others.push(run.clone());
+        }
     }
+    bundle.runs.iter().cloned().chain(others.into_iter().rev()).collect()
 }
 
 /// A record of a bundle that did not open.
@@ -80,7 +80,8 @@ pub fn open(path: PathBuf, text: &[u8]) -> Result<Opened, Error> {
     let root = bundle.root();
     let tree = TreeHead { size: bundle.size, root: root.unwrap_or(Digest([0; 32])) };
     let store = Memory::of_parts(StoreInfo::new(bundle.store, key), tree, records);
-    Ok(Opened { path, bundle, store, faults, root })
+    let runs = runs_of(&bundle, &store);
+    Ok(Opened { path, bundle, store, faults, root, runs })
 }
 
 /// Makes a bundle of some runs, with the beginnings of forks, what stands beside the runs, and the records that

@@ -201,8 +201,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
         Some(pinned) if pinned.0 != size => (None, Some(pinned.0)),
         pinned => (pinned, None),
     };
-    let of_bundle = opened.runs();
-    let runs = options.runs.clone().unwrap_or_else(|| of_bundle.clone());
+    let runs = options.runs.clone().unwrap_or_else(|| opened.runs.clone());
     let options = &Options { runs: Some(runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, options) };
     if let Some(other) = other {
@@ -211,7 +210,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
     }
     checker.walk_bundle(opened);
     checker.seal_of(opened);
-    for run in of_bundle.iter().filter(|run| !runs.contains(run)) {
+    for run in opened.runs.iter().filter(|run| !runs.contains(run)) {
         checker.not_checked.push(format!("the records of {run}, which the bundle holds too"));
     }
     let here = opened.bundle.records.len() as u64;
@@ -510,7 +509,7 @@ impl<'a> Checker<'a> {
         let faults: BTreeMap<u64, _> = opened.faults.iter().map(|fault| (fault.position, fault)).collect();
         // A bundle holds what its runs rest on and nothing else, so that only a choice among them leaves something out.
         let all =
-            self.options.runs.as_ref().is_none_or(|runs| opened.runs().iter().all(|run| runs.contains(run)));
+            self.options.runs.as_ref().is_none_or(|runs| opened.runs.iter().all(|run| runs.contains(run)));
         let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
         for (position, entry) in opened.bundle.positions() {
             if !all && !*wanted.entry(entry.run.clone()).or_insert_with(|| self.wanted(entry.run.as_ref())) {
@@ -602,7 +601,7 @@ impl<'a> Checker<'a> {
         };
         let Some(checkpoint) = self.open_note(note) else { return };
         let size = self.store.tree().size;
-        if checkpoint.size() > size && self.store.trouble().is_none() && !self.is_bundle {
+        if checkpoint.size() > size && self.store.trouble().is_none() {
             // When the store was opened its log had all that was signed; this is of what others have written since.
             self.not_checked
                 .push(format!("a signature over {}, which was made meanwhile", records(checkpoint.size())));

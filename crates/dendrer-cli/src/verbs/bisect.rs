@@ -46,7 +46,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let source = open::sound(global, &rev, out)?;
     causes::refuse(args, &rev)?;
     let rev = rev.settle(source.store())?;
-    let run = rev.run_in(source.store(), &source.named())?;
+    let run = rev.run_in(source.store(), source.named())?;
     // How many records the probes take depends on where snapshots lie, so no remaining time is told.
     let progress = Progress::start(global, "bisect", "records", None);
     let counted = Counted::new(source.store(), progress.counter());
@@ -118,7 +118,7 @@ fn divergence(
             .note("RUN@TICK ends the run that is asked about, and --to as well"));
     }
     let counted = Counted::new(place.store(), counter);
-    let other = Trace::open(&counted, &named.run_in(place.store(), &place.named())?)?;
+    let other = Trace::open(&counted, &named.run_in(place.store(), place.named())?)?;
     Ok(Asked { question: dendrer::bisect::divergence(trace, &other)?, meant: None })
 }
 

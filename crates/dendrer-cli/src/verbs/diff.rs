@@ -41,8 +41,8 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let (store_a, store_b) = (counted_of(&source_a, &progress), counted_of(source_b, &progress));
     let rev_a = rev_a.settle(source_a.store())?;
     let rev_b = rev_b.settle(source_b.store())?;
-    let a = Trace::open(&store_a, &rev_a.run_in(source_a.store(), &source_a.named())?)?;
-    let b = Trace::open(&store_b, &rev_b.run_in(source_b.store(), &source_b.named())?)?;
+    let a = Trace::open(&store_a, &rev_a.run_in(source_a.store(), source_a.named())?)?;
+    let b = Trace::open(&store_b, &rev_b.run_in(source_b.store(), source_b.named())?)?;
     let question = question(args, (&a, &rev_a), (&b, &rev_b))?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut listed = Listed::new(args, out.format(), question.align, limit);

@@ -422,7 +422,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
         return Err(Failure::new("E0106", "a receipt is of a whole run: it takes no other flag of log"));
     }
     let source = open::sound(global, rev, out)?;
-    let run = rev.run_in(source.store(), &source.named())?;
+    let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
     let counted = Counted::new(source.store(), progress.counter());

@@ -254,16 +254,13 @@ fn verify_bundle(
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
     let opened = open::open_bundle(path)?;
+    let runs = &opened.runs;
+    let in_bundle = |failure: Failure| failure.help_in(path, runs);
     let named = match rev.run {
-        Some(_) => {
-            let found = rev.run_in(&opened.store, &opened.runs());
-            Some(vec![found.map_err(|failure| failure.help_in(path, &opened.runs()))?])
-        }
+        Some(_) => Some(vec![rev.run_in(&opened.store, runs).map_err(in_bundle)?]),
         None => None,
     };
-    let runs = opened.runs();
-    let from = first_tick(from, &opened.store, named.as_ref().unwrap_or(&runs))
-        .map_err(|failure| failure.help_in(path, &runs))?;
+    let from = first_tick(from, &opened.store, named.as_ref().unwrap_or(runs)).map_err(in_bundle)?;
     let pinned = keys::pinned(opened.store.info().id);
     let options = Options { runs: named, pinned, from, ..options.clone() };
     let mut report = verify::bundle(&opened, &options)?;
