@@ -170,7 +170,7 @@ fn names_below(base: &str) -> Option<Vec<String>> {
     })?;
     let trace = dendrer::Trace::open(&*store, &run).ok()?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace).ok()?;
-    let state = trace.at(tick).ok()?.state;
+    let state = trace.state(tick).ok()?;
     let place = crate::address::state_path(base.trim_end_matches('.')).ok()?;
     let object = place.get(&state)?.as_object()?;
     Some(object.iter().map(|(name, _)| name.to_string()).filter(|name| plain(name)).collect())

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dendrer::store::embedded::Embedded;
 use dendrer::store::{Store, StoreInfo};
@@ -87,6 +88,15 @@ pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<Signi
     // The demo's key is published with the program: its signatures prove nothing, and its stores say so.
     let demo = demo::key();
     Ok((*demo.verifier_key() == info.key).then_some(demo))
+}
+
+/// As [`find`], of a store that may have been given its key when it was opened.
+pub(crate) fn of(given: Option<&str>, store: &Embedded) -> Result<Option<Arc<SigningKey>>> {
+    match store.key() {
+        Some(key) => Ok(Some(Arc::clone(key))),
+        // Looking again says what is wrong with it, if anything is.
+        None => Ok(find(given, store.info())?.map(Arc::new)),
+    }
 }
 
 /// The key that a store was made with here, if its file is where `init` puts it.

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::bundle::{self, Opened};
@@ -9,7 +10,6 @@ use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Store, StoreError};
 use dendrer::verify;
 use dendrer_object::RunName;
-use dendrer_object::note::SigningKey;
 
 use crate::address::Rev;
 use crate::args::Global;
@@ -43,14 +43,6 @@ impl Source {
         match self {
             Source::Store(_) => &[],
             Source::Bundle(opened) => &opened.runs,
-        }
-    }
-
-    /// The key of the store, if it is at hand: what was worked out before counts under no other.
-    pub(crate) fn key(&self, global: &Global) -> Option<SigningKey> {
-        match self {
-            Source::Store(store) => keys::find(global.key.as_deref(), store.info()).ok().flatten(),
-            Source::Bundle(_) => None,
         }
     }
 
@@ -160,7 +152,7 @@ pub(crate) fn read_store(global: &Global) -> Result<Box<dyn Store>> {
 /// As [`read_store`], and where it is.
 pub(crate) fn open_store(global: &Global) -> Result<(Embedded, PathBuf)> {
     let path = find(global)?;
-    let store = Embedded::open(&path, global.reads())?;
+    let store = with_key(global, Embedded::open(&path, global.reads())?);
     speak(global, &store, &path);
     Ok((store, path))
 }
@@ -168,9 +160,17 @@ pub(crate) fn open_store(global: &Global) -> Result<(Embedded, PathBuf)> {
 /// Opens the store for writing.
 pub(crate) fn write_store(global: &Global) -> Result<Embedded> {
     let path = find(global)?;
-    let store = Embedded::open(&path, Options { index: !global.without_index, ..Options::write() })?;
+    let options = Options { index: !global.without_index, ..Options::write() };
+    let store = with_key(global, Embedded::open(&path, options)?);
     speak(global, &store, &path);
     Ok(store)
+}
+
+/// Gives a store its key, if that is at hand: what was worked out before counts under no other. A key that cannot be used is
+/// told to whoever needs one.
+pub(crate) fn with_key(global: &Global, store: Embedded) -> Embedded {
+    let key = keys::find(global.key.as_deref(), store.info()).ok().flatten();
+    store.with_key(key.map(Arc::new))
 }
 
 /// With `--verbose`, says which store was opened.

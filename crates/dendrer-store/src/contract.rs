@@ -254,7 +254,14 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(found)
     }
 
-    /// Keeps derived bytes for a run and tick, such as a snapshot of the state. May be forgotten at any time.
+    /// The key of the store, if whoever opened it had it at hand. What was derived and kept before counts under its signature
+    /// alone where no record binds it: anybody can write to an index.
+    fn key(&self) -> Option<&Arc<SigningKey>> {
+        None
+    }
+
+    /// Keeps derived bytes for a run and tick, such as a snapshot of the state. May be forgotten at any time. Whoever reads
+    /// them must be able to tell that they are genuine: stores keep them as anyone could have left them.
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// Returns the newest bytes kept for a run at or before a tick, and their tick.

@@ -106,6 +106,7 @@ struct LogEnd {
 /// A handle of a store on disk.
 pub struct Embedded {
     info: StoreInfo,
+    key: Option<Arc<SigningKey>>,
     dir: PathBuf,
     options: Options,
     /// The process that may use this handle.
@@ -230,6 +231,20 @@ impl Embedded {
         Ok(store)
     }
 
+    /// Goes on with the key of the store at hand. A key that is not that of the store is none.
+    #[must_use]
+    pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Embedded {
+        self.key = key.filter(|key| *key.verifier_key() == self.info.key);
+        self
+    }
+
+    /// Opens the store as if for the first time.
+    fn open_again(&mut self) -> Result<(), StoreError> {
+        let again = Embedded::open(&self.dir, self.options.clone())?;
+        *self = again.with_key(self.key.take());
+        Ok(())
+    }
+
     /// A handle that has not looked at any file yet. The log ends at `limit`, if there is one.
     fn unread(dir: &Path, info: StoreInfo, options: Options, limit: Option<(u32, u64)>) -> Embedded {
         let disk = Arc::clone(&options.disk);
@@ -239,6 +254,7 @@ impl Embedded {
         let end = LogEnd { segment: 0, offset: SEGMENT_HEADER as u64, peaks, root };
         Embedded {
             info,
+            key: None,
             dir: dir.to_owned(),
             owner: std::process::id(),
             segments: Arc::new(segments),
@@ -613,7 +629,7 @@ impl Embedded {
         let placed = index::put_in_place(&beside, &path);
         self.unlock();
         // Also where it stays the old one: this handle has no other way to what an index covers.
-        *self = Embedded::open(&self.dir.clone(), self.options.clone())?;
+        self.open_again()?;
         placed?;
         self.update_index()?;
         // What was erased while it was made was taken in above, and must not stay in SQLite's own log.
@@ -824,6 +840,10 @@ impl Store for Embedded {
     fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         self.check_owner()?;
         self.list_beside_runs(from, limit)
+    }
+
+    fn key(&self) -> Option<&Arc<SigningKey>> {
+        self.key.as_ref()
     }
 
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {

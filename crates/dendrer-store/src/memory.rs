@@ -23,6 +23,7 @@ type Snapshots = BTreeMap<RunName, BTreeMap<u64, Vec<u8>>>;
 #[derive(Debug)]
 pub struct Memory {
     info: StoreInfo,
+    key: Option<Arc<SigningKey>>,
     /// Records by position; a foreign log may have gaps.
     records: BTreeMap<u64, Record>,
     ids: BTreeMap<Digest, u64>,
@@ -51,6 +52,7 @@ impl Memory {
         let tree = TreeHead { size: 0, root: peaks.root() };
         Memory {
             info,
+            key: None,
             records: BTreeMap::new(),
             ids: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -61,6 +63,13 @@ impl Memory {
             snapshots: Mutex::default(),
             verdicts: Mutex::default(),
         }
+    }
+
+    /// Goes on with the key of the store at hand. A key that is not that of the store is none.
+    #[must_use]
+    pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Memory {
+        self.key = key.filter(|key| *key.verifier_key() == self.info.key);
+        self
     }
 
     /// Holds some records of a log, to be read only. `tree` is what the caller verified them against, or what
@@ -233,6 +242,10 @@ impl Store for Memory {
     fn beside(&self, run: &RunName, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         let beside = self.runs.get(run).into_iter().flat_map(|run| run.beside.range(from..));
         Ok(beside.map(|(position, kind)| (*position, *kind)).take(limit).collect())
+    }
+
+    fn key(&self) -> Option<&Arc<SigningKey>> {
+        self.key.as_ref()
     }
 
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {

@@ -33,6 +33,7 @@ pub struct Shared(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     info: StoreInfo,
+    key: Option<Arc<SigningKey>>,
     store: RwLock<Box<dyn Store>>,
     line: Line,
     /// The newest sync that is over and that the store was not told of yet. Whoever changes the store next tells it, so
@@ -170,10 +171,10 @@ impl Job {
 impl Shared {
     /// Shares a handle.
     pub fn new(store: Box<dyn Store>) -> Shared {
-        let info = store.info().clone();
+        let (info, key) = (store.info().clone(), store.key().cloned());
         let store = RwLock::new(store);
         let (line, synced, snapshots) = (Line::default(), Mutex::default(), Mutex::default());
-        Shared(Arc::new(Inner { info, store, line, synced, snapshots }))
+        Shared(Arc::new(Inner { info, key, store, line, synced, snapshots }))
     }
 
     /// Gives the handle back to the last one who has it. Who submitted a group and did not settle it may not be the last.
@@ -464,6 +465,10 @@ impl Store for Shared {
 
     fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         self.store().beside_runs(from, limit)
+    }
+
+    fn key(&self) -> Option<&Arc<SigningKey>> {
+        self.0.key.as_ref()
     }
 
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {

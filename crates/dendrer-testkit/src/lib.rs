@@ -6,6 +6,7 @@
 pub mod history;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer::Recorder;
 use dendrer::recorder::Fixed;
@@ -33,6 +34,11 @@ pub fn info(number: u8) -> StoreInfo {
 /// Makes the store of a number, empty and in memory.
 pub fn memory(number: u8) -> Memory {
     Memory::new(info(number))
+}
+
+/// As [`memory`], with the key of the store at hand.
+pub fn memory_with_key(number: u8) -> Memory {
+    memory(number).with_key(Some(Arc::new(key(number))))
 }
 
 /// Parses a run name that is known to be one.

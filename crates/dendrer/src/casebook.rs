@@ -91,7 +91,7 @@ pub fn read(store: &dyn Store) -> Result<Option<Value>, Error> {
     }
     let trace = Trace::open(store, &run)?;
     match is_casebook(&trace) {
-        true => Ok(Some(trace.at(trace.tip())?.state)),
+        true => Ok(Some(trace.state(trace.tip())?)),
         false => Ok(None),
     }
 }

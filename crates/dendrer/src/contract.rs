@@ -205,7 +205,7 @@ pub fn check(
 /// Finds what extensions added to a pack up to the end of the range, and returns what must never happen, with the tick from
 /// which on it is asked.
 fn extend(trace: &Trace<'_>, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Predicate, u64)>, Error> {
-    let state = trace.at(terms.to)?.state;
+    let state = trace.state(terms.to)?;
     let mut ticks: Vec<(u64, Arc<str>, Arc<str>)> = Vec::new();
     for extension in extend::listed(pack.value(), &state) {
         let text = |name: &str| extension.get(name).and_then(Value::as_str).unwrap_or_default().into();

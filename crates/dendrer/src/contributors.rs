@@ -115,7 +115,7 @@ pub fn contributors(
 ) -> Result<Contributors, Error> {
     let course = Course::read(trace, predicate, from, onset)?;
     let with = course.prove(&[])?;
-    let recorded = trace.at(course.at)?.state.digest();
+    let recorded = trace.state(course.at)?.digest();
     if with.root == recorded && with.verdict != Verdict::Violation {
         return Err(Error::Unconfirmed { run: trace.name().clone(), tick: onset });
     }

@@ -21,7 +21,7 @@ use dendrer_object::{Digest, Pointer, TypeName, Value};
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::weight;
-use crate::trace::{Moment, Trace};
+use crate::trace::Trace;
 
 use align::{STEPS_MAX, TooFarApart, lcs};
 use meaning::Rules;
@@ -709,13 +709,13 @@ impl Walk<'_, '_, '_> {
         if let Some(common) = shared {
             // Folded once, for both, by whichever can read it. Where neither can, the reason is met again below.
             let common = common.min(a_tick).min(b_tick);
-            if let Ok(moment) = self.a.at(common).or_else(|_| self.b.at(common)) {
-                self.a.remember(&moment);
-                self.b.remember(&moment);
+            if let Ok(known) = self.a.read_state(common).or_else(|_| self.b.read_state(common)) {
+                self.a.keep(&known);
+                self.b.keep(&known);
             }
         }
         let (a, b) = match (known(self.a, a_tick)?, known(self.b, b_tick)?) {
-            (Ok(a), Ok(b)) => (a.state, b.state),
+            (Ok(a), Ok(b)) => (a, b),
             (Err((tick, pointer)), _) => return Ok(States::Unknown { in_b: false, tick, pointer }),
             (_, Err((tick, pointer))) => return Ok(States::Unknown { in_b: true, tick, pointer }),
         };
@@ -743,9 +743,9 @@ impl Walk<'_, '_, '_> {
 /// Why a state is not known: a tick, and the value that is not there any more.
 type Gone = (u64, Option<Pointer>);
 
-fn known(trace: &Trace<'_>, tick: u64) -> Result<Result<Moment, Gone>, Error> {
-    match trace.at(tick) {
-        Ok(moment) => Ok(Ok(moment)),
+fn known(trace: &Trace<'_>, tick: u64) -> Result<Result<Value, Gone>, Error> {
+    match trace.state(tick) {
+        Ok(state) => Ok(Ok(state)),
         Err(Error::Replay(ReplayError::Erased { tick, pointer })) => Ok(Err((tick, pointer))),
         Err(error) => Err(error),
     }

@@ -35,7 +35,8 @@ pub struct Rule {
     pub since_ms: u64,
 }
 
-/// Tells whether the state that is kept for a tick is the one on record.
+/// Tells whether the snapshot that is kept for a tick is what a recorder kept: the state on record, and under the key of the
+/// store, if that is at hand, nothing that the key did not sign.
 pub fn snapshot_fits(store: &dyn Store, run: &RunName, tick: u64) -> Result<bool, Error> {
     let trace = Trace::open(store, run)?;
     Ok(tick <= trace.tip() && fits(&trace, tick)?)
@@ -43,7 +44,7 @@ pub fn snapshot_fits(store: &dyn Store, run: &RunName, tick: u64) -> Result<bool
 
 fn fits(trace: &Trace<'_>, tick: u64) -> Result<bool, Error> {
     match trace.store().snapshot(trace.name(), tick) {
-        Ok(Some((at, bytes))) if at == tick => Ok(trace.check_snapshot(tick, &bytes)?.is_some()),
+        Ok(Some((at, bytes))) if at == tick => Ok(trace.fits_snapshot(tick, &bytes)?),
         // A row that does not even hold bytes is of no use to anybody.
         Ok(_) | Err(StoreError::Index(_) | StoreError::IndexDamaged(_)) => Ok(false),
         Err(error) => Err(error.into()),

@@ -517,7 +517,7 @@ fn open_conflict(source: &Source<'_, '_>) -> Result<Option<Pointer>, Error> {
     else {
         return Ok(None);
     };
-    let state = trace.at(*tick)?.state;
+    let state = trace.state(*tick)?;
     let is_open = |conflict: &Conflict| conflict.taken.is_none() && conflict.path.get(&state).is_none();
     Ok(merged.conflicts.into_iter().find(is_open).map(|conflict| conflict.path))
 }
@@ -705,7 +705,7 @@ pub enum Standing {
 
 /// Says how each conflict of a run stands at its last tick, in the order of the record.
 pub fn standings(trace: &Trace<'_>, merged: &Merged) -> Result<Vec<Standing>, Error> {
-    let state = trace.at(trace.tip())?.state;
+    let state = trace.state(trace.tip())?;
     let mut writes = BTreeMap::new();
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         note_writes(&mut writes, tick, &record);

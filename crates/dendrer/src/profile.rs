@@ -71,7 +71,7 @@ impl Profile {
 
 /// Hands over the transitions with the states before and after.
 fn each(trace: &Trace<'_>, f: &mut dyn FnMut(&Record, &Value, &Value)) -> Result<(), Error> {
-    let mut before = trace.at(0)?.state;
+    let mut before = trace.state(0)?;
     trace.moments(0, trace.tip(), &mut |moment, record| {
         if let Some(record) = record {
             f(record, &before, &moment.state);

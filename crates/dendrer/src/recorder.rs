@@ -348,7 +348,7 @@ impl<'s> Recorder<'s> {
         if !self.snapshots.is_due() {
             return;
         }
-        let bytes = Moment::of(&self.head).to_snapshot();
+        let bytes = Moment::of(&self.head).to_snapshot(self.store.key().map(|key| &**key));
         self.snapshots.last = bytes.len();
         // What has grown since it was last written out may not be worth its room after all.
         if self.snapshots.is_due() {

@@ -186,7 +186,7 @@ pub(crate) fn around(
     }
     let at = |tick| {
         let (state_tick, ..) = looked_at(predicate, tick, tick);
-        let judged = verdict(predicate, &trace.at(state_tick)?);
+        let judged = verdict(predicate, &trace.folded(state_tick, predicate.reads_counters())?);
         judged.map_err(|error| error.stopped_at(trace.name(), state_tick))
     };
     Ok((at(tick - 1)?, at(tick)?))
@@ -314,7 +314,7 @@ pub(crate) fn fold_at(
     counted: bool,
     f: &mut dyn FnMut(Folded<'_>) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    let mut moment = trace.at(first)?;
+    let mut moment = trace.folded(first, counted)?;
     if f(Folded { before: &moment.state, moment: &moment, record: None, written: &[] }).is_break() {
         return Ok(());
     }

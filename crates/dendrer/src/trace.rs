@@ -43,9 +43,26 @@ pub struct Trace<'s> {
     lineage: Vec<(RunName, u64)>,
     /// The records with which those runs begin, in the same order.
     begins: Vec<Record>,
-    states: RefCell<BTreeMap<u64, Moment>>,
+    states: RefCell<BTreeMap<u64, Kept>>,
     use_snapshots: bool,
-    key: Option<&'s SigningKey>,
+}
+
+/// What a trace remembers of a tick.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    moment: Moment,
+    /// Whether its counters and agents are those of the record, too: only the state is bound by a root.
+    is_whole: bool,
+}
+
+/// What somebody wants to know of a tick.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// The state, which the record of the tick binds.
+    State,
+    /// Counters and agents as well, which no record binds: they come from the records, or from a snapshot that the key of the
+    /// store signed.
+    Whole,
 }
 
 /// A run right after some tick.
@@ -92,7 +109,7 @@ impl<'s> Trace<'s> {
                 lineage.reverse();
                 begins.reverse();
                 let states = RefCell::default();
-                return Ok(Trace { store, summary, lineage, begins, states, use_snapshots: true, key: None });
+                return Ok(Trace { store, summary, lineage, begins, states, use_snapshots: true });
             };
             let position = store.find(&parent)?.ok_or_else(|| missing(parent))?;
             let at = read(store, position)?;
@@ -105,22 +122,10 @@ impl<'s> Trace<'s> {
         }
     }
 
-    /// Reads on without snapshots, from the records alone. A record binds the state that a snapshot holds, and neither
-    /// its counters nor its agents: an exact answer about those rests on no snapshot.
+    /// Reads on without snapshots, from the records alone.
     #[must_use]
     pub fn without_snapshots(self) -> Trace<'s> {
         Trace { use_snapshots: false, states: RefCell::default(), ..self }
-    }
-
-    /// Goes on with the key of the store at hand: verdicts that were kept under it count, and new ones are kept.
-    #[must_use]
-    pub fn with_key(self, key: Option<&'s SigningKey>) -> Trace<'s> {
-        Trace { key, ..self }
-    }
-
-    /// The key of the store, if it is at hand.
-    pub(crate) fn key(&self) -> Option<&'s SigningKey> {
-        self.key
     }
 
     /// Whether states are read on from snapshots.
@@ -305,40 +310,60 @@ impl<'s> Trace<'s> {
 
     /// Returns the run right after a tick, by the recorded deltas. Needs no reducer and no pack.
     ///
-    /// The state is the one that the record of the tick binds. Where a snapshot leads there, counters and agents rest on it and
-    /// on records that were not sealed, unless the trace is one [without snapshots](Trace::without_snapshots).
+    /// The state is the one that the record of the tick binds. Counters and agents are bound by none: they rest on a snapshot
+    /// only where the key of the store signed it and is [at hand](Store::key), and else on the records from the beginning.
+    /// Whoever needs neither asks for [the state](Trace::state) alone.
     pub fn at(&self, tick: u64) -> Result<Moment, Error> {
-        let (kept, snapshot) = self.known(tick)?;
-        match snapshot.as_ref().and_then(|(at, bytes)| self.skimmed(tick, *at, bytes)) {
-            Some(moment) => {
-                self.remember(&moment);
-                Ok(moment)
+        Ok(self.read_on(tick, Need::Whole)?.moment)
+    }
+
+    /// Returns the state right after a tick, by the recorded deltas: the one that the record of the tick binds.
+    pub fn state(&self, tick: u64) -> Result<Value, Error> {
+        Ok(self.read_state(tick)?.moment.state)
+    }
+
+    /// As [`Trace::state`], to be [kept](Trace::keep) by another trace that shares the tick.
+    pub(crate) fn read_state(&self, tick: u64) -> Result<Kept, Error> {
+        self.read_on(tick, Need::State)
+    }
+
+    /// As [`Trace::at`] where `counted`; else only the state of what is returned is to be looked at.
+    pub(crate) fn folded(&self, tick: u64, counted: bool) -> Result<Moment, Error> {
+        Ok(self.read_on(tick, if counted { Need::Whole } else { Need::State })?.moment)
+    }
+
+    fn read_on(&self, tick: u64, need: Need) -> Result<Kept, Error> {
+        let (kept, snapshot) = self.known(tick, need)?;
+        match snapshot.as_ref().and_then(|(at, bytes)| self.skimmed(tick, *at, bytes, need)) {
+            Some(kept) => {
+                self.keep(&kept);
+                Ok(kept)
             }
             // Reading the records says what is wrong, if anything is.
-            None => Ok(self.fold_from(self.newest(kept, snapshot)?, tick)?.0),
+            None => Ok(self.fold_from(self.newest(kept, snapshot, need)?, tick)?.0),
         }
     }
 
     /// Folds from a snapshot to a tick, and seals the record of that tick alone: one root binds all of the state, whatever led
     /// there. `None` where anything is not as it should be. What rests on nothing derived goes on doing so: without a
     /// snapshot, each record is sealed.
-    fn skimmed(&self, tick: u64, at: u64, bytes: &[u8]) -> Option<Moment> {
+    fn skimmed(&self, tick: u64, at: u64, bytes: &[u8], need: Need) -> Option<Kept> {
         if at == tick {
-            return self.check_snapshot(tick, bytes).ok()?;
+            return self.check_snapshot(tick, bytes, need).ok()?;
         }
         let record = self.record(tick).ok()?;
-        let mut moment = None;
-        self.skim(at..=tick - 1, &mut |skimmed| match &mut moment {
-            Some(moment) => Moment::advance_skimmed(moment, &skimmed),
+        let mut kept: Option<Kept> = None;
+        self.skim(at..=tick - 1, &mut |skimmed| match &mut kept {
+            Some(kept) => kept.moment.advance_skimmed(&skimmed),
             // Which record the snapshot stands behind is known once that was read.
             None => {
-                moment = Some(Moment::from_snapshot(bytes, at, skimmed.id, skimmed.header.ts)?);
+                kept = Some(self.read_snapshot(bytes, at, skimmed.id, skimmed.header.ts, need)?);
                 Some(())
             }
         })?;
-        let mut moment = moment?;
-        moment.advance(&record).ok()?;
-        Some(moment)
+        let mut kept = kept?;
+        kept.moment.advance(&record).ok()?;
+        Some(kept)
     }
 
     /// Hands over what transitions say in the fields that a [`Moment`] is folded from, in order; `None` where one cannot
@@ -393,11 +418,13 @@ impl<'s> Trace<'s> {
 
     /// As [`Trace::at`], with the weight of the records that had to be read.
     pub(crate) fn fold(&self, tick: u64) -> Result<(Moment, usize), Error> {
-        let (kept, snapshot) = self.known(tick)?;
-        self.fold_from(self.newest(kept, snapshot)?, tick)
+        let (kept, snapshot) = self.known(tick, Need::Whole)?;
+        let (kept, read) = self.fold_from(self.newest(kept, snapshot, Need::Whole)?, tick)?;
+        Ok((kept.moment, read))
     }
 
-    fn fold_from(&self, mut moment: Moment, tick: u64) -> Result<(Moment, usize), Error> {
+    fn fold_from(&self, kept: Kept, tick: u64) -> Result<(Kept, usize), Error> {
+        let Kept { mut moment, is_whole } = kept;
         let (mut failed, mut read) = (None, 0);
         self.for_each(moment.tick + 1, tick, &mut |_, record| match moment.advance(&record) {
             Ok(()) => {
@@ -412,8 +439,9 @@ impl<'s> Trace<'s> {
         match failed {
             Some(error) => Err(error),
             None => {
-                self.remember(&moment);
-                Ok((moment, read))
+                let kept = Kept { moment, is_whole };
+                self.keep(&kept);
+                Ok((kept, read))
             }
         }
     }
@@ -442,45 +470,47 @@ impl<'s> Trace<'s> {
     }
 
     /// What is known at or before a tick: the newest moment that this trace remembers, and a snapshot if there is a newer one.
-    fn known(&self, tick: u64) -> Result<(Option<Moment>, Option<Snapshot>), Error> {
+    fn known(&self, tick: u64, need: Need) -> Result<(Option<Kept>, Option<Snapshot>), Error> {
         if tick > self.tip() {
             return Err(Error::NoTick { run: self.name().clone(), tick, tip: self.tip() });
         }
-        let kept = self.states.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone());
-        let snapshot = self.newest_snapshot(tick, kept.as_ref());
+        let states = self.states.borrow();
+        let mut enough = states.range(..=tick).rev().filter(|(_, kept)| need == Need::State || kept.is_whole);
+        let kept = enough.next().map(|(_, kept)| kept.clone());
+        let snapshot = self.newest_snapshot(tick, kept.as_ref().map(|kept| kept.moment.tick));
         Ok((kept, snapshot))
     }
 
     /// The newest moment of what is known.
-    fn newest(&self, kept: Option<Moment>, snapshot: Option<Snapshot>) -> Result<Moment, Error> {
+    fn newest(&self, kept: Option<Kept>, snapshot: Option<Snapshot>, need: Need) -> Result<Kept, Error> {
         let snapshot = match snapshot {
-            Some((at, bytes)) => self.check_snapshot(at, &bytes)?,
+            Some((at, bytes)) => self.check_snapshot(at, &bytes, need)?,
             None => None,
         };
         match snapshot.or(kept) {
-            Some(moment) => Ok(moment),
-            None => self.genesis(),
+            Some(kept) => Ok(kept),
+            None => Ok(Kept { moment: self.genesis()?, is_whole: true }),
         }
     }
 
     /// The newest snapshot at or before a tick, unless a moment that is known is as new.
-    fn newest_snapshot(&self, tick: u64, known: Option<&Moment>) -> Option<Snapshot> {
+    fn newest_snapshot(&self, tick: u64, known: Option<u64>) -> Option<Snapshot> {
         // Of a fork that has none of its own yet, those of its parent will do.
         let owners = self.lineage[..=self.segment(tick)].iter().rev().filter(|_| self.use_snapshots);
         let mut newest = owners.filter_map(|(owner, end)| {
             // A snapshot is derived: one that cannot be read is as good as none.
             self.store.snapshot(owner, tick.min(*end)).ok().flatten()
         });
-        newest.next().filter(|(at, _)| known.is_none_or(|known| known.tick < *at))
+        newest.next().filter(|(at, _)| known.is_none_or(|known| known < *at))
     }
 
-    /// The tick of the newest snapshot before a tick that fits the record; 0 where there is none.
+    /// The tick of the newest snapshot before a tick from which a writer may go on; 0 where there is none.
     pub(crate) fn snapshot_before(&self, tick: u64) -> Result<u64, Error> {
         let Some(before) = tick.checked_sub(1) else { return Ok(0) };
         let owners = self.lineage[..=self.segment(before)].iter().rev();
         for (owner, end) in owners {
             if let Ok(Some((at, bytes))) = self.store.snapshot(owner, before.min(*end))
-                && self.check_snapshot(at, &bytes)?.is_some()
+                && self.check_snapshot(at, &bytes, Need::Whole)?.is_some()
             {
                 return Ok(at);
             }
@@ -488,24 +518,49 @@ impl<'s> Trace<'s> {
         Ok(0)
     }
 
-    pub(crate) fn check_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<Option<Moment>, Error> {
+    /// Reads a snapshot of a tick, if it can be relied on for what is needed.
+    fn check_snapshot(&self, tick: u64, bytes: &[u8], need: Need) -> Result<Option<Kept>, Error> {
         let record = self.record(tick)?;
-        let moment = Moment::from_snapshot(bytes, tick, record.id(), record.header().ts);
-        Ok(moment.filter(|moment| Some(moment.state.digest()) == replay::state_root(&record)))
+        let kept = self.read_snapshot(bytes, tick, record.id(), record.header().ts, need);
+        Ok(kept.filter(|kept| Some(kept.moment.state.digest()) == replay::state_root(&record)))
+    }
+
+    /// As [`Trace::check_snapshot`], of the tick at which the record of this id and time stands. The state is held against no
+    /// root yet.
+    fn read_snapshot(&self, bytes: &[u8], tick: u64, id: Digest, ts: Timestamp, need: Need) -> Option<Kept> {
+        let (moment, signature) = Moment::from_snapshot(bytes, tick, id, ts)?;
+        // Checking a signature takes as long as folding some ten records, so it is done where something rests on it.
+        let is_whole =
+            need == Need::Whole && self.store.key().is_some_and(|key| moment.is_signed(key, signature));
+        (is_whole || need == Need::State).then_some(Kept { moment, is_whole })
+    }
+
+    /// Tells whether a snapshot of a tick is what a recorder kept there: its state is the one on record, and what else it says
+    /// was signed, as far as it is signed at all and the key of the store is at hand.
+    pub(crate) fn fits_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<bool, Error> {
+        let Some(Kept { moment, .. }) = self.check_snapshot(tick, bytes, Need::State)? else {
+            return Ok(false);
+        };
+        let signature = bytes.first_chunk().filter(|signature| **signature != UNSIGNED);
+        Ok(match (self.store.key(), signature) {
+            (Some(key), Some(signature)) => moment.is_signed(key, signature),
+            _ => true,
+        })
     }
 
     /// Takes over the states that another trace of the same run read, so that they need not be folded again.
     pub(crate) fn learn_from(&self, other: Trace<'_>) {
         assert_eq!(self.name(), other.name(), "states of one run say nothing of another");
-        for moment in other.states.into_inner().into_values() {
-            self.remember(&moment);
-        }
+        other.states.into_inner().values().for_each(|kept| self.keep(kept));
     }
 
     /// Keeps a moment of this run, so that it need not be folded again.
-    pub(crate) fn remember(&self, moment: &Moment) {
+    pub(crate) fn keep(&self, kept: &Kept) {
         let mut states = self.states.borrow_mut();
-        states.insert(moment.tick, moment.clone());
+        let known = states.entry(kept.moment.tick).or_insert_with(|| kept.clone());
+        if kept.is_whole && !known.is_whole {
+            *known = kept.clone();
+        }
         if states.len() > STATES_KEPT {
             states.pop_first();
         }
@@ -589,30 +644,24 @@ impl Moment {
         self.ts = header.ts;
     }
 
-    /// Writes the moment as a snapshot: canonical JSON, derived, checked against the record when it is used.
-    pub fn to_snapshot(&self) -> Vec<u8> {
-        let agents = self.agents.iter().map(|(name, head)| {
-            let head = Value::record([("id", Value::from(head.id)), ("seq", Value::from(head.seq))]);
-            (Arc::clone(name), head)
-        });
-        let agents = Value::array(agents.map(|(name, head)| Value::array([Value::String(name), head])));
-        let counters = self.counters.to_value();
-        let value = Value::record([
-            ("check", Value::from(snapshot_check(self.id, &agents, &counters))),
-            ("agents", agents),
-            ("counters", counters),
-            ("state", self.state.clone()),
-        ]);
-        json::to_vec(&value)
+    /// Writes the moment as a snapshot: a signature, and canonical JSON. The state is held against the record whenever it is
+    /// read; the signature is over the rest, which no record binds. Without a key it is 64 zeros, and nobody relies on that rest.
+    pub fn to_snapshot(&self, key: Option<&SigningKey>) -> Vec<u8> {
+        let (agents, counters) = (self.agents_value(), self.counters.to_value());
+        let signature =
+            key.map_or(UNSIGNED, |key| key.sign(&snapshot_message(self.id, &agents, &counters).0));
+        let value =
+            Value::record([("agents", agents), ("counters", counters), ("state", self.state.clone())]);
+        let mut bytes = signature.to_vec();
+        bytes.extend(json::to_vec(&value));
+        bytes
     }
 
-    /// Reads a snapshot of the tick at which the record of this id and time stands. Its state is held against no root yet.
-    fn from_snapshot(bytes: &[u8], tick: u64, id: Digest, ts: Timestamp) -> Option<Moment> {
-        let value = json::parse_canonical(bytes).ok()?;
-        let check = snapshot_check(id, value.get("agents")?, value.get("counters")?);
-        if value.get("check")?.as_str()? != check.to_string() {
-            return None;
-        }
+    /// Reads a snapshot of the tick at which the record of this id and time stands, and its signature. Its state is held
+    /// against no root yet, and nobody looked at the signature.
+    fn from_snapshot(bytes: &[u8], tick: u64, id: Digest, ts: Timestamp) -> Option<(Moment, &Signature)> {
+        let (signature, text) = bytes.split_first_chunk()?;
+        let value = json::parse_canonical(text).ok()?;
         let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
             let pair = pair.as_array()?;
             let head = pair.get(1)?;
@@ -620,21 +669,42 @@ impl Moment {
                 AgentHead { seq: head.get("seq")?.as_u64()?, id: head.get("id")?.as_str()?.parse().ok()? };
             Some((Arc::from(pair.get(0)?.as_str()?), head))
         });
-        Some(Moment {
+        let moment = Moment {
             tick,
             id,
             ts,
             state: value.get("state")?.clone(),
             counters: Counters::from_value(value.get("counters")?)?,
             agents: agents.collect::<Option<_>>()?,
-        })
+        };
+        Some((moment, signature))
+    }
+
+    fn agents_value(&self) -> Value {
+        Value::array(self.agents.iter().map(|(name, head)| {
+            let head = Value::record([("id", Value::from(head.id)), ("seq", Value::from(head.seq))]);
+            Value::array([Value::String(Arc::clone(name)), head])
+        }))
+    }
+
+    /// Whether a key signed the counters and agents of this moment.
+    fn is_signed(&self, key: &SigningKey, signature: &Signature) -> bool {
+        let message = snapshot_message(self.id, &self.agents_value(), &self.counters.to_value());
+        key.verifier_key().verifies(&message.0, signature)
     }
 }
 
-/// What shows damage to those parts of a snapshot that no record binds.
-fn snapshot_check(id: Digest, agents: &Value, counters: &Value) -> Digest {
+/// The signature of a snapshot (RFC 8032 5.1.6).
+type Signature = [u8; 64];
+
+/// Stands in place of a signature where a recorder had no key. No key makes it.
+const UNSIGNED: Signature = [0; 64];
+
+/// What is signed of a snapshot: the parts that no record binds, and the id of the record that they stand behind, which
+/// says what led there. A digest, which is no text that a note could hold.
+fn snapshot_message(id: Digest, agents: &Value, counters: &Value) -> Digest {
     let (agents, counters) = (json::to_vec(agents), json::to_vec(counters));
-    Digest::of_parts(&[b"dendrer/snapshot/v1\n", &id.0, &agents, &counters])
+    Digest::of_parts(&[b"dendrer/snapshot/v2\n", &id.0, &agents, &counters])
 }
 
 /// Looks whether a record is the transition that an index says it is.

@@ -22,7 +22,7 @@ const SIGNATURE: usize = 64;
 /// Returns what is known of a question from tick 0 up to some tick that is at most `to`. Whatever is not exactly what
 /// this program keeps is as good as nothing.
 pub(crate) fn find(trace: &Trace<'_>, predicate: &Predicate, to: u64) -> Option<Timeline> {
-    let key = trace.key()?;
+    let key = trace.store().key()?;
     let bytes = trace.store().verdicts(trace.name(), &question(predicate)).ok()??;
     let (signature, statement) = bytes.split_at_checked(SIGNATURE)?;
     if !key.verifier_key().verifies(&message(trace, predicate, statement).0, signature) {
@@ -42,7 +42,7 @@ pub(crate) fn find(trace: &Trace<'_>, predicate: &Predicate, to: u64) -> Option<
 
 /// Keeps what was worked out from the records. Failing to costs only time.
 pub(crate) fn keep(trace: &Trace<'_>, predicate: &Predicate, line: &Timeline) {
-    let (Some(key), 0) = (trace.key(), line.from) else { return };
+    let (Some(key), 0) = (trace.store().key(), line.from) else { return };
     let Ok(record) = trace.record(line.to) else { return };
     let statement = Value::record([
         ("id", Value::from(record.id())),
@@ -99,12 +99,13 @@ fn turn(value: &Value) -> Option<(u64, Verdict)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use dendrer_kernel::step::Start;
     use dendrer_object::delta::{Delta, Op};
-    use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, RunName};
-    use dendrer_store::{Memory, Store as _};
-    use dendrer_testkit::{key, memory, run_name};
+    use dendrer_store::{Memory, Store as _, StoreInfo};
+    use dendrer_testkit::{info, key, memory_with_key, run_name};
 
     use super::*;
     use crate::timeline;
@@ -113,9 +114,10 @@ mod tests {
         run_name("r")
     }
 
-    /// A run in which `x` counts to 40 from a number.
-    fn recorded(from: i64) -> Memory {
-        let mut store = memory(3);
+    /// A run in which `x` counts to 40 from a number, in a store that is under the key of another number.
+    fn recorded_under(number: u8, from: i64) -> Memory {
+        let info = StoreInfo { key: key(number).verifier_key().clone(), ..info(3) };
+        let mut store = Memory::new(info).with_key(Some(Arc::new(key(number))));
         let intents = (1..=40).map(|n| {
             let delta = Delta(vec![Op::set("/x".parse().unwrap(), Value::from(from + n))]);
             Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta)
@@ -124,12 +126,16 @@ mod tests {
         store
     }
 
+    fn recorded(from: i64) -> Memory {
+        recorded_under(3, from)
+    }
+
     fn predicate(text: &str) -> Predicate {
         Predicate::condition("p", text).unwrap()
     }
 
-    fn judge(store: &Memory, key: &SigningKey, text: &str) -> Timeline {
-        let trace = Trace::open(store, &run()).unwrap().with_key(Some(key));
+    fn judge(store: &Memory, text: &str) -> Timeline {
+        let trace = Trace::open(store, &run()).unwrap();
         timeline::judge(&trace, &predicate(text), 0, trace.tip()).unwrap()
     }
 
@@ -146,18 +152,24 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_back_under_the_key_it_was_kept_under() {
-        let (store, ours) = (recorded(0), key(3));
-        let first = judge(&store, &ours, ONE);
+        let store = recorded(0);
+        let first = judge(&store, ONE);
         assert_eq!((first.known_to, first.onset()), (None, Some(21)));
-        let again = judge(&store, &ours, ONE);
+        let again = judge(&store, ONE);
         assert_eq!(again, Timeline { known_to: Some(40), ..first });
-        assert_eq!(judge(&store, &key(4), ONE).known_to, None, "signed by another key");
+        let other = recorded_under(4, 0);
+        put(&other, ONE, &kept(&store, ONE));
+        assert_eq!(judge(&other, ONE).known_to, None, "signed by another key");
+        let keyless = store.with_key(None);
+        assert_eq!(judge(&keyless, ONE).known_to, None, "nobody can tell who signed it");
+        let keyless = keyless.with_key(Some(Arc::new(key(4))));
+        assert_eq!(judge(&keyless, ONE).known_to, None, "not the key of the store");
     }
 
     #[test]
     fn a_statement_that_was_touched_is_not_believed() {
-        let (store, ours) = (recorded(0), key(3));
-        let honest = judge(&store, &ours, ONE);
+        let store = recorded(0);
+        let honest = judge(&store, ONE);
         let statement = kept(&store, ONE);
         let cut = [0, 1, SIGNATURE - 1, SIGNATURE, statement.len() - 1];
         let forged = (0..statement.len()).map(|at| {
@@ -167,24 +179,24 @@ mod tests {
         });
         for forged in forged.chain(cut.map(|at| statement[..at].to_vec())) {
             put(&store, ONE, &forged);
-            assert_eq!(judge(&store, &ours, ONE), honest);
+            assert_eq!(judge(&store, ONE), honest);
         }
     }
 
     #[test]
     fn a_statement_about_something_else_is_not_believed() {
-        let (store, ours) = (recorded(0), key(3));
-        judge(&store, &ours, ONE);
-        let other = judge(&store, &ours, TWO);
+        let store = recorded(0);
+        judge(&store, ONE);
+        let other = judge(&store, TWO);
         put(&store, TWO, &kept(&store, ONE));
-        assert_eq!(judge(&store, &ours, TWO), other);
+        assert_eq!(judge(&store, TWO), other);
         // Another history of the same name in a store of the same id.
         let elsewhere = recorded(7);
         put(&elsewhere, ONE, &kept(&store, ONE));
-        let line = judge(&elsewhere, &ours, ONE);
+        let line = judge(&elsewhere, ONE);
         assert_eq!((line.known_to, line.onset()), (None, Some(14)));
         // What is known of a longer run says nothing of a shorter one.
-        let trace = Trace::open(&store, &run()).unwrap().with_key(Some(&ours));
+        let trace = Trace::open(&store, &run()).unwrap();
         assert_eq!(timeline::judge(&trace, &predicate(ONE), 0, 39).unwrap().known_to, None);
         // The same text, known not to recover, is judged at fewer ticks.
         assert_ne!(question(&predicate(ONE)), question(&predicate(ONE).lifted()));
@@ -192,16 +204,16 @@ mod tests {
 
     #[test]
     fn what_turns_too_often_is_not_kept() {
-        let mut store = memory(3);
+        let mut store = memory_with_key(3);
         let intents = (0..8000i64).map(|n| {
             let delta = Delta(vec![Op::set("/x".parse().unwrap(), Value::from(n % 2))]);
             Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta)
         });
         dendrer_testkit::record(&mut store, &Start::new(run()), intents);
         let text = "has(state.x) && state.x == 1";
-        let line = judge(&store, &key(3), text);
+        let line = judge(&store, text);
         assert!(line.turns.len() > 7000);
         assert_eq!(store.verdicts(&run(), &question(&predicate(text))).unwrap(), None);
-        assert_eq!(judge(&store, &key(3), text), line);
+        assert_eq!(judge(&store, text), line);
     }
 }

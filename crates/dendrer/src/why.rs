@@ -190,7 +190,7 @@ pub fn followed(trace: &Trace<'_>, place: &Pointer, tick: u64) -> Result<Pointer
     else {
         return Ok(place.clone());
     };
-    let state = trace.at(tick)?.state;
+    let state = trace.state(tick)?;
     let prefix = |n: usize| Pointer::of(tokens[..n].iter().map(|token| &**token));
     let list =
         (first..tokens.len()).map(prefix).find(|above| matches!(above.get(&state), Some(Value::Array(_))));
@@ -221,7 +221,7 @@ pub fn values(
 
 /// Tells whether anything stood at a place up to a tick. A write above it need not have made it.
 pub fn ever_stood(trace: &Trace<'_>, place: &Pointer, followed: &Pointer, to: u64) -> Result<bool, Error> {
-    if place.get(&trace.genesis()?.state).is_some() || place.get(&trace.at(to)?.state).is_some() {
+    if place.get(&trace.genesis()?.state).is_some() || place.get(&trace.state(to)?).is_some() {
         return Ok(true);
     }
     let sides = values(trace, place, followed, 1, to)?;

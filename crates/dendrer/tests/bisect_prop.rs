@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+use std::sync::Arc;
+
 use dendrer::bisect::{self, Outcome, Question, Range};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::timeline::{self, Interval};
@@ -296,11 +298,12 @@ proptest! {
     /// Verdicts that were kept, whole or for a beginning of the run, change no answer.
     #[test]
     fn what_was_kept_is_what_would_be_read(steps in steps(), cut in 0u64..30) {
-        let mut store = Memory::new(info());
-        record(&mut store, "{}", &steps);
-        let key = key();
-        let known = Trace::open(&store, &run()).unwrap().with_key(Some(&key));
-        let bare = Trace::open(&store, &run()).unwrap();
+        let (mut keyed, mut keyless) = (Memory::new(info()).with_key(Some(Arc::new(key()))), Memory::new(info()));
+        for store in [&mut keyed, &mut keyless] {
+            record(store, "{}", &steps);
+        }
+        let known = Trace::open(&keyed, &run()).unwrap();
+        let bare = Trace::open(&keyless, &run()).unwrap();
         let (cut, tip) = (cut.min(bare.tip()), bare.tip());
         for text in CONDITIONS {
             for window in [Window::After, Window::Before] {

@@ -1,5 +1,7 @@
 //! Forks: what they share, what they begin with, what of the parent goes on, and that replay goes through them.
 
+use std::sync::Arc;
+
 use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Store;
@@ -9,7 +11,7 @@ use dendrer::{Error, Trace, pack};
 use dendrer_kernel::step::Start;
 use dendrer_object::json::parse_door;
 use dendrer_object::{Intent, Value};
-use dendrer_testkit::{info, run_name};
+use dendrer_testkit::{info, key, run_name};
 use tempfile::TempDir;
 
 fn v(text: &str) -> Value {
@@ -36,7 +38,8 @@ impl Place {
     }
 
     fn open(&self) -> Embedded {
-        Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened")
+        let store = Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened");
+        store.with_key(Some(Arc::new(key(1))))
     }
 
     fn record(&self, start: &Start, lines: &[&str]) {

@@ -1,11 +1,14 @@
 //! Snapshots: derived, taken when the records since the last one outweigh them, used only where they agree with the record (D-68, D-151).
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer::bisect::{Outcome, Question, Range, bisect};
 use dendrer::fork::{Terms, fork};
 use dendrer::recorder::{Fixed, Recorder};
+use dendrer::trace::Moment;
 use dendrer::{Error, Trace};
+use dendrer_kernel::counters::Counters;
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
@@ -13,12 +16,12 @@ use dendrer_object::json::parse_door;
 use dendrer_object::record::{Author, Body, Header, Kind, cut};
 use dendrer_object::{Intent, Record, RunName, Timestamp, Value};
 use dendrer_store::{Embedded, Memory, Options, Store};
-use dendrer_testkit::{Dice, info, memory, run_name};
+use dendrer_testkit::{Dice, info, key, memory, memory_with_key, records_of, run_name};
 
 const TICKS: u64 = 3000;
 
 fn recorded() -> Result<(Memory, RunName), Error> {
-    let mut store = memory(3);
+    let mut store = memory_with_key(3);
     let run = run_name("long");
     let intents = (0..TICKS).map(|n| {
         let path = format!("/slots/s{}", n % 50).parse().expect("a pointer");
@@ -59,7 +62,7 @@ fn a_state_is_read_from_the_nearest_snapshot_and_is_the_folded_one() -> Result<(
 /// Of a state that only grows, reading the records is as cheap as reading the state.
 #[test]
 fn a_growing_transcript_takes_no_snapshots() -> Result<(), Error> {
-    let mut store = memory(3);
+    let mut store = memory_with_key(3);
     let run = run_name("talk");
     let intents = (0..400).map(|n| {
         let message =
@@ -76,7 +79,7 @@ fn a_growing_transcript_takes_no_snapshots() -> Result<(), Error> {
 /// Each process that goes on with a run for one step counts what those before it recorded.
 #[test]
 fn a_run_that_is_resumed_for_each_step_has_snapshots() -> Result<(), Error> {
-    let mut store = memory(3);
+    let mut store = memory_with_key(3);
     let run = run_name("steps");
     let surroundings = || Box::new(Fixed::new("steps", 1_000, 1));
     Recorder::begin(&mut store, &Start::new(run.clone()), surroundings())?.commit()?;
@@ -121,7 +124,8 @@ fn varied(dice: &mut Dice, n: u64) -> Intent {
 fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
     let dir = tempfile::tempdir().expect("a directory");
     let options = Options { segment_size: 100_000, uncovered_max: 100, ..Options::write() };
-    let mut store = Embedded::create(&dir.path().join("store"), info(4), options)?;
+    let keyed = |store: Embedded| store.with_key(Some(Arc::new(key(4))));
+    let mut store = keyed(Embedded::create(&dir.path().join("store"), info(4), options)?);
     let mut dice = Dice(11);
     let surroundings = |n: u64| Box::new(Fixed::new("skim", n * 10, 1));
     for run in ["x", "y"] {
@@ -137,7 +141,7 @@ fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
         }
         recorder.commit()?;
     }
-    let reader = Embedded::open(&dir.path().join("store"), Options::read())?;
+    let reader = keyed(Embedded::open(&dir.path().join("store"), Options::read())?);
     let parent = Trace::open(&reader, &run_name("x"))?;
     let (tip, terms) = (parent.tip(), Terms::new(run_name("f")));
     fork(&parent, &mut store, tip - 20, &terms, surroundings(400))?.0.commit()?;
@@ -149,7 +153,7 @@ fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
         recorder.commit()?;
     }
     Box::new(store).close()?;
-    let mut store = Embedded::open(&dir.path().join("store"), Options::write())?;
+    let mut store = keyed(Embedded::open(&dir.path().join("store"), Options::write())?);
     let compare = |store: &Embedded, run: &str, step: usize| -> Result<usize, Error> {
         let run = run_name(run);
         let all = Trace::open(store, &run)?.without_snapshots();
@@ -157,6 +161,7 @@ fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
         for tick in (0..=all.tip()).step_by(step) {
             let found = Trace::open(store, &run)?.at(tick)?;
             let expected = all.at(tick)?;
+            assert_eq!(Trace::open(store, &run)?.state(tick)?, expected.state, "{run}@{tick}");
             assert_eq!((found.tick, found.id, found.ts), (expected.tick, expected.id, expected.ts));
             assert_eq!(found.state, expected.state, "{run}@{tick}");
             assert_eq!(found.counters, expected.counters, "{run}@{tick}");
@@ -201,31 +206,130 @@ fn a_snapshot_that_lies_about_the_state_is_not_used() -> Result<(), Error> {
     let honest = Trace::open(&store, &run)?.at(2500)?;
     let mut lying = honest.clone();
     lying.state = Value::record([("slots", Value::object())]);
-    store.put_snapshot(&run, 2500, &lying.to_snapshot())?;
-    assert_eq!(Trace::open(&store, &run)?.at(2500)?.state, honest.state);
-    store.put_snapshot(&run, 2400, b"not a snapshot")?;
-    assert_eq!(Trace::open(&store, &run)?.at(2450)?.tick, 2450);
+    // Even one that is under the key: what a record binds is held against the record.
+    store.put_snapshot(&run, 2500, &lying.to_snapshot(Some(&key(3))))?;
+    for tick in [2500, 2520] {
+        assert_eq!(Trace::open(&store, &run)?.state(2500)?, honest.state, "{tick}");
+        assert_eq!(Trace::open(&store, &run)?.at(2500)?.state, honest.state, "{tick}");
+    }
+    let short = [0, 63, 64, 65, 200].map(|end| honest.to_snapshot(Some(&key(3)))[..end].to_vec());
+    for bytes in short.into_iter().chain([b"not a snapshot".to_vec(), vec![b'{'; 80]]) {
+        store.put_snapshot(&run, 2400, &bytes)?;
+        assert_eq!(
+            Trace::open(&store, &run)?.at(2450)?.counters.to_value().get("transitions"),
+            Some(&Value::from(2450u64))
+        );
+        assert_eq!(
+            Trace::open(&store, &run)?.state(2400)?,
+            Trace::open(&store, &run)?.without_snapshots().state(2400)?
+        );
+    }
     Ok(())
 }
 
-/// The record binds the state and nothing else that a snapshot holds.
+/// The record binds the state and nothing else that a snapshot holds: for the rest there is the key of the store.
 #[test]
-fn a_snapshot_that_lies_about_counters_changes_no_answer() -> Result<(), Error> {
+fn a_snapshot_that_lies_about_counters_or_agents_changes_no_answer() -> Result<(), Error> {
     let (store, run) = recorded()?;
     let honest = Trace::open(&store, &run)?.at(2500)?;
-    let text = String::from_utf8(honest.to_snapshot()).expect("JSON is text");
-    let damaged = text.replace(r#""transitions":2500"#, r#""transitions":9500"#);
-    assert_ne!(damaged, text);
-    store.put_snapshot(&run, 2500, damaged.as_bytes())?;
-    assert_eq!(Trace::open(&store, &run)?.at(2500)?.counters, honest.counters, "damage shows");
-
-    // Whoever writes the check anew, too, is believed by whoever reads a state, and not by a search.
-    let mut lying = honest.clone();
-    lying.counters = Trace::open(&store, &run)?.at(2900)?.counters;
-    store.put_snapshot(&run, 2500, &lying.to_snapshot())?;
-    assert_ne!(Trace::open(&store, &run)?.at(2500)?.counters, honest.counters);
+    let later = Trace::open(&store, &run)?.at(2900)?;
+    let signed = honest.to_snapshot(Some(&key(3)));
+    let counters = Moment { counters: later.counters.clone(), ..honest.clone() };
+    let agents = Moment { agents: later.agents.clone(), ..honest.clone() };
+    let nobody = Moment { agents: Default::default(), ..honest.clone() };
+    let mut lies = Vec::new();
+    for lying in [counters, agents, nobody] {
+        // Unsigned, under the key of somebody else, and with the signature of what was true.
+        lies.push(lying.to_snapshot(None));
+        lies.push(lying.to_snapshot(Some(&key(4))));
+        lies.push([&signed[..64], &lying.to_snapshot(None)[64..]].concat());
+    }
+    // What is true of another tick.
+    lies.push([&later.to_snapshot(Some(&key(3)))[..64], &signed[64..]].concat());
+    // What is true, and nobody signed.
+    lies.push(honest.to_snapshot(None));
     let predicate = Predicate::condition("many", "state.counters.transitions >= 2600").expect("it checks");
     let (question, range) = (Question::Predicate(predicate), Range::new(0, TICKS));
-    assert_eq!(bisect(&Trace::open(&store, &run)?, &question, &range)?.outcome, Outcome::Onset(2600));
+    for (n, lie) in lies.iter().enumerate() {
+        store.put_snapshot(&run, 2500, lie)?;
+        for tick in [2500, 2510] {
+            let found = Trace::open(&store, &run)?.at(tick)?;
+            let expected = Trace::open(&store, &run)?.without_snapshots().at(tick)?;
+            assert_eq!(
+                (found.counters, found.agents),
+                (expected.counters, expected.agents),
+                "lie {n} at {tick}"
+            );
+            let trace = Trace::open(&store, &run)?;
+            assert_eq!(trace.state(tick)?, expected.state, "lie {n} at {tick}");
+            assert_eq!(
+                trace.at(tick)?.counters,
+                found_counters(&store, &run, tick)?,
+                "a state that is known, {n}"
+            );
+        }
+        assert_eq!(bisect(&Trace::open(&store, &run)?, &question, &range)?.outcome, Outcome::Onset(2600));
+    }
+    Ok(())
+}
+
+fn found_counters(store: &Memory, run: &RunName, tick: u64) -> Result<Counters, Error> {
+    Ok(Trace::open(store, run)?.without_snapshots().at(tick)?.counters)
+}
+
+/// Whoever goes on with a run puts the number of an agent's branch on record.
+#[test]
+fn a_snapshot_that_lies_leads_no_writer_astray() -> Result<(), Error> {
+    let (mut store, run) = recorded()?;
+    let honest = Trace::open(&store, &run)?.at(TICKS)?;
+    let mut lying = Moment { counters: Counters::default(), ..honest.clone() };
+    for head in lying.agents.values_mut() {
+        head.seq = 77;
+    }
+    for key in [None, Some(key(4))] {
+        store.put_snapshot(&run, Trace::open(&store, &run)?.tip(), &lying.to_snapshot(key.as_ref()))?;
+        let mut recorder = Recorder::resume(&mut store, &run, Box::new(Fixed::new("on", 9_000, 1)))?;
+        assert_eq!(recorder.head().agents(), &honest.agents);
+        assert_eq!(recorder.head().counters(), &honest.counters);
+        let outcome = recorder.propose(&Intent::new("memory.write".parse().expect("a type"), "a"))?;
+        let seq = outcome.records()[0].body().value("/seq");
+        assert_eq!(seq.and_then(|seq| seq.as_u64()), Some(TICKS + 1));
+        drop(recorder.discard());
+    }
+    Ok(())
+}
+
+/// What a record binds needs no key, and what none binds needs either the key or every record.
+#[test]
+fn without_the_key_a_snapshot_is_good_for_the_state_alone() -> Result<(), Error> {
+    let (store, run) = recorded()?;
+    let (at, bytes) = store.snapshot(&run, 2500)?.expect("a snapshot");
+    let expected = Trace::open(&store, &run)?.at(2500)?;
+    // The run without most of what stands before its snapshot.
+    let records = (0..).zip(records_of(&store));
+    let kept = |record: &Record| record.header().tick.is_none_or(|tick| tick == 0 || tick >= at);
+    let records: Vec<(u64, Record)> = records.filter(|(_, record)| kept(record)).collect();
+    let cut = Memory::of_parts(info(3), store.tree(), records);
+    cut.put_snapshot(&run, at, &bytes)?;
+    assert_eq!(Trace::open(&cut, &run)?.state(2500)?, expected.state);
+    assert!(Trace::open(&cut, &run)?.at(2500).is_err(), "counters that nobody vouched for were believed");
+    let trace = Trace::open(&cut, &run)?;
+    trace.state(2500)?;
+    assert!(trace.at(2500).is_err(), "what was remembered of a state was taken for more");
+    let cut = cut.with_key(Some(Arc::new(key(3))));
+    let found = Trace::open(&cut, &run)?.at(2500)?;
+    assert_eq!((found.counters, found.agents), (expected.counters, expected.agents));
+    let cut = cut.with_key(Some(Arc::new(key(4))));
+    assert!(Trace::open(&cut, &run)?.at(2500).is_err(), "the key of another store");
+
+    // A recorder without the key keeps states all the same, and signs nothing.
+    let mut keyless = memory(3);
+    dendrer_testkit::record(
+        &mut keyless,
+        &Start::new(run.clone()),
+        [Intent::new("message".parse().expect("a type"), "a")],
+    );
+    let moment = Trace::open(&keyless, &run)?.at(1)?;
+    assert_eq!(moment.to_snapshot(None)[..64], [0; 64]);
     Ok(())
 }

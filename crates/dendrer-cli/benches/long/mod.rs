@@ -1,6 +1,7 @@
 //! A long run whose state is large, for the benches that ask about one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dendrer::Recorder;
 use dendrer::recorder::{World, begin_log};
@@ -20,11 +21,12 @@ pub(crate) fn state() -> Value {
 /// Records it as the run `long` of `dir`/store, whose key is in `dir`/key.
 pub(crate) fn record(dir: &Path, state: Value, ticks: u64) {
     let id = StoreId([7; 16]);
-    let key = SigningKey::from_seed(&id.origin(), [7; 32]).expect("a name");
+    let key = Arc::new(SigningKey::from_seed(&id.origin(), [7; 32]).expect("a name"));
     std::fs::write(dir.join("key"), format!("{}\n", key.secret_text())).expect("written");
     let path = dir.join("store");
     let info = StoreInfo::new(id, key.verifier_key().clone());
-    let mut store = Embedded::create(&path, info, Options::write()).expect("a store");
+    let store = Embedded::create(&path, info, Options::write()).expect("a store");
+    let mut store = store.with_key(Some(Arc::clone(&key)));
     begin_log(&mut store, &mut World::default()).expect("a log");
     let mut start = Start::new("long".parse().expect("a name"));
     start.state = state;

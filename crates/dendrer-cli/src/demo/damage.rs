@@ -196,7 +196,7 @@ fn rewritten(opened: &Opened) -> Result<Bundle, Error> {
 /// The state before the first record that is made again.
 fn state_before(opened: &Opened) -> Result<Value, Error> {
     let trace = dendrer::Trace::open(&opened.store, &opened.bundle.runs[0])?;
-    Ok(trace.at(REWRITTEN - 1)?.state)
+    trace.state(REWRITTEN - 1)
 }
 
 fn tip(opened: &Opened) -> u64 {

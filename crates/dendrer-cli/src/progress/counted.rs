@@ -136,6 +136,10 @@ impl Store for Counted<'_> {
         self.inner.beside_runs(from, limit)
     }
 
+    fn key(&self) -> Option<&Arc<SigningKey>> {
+        self.inner.key()
+    }
+
     fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
         self.inner.put_snapshot(run, tick, bytes)
     }

@@ -50,8 +50,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     // How many records the probes take depends on where snapshots lie, so no remaining time is told.
     let progress = Progress::start(global, "bisect", "records", None);
     let counted = Counted::new(source.store(), progress.counter());
-    let key = source.key(global);
-    let trace = Trace::open(&counted, &run)?.with_key(key.as_ref());
+    let trace = Trace::open(&counted, &run)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     address::in_order(from, to)?;
@@ -646,7 +645,7 @@ fn origin(trace: &Trace<'_>, tick: u64, certainty: &str, out: &mut Out) -> Resul
 
 fn origin_changes(trace: &Trace<'_>, tick: u64) -> Result<Vec<Changed>> {
     let record = trace.record(tick)?;
-    Ok(changes(&record, &trace.at(tick - 1)?.state, &trace.at(tick)?.state))
+    Ok(changes(&record, &trace.state(tick - 1)?, &trace.state(tick)?))
 }
 
 fn origin_json(trace: &Trace<'_>, tick: u64) -> Result<Value> {

@@ -26,9 +26,9 @@ pub(super) fn write_down<T>(
 ) -> Result<T> {
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&mut store)?;
-    let key = keys::find(global.key.as_deref(), store.info())?;
+    let key = keys::of(global.key.as_deref(), &store)?;
     let made = write(&mut store, Box::new(World::default()))?;
-    keys::close(store, key.as_ref())?;
+    keys::close(store, key.as_deref())?;
     Ok(made)
 }
 

@@ -4,7 +4,6 @@ use dendrer::cherrypick::{Candidate, Imported, import};
 use dendrer::kernel::contract::{Checked, FieldCheck, ImportRefused};
 use dendrer::kernel::step::Pick;
 use dendrer::recorder::World;
-use dendrer::store::Store;
 use dendrer_object::record::Record;
 use dendrer_object::{RunName, Value};
 use dendrer_view::table::{Align, Table};
@@ -54,9 +53,9 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
         false => {
             let mut store = open::write_store(global)?;
             open::refuse_trouble(&mut store)?;
-            let key = keys::find(global.key.as_deref(), store.info())?;
+            let key = keys::of(global.key.as_deref(), &store)?;
             let imported = import(&mut store, &name, &mut pick, at, world, false)?;
-            keys::close(store, key.as_ref())?;
+            keys::close(store, key.as_deref())?;
             imported
         }
     };

@@ -42,7 +42,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
             format!("{name} exists already; --goal, --state, --policy and --pack are for a new run"),
         ));
     }
-    let key = keys::find(global.key.as_deref(), store.info())?;
+    let key = keys::of(global.key.as_deref(), &store)?;
     if key.is_none() {
         out.say(
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
@@ -71,7 +71,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let result = intents::take(&reading, &lines, &mut recorder, &mut tally, out);
     drop(recorder);
     drop(progress);
-    let closed = if args.dry_run { Ok(()) } else { keys::close(store, key.as_ref()) };
+    let closed = if args.dry_run { Ok(()) } else { keys::close(store, key.as_deref()) };
     // Whatever kept lines from being taken may keep them from being signed, too.
     result.map_err(|failure| tally.told_in(failure, args.dry_run))?;
     closed?;

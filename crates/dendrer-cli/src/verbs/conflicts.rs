@@ -2,7 +2,6 @@
 
 use dendrer::merge::{MergeError, Resolution, Standing, Take, merged, resolve, standings};
 use dendrer::recorder::World;
-use dendrer::store::Store;
 use dendrer_object::{Pointer, Value, json};
 use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
@@ -118,11 +117,11 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     } else {
         let mut store = open::write_store(global)?;
         open::refuse_trouble(&mut store)?;
-        let key = keys::find(global.key.as_deref(), store.info())?;
+        let key = keys::of(global.key.as_deref(), &store)?;
         let name = rev.run_in(&store, &[])?;
         // What the door turned down is kept beside the run, so there is something to sign either way.
         let record = resolve(&mut store, &name, &resolution, world, false);
-        let closed = keys::close(store, key.as_ref());
+        let closed = keys::close(store, key.as_deref());
         let record = record.map_err(|error| not_resolved(args, error))?;
         closed?;
         (name, record)

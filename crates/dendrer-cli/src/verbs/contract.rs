@@ -43,8 +43,6 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
-    let key = source.key(global);
-    let trace = trace.with_key(key.as_ref());
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = match (&args.to, &rev.pos) {
         (Some(_), Some(_)) => return Err(Failure::new("E0106", "say once where it ends: --to, or RUN@N")),

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::recorder::{Fixed, begin_log};
@@ -93,8 +94,9 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     #[cfg(unix)]
     beside.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
     let making = beside.tempdir_in(dir).map_err(io(dir))?;
-    let key = content::key();
-    let mut store = Embedded::create(making.path(), content::store_info(), Options::write())?;
+    let key = Arc::new(content::key());
+    let store = Embedded::create(making.path(), content::store_info(), Options::write())?;
+    let mut store = store.with_key(Some(Arc::clone(&key)));
     begin_log(&mut store, &mut Fixed::new("dendrer demo log", BEGINS_MS, 1))?;
     let runs = match size {
         None => content::fill(&mut store)?,

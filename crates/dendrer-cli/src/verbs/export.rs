@@ -135,9 +135,9 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev], out: &mut Out) -> Result
             names.push(name);
         }
     }
-    let key = keys::find(global.key.as_deref(), store.info())?;
+    let key = keys::of(global.key.as_deref(), &store)?;
     // A store that cannot be written can still hand over what was signed before.
-    let (note, mut unsigned) = match keys::sign(&mut store, key.as_ref()) {
+    let (note, mut unsigned) = match keys::sign(&mut store, key.as_deref()) {
         Ok(note) => (note, None),
         Err(failure) => (None, Some(failure)),
     };

@@ -45,9 +45,9 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
         false => {
             let mut store = open::write_store(global)?;
             open::refuse_trouble(&mut store)?;
-            let key = keys::find(global.key.as_deref(), store.info())?;
+            let key = keys::of(global.key.as_deref(), &store)?;
             let made = made(&mut store)?;
-            keys::close(store, key.as_ref())?;
+            keys::close(store, key.as_deref())?;
             made
         }
     };
@@ -62,7 +62,7 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
 /// Who approved the extension before, where there is one.
 fn last_approver(store: &dyn Store, run: &RunName) -> Option<String> {
     let trace = Trace::open(store, run).ok()?;
-    let state = trace.at(trace.tip()).ok()?.state;
+    let state = trace.state(trace.tip()).ok()?;
     all(&state).last()?.get("approved_by")?.as_str().map(str::to_owned)
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
         return Err(Failure::new("E0106", "--exec names no command").note("nothing was changed"));
     }
-    let key = keys::find(global.key.as_deref(), store.info())?;
+    let key = keys::of(global.key.as_deref(), &store)?;
     let surroundings = Box::new(World::default());
     let (mut recorder, forked) = fork(&parent, &mut store, tick, &terms, surroundings)?;
     let carried = match args.replay_rest {
@@ -58,7 +58,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         false => None,
     };
     let tip = recorder.head().tick();
-    let extensions = extensions(&parent.at(forked.tick)?.state, &terms, &forked, recorder.head());
+    let extensions = extensions(&parent.state(forked.tick)?, &terms, &forked, recorder.head());
     match args.dry_run {
         true => drop(recorder.discard()),
         false => drop(recorder.commit()?),
@@ -78,12 +78,12 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     }
     if !args.dry_run {
         // Whatever becomes of a command, the fork is made and signed before it begins.
-        keys::sign(&mut store, key.as_ref())?;
+        keys::sign(&mut store, key.as_deref())?;
     }
     let ran = match &args.exec {
         Some(command) if !args.dry_run => {
             let ran = made.go_on(global, command, &mut store, out)?;
-            keys::sign(&mut store, key.as_ref())?;
+            keys::sign(&mut store, key.as_deref())?;
             ran
         }
         _ => Ran { tip, ..Ran::default() },

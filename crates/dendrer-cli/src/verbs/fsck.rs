@@ -31,7 +31,7 @@ impl Line {
 
 pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
     let path = open::find(global)?;
-    let store = Embedded::open(&path, global.reads())?;
+    let store = open::with_key(global, Embedded::open(&path, global.reads())?);
     open::speak(global, &store, &path);
     let progress = Progress::start(global, "fsck", "records", Some(store.tree().size));
     let options = VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
@@ -167,7 +167,7 @@ fn snapshot_lines(global: &Global, store: &Embedded) -> Result<Vec<Line>> {
             lines.push(Line::new(
                 "index.sqlite",
                 "derived",
-                format!("a snapshot that is not the state of {run}@{tick}; nobody uses it"),
+                format!("a snapshot that is not what was kept of {run}@{tick}; nobody rests on it"),
             ));
         }
         progress.set(at);

@@ -15,7 +15,7 @@ use crate::progress::{Counted, Progress};
 pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     let path = open::find(global)?;
     let options = if args.dry_run { Options::read() } else { Options::write() };
-    let mut store = Embedded::open(&path, options)?;
+    let mut store = open::with_key(global, Embedded::open(&path, options)?);
     open::speak(global, &store, &path);
     open::refuse_damage(&store)?;
     let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);

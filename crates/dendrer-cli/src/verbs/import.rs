@@ -81,7 +81,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&mut store)?;
     check_new(args, &store, &plan)?;
-    let key = keys::find(global.key.as_deref(), store.info())?;
+    let key = keys::of(global.key.as_deref(), &store)?;
     if key.is_none() {
         out.say(
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
@@ -91,7 +91,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let result = import::record(&mut store, &mut source, &plan, Box::new(World::default()), &mut |more| {
         settled += more;
     });
-    let closed = keys::close(store, key.as_ref());
+    let closed = keys::close(store, key.as_deref());
     let tip = result.map_err(|error| match settled {
         0 => failure(args, &error, 0),
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),

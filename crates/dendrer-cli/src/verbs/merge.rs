@@ -5,7 +5,6 @@ use dendrer::kernel::predicate::Verdict;
 use dendrer::kernel::step::Head;
 use dendrer::merge::{MergeError, Merged, Source, Standing, Strategy, Terms, merge};
 use dendrer::recorder::World;
-use dendrer::store::Store;
 use dendrer_object::{Digest, Value};
 use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
@@ -57,14 +56,14 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     } else {
         let mut store = open::write_store(global)?;
         open::refuse_trouble(&mut store)?;
-        let key = keys::find(global.key.as_deref(), store.info())?;
+        let key = keys::of(global.key.as_deref(), &store)?;
         let made = merge(&sources, &mut store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let unjudged = unjudged(recorder.head(), &merged);
         let (root, begin) = (recorder.head().state().digest(), recorder.head().id());
         recorder.commit()?;
         drop(recorder);
-        keys::close(store, key.as_ref())?;
+        keys::close(store, key.as_deref())?;
         (merged, unjudged, root, Some(begin))
     };
     match out.is_text() {

@@ -134,7 +134,7 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
     // What an extension added is looked for last, because the state has to be read for it.
     if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
         let tip = trace.tip();
-        let state = trace.at(tip)?.state;
+        let state = trace.state(tip)?;
         let extended = dendrer::pack::in_force(trace, tip + 1, &state)?;
         if let Some(added) = extended.as_ref().and_then(|pack| pack.predicate(text)) {
             let since = pack.as_ref().and_then(|pack| extend::added(pack.value(), &state, tip + 1, text));
@@ -258,8 +258,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
-    let key = source.key(global);
-    let trace = source.trace(&rev)?.with_key(key.as_ref());
+    let trace = source.trace(&rev)?;
     let meant = match args.holds {
         true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
         false => resolve(&trace, &args.predicate)?,
@@ -457,8 +456,8 @@ fn close(global: &Global, store: Embedded, changed: bool) -> Result<()> {
     if !changed {
         return Ok(Store::close(Box::new(store))?);
     }
-    let key = keys::find(global.key.as_deref(), store.info())?;
-    keys::close(store, key.as_ref())
+    let key = keys::of(global.key.as_deref(), &store)?;
+    keys::close(store, key.as_deref())
 }
 
 /// Makes the predicate that the flags describe, or takes up the newest one of the name.
@@ -611,8 +610,8 @@ fn meant_field(trace: &Trace<'_>, predicate: &Predicate) -> Option<String> {
         return Some(format!("state.counters.{name}"));
     }
     // No verdict rests on this: a state that cannot be read any more gives no hint.
-    let moment = trace.at(trace.tip()).ok()?;
-    let fields = moment.state.as_object()?;
+    let state = trace.state(trace.tip()).ok()?;
+    let fields = state.as_object()?;
     let known = || fields.entries().map(|entry| &*entry.key);
     let mut missing = names.iter().filter(|name| !fields.contains_key(name));
     let near = missing.find_map(|name| nearest(name, known()))?;
@@ -693,7 +692,7 @@ fn declared_by(
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
     let tip = trace.tip();
-    let Some(pack) = dendrer::pack::in_force(&trace, tip + 1, &trace.at(tip)?.state)? else {
+    let Some(pack) = dendrer::pack::in_force(&trace, tip + 1, &trace.state(tip)?)? else {
         return Err(Failure::new("E0511", format!("{} carries no pack", trace.name()))
             .note("what a pack declares is known of the runs that were begun with it"));
     };

@@ -2,7 +2,6 @@
 
 use dendrer::rebase::{Rebased, Terms, rebase};
 use dendrer::recorder::World;
-use dendrer::store::Store;
 use dendrer_object::{RunName, Value};
 use dendrer_view::rebase as view;
 use dendrer_view::{count, document, quote};
@@ -56,7 +55,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     } else {
         let mut store = open::write_store(global)?;
         open::refuse_trouble(&mut store)?;
-        let key = keys::find(global.key.as_deref(), store.info())?;
+        let key = keys::of(global.key.as_deref(), &store)?;
         let (mut recorder, rebased) = rebase(&source, &base, tick, &mut store, &terms, None, world)?;
         // A run with nothing in it but where it comes from would be of no use to anybody.
         match rebased.carried() {
@@ -67,7 +66,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
             }
         }
         drop(recorder);
-        keys::close(store, key.as_ref())?;
+        keys::close(store, key.as_deref())?;
         rebased
     };
     match out.is_text() {

@@ -38,10 +38,10 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     if store.run(&name)?.is_some() {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
-    let key = keys::find(global.key.as_deref(), store.info())?;
+    let key = keys::of(global.key.as_deref(), &store)?;
     let reduced = pack::reduce(&trace, &mut store, &pack, name, s0, Box::new(World::default()));
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
-    keys::close(store, key.as_ref())?;
+    keys::close(store, key.as_deref())?;
     let named = format!("{} {}", pack.pack.name, pack.pack.version);
     if !out.is_text() {
         let members = [

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dendrer::Trace;
+use dendrer::kernel::counters::Counters;
 use dendrer::kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer::store::{RunSummary, Store};
 use dendrer_object::{Digest, Value};
@@ -226,12 +227,15 @@ impl Where {
         let (state, counters) = match self.reads_state {
             true => {
                 let trace = Trace::open(store, &row.summary.name)?;
-                let tip = trace.at(trace.tip())?;
-                if let Some(hidden) = self.expr.hidden_counter(&tip.counters) {
+                let counters = match self.expr.reads_counters() {
+                    true => trace.at(trace.tip())?.counters,
+                    false => Counters::default(),
+                };
+                if let Some(hidden) = self.expr.hidden_counter(&counters) {
                     let (tick, place) = (hidden.tick, hidden.pointer.dotted());
                     return Ok(Err(format!("{place} of tick {tick} was erased or withheld")));
                 }
-                (tip.state, tip.counters.to_value())
+                (trace.state(trace.tip())?, counters.to_value())
             }
             false => (Value::object(), Value::object()),
         };

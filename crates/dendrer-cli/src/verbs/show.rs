@@ -12,7 +12,7 @@ use dendrer_view::show::{Changed, changes};
 use dendrer_view::why::op_words;
 use dendrer_view::{RECORDED, count, document, provenance, quote};
 
-use super::state::moment_at;
+use super::state::state_at;
 use crate::address::{Pos, Rev, state_path};
 use crate::args::{Global, Show, StateChoice};
 use crate::failure::{Failure, Result};
@@ -44,8 +44,8 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     }
     // What was asked for is the state, so without it there is no answer.
     let state = match shown {
-        StateChoice::Before => Some(moment_at(&trace, &rev, tick.saturating_sub(1))?.state),
-        StateChoice::After => Some(moment_at(&trace, &rev, tick)?.state),
+        StateChoice::Before => Some(state_at(&trace, &rev, tick.saturating_sub(1))?),
+        StateChoice::After => Some(state_at(&trace, &rev, tick)?),
         StateChoice::Delta | StateChoice::None => None,
     };
     let state = match (&path, state) {
@@ -98,7 +98,7 @@ impl Written {
         if tick == 0 {
             return Ok(Written::Known(Vec::new()));
         }
-        let states = trace.at(tick - 1).and_then(|before| Ok((before.state, trace.at(tick)?.state)));
+        let states = trace.state(tick - 1).and_then(|before| Ok((before, trace.state(tick)?)));
         match states {
             Ok((before, after)) => Ok(Written::Known(changes(record, &before, &after))),
             Err(dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer })) => {

@@ -2,7 +2,6 @@
 
 use dendrer::Trace;
 use dendrer::kernel::replay::ReplayError;
-use dendrer::trace::Moment;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::difference::differences;
 use dendrer_view::show::Changed;
@@ -31,7 +30,7 @@ fn difference(
     let rev = rev.settle(source.store())?;
     let other = source.trace(&rev)?;
     let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
-    let before = moment_at(&other, &rev, from)?.state;
+    let before = state_at(&other, &rev, from)?;
     let mut found = differences(&before, state);
     found.retain(|change| change.path.overlaps(path));
     if !out.is_text() {
@@ -66,9 +65,9 @@ fn difference(
     Ok(0)
 }
 
-/// Reads the run of an address right after a tick, or says which missing value leaves its state unknown.
-pub(super) fn moment_at(trace: &Trace<'_>, rev: &Rev, tick: u64) -> Result<Moment> {
-    trace.at(tick).map_err(|error| match error {
+/// Reads the state of the run of an address right after a tick, or says which missing value leaves it unknown.
+pub(super) fn state_at(trace: &Trace<'_>, rev: &Rev, tick: u64) -> Result<Value> {
+    trace.state(tick).map_err(|error| match error {
         dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
             let name = trace.name();
             let what = pointer.map_or_else(|| "a value".to_owned(), |pointer| pointer.dotted());
@@ -95,32 +94,30 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
         WindowChoice::After => tick,
         WindowChoice::Before => tick.saturating_sub(1),
     };
-    let moment = moment_at(&trace, &rev, looked_at)?;
-    let root = moment.state.digest();
+    let state = state_at(&trace, &rev, looked_at)?;
+    let root = state.digest();
     let path = state_path(args.path.as_deref().unwrap_or_default())?;
     if let Some(base) = &args.base {
-        return difference(global, args, &trace, tick, &moment.state, base, &path, out);
+        return difference(global, args, &trace, tick, &state, base, &path, out);
     }
-    let counters = moment.counters.to_value();
     // `counters` is derived and lies outside the root, but it is asked for like any other path.
     let in_counters = path.tokens().next().is_some_and(|first| first == "counters");
-    let counter = path.tokens().nth(1);
-    if in_counters && let Some(hidden) = moment.counters.hidden(counter.as_deref().map(|name| [name])) {
-        let (what, pointer) = (format!("state.{}", path.dotted()), hidden.pointer.clone());
-        return Err(dendrer::Error::Hidden { what, tick: hidden.tick, pointer }.into());
-    }
     let found = if in_counters {
-        path.get(&Value::record([("counters", counters)])).cloned()
+        let (counters, counter) = (trace.at(looked_at)?.counters, path.tokens().nth(1));
+        if let Some(hidden) = counters.hidden(counter.as_deref().map(|name| [name])) {
+            let (what, pointer) = (format!("state.{}", path.dotted()), hidden.pointer.clone());
+            return Err(dendrer::Error::Hidden { what, tick: hidden.tick, pointer }.into());
+        }
+        path.get(&Value::record([("counters", counters.to_value())])).cloned()
     } else {
-        path.get(&moment.state).cloned()
+        path.get(&state).cloned()
     };
     let Some(value) = found else {
         let failure = Failure::new(
             "E0104",
             format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name()),
         );
-        let names: Vec<String> = moment
-            .state
+        let names: Vec<String> = state
             .as_object()
             .map(|state| state.iter().map(|(name, _)| name.to_string()).collect())
             .unwrap_or_default();

@@ -21,7 +21,7 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let followed = why::followed(&trace, &place, tick)?;
     let reach = Reach { depth: usize::from(args.depth), cross_agent: args.cross_agent };
     let answer = why::why(&trace, tick, &place, reach)?;
-    let value = place.get(&trace.at(tick)?.state).cloned();
+    let value = place.get(&trace.state(tick)?).cloned();
     if value.is_none() && answer.hidden.is_empty() && !why::ever_stood(&trace, &place, &followed, tick)? {
         let failure = Failure::new(
             "E0104",

@@ -11,7 +11,7 @@ use dendrer_object::Value;
 use crate::output::check_schema;
 #[cfg(target_os = "linux")]
 use crate::support::can_mount;
-use crate::support::{Place, parse, ran};
+use crate::support::{Place, at_home, parse, ran};
 
 /// Intents that change a state of some size, so that snapshots are taken.
 fn intents(count: u64, from: u64) -> Vec<u8> {
@@ -510,11 +510,61 @@ fn a_snapshot_that_lies_is_found_and_goes() {
     assert_eq!(changed, 1, "a run of so many ticks has snapshots");
     let ran = place.run(&["fsck"]);
     assert_eq!((ran.code, ran.stdout.matches("derived    index.sqlite").count()), (0, 2), "{}", ran.stdout);
-    assert!(ran.stdout.contains("a snapshot that is not the state of nobody@3"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("a snapshot that is not what was kept of nobody@3"), "{}", ran.stdout);
     let text = place.ok(&["gc"]);
     assert!(text.contains("removed  1 snapshot, 1 byte: the log has no such run or tick"), "{text}");
     assert!(text.contains("not the state on record"), "{text}");
     assert!(!place.ok(&["fsck"]).contains("derived"), "clean");
+}
+
+/// The state of a snapshot is bound by its record; what else it says counts under the key of the store alone, for whoever asks
+/// and for whoever goes on from there.
+#[test]
+fn a_snapshot_that_was_forged_leads_nobody_astray() {
+    let place = filled(1200);
+    commit(&place, "r", 1200, 1200);
+    let path = place.path().join(".dendrer/index.sqlite");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let newest = "FROM snapshot WHERE run = 'r' ORDER BY tick DESC LIMIT 1";
+    let (tick, bytes): (u32, Vec<u8>) = db
+        .query_row(&format!("SELECT tick, state {newest}"), [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    assert!(tick > 2000, "{tick}");
+    let text = String::from_utf8(bytes[64..].to_vec()).unwrap();
+    // What it counted, and how many transitions of their own its agents have.
+    let forged = text
+        .replace(&format!("\"transitions\":{tick}"), &format!("\"transitions\":{}", tick + 5000))
+        .replace("\"seq\":", "\"seq\":7");
+    assert_ne!(forged.len(), text.len());
+    for signature in [&bytes[..64], &[0; 64]] {
+        let forged = [signature, forged.as_bytes()].concat();
+        db.execute("UPDATE snapshot SET state = ?1 WHERE tick = ?2", rusqlite::params![forged, tick])
+            .unwrap();
+        let counted = |at: u32| place.ok(&["state", &format!("r@{at}"), "--path", "counters.transitions"]);
+        for at in [tick, tick + 1] {
+            assert_eq!(counted(at).trim(), at.to_string());
+        }
+        let many = format!("state.counters.transitions > {}", tick + 4000);
+        assert!(place.run(&["runs", "--where", &many, "--json"]).stdout.contains("\"items\":[]"));
+        let said = place.ok(&["fsck"]).contains(&format!("not what was kept of r@{tick}"));
+        assert_eq!(said, signature != [0; 64], "what nobody signed is no forgery");
+    }
+    // Whoever has not the key of the store counts for himself, too.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut command = place.command(&["state", &format!("r@{tick}"), "--path", "counters.transitions"]);
+    let ran = ran(at_home(&mut command, elsewhere.path()).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.trim()), (0, &*tick.to_string()), "{}", ran.stderr);
+    let mut command = place.command(&["commit", "--run", "r", "--file", "-"]);
+    let input = place.path().join("step.jsonl");
+    std::fs::write(&input, intents(1, 2400)).unwrap();
+    let file = std::fs::File::open(input).unwrap();
+    let ran = self::ran(at_home(&mut command, elsewhere.path()).stdin(file).output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    commit(&place, "r", 1, 2401);
+    let ran = place.run(&["verify", "--all", "--replay"]);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    let gone = place.ok(&["gc"]);
+    assert!(!gone.contains("not the state on record"), "{gone}");
 }
 
 /// One line of `doctor`: level, code, what.

@@ -268,7 +268,7 @@ impl Embedded {
         self.index = None;
         let removed = index::remove(&self.index_path());
         // Also where it could not be removed: this handle has no other way to what an index covers.
-        *self = Embedded::open(&self.dir.clone(), self.options.clone())?;
+        self.open_again()?;
         removed
     }
 }

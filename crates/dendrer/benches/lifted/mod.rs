@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::kernel::predicate::Predicate;
@@ -63,8 +64,9 @@ pub(crate) fn lift(dir: &Path) {
         let lines = timeline::scan(&trace(), &[&predicate], 0, TICKS).expect("verdicts");
         assert_eq!(lines[0].judged, TICKS);
     });
-    let key = key();
-    let kept = || timeline::judge(&trace().with_key(Some(&key)), &predicate, 0, TICKS).expect("verdicts");
+    let keyed = store.with_key(Some(Arc::new(key())));
+    let trace = || Trace::open(&keyed, &start.run).expect("a run");
+    let kept = || timeline::judge(&trace(), &predicate, 0, TICKS).expect("verdicts");
     kept();
     let again = timed(&mut || assert_eq!(kept().known_to, Some(TICKS)));
     let seconds = |time: Duration| time.as_secs_f64();
@@ -87,5 +89,5 @@ pub(crate) fn lift(dir: &Path) {
         seconds(again) * 1e3,
         seconds(everywhere) / seconds(again)
     );
-    Store::close(Box::new(store)).expect("closed");
+    Store::close(Box::new(keyed)).expect("closed");
 }

@@ -137,7 +137,7 @@ pub fn carried(trace: &Trace<'_>, tick: u64) -> Result<Option<Pack>, Error> {
 /// where the run has no pack there, or where it was erased or withheld.
 pub fn in_force(trace: &Trace<'_>, tick: u64) -> Result<Option<InForce>, Error> {
     let Some(bound) = carried(trace, tick)? else { return Ok(None) };
-    let state = trace.at(tick)?.state;
+    let state = trace.state(tick)?;
     let since = |one: &&Value| extend::governs_from(one).unwrap_or(u64::MAX);
     let mut listed: Vec<&Value> = extend::listed(bound.value(), &state).collect();
     listed.sort_by_key(|one| Some(since(one)).filter(|from| *from > tick));
