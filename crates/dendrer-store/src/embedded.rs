@@ -617,6 +617,7 @@ impl Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
+        let _making = self.lock_making(self.options.lock_wait)?;
         let path = self.index_path();
         let beside = self.dir.join("index-new.sqlite");
         Index::create(&beside, self.info.id, self.chunks.key)?;
@@ -634,6 +635,17 @@ impl Embedded {
         self.update_index()?;
         // What was erased while it was made was taken in above, and must not stay in SQLite's own log.
         index::truncate_log(&path)
+    }
+
+    /// Takes the lock of whoever makes an index beside the one in use, which is not to be disturbed: held as long as the file.
+    fn lock_making(&self, wait: Duration) -> Result<Arc<dyn DiskFile>, StoreError> {
+        let path = self.dir.join("index-lock");
+        let io = |error| StoreError::io("lock", &path, error);
+        let lock = self.options.disk.open(&path, Open::Create).map_err(io)?;
+        match disk::lock_within(&*lock, wait).map_err(io)? {
+            true => Ok(lock),
+            false => Err(StoreError::Locked { path }),
+        }
     }
 
     /// Returns why this handle works without an index, if it does.

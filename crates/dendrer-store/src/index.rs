@@ -42,17 +42,6 @@ const WITHHELD: &str = "withheld";
 
 const SCHEMA: &str = include_str!("index/schema.sql");
 
-/// The tables, and their columns.
-const TABLES: [(&str, &str); 7] = [
-    ("meta", "key, value"),
-    ("run", "begin, name, parent, first_own_tick"),
-    ("record", "position, id, kind, run, tick, type, agent, ts, frame, opened"),
-    ("write", "run, path, tick, number"),
-    ("chunk", "key, frame"),
-    ("snapshot", "run, tick, state"),
-    ("verdict", "run, question, statement"),
-];
-
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);
 
@@ -171,7 +160,7 @@ impl Index {
 
     /// Opens the index for reading, and says what it covers.
     pub(crate) fn open(path: &Path, store: StoreId) -> Result<(Index, Covered), NoIndex> {
-        if !path.exists() {
+        if !are_files(path).map_err(NoIndex::Corrupt)? {
             return Err(NoIndex::Absent);
         }
         match open_reader(path, false).and_then(|db| read_meta(&db, store).map(|meta| (db, meta))) {
@@ -250,12 +239,9 @@ impl Index {
         Ok(statement.query_row(params![run.as_str(), &question.0[..]], |row| row.get(0)).optional()?)
     }
 
-    /// Reads every page, and looks whether each table has its columns.
+    /// Reads every page.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let db = self.reader();
-        for (table, columns) in TABLES {
-            db.prepare(&format!("SELECT {columns} FROM {table}"))?;
-        }
         let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if said == "ok" { Ok(()) } else { Err(StoreError::IndexDamaged(said)) }
     }
@@ -510,8 +496,28 @@ pub(crate) fn truncate_log(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Removes an index and what SQLite keeps beside it.
+/// Tells whether a database is there. Says which of its files is none: SQLite would write through a link, and wait for whoever
+/// writes to a pipe.
+fn are_files(path: &Path) -> Result<bool, String> {
+    let mut is_there = false;
+    for extension in FILES {
+        let path = path.with_extension(extension);
+        match std::fs::symlink_metadata(&path) {
+            Ok(about) if !about.is_file() => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                return Err(format!("{name} is no file"));
+            }
+            about => is_there = about.is_ok(),
+        }
+    }
+    Ok(is_there)
+}
+
+/// What the names of the files of a database end in, the database itself last.
+const FILES: [&str; 4] = ["sqlite-wal", "sqlite-shm", "sqlite-journal", "sqlite"];
+
 pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
-    for extension in ["sqlite-wal", "sqlite-shm", "sqlite-journal", "sqlite"] {
+    for extension in FILES {
         let path = path.with_extension(extension);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -550,6 +556,7 @@ fn uri(path: &Path) -> String {
 }
 
 pub(crate) fn open_writer(path: &Path, create: bool) -> Result<Connection, StoreError> {
+    are_files(path).map_err(StoreError::IndexDamaged)?;
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if create {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
@@ -589,6 +596,9 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
     if version > SCHEMA_VERSION {
         return Err(NoIndex::Newer(version));
     }
+    if version == SCHEMA_VERSION {
+        check_schema(db)?;
+    }
     let get = |key: &str| -> Result<String, NoIndex> {
         let mut statement = db.prepare_cached("SELECT value FROM meta WHERE key = ?1").map_err(no_index)?;
         statement.query_row([key], |row| row.get(0)).map_err(no_index)
@@ -605,6 +615,33 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
     let covered = parse_covered(&text).ok_or_else(|| corrupt("covered"))?;
     let key = unhex(&get("chunk_key")?).and_then(|key| key.try_into().ok());
     Ok((KeyOfChunks(key.ok_or_else(|| corrupt("chunk_key"))?), covered))
+}
+
+/// Looks whether the tables are the ones that are made here. A view in the place of one, or a trigger, is a program: it may
+/// never end, and somebody who gave away the store wrote it.
+fn check_schema(db: &Connection) -> Result<(), NoIndex> {
+    let found =
+        db.prepare("SELECT type, sql FROM sqlite_schema WHERE sql IS NOT NULL").and_then(|mut all| {
+            let rows = all.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+            rows.collect::<Sql<Vec<_>>>()
+        });
+    let found = found.map_err(no_index)?;
+    let is_made_here = |made: &str| found.iter().any(|(_, sql)| sql == made);
+    let has_trigger = found.iter().any(|(kind, _)| kind == "trigger");
+    match tables().find(|made| !is_made_here(made)) {
+        None if !has_trigger => Ok(()),
+        None => Err(NoIndex::Corrupt("it has a trigger".to_owned())),
+        Some(made) => {
+            let name = made.split_whitespace().nth(2).unwrap_or_default();
+            Err(NoIndex::Corrupt(format!("the table {name} is not what it must be")))
+        }
+    }
+}
+
+/// The statements of the schema that make tables, as SQLite keeps them. The others may be missing while an index is made.
+fn tables() -> impl Iterator<Item = &'static str> {
+    // Comments stand between statements and hold no semicolon.
+    SCHEMA.split(';').filter_map(|statement| Some(statement[statement.find("CREATE TABLE ")?..].trim_end()))
 }
 
 fn check_of(store: StoreId, covered: &str) -> String {

@@ -327,7 +327,7 @@ fn without_the_key_a_snapshot_is_good_for_the_state_alone() -> Result<(), Error>
     dendrer_testkit::record(
         &mut keyless,
         &Start::new(run.clone()),
-        [Intent::new("message".parse().expect("a type"), "a")],
+        [Intent::new("memory.write".parse().expect("a type"), "a")],
     );
     let moment = Trace::open(&keyless, &run)?.at(1)?;
     assert_eq!(moment.to_snapshot(None)[..64], [0; 64]);

@@ -38,7 +38,8 @@ pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     };
     if !args.dry_run && store.index_room()? > 0 {
         match store.compact_index() {
-            Ok(freed) => room = freed,
+            // What was removed from it is told by itself.
+            Ok(freed) => room = freed.saturating_sub(spare.iter().map(|(row, _)| row.bytes).sum()),
             Err(error) => {
                 room = 0;
                 out.say(format!(

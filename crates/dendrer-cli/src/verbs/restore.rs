@@ -34,6 +34,10 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).map_err(io("make", parent))?;
     }
+    if std::fs::symlink_metadata(&beside).is_ok_and(|about| !about.is_dir()) {
+        return Err(Failure::new("E0115", format!("{} is there and is no directory", beside.display()))
+            .note("nothing was restored; a restore makes its copy there first"));
+    }
     let copying = backup.start_copy(&beside, CopyAs::Store).map_err(|error| {
         let failure = Failure::from(error);
         let cut_off = failure.code == "E0110";
@@ -139,8 +143,12 @@ fn there(args: &Restore, backup: &Embedded, target: &Path) -> Result<Option<Old>
             .note("nothing was changed; --replace moves it aside, or name another directory")
             .help(&["dendrer", "restore", &args.backup, "DIR"]));
     }
-    let lock = File::open(target.join("lock")).or_else(|_| File::create(target.join("lock")));
-    let lock = lock.map_err(io("open", &target.join("lock")))?;
+    let lock_path = target.join("lock");
+    if std::fs::symlink_metadata(&lock_path).is_ok_and(|about| !about.is_file()) {
+        return Err(Failure::new("E0115", format!("{} is there and is no file", lock_path.display())));
+    }
+    let lock = File::open(&lock_path).or_else(|_| File::create(&lock_path));
+    let lock = lock.map_err(io("open", &lock_path))?;
     if lock.try_lock().is_err() {
         return Err(Failure::new("E0802", format!("another process is writing to {shown}"))
             .note("nothing was changed; stop what writes there first"));

@@ -4,7 +4,9 @@
 //! Never touches a segment, a checkpoint or the descriptor. What is removed here can be worked out again, and whether
 //! it is there changes no answer.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dendrer_object::{Digest, RunName};
 
@@ -144,7 +146,12 @@ impl Embedded {
 
     /// Tells whether nobody is appending at this moment.
     pub fn is_lock_free(&self) -> Result<bool, StoreError> {
-        let path = self.lock_path();
+        self.is_free("lock")
+    }
+
+    /// Tells whether nobody holds a lock of the store.
+    fn is_free(&self, name: &str) -> Result<bool, StoreError> {
+        let path = self.dir.join(name);
         let io = |error| StoreError::io("lock", &path, error);
         match self.options.disk.open(&path, Open::Read) {
             Ok(lock) => {
@@ -154,14 +161,19 @@ impl Embedded {
                 }
                 Ok(free)
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
             Err(error) => Err(io(error)),
         }
     }
 
-    /// Lists the files that interrupted work left.
+    /// Lists the files that interrupted work left. What somebody works on at this moment is none.
     pub fn leftovers(&self) -> Result<Vec<Leftover>, StoreError> {
-        self.look_around(&|name| is_leftover(name))
+        self.leftovers_while(!self.is_free("index-lock")?)
+    }
+
+    fn leftovers_while(&self, an_index_is_made: bool) -> Result<Vec<Leftover>, StoreError> {
+        let is_worked_on = |name: &str| an_index_is_made && name.starts_with("index-");
+        self.look_around(&|name| is_leftover(name) && !is_worked_on(name))
     }
 
     /// Lists files and directories that no store has.
@@ -173,15 +185,29 @@ impl Embedded {
     pub fn remove_leftovers(&mut self) -> Result<Vec<Leftover>, StoreError> {
         self.check_writable()?;
         self.take_lock()?;
-        let removed = self.leftovers().and_then(|leftovers| {
-            for leftover in &leftovers {
-                let path = self.dir.join(&leftover.file);
-                self.options.disk.remove(&path).map_err(|error| StoreError::io("remove", &path, error))?;
-            }
-            Ok(leftovers)
-        });
+        let removed = self.remove_leftovers_locked();
         self.unlock();
         removed
+    }
+
+    fn remove_leftovers_locked(&self) -> Result<Vec<Leftover>, StoreError> {
+        // Held meanwhile, so that nobody begins to make an index.
+        let making = self.lock_making(Duration::ZERO);
+        let leftovers = match &making {
+            Err(StoreError::Locked { .. }) => self.leftovers_while(true)?,
+            Err(_) => return making.map(|_| Vec::new()),
+            Ok(_) => self.leftovers_while(false)?,
+        };
+        for leftover in &leftovers {
+            let path = self.dir.join(&leftover.file);
+            match self.options.disk.remove(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(StoreError::io("remove", &path, error));
+                }
+                _ => {}
+            }
+        }
+        Ok(leftovers)
     }
 
     /// Lists what there is in the directory of the store whose name is one of these. Follows no link.
@@ -203,7 +229,7 @@ fn look_into(
     let here: PathBuf = dir.join(below);
     let io = |error| StoreError::io("list", &here, error);
     // What others put in place or remove meanwhile is as it will be, or was, and no leftover.
-    let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    let is_gone = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
     let entries = match std::fs::read_dir(&here) {
         Err(error) if is_gone(&error) && !below.as_os_str().is_empty() => return Ok(()),
         entries => entries.map_err(io)?,
@@ -248,7 +274,15 @@ fn is_ours(name: &str) -> bool {
         None => {
             matches!(
                 name,
-                "store.json" | "checkpoint" | "lock" | "sync-lock" | "synced" | "segments" | "log" | MARK
+                "store.json"
+                    | "checkpoint"
+                    | "lock"
+                    | "index-lock"
+                    | "sync-lock"
+                    | "synced"
+                    | "segments"
+                    | "log"
+                    | MARK
             ) || name.strip_prefix("index").is_some_and(is_database)
         }
         Some(("segments", file)) => is_segment(file),
@@ -269,6 +303,7 @@ mod tests {
         for name in [
             "store.json",
             "lock",
+            "index-lock",
             "sync-lock",
             "synced",
             "checkpoint",

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use dendrer_object::record::Kind;
 use dendrer_object::{Digest, Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, check_holds, info, key, name, noise};
-use dendrer_store::{Embedded, Options, Store, VerifyOptions};
+use dendrer_store::embedded::Leftover;
+use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
 
 struct Dir(tempfile::TempDir);
 
@@ -615,6 +616,61 @@ fn verdicts_are_kept_by_readers_too() {
     drop(reader);
     store.rebuild_index(false).unwrap();
     assert_eq!(store.verdicts(&name("a"), &question).unwrap(), None);
+}
+
+/// Whoever makes an index anew is not disturbed by whoever does so, too, or cleans up.
+#[test]
+fn an_index_that_is_made_is_no_leftover() {
+    let dir = Dir::new();
+    let (store, ..) = filled(&dir, 3000);
+    drop(store);
+    let beside = dir.path().join("index-new.sqlite");
+    std::fs::write(&beside, "half of it").unwrap();
+    std::fs::write(dir.path().join("store.tmp"), "cut off").unwrap();
+    let makes = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(dir.path().join("index-lock"))
+        .unwrap();
+    makes.try_lock().unwrap();
+    let quick = Options { lock_wait: std::time::Duration::from_millis(50), ..Options::write() };
+    let mut store = Embedded::open(&dir.path(), quick).unwrap();
+    let names = |left: Vec<Leftover>| left.into_iter().map(|left| left.file).collect::<Vec<_>>();
+    assert_eq!(names(store.leftovers().unwrap()), ["store.tmp"]);
+    assert_eq!(names(store.remove_leftovers().unwrap()), ["store.tmp"]);
+    let error = store.rebuild_index(false).unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    assert_eq!(std::fs::read(&beside).unwrap(), b"half of it");
+    drop(makes);
+    assert_eq!(names(store.leftovers().unwrap()), ["index-new.sqlite"]);
+    assert_eq!(names(store.remove_leftovers().unwrap()), ["index-new.sqlite"]);
+    drop(store);
+    // Several at once, and somebody who cleans up all the time: each gets one.
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let making: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut store = Embedded::open(&dir.path(), Options::write()).unwrap();
+                    store.rebuild_index(false).unwrap();
+                    assert_eq!(store.index_status().unwrap(), store.tree().size);
+                })
+            })
+            .collect();
+        let cleaning = scope.spawn(|| {
+            let mut store = Embedded::open(&dir.path(), Options::write()).unwrap();
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                store.remove_leftovers().unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        let made: Vec<_> = making.into_iter().map(|making| making.join()).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(made.iter().all(Result::is_ok), "{made:?}");
+        cleaning.join().unwrap();
+    });
+    check_verifies(&dir.read());
 }
 
 /// Nothing but verdicts, which only whoever holds the key of the store keeps.
