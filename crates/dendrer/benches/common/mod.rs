@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use dendrer::Recorder;
@@ -81,7 +82,8 @@ pub(crate) fn new_store(dir: &Path, name: &str) -> Embedded {
     let path = dir.join(name);
     fs::create_dir_all(&path).expect("a directory");
     let info = StoreInfo::new(StoreId([7; 16]), key().verifier_key().clone());
-    let mut store = Embedded::create(&path, info, Options::write()).expect("a store");
+    let store = Embedded::create(&path, info, Options::write()).expect("a store");
+    let mut store = store.with_key(Some(Arc::new(key())));
     begin_log(&mut store, &mut World::default()).expect("a log");
     store
 }
