@@ -646,6 +646,10 @@ fn an_index_that_is_made_is_no_leftover() {
     assert_eq!(names(store.leftovers().unwrap()), ["index-new.sqlite"]);
     assert_eq!(names(store.remove_leftovers().unwrap()), ["index-new.sqlite"]);
     drop(store);
+    if cfg!(windows) {
+        // No index takes the place of one that others have open.
+        return;
+    }
     // Several at once, and somebody who cleans up all the time: each gets one.
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
