@@ -11,7 +11,7 @@ use dendrer_kernel::step::{KERNEL_VERSION, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, RunName, Value};
 use dendrer_store::{Memory, Store as _};
-use dendrer_testkit::{key, memory, run_name};
+use dendrer_testkit::{key, memory_with_key, run_name};
 
 const TICKS: u64 = 24;
 
@@ -21,7 +21,7 @@ fn run() -> RunName {
 
 /// A run whose state has a list, a map and a number.
 fn recorded() -> Memory {
-    let mut store = memory(3);
+    let mut store = memory_with_key(3);
     let intents = (1..=TICKS).map(|n| {
         let op = match n % 3 {
             0 => Op::set(format!("/map/k{}", n % 5).parse().expect("a pointer"), Value::from(n)),
@@ -66,26 +66,29 @@ fn change(bytes: &mut Vec<u8>, changes: &[u8]) {
     }
 }
 
-/// A snapshot: its tick, and its bytes or changes of the right ones.
+/// A snapshot: its tick, and its bytes, changes of the right ones, or changes of what nobody signed.
 pub fn snapshot(data: &[u8]) {
     let Some((&[tick, how], rest)) = data.split_first_chunk() else { return };
     let tick = 1 + u64::from(tick) % TICKS;
     BASE.with_borrow(|base| {
-        let honest = base.moments[tick as usize].to_snapshot();
-        let mut bytes = if how & 1 == 0 { rest.to_vec() } else { honest.clone() };
-        if how & 1 == 1 {
-            change(&mut bytes, rest);
-        }
+        let moment = &base.moments[tick as usize];
+        let bytes = match how % 3 {
+            0 => rest.to_vec(),
+            signed => {
+                let mut bytes = moment.to_snapshot(Some(&key(3)).filter(|_| signed == 1));
+                change(&mut bytes, rest);
+                bytes
+            }
+        };
         base.store.put_snapshot(&run(), tick, &bytes).expect("it is kept");
         let trace = Trace::open(&base.store, &run()).expect("it opens");
         for asked in [tick, (tick + 1).min(TICKS), TICKS, tick - 1] {
             let (found, expected) = (trace.at(asked).expect("it is read"), &base.moments[asked as usize]);
             assert_eq!(found.state, expected.state, "the state at {asked}");
             assert_eq!((found.tick, found.id), (expected.tick, expected.id));
-            // The check of a snapshot shows damage, and whoever writes it anew is believed by whoever reads a state.
-            if how & 1 == 1 {
-                assert_eq!(found.counters, expected.counters, "the counters at {asked}");
-            }
+            assert_eq!((&found.counters, &found.agents), (&expected.counters, &expected.agents), "at {asked}");
+            let trace = Trace::open(&base.store, &run()).expect("it opens");
+            assert_eq!(trace.state(asked).expect("it is read"), expected.state, "the state alone at {asked}");
         }
         // The next input meets none.
         base.store.put_snapshot(&run(), tick, b"").expect("it is kept");
@@ -107,7 +110,7 @@ pub fn verdicts(data: &[u8]) {
     let digest = question(&predicate);
     BASE.with_borrow(|base| {
         let judge = || -> Timeline {
-            let trace = Trace::open(&base.store, &run()).expect("it opens").with_key(Some(&key));
+            let trace = Trace::open(&base.store, &run()).expect("it opens");
             timeline::judge(&trace, &predicate, 0, trace.tip()).expect("it is judged")
         };
         base.store.put_verdicts(&run(), &digest, b"").expect("it is kept");
@@ -132,7 +135,7 @@ pub fn verdicts(data: &[u8]) {
         base.store.put_verdicts(&run(), &digest, &bytes).expect("it is kept");
         if how % 3 == 2 {
             // The holder of the key may state what is not so; that much is believed, and nothing stops.
-            let trace = Trace::open(&base.store, &run()).expect("it opens").with_key(Some(&key));
+            let trace = Trace::open(&base.store, &run()).expect("it opens");
             let _ = timeline::judge(&trace, &predicate, 0, trace.tip());
             return;
         }

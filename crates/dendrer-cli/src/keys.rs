@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dendrer::store::embedded::Embedded;
 use dendrer::store::{Store, StoreInfo};
@@ -76,7 +76,7 @@ pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
 /// Finds the key of a store; `None` if it is not here.
 pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<SigningKey>> {
     if let Some(path) = key_path(given, info.id) {
-        match std::fs::read_to_string(&path) {
+        match read_text(&path, given.is_some()) {
             Ok(text) => return read(&text, &path, info).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => {}
             Err(error) => {
@@ -112,6 +112,17 @@ pub(crate) fn read_verifier(path: &str) -> Result<VerifierKey> {
 
 /// No key file is longer, and a name may lead to anything.
 const KEY_SIZE_MAX: u64 = 1 << 16;
+
+/// Reads the file of a key. The one that was named may be a pipe, which says once what it has to say, and a verb may open two
+/// handles of a store.
+fn read_text(path: &Path, is_named: bool) -> std::io::Result<String> {
+    static NAMED: OnceLock<String> = OnceLock::new();
+    if let Some(text) = NAMED.get().filter(|_| is_named) {
+        return Ok(text.clone());
+    }
+    let text = File::open(path).and_then(|file| std::io::read_to_string(file.take(KEY_SIZE_MAX)))?;
+    Ok(if is_named { NAMED.get_or_init(|| text).clone() } else { text })
+}
 
 /// Reads a key file that was named.
 pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {

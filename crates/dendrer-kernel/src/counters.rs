@@ -4,6 +4,7 @@
 //! version, never a silent one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value, value::Object};
@@ -59,17 +60,6 @@ fn places(counter: &str, type_name: &str) -> &'static [&'static str] {
         ("anomalies", _) => &["/anomalies"],
         _ => &[],
     }
-}
-
-/// Tells whether counters look at a field of a transition of some type, at what is in it, or at what it is in.
-pub fn look_at(type_name: &str, field: &str) -> bool {
-    let is_in = |inner: &str, outer: &str| {
-        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let looked_at = |place: &str| is_in(place, field) || is_in(field, place);
-    // Whether there was an action at all shows in any of its members.
-    (type_name == "action.request" && is_in(field, "/action"))
-        || NAMES.iter().flat_map(|counter| places(counter, type_name)).any(|place| looked_at(place))
 }
 
 impl Counters {
@@ -202,30 +192,48 @@ impl Counters {
         Value::record(members.into_iter().filter(|(name, _)| !self.hidden.contains_key(name)))
     }
 
-    /// Reads what [`Counters::to_value`] writes; `None` for anything else. Snapshots hold counters this way.
-    pub fn from_value(value: &Value) -> Option<Counters> {
-        let count = |name: &str| value.get(name)?.as_u64();
+    /// Returns all that is to be known to go on counting. Snapshots hold counters this way.
+    pub fn to_kept(&self) -> Value {
+        let hidden = self.hidden.iter().map(|(name, Hidden { tick, pointer })| {
+            (Arc::from(*name), Value::array([Value::from(*tick), Value::from(pointer.as_str())]))
+        });
+        Value::record([("hidden", Value::Object(hidden.collect())), ("known", self.to_value())])
+    }
+
+    /// Reads what [`Counters::to_kept`] writes; `None` for anything else.
+    pub fn from_kept(value: &Value) -> Option<Counters> {
+        let known = value.get("known")?;
+        let hidden = value.get("hidden")?.as_object()?.iter().map(|(name, hidden)| {
+            let name = NAMES.iter().find(|known| ***known == **name)?;
+            let hidden = hidden.as_array()?;
+            let (tick, pointer) = (hidden.get(0)?.as_u64()?, hidden.get(1)?.as_str()?.parse().ok()?);
+            Some((*name, Hidden { tick, pointer }))
+        });
+        let hidden: BTreeMap<&'static str, Hidden> = hidden.collect::<Option<_>>()?;
+        // What is hidden is never looked at, whatever it would have been.
+        let nothing = Counters { hidden, ..Counters::default() };
+        let get = |name: &str| match nothing.hidden.contains_key(name) {
+            true => Counters::default().to_value().get(name).cloned(),
+            false => known.get(name).cloned(),
+        };
+        let count = |name: &str| get(name)?.as_u64();
         let counts = |name: &str| -> Option<BTreeMap<String, u64>> {
-            value
-                .get(name)?
-                .as_object()?
-                .iter()
-                .map(|(key, count)| Some((key.to_string(), count.as_u64()?)))
-                .collect()
+            let counts = get(name)?;
+            counts.as_object()?.iter().map(|(key, count)| Some((key.to_string(), count.as_u64()?))).collect()
         };
         let counters = Counters {
             transitions: count("transitions")?,
             tool_calls: count("tool_calls")?,
             tool_errors: count("tool_errors")?,
-            tokens_used: value.get("tokens_used")?.as_f64()?,
-            cost_usd: value.get("cost_usd")?.as_f64()?,
+            tokens_used: get("tokens_used")?.as_f64()?,
+            cost_usd: get("cost_usd")?.as_f64()?,
             denied_count: count("denied_count")?,
-            last_tool: value.get("last_tool")?.as_str().map(str::to_owned),
+            last_tool: get("last_tool")?.as_str().map(str::to_owned),
             by_agent: counts("by_agent")?,
             anomalies: counts("anomalies")?,
-            hidden: BTreeMap::new(),
+            ..nothing
         };
-        (counters.to_value() == *value).then_some(counters)
+        (counters.to_kept() == *value).then_some(counters)
     }
 }
 
@@ -256,6 +264,6 @@ mod tests {
             counters.to_value().to_string(),
             r#"{"anomalies":{"late":1,"odd":1},"by_agent":{"a":2,"b":3},"cost_usd":0.5,"denied_count":1,"last_tool":"y","tokens_used":10,"tool_calls":3,"tool_errors":1,"transitions":5,"version":"counters/1"}"#
         );
-        assert_eq!(Counters::from_value(&counters.to_value()), Some(counters));
+        assert_eq!(Counters::from_kept(&counters.to_kept()), Some(counters));
     }
 }

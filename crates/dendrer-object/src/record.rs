@@ -23,7 +23,7 @@ use crate::value::{Object, Value, compare_names};
 mod content;
 mod text;
 
-pub use content::{content_from_fields, content_of, cut};
+pub use content::{content_from_fields, cut};
 pub use text::HeaderTextError;
 
 /// The version of the format that this code writes, in every header as `v`.

@@ -41,6 +41,11 @@ impl StoreInfo {
     pub fn new(id: StoreId, key: VerifierKey) -> StoreInfo {
         StoreInfo { id, key, format: FORMAT, reader: FORMAT, writer: FORMAT }
     }
+
+    /// Returns a key if it is that of the store.
+    pub(crate) fn own(&self, key: Option<Arc<SigningKey>>) -> Option<Arc<SigningKey>> {
+        key.filter(|key| *key.verifier_key() == self.key)
+    }
 }
 
 /// The log as one handle sees it: how many records, and the root of the tree over their entries.
@@ -256,9 +261,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// The key of the store, if whoever opened it had it at hand. What was derived and kept before counts under its signature
     /// alone where no record binds it: anybody can write to an index.
-    fn key(&self) -> Option<&Arc<SigningKey>> {
-        None
-    }
+    fn key(&self) -> Option<&Arc<SigningKey>>;
 
     /// Keeps derived bytes for a run and tick, such as a snapshot of the state. May be forgotten at any time. Whoever reads
     /// them must be able to tell that they are genuine: stores keep them as anyone could have left them.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub enum Open {
     /// It exists and is only read.
     Read,
-    /// It exists and is written.
+    /// It exists and is written. A link is refused.
     Write,
     /// It is made if it does not exist, and written. A link is refused.
     Create,
@@ -113,6 +113,26 @@ pub fn read_file(disk: &dyn Disk, path: &Path, max: u64) -> io::Result<Option<Ve
     let read = read_up_to(&*file, &mut bytes, 0)?;
     bytes.truncate(read);
     Ok(Some(bytes))
+}
+
+/// Refuses a link: what a store writes and removes is in its directory, and not where somebody who made the store points to.
+fn refuse_link(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(about) if about.is_symlink() => {
+            let what = format!("{} is a link, and is not written through", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses links among the directories that lead from one of a store to another that is in it.
+pub(crate) fn refuse_links(from: &Path, to: &Path) -> io::Result<()> {
+    let below = to.strip_prefix(from).unwrap_or(Path::new(""));
+    below
+        .ancestors()
+        .filter(|part| !part.as_os_str().is_empty())
+        .try_for_each(|part| refuse_link(&from.join(part)))
 }
 
 /// Replaces a file so that after a crash it has the old bytes or the new ones: write beside, sync, rename, sync the
@@ -236,18 +256,9 @@ impl Disk for Real {
         }
         let mut options = OpenOptions::new();
         options.read(true);
-        match how {
-            Open::Read => {}
-            Open::Write => {
-                options.write(true);
-            }
-            Open::Create => {
-                // What a store makes is in its directory, and not where somebody who made the store points to.
-                if std::fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "a link is not written through"));
-                }
-                options.write(true).create(true);
-            }
+        if how != Open::Read {
+            refuse_link(path)?;
+            options.write(true).create(how == Open::Create);
         }
         Ok(Arc::new(RealFile(options.open(path)?)))
     }

@@ -214,6 +214,8 @@ impl Embedded {
         }
         let mut store = Embedded::unread(dir, info, options, limit);
         if store.options.write {
+            let segments = dir.join("segments");
+            disk::refuse_links(dir, &segments).map_err(|error| StoreError::io("open", &segments, error))?;
             let path = store.lock_path();
             let lock =
                 disk.open(&path, Open::Create).map_err(|error| StoreError::io("open", &path, error))?;
@@ -234,7 +236,7 @@ impl Embedded {
     /// Goes on with the key of the store at hand. A key that is not that of the store is none.
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Embedded {
-        self.key = key.filter(|key| *key.verifier_key() == self.info.key);
+        self.key = self.info.own(key);
         self
     }
 

@@ -495,7 +495,6 @@ pub(crate) fn truncate_log(path: &Path) -> Result<(), StoreError> {
     Ok(db.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?)
 }
 
-/// Removes an index and what SQLite keeps beside it.
 /// Tells whether a database is there. Says which of its files is none: SQLite would write through a link, and wait for whoever
 /// writes to a pipe.
 fn are_files(path: &Path) -> Result<bool, String> {
@@ -516,6 +515,7 @@ fn are_files(path: &Path) -> Result<bool, String> {
 /// What the names of the files of a database end in, the database itself last.
 const FILES: [&str; 4] = ["sqlite-wal", "sqlite-shm", "sqlite-journal", "sqlite"];
 
+/// Removes an index and what SQLite keeps beside it.
 pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     for extension in FILES {
         let path = path.with_extension(extension);
@@ -596,9 +596,10 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
     if version > SCHEMA_VERSION {
         return Err(NoIndex::Newer(version));
     }
-    if version == SCHEMA_VERSION {
-        check_schema(db)?;
+    if version != SCHEMA_VERSION {
+        return Err(NoIndex::Corrupt(format!("its tables are of version {version}")));
     }
+    check_schema(db)?;
     let get = |key: &str| -> Result<String, NoIndex> {
         let mut statement = db.prepare_cached("SELECT value FROM meta WHERE key = ?1").map_err(no_index)?;
         statement.query_row([key], |row| row.get(0)).map_err(no_index)
@@ -609,7 +610,7 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
     let both = "SELECT a.value, b.value FROM meta a, meta b WHERE a.key = 'covered' AND b.key = 'check'";
     let (text, check): (String, String) =
         db.query_row(both, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(no_index)?;
-    if version != SCHEMA_VERSION || check != check_of(store, &text) {
+    if check != check_of(store, &text) {
         return Err(corrupt("meta"));
     }
     let covered = parse_covered(&text).ok_or_else(|| corrupt("covered"))?;
@@ -617,31 +618,30 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
     Ok((KeyOfChunks(key.ok_or_else(|| corrupt("chunk_key"))?), covered))
 }
 
-/// Looks whether the tables are the ones that are made here. A view in the place of one, or a trigger, is a program: it may
-/// never end, and somebody who gave away the store wrote it.
+/// Looks whether the tables are the ones that are made here, with nothing beside them. Views, triggers, checks and indexes
+/// over expressions are programs: they may never end, and somebody who gave away the store wrote them.
 fn check_schema(db: &Connection) -> Result<(), NoIndex> {
-    let found =
-        db.prepare("SELECT type, sql FROM sqlite_schema WHERE sql IS NOT NULL").and_then(|mut all| {
-            let rows = all.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
-            rows.collect::<Sql<Vec<_>>>()
-        });
+    let found = db.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").and_then(|mut all| {
+        let rows = all.query_map([], |row| row.get::<_, String>(0))?;
+        rows.collect::<Sql<Vec<_>>>()
+    });
     let found = found.map_err(no_index)?;
-    let is_made_here = |made: &str| found.iter().any(|(_, sql)| sql == made);
-    let has_trigger = found.iter().any(|(kind, _)| kind == "trigger");
-    match tables().find(|made| !is_made_here(made)) {
-        None if !has_trigger => Ok(()),
-        None => Err(NoIndex::Corrupt("it has a trigger".to_owned())),
-        Some(made) => {
-            let name = made.split_whitespace().nth(2).unwrap_or_default();
-            Err(NoIndex::Corrupt(format!("the table {name} is not what it must be")))
-        }
+    let has = |made: &str| found.iter().any(|sql| sql == made);
+    // An index of SQLite may be missing while rows are put in, and would be there for speed alone.
+    let missing = made_here().filter(|made| made.starts_with("CREATE TABLE")).find(|made| !has(made));
+    let foreign = found.iter().find(|sql| made_here().all(|made| made != sql.as_str()));
+    let name = |sql: &str| sql.chars().take(40).collect::<String>();
+    match (missing, foreign) {
+        (None, None) => Ok(()),
+        (Some(made), _) => Err(NoIndex::Corrupt(format!("it lacks {}...", name(made)))),
+        (_, Some(sql)) => Err(NoIndex::Corrupt(format!("it has {}..., which is not made here", name(sql)))),
     }
 }
 
-/// The statements of the schema that make tables, as SQLite keeps them. The others may be missing while an index is made.
-fn tables() -> impl Iterator<Item = &'static str> {
+/// The statements of the schema, as SQLite keeps them.
+fn made_here() -> impl Iterator<Item = &'static str> {
     // Comments stand between statements and hold no semicolon.
-    SCHEMA.split(';').filter_map(|statement| Some(statement[statement.find("CREATE TABLE ")?..].trim_end()))
+    SCHEMA.split(';').filter_map(|statement| Some(statement[statement.find("CREATE ")?..].trim_end()))
 }
 
 fn check_of(store: StoreId, covered: &str) -> String {

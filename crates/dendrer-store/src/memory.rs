@@ -68,7 +68,7 @@ impl Memory {
     /// Goes on with the key of the store at hand. A key that is not that of the store is none.
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Memory {
-        self.key = key.filter(|key| *key.verifier_key() == self.info.key);
+        self.key = self.info.own(key);
         self
     }
 

@@ -8,14 +8,14 @@ use dendrer_kernel::pack::Pack;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Pick, Picked, Stage};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
-use dendrer_object::{Intent, RunName, TypeName};
+use dendrer_object::{Intent, RunName, TypeName, Value};
 use dendrer_store::Store;
 
 use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
-use crate::trace::{Moment, Trace};
+use crate::trace::Trace;
 
 /// A transition that may be imported, and what it was decided on.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Candidate {
     tick: u64,
     record: Record,
     intent: Intent,
-    before: Moment,
+    before: Value,
     /// What was in force for it, with what extensions added.
     pack: Option<Pack>,
 }
@@ -67,8 +67,8 @@ impl Candidate {
         if intent.links.len() + 2 > LINKS_MAX {
             return Err(no("it has as many links as a record may have"));
         }
-        let before = source.at(tick - 1)?;
-        let pack = pack::in_force(source, tick, &before.state)?;
+        let before = source.state(tick - 1)?;
+        let pack = pack::in_force(source, tick, &before)?;
         Ok(Candidate { run: source.name().clone(), tick, record, intent, before, pack })
     }
 
@@ -81,7 +81,7 @@ impl Candidate {
         let import =
             Import { intent: &self.intent, context: context.as_ref(), seed: self.record.body().seed() };
         let source = Side {
-            state: &self.before.state,
+            state: &self.before,
             contracts: self.pack.as_ref().map_or(&none, |pack| &pack.contracts),
             pack: self.pack.as_ref().map(Pack::digest),
             enforced: context.is_some(),

@@ -10,7 +10,7 @@ use dendrer_kernel::contract::{Contracts, Lack};
 use dendrer_kernel::obligation::Standing;
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_kernel::replay::ReplayError;
+use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_object::record::Author;
 use dendrer_object::{Pointer, TypeName, Value};
 
@@ -237,7 +237,7 @@ fn look_at_each(
     checked: &mut Checked,
 ) -> Result<(), Error> {
     let first = from.max(1);
-    let mut state = trace.at(first - 1)?;
+    let mut state = trace.state(first - 1)?;
     let mut failed = Ok(());
     trace.for_each(first, to, &mut |tick, record| {
         let header = record.header();
@@ -245,18 +245,20 @@ fn look_at_each(
         let type_name = header.type_name.as_ref().filter(|name| only.is_none_or(|only| only == *name));
         let proposed = matches!(header.author, Author::Agent | Author::Runtime);
         let contract = type_name.filter(|_| proposed).and_then(|name| terms?.at(tick).types.get(name));
-        if let Some((type_name, lacks)) =
-            contract.map(|found| (found.type_name.clone(), found.check(&state.state)))
+        if let Some((type_name, lacks)) = contract.map(|found| (found.type_name.clone(), found.check(&state)))
         {
             checked.governed += 1;
             if !lacks.is_empty() {
                 checked.lacking.push(Lacking { tick, type_name, lacks });
             }
         }
-        match state.advance(&record) {
-            Ok(()) => ControlFlow::Continue(()),
+        match replay::recorded_state(&state, &record) {
+            Ok(after) => {
+                state = after;
+                ControlFlow::Continue(())
+            }
             Err(error) => {
-                failed = Err(error);
+                failed = Err(error.into());
                 ControlFlow::Break(())
             }
         }

@@ -709,9 +709,9 @@ impl Walk<'_, '_, '_> {
         if let Some(common) = shared {
             // Folded once, for both, by whichever can read it. Where neither can, the reason is met again below.
             let common = common.min(a_tick).min(b_tick);
-            if let Ok(known) = self.a.read_state(common).or_else(|_| self.b.read_state(common)) {
-                self.a.keep(&known);
-                self.b.keep(&known);
+            if let Ok(state) = self.a.state(common).or_else(|_| self.b.state(common)) {
+                self.a.keep_state(common, &state);
+                self.b.keep_state(common, &state);
             }
         }
         let (a, b) = match (known(self.a, a_tick)?, known(self.b, b_tick)?) {

@@ -30,7 +30,7 @@ use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
-use crate::trace::{Moment, Trace};
+use crate::trace::Trace;
 use crate::verify::replay_range;
 
 /// How many transitions are appended together while intents are carried on.
@@ -363,19 +363,19 @@ pub fn carry_on(
     let mut carried = Carried::default();
     // What the ids of the parent's later records are here, and whether they say the same.
     let mut here: BTreeMap<Digest, (Digest, u64)> = BTreeMap::new();
-    let mut there = parent.at(forked.tick)?;
+    let mut there = parent.state(forked.tick)?;
     let mut result = Ok(());
     let (mut theirs, mut ours) = (Contracts::default(), Contracts::default());
     let turns = |state: &Value, first: u64| -> BTreeSet<u64> {
         extend::effective_ticks(state).chain([first]).collect()
     };
-    let turns_there = turns(&there.state, forked.tick + 1);
+    let turns_there = turns(&there, forked.tick + 1);
     let turns_here = turns(recorder.head().state(), recorder.head().tick() + 1);
     parent.for_each(forked.tick + 1, parent.tip(), &mut |tick, record| {
         let mut take = || {
             let of = |pack: Option<Pack>| pack.map(|pack| pack.contracts).unwrap_or_default();
             if turns_there.contains(&tick) {
-                theirs = of(pack::in_force(parent, tick, &there.state)?);
+                theirs = of(pack::in_force(parent, tick, &there)?);
             }
             let head = recorder.head();
             if turns_here.contains(&(head.tick() + 1)) {
@@ -393,7 +393,7 @@ pub fn carry_on(
         let step = made.and_then(|made| {
             let Some(id) = made else { return Ok(ControlFlow::Break(())) };
             here.insert(record.id(), (id, tick));
-            there.advance(&record)?;
+            there = replay::recorded_state(&there, &record)?;
             if keep && recorder.may_append() && recorder.pending() >= GROUP {
                 recorder.append()?;
             }
@@ -412,7 +412,7 @@ struct Next<'a> {
     tick: u64,
     record: &'a Record,
     /// Where the parent stood before it.
-    there: &'a Moment,
+    there: &'a Value,
     here: &'a BTreeMap<Digest, (Digest, u64)>,
     terms: &'a Terms,
     /// What says, for a type, what its transitions are decided on: of the parent, and what is in force here.
@@ -473,15 +473,15 @@ impl Next<'_> {
         let head = recorder.head();
         for contract in self.contracts.iter().filter_map(|of| of.types.get(&intent.type_name)) {
             said = true;
-            if let Some(path) = contract.differing(intent, &self.there.state, head.state()) {
-                let (then, now) = (path.get(&self.there.state).cloned(), path.get(head.state()).cloned());
+            if let Some(path) = contract.differing(intent, self.there, head.state()) {
+                let (then, now) = (path.get(self.there).cloned(), path.get(head.state()).cloned());
                 return Basis::Differs(Stopped::DecidedOn(path, then, now));
             }
         }
         if intent.type_name.as_str() == "policy.decision" || intent.member("policy").is_some() {
             for path in head.policy().iter().flat_map(|rule| rule.read_set()) {
                 said = true;
-                let (then, now) = (path.get(&self.there.state), path.get(head.state()));
+                let (then, now) = (path.get(self.there), path.get(head.state()));
                 if then != now {
                     let why = Stopped::DecidedOn(path.clone(), then.cloned(), now.cloned());
                     return Basis::Differs(why);

@@ -12,6 +12,17 @@ use crate::error::Error;
 use crate::recorder::{OUTWEIGH, outweigh, weight};
 use crate::trace::Trace;
 
+/// What a snapshot is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// For nothing: it does not hold the state that is on record.
+    Nothing,
+    /// For the state, which the record binds. The rest is not what the key of the store signed.
+    StateAlone,
+    /// For whoever may rely on it: everybody for the state, and for the rest whoever has the key, if it is signed.
+    Whole,
+}
+
 /// Why something that is kept is not worth its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
@@ -19,6 +30,8 @@ pub enum Why {
     NoSuchTick,
     /// It is not what the record says, so nobody uses it.
     DoesNotFit,
+    /// What no record binds of it is not what the key of the store signed.
+    NotSigned,
     /// The records since the one before do not outweigh the state.
     TooClose,
     /// Nothing was written to the run for as long as was asked for.
@@ -35,18 +48,17 @@ pub struct Rule {
     pub since_ms: u64,
 }
 
-/// Tells whether the snapshot that is kept for a tick is what a recorder kept: the state on record, and under the key of the
-/// store, if that is at hand, nothing that the key did not sign.
-pub fn snapshot_fits(store: &dyn Store, run: &RunName, tick: u64) -> Result<bool, Error> {
+/// Tells what the snapshot that is kept for a tick is good for.
+pub fn judge_snapshot(store: &dyn Store, run: &RunName, tick: u64) -> Result<Fit, Error> {
     let trace = Trace::open(store, run)?;
-    Ok(tick <= trace.tip() && fits(&trace, tick)?)
+    if tick > trace.tip() { Ok(Fit::Nothing) } else { judge(&trace, tick) }
 }
 
-fn fits(trace: &Trace<'_>, tick: u64) -> Result<bool, Error> {
+fn judge(trace: &Trace<'_>, tick: u64) -> Result<Fit, Error> {
     match trace.store().snapshot(trace.name(), tick) {
-        Ok(Some((at, bytes))) if at == tick => Ok(trace.fits_snapshot(tick, &bytes)?),
+        Ok(Some((at, bytes))) if at == tick => trace.judge_snapshot(tick, &bytes),
         // A row that does not even hold bytes is of no use to anybody.
-        Ok(_) | Err(StoreError::Index(_) | StoreError::IndexDamaged(_)) => Ok(false),
+        Ok(_) | Err(StoreError::Index(_) | StoreError::IndexDamaged(_)) => Ok(Fit::Nothing),
         Err(error) => Err(error.into()),
     }
 }
@@ -93,12 +105,13 @@ fn spare_snapshots(store: &dyn Store, rows: &[KeptRow], rule: Rule) -> Result<Ve
             ControlFlow::Continue(())
         })?;
         from = tick + 1;
-        if !fits(&trace, tick)? {
-            spare.push((row.clone(), Why::DoesNotFit));
-        } else if outweigh(records, usize::try_from(row.bytes).unwrap_or(usize::MAX), times) {
-            records = 0;
-        } else {
-            spare.push((row.clone(), Why::TooClose));
+        match judge(&trace, tick)? {
+            Fit::Nothing => spare.push((row.clone(), Why::DoesNotFit)),
+            Fit::StateAlone => spare.push((row.clone(), Why::NotSigned)),
+            Fit::Whole if outweigh(records, usize::try_from(row.bytes).unwrap_or(usize::MAX), times) => {
+                records = 0;
+            }
+            Fit::Whole => spare.push((row.clone(), Why::TooClose)),
         }
     }
     Ok(spare)

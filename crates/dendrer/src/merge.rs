@@ -366,7 +366,7 @@ impl<'t, 's> Side<'t, 's> {
     fn read(source: Source<'t, 's>, name: &str) -> Result<Side<'t, 's>, Error> {
         let Source { trace, tick } = source;
         casebook::refuse_source(trace)?;
-        let moment = trace.at(tick)?;
+        let state = trace.state(tick)?;
         let reducer = pack::reducer_of_segment(trace, trace.segment(tick))?;
         let mut writes = BTreeMap::new();
         let note = &mut |head: &Head, record: &Record| {
@@ -378,10 +378,10 @@ impl<'t, 's> Side<'t, 's> {
             name: name.into(),
             run: trace.name().clone(),
             tick,
-            record: moment.id,
-            state_root: moment.state.digest(),
+            record: trace.record(tick)?.id(),
+            state_root: state.digest(),
         };
-        Ok(Side { named, trace, state: moment.state, writes })
+        Ok(Side { named, trace, state, writes })
     }
 
     /// Says which transition wrote a place last, with that record.

@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::fork::{self, Answer, Forked, GROUP, has_rule_error, replace};
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
-use crate::trace::{Moment, Trace, read};
+use crate::trace::{Trace, read};
 use crate::verify::replay_range;
 
 /// Asks a tool again. An error ends the rebase and is told.
@@ -316,12 +316,12 @@ pub fn rebase<'s>(
         ask,
     };
     let mut steps = Vec::new();
-    let mut there = source.at(before)?;
+    let mut there = source.state(before)?;
     let mut result = Ok(());
     source.for_each(from, to, &mut |tick, record| {
         let step = run.take(tick, &record, &there, &mut recorder);
         let step = step.map_err(|error| error.stopped_at(source.name(), tick)).and_then(|step| {
-            there.advance(&record)?;
+            there = replay::recorded_state(&there, &record)?;
             if terms.keep && recorder.may_append() && recorder.pending() >= GROUP {
                 recorder.append()?;
             }
@@ -386,7 +386,7 @@ impl<'r> Run<'r, '_, '_> {
         &mut self,
         tick: u64,
         record: &Record,
-        there: &Moment,
+        there: &Value,
         recorder: &mut Recorder<'_>,
     ) -> Result<Step, Error> {
         let type_name = record.header().type_name.clone().expect("a transition has a type");
@@ -399,7 +399,7 @@ impl<'r> Run<'r, '_, '_> {
             return Ok(Step { tick, type_name, class: None, advisory: Vec::new(), fate });
         };
         let class = self.class(&intent);
-        self.extend(tick, &there.state, recorder.head())?;
+        self.extend(tick, there, recorder.head())?;
         let mut advisory = Vec::new();
         let fate = match self.basis(record, &intent, there, recorder.head(), &mut advisory)? {
             Err(why) => Fate::Stopped(why),
@@ -463,7 +463,7 @@ impl<'r> Run<'r, '_, '_> {
         &self,
         record: &Record,
         intent: &Intent,
-        there: &Moment,
+        there: &Value,
         head: &Head,
         advisory: &mut Vec<Arc<str>>,
     ) -> Result<Result<Basis, Stopped>, Error> {
@@ -488,18 +488,17 @@ impl<'r> Run<'r, '_, '_> {
             }
         }
         let differs = |path: Pointer| {
-            let (then, now) = (path.get(&there.state).cloned(), path.get(head.state()).cloned());
+            let (then, now) = (path.get(there).cloned(), path.get(head.state()).cloned());
             Ok(Err(Stopped::DecidedOn(path, then, now)))
         };
-        match self.context(record, intent, &there.state, head) {
+        match self.context(record, intent, there, head) {
             Ok(None) => {}
             Ok(Some(missing)) => {
                 said = true;
                 // An import only tells what is not here of what the model named; here it is what it decided on.
                 let contracts = [&self.theirs, &self.ours].into_iter().flatten();
                 let of = contracts.filter_map(|pack| pack.contracts.types.get(&intent.type_name));
-                let named =
-                    |contract: &Contract| contract.named_differing(intent, &there.state, head.state());
+                let named = |contract: &Contract| contract.named_differing(intent, there, head.state());
                 let found = of.filter_map(named).find(|path| path.get(head.state()).is_some());
                 if let Some(path) = found {
                     return differs(path);
@@ -514,7 +513,7 @@ impl<'r> Run<'r, '_, '_> {
             }
             for path in &self.decides {
                 said = true;
-                if path.get(&there.state) != path.get(head.state()) {
+                if path.get(there) != path.get(head.state()) {
                     return differs(path.clone());
                 }
             }

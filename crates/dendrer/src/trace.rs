@@ -9,18 +9,19 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::Arc;
 
-use dendrer_kernel::counters::{self, Counters};
+use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::step::{AgentHead, Head};
 use dendrer_object::delta::Delta;
 use dendrer_object::json;
 use dendrer_object::note::SigningKey;
-use dendrer_object::record::{Header, Kind, Record, content_of};
+use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value};
 use dendrer_store::{RunSummary, Skimmed, Store, StoreError};
 
 use crate::error::Error;
+use crate::keep::Fit;
 use crate::recorder::weight;
 
 /// How many records are taken from the store at a time.
@@ -35,6 +36,9 @@ const STATES_KEPT: usize = 64;
 /// A tick, and what is kept of the run there.
 type Snapshot = (u64, Vec<u8>);
 
+/// Where a transition says what it writes.
+const DELTA: &str = "/delta";
+
 /// A run in a store.
 pub struct Trace<'s> {
     store: &'s dyn Store,
@@ -43,26 +47,10 @@ pub struct Trace<'s> {
     lineage: Vec<(RunName, u64)>,
     /// The records with which those runs begin, in the same order.
     begins: Vec<Record>,
-    states: RefCell<BTreeMap<u64, Kept>>,
+    moments: RefCell<BTreeMap<u64, Moment>>,
+    /// States that were read without the rest of their moments.
+    states: RefCell<BTreeMap<u64, Value>>,
     use_snapshots: bool,
-}
-
-/// What a trace remembers of a tick.
-#[derive(Clone)]
-pub(crate) struct Kept {
-    moment: Moment,
-    /// Whether its counters and agents are those of the record, too: only the state is bound by a root.
-    is_whole: bool,
-}
-
-/// What somebody wants to know of a tick.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
-    /// The state, which the record of the tick binds.
-    State,
-    /// Counters and agents as well, which no record binds: they come from the records, or from a snapshot that the key of the
-    /// store signed.
-    Whole,
 }
 
 /// A run right after some tick.
@@ -108,8 +96,8 @@ impl<'s> Trace<'s> {
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
                 begins.reverse();
-                let states = RefCell::default();
-                return Ok(Trace { store, summary, lineage, begins, states, use_snapshots: true });
+                let (moments, states) = (RefCell::default(), RefCell::default());
+                return Ok(Trace { store, summary, lineage, begins, moments, states, use_snapshots: true });
             };
             let position = store.find(&parent)?.ok_or_else(|| missing(parent))?;
             let at = read(store, position)?;
@@ -122,10 +110,11 @@ impl<'s> Trace<'s> {
         }
     }
 
-    /// Reads on without snapshots, from the records alone.
+    /// Reads on without snapshots and without verdicts that were kept: from the records alone.
     #[must_use]
     pub fn without_snapshots(self) -> Trace<'s> {
-        Trace { use_snapshots: false, states: RefCell::default(), ..self }
+        let (moments, states) = (RefCell::default(), RefCell::default());
+        Trace { use_snapshots: false, moments, states, ..self }
     }
 
     /// Whether states are read on from snapshots.
@@ -311,68 +300,70 @@ impl<'s> Trace<'s> {
     /// Returns the run right after a tick, by the recorded deltas. Needs no reducer and no pack.
     ///
     /// The state is the one that the record of the tick binds. Counters and agents are bound by none: they rest on a snapshot
-    /// only where the key of the store signed it and is [at hand](Store::key), and else on the records from the beginning.
-    /// Whoever needs neither asks for [the state](Trace::state) alone.
+    /// only where the key of the store signed it and is [at hand](Store::key), and on the records behind it, each of them
+    /// sealed; else on all records from the beginning. Whoever needs neither asks for [the state](Trace::state) alone.
     pub fn at(&self, tick: u64) -> Result<Moment, Error> {
-        Ok(self.read_on(tick, Need::Whole)?.moment)
+        Ok(self.fold(tick)?.0)
     }
 
-    /// Returns the state right after a tick, by the recorded deltas: the one that the record of the tick binds.
+    /// Returns the state right after a tick, by the recorded deltas: the one that the record of the tick binds, whoever kept the
+    /// snapshot that leads there.
     pub fn state(&self, tick: u64) -> Result<Value, Error> {
-        Ok(self.read_state(tick)?.moment.state)
-    }
-
-    /// As [`Trace::state`], to be [kept](Trace::keep) by another trace that shares the tick.
-    pub(crate) fn read_state(&self, tick: u64) -> Result<Kept, Error> {
-        self.read_on(tick, Need::State)
-    }
-
-    /// As [`Trace::at`] where `counted`; else only the state of what is returned is to be looked at.
-    pub(crate) fn folded(&self, tick: u64, counted: bool) -> Result<Moment, Error> {
-        Ok(self.read_on(tick, if counted { Need::Whole } else { Need::State })?.moment)
-    }
-
-    fn read_on(&self, tick: u64, need: Need) -> Result<Kept, Error> {
-        let (kept, snapshot) = self.known(tick, need)?;
-        match snapshot.as_ref().and_then(|(at, bytes)| self.skimmed(tick, *at, bytes, need)) {
-            Some(kept) => {
-                self.keep(&kept);
-                Ok(kept)
-            }
-            // Reading the records says what is wrong, if anything is.
-            None => Ok(self.fold_from(self.newest(kept, snapshot, need)?, tick)?.0),
+        self.check_tick(tick)?;
+        let known = self.known_state(tick);
+        let snapshot =
+            self.newest_snapshot(tick).filter(|(at, _)| known.as_ref().is_none_or(|known| known.0 < *at));
+        if let Some(state) = snapshot.as_ref().and_then(|(at, bytes)| self.skimmed(tick, *at, bytes)) {
+            self.keep_state(tick, &state);
+            return Ok(state);
         }
-    }
-
-    /// Folds from a snapshot to a tick, and seals the record of that tick alone: one root binds all of the state, whatever led
-    /// there. `None` where anything is not as it should be. What rests on nothing derived goes on doing so: without a
-    /// snapshot, each record is sealed.
-    fn skimmed(&self, tick: u64, at: u64, bytes: &[u8], need: Need) -> Option<Kept> {
-        if at == tick {
-            return self.check_snapshot(tick, bytes, need).ok()?;
-        }
-        let record = self.record(tick).ok()?;
-        let mut kept: Option<Kept> = None;
-        self.skim(at..=tick - 1, &mut |skimmed| match &mut kept {
-            Some(kept) => kept.moment.advance_skimmed(&skimmed),
-            // Which record the snapshot stands behind is known once that was read.
-            None => {
-                kept = Some(self.read_snapshot(bytes, at, skimmed.id, skimmed.header.ts, need)?);
-                Some(())
-            }
-        })?;
-        let mut kept = kept?;
-        kept.moment.advance(&record).ok()?;
-        Some(kept)
-    }
-
-    /// Hands over what transitions say in the fields that a [`Moment`] is folded from, in order; `None` where one cannot
-    /// be read so, or is not the one that an index says it is.
-    fn skim(&self, ticks: RangeInclusive<u64>, f: &mut dyn FnMut(Skimmed<'_>) -> Option<()>) -> Option<()> {
-        let wanted = |header: &Header, field: &str| {
-            let type_name = header.type_name.as_ref().map_or("", |name| name.as_str());
-            matches!(field, "/delta" | "/agent_id" | "/seq") || counters::look_at(type_name, field)
+        // Reading the records says what is wrong, if anything is.
+        let own = snapshot.and_then(|(at, bytes)| Some((at, self.skimmed(at, at, &bytes)?)));
+        let (at, mut state) = match own.or(known) {
+            Some(known) => known,
+            None => (0, self.genesis()?.state),
         };
+        self.each_record(at + 1, tick, &mut |record| {
+            state = replay::recorded_state(&state, &record)?;
+            Ok(())
+        })?;
+        self.keep_state(tick, &state);
+        Ok(state)
+    }
+
+    /// As [`Trace::at`] where counters are needed; else only the state of what is returned is known.
+    pub(crate) fn folded(&self, tick: u64, counted: bool) -> Result<Moment, Error> {
+        match counted {
+            true => self.at(tick),
+            false => {
+                let (begin, state) = (self.start(), self.state(tick)?);
+                let (counters, agents) = (Counters::default(), BTreeMap::new());
+                Ok(Moment { tick, id: begin.id(), ts: begin.header().ts, state, counters, agents })
+            }
+        }
+    }
+
+    /// Folds the state alone from a snapshot to a tick, and seals the record of that tick alone: one root binds all of the
+    /// state, whatever led there. `None` where anything is not as it should be. What rests on nothing derived goes on doing so:
+    /// without a snapshot, each record is sealed.
+    fn skimmed(&self, tick: u64, at: u64, bytes: &[u8]) -> Option<Value> {
+        let mut state = read_snapshot(bytes)?.1.get("state")?.clone();
+        let record = self.record(tick).ok()?;
+        if at == tick {
+            return (Some(state.digest()) == replay::state_root(&record)).then_some(state);
+        }
+        self.skim(at + 1..=tick - 1, &mut |skimmed| {
+            let (_, delta) = skimmed.fields.iter().find(|(place, _)| *place == DELTA)?;
+            let delta = Delta::from_value(&json::parse_canonical(delta).ok()?).ok()?;
+            delta.apply_to(&mut state).ok()
+        })?;
+        replay::recorded_state(&state, &record).ok()
+    }
+
+    /// Hands over what transitions say of their deltas, in order; `None` where one cannot be read so, or is not the one that an
+    /// index says it is.
+    fn skim(&self, ticks: RangeInclusive<u64>, f: &mut dyn FnMut(Skimmed<'_>) -> Option<()>) -> Option<()> {
+        let wanted = |_: &Header, field: &str| field == DELTA;
         let mut next = *ticks.start();
         while next <= *ticks.end() {
             let segment = self.segment(next);
@@ -408,42 +399,50 @@ impl<'s> Trace<'s> {
         Ok(self.fold_head(tick)?.0)
     }
 
-    /// As [`Trace::head`], with the weight of the records that had to be read.
+    /// As [`Trace::head`], with the weight of those of the records read that no snapshot holds.
     pub(crate) fn fold_head(&self, tick: u64) -> Result<(Head, usize), Error> {
-        let (moment, read) = self.fold(tick)?;
+        let (moment, unheld) = self.fold(tick)?;
         let begins: Vec<&Record> = self.begins[..=self.segment(tick)].iter().collect();
         let Moment { tick, id, ts, state, counters, agents } = moment;
-        Ok((Head::at_moment(&begins, tick, id, ts, state, counters, agents)?, read))
+        Ok((Head::at_moment(&begins, tick, id, ts, state, counters, agents)?, unheld))
     }
 
-    /// As [`Trace::at`], with the weight of the records that had to be read.
-    pub(crate) fn fold(&self, tick: u64) -> Result<(Moment, usize), Error> {
-        let (kept, snapshot) = self.known(tick, Need::Whole)?;
-        let (kept, read) = self.fold_from(self.newest(kept, snapshot, Need::Whole)?, tick)?;
-        Ok((kept.moment, read))
+    /// As [`Trace::at`], with the weight of those of the records read that no snapshot holds, whoever kept it.
+    fn fold(&self, tick: u64) -> Result<(Moment, usize), Error> {
+        self.check_tick(tick)?;
+        let known = self.moments.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone());
+        let signed = self.newest_signed(tick, known.as_ref().map(|known| known.tick))?;
+        let mut moment = match signed.or(known) {
+            Some(moment) => moment,
+            None => self.genesis()?,
+        };
+        let held = self.newest_snapshot(tick).map_or(0, |(at, _)| at);
+        let mut unheld = 0;
+        self.each_record(moment.tick + 1, tick, &mut |record| {
+            moment.advance(&record)?;
+            unheld += if moment.tick > held { weight(&record) } else { 0 };
+            Ok(())
+        })?;
+        self.remember(&moment);
+        Ok((moment, unheld))
     }
 
-    fn fold_from(&self, kept: Kept, tick: u64) -> Result<(Kept, usize), Error> {
-        let Kept { mut moment, is_whole } = kept;
-        let (mut failed, mut read) = (None, 0);
-        self.for_each(moment.tick + 1, tick, &mut |_, record| match moment.advance(&record) {
-            Ok(()) => {
-                read += weight(&record);
-                ControlFlow::Continue(())
-            }
+    /// As [`Trace::for_each`], for what may fail.
+    fn each_record(
+        &self,
+        from: u64,
+        to: u64,
+        f: &mut dyn FnMut(Record) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut failed = None;
+        self.for_each(from, to, &mut |_, record| match f(record) {
+            Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failed = Some(error);
                 ControlFlow::Break(())
             }
         })?;
-        match failed {
-            Some(error) => Err(error),
-            None => {
-                let kept = Kept { moment, is_whole };
-                self.keep(&kept);
-                Ok((kept, read))
-            }
-        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Hands over the moments of a range of ticks in order, tick `from` first, until `f` breaks.
@@ -469,101 +468,102 @@ impl<'s> Trace<'s> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// What is known at or before a tick: the newest moment that this trace remembers, and a snapshot if there is a newer one.
-    fn known(&self, tick: u64, need: Need) -> Result<(Option<Kept>, Option<Snapshot>), Error> {
-        if tick > self.tip() {
-            return Err(Error::NoTick { run: self.name().clone(), tick, tip: self.tip() });
-        }
-        let states = self.states.borrow();
-        let mut enough = states.range(..=tick).rev().filter(|(_, kept)| need == Need::State || kept.is_whole);
-        let kept = enough.next().map(|(_, kept)| kept.clone());
-        let snapshot = self.newest_snapshot(tick, kept.as_ref().map(|kept| kept.moment.tick));
-        Ok((kept, snapshot))
-    }
-
-    /// The newest moment of what is known.
-    fn newest(&self, kept: Option<Kept>, snapshot: Option<Snapshot>, need: Need) -> Result<Kept, Error> {
-        let snapshot = match snapshot {
-            Some((at, bytes)) => self.check_snapshot(at, &bytes, need)?,
-            None => None,
-        };
-        match snapshot.or(kept) {
-            Some(kept) => Ok(kept),
-            None => Ok(Kept { moment: self.genesis()?, is_whole: true }),
+    fn check_tick(&self, tick: u64) -> Result<(), Error> {
+        match tick > self.tip() {
+            true => Err(Error::NoTick { run: self.name().clone(), tick, tip: self.tip() }),
+            false => Ok(()),
         }
     }
 
-    /// The newest snapshot at or before a tick, unless a moment that is known is as new.
-    fn newest_snapshot(&self, tick: u64, known: Option<u64>) -> Option<Snapshot> {
-        // Of a fork that has none of its own yet, those of its parent will do.
+    /// The newest state at or before a tick that this trace remembers.
+    fn known_state(&self, tick: u64) -> Option<(u64, Value)> {
+        let (moments, states) = (self.moments.borrow(), self.states.borrow());
+        let moment = moments.range(..=tick).next_back().map(|(at, moment)| (*at, &moment.state));
+        let state = states.range(..=tick).next_back().map(|(at, state)| (*at, state));
+        let newest = moment.into_iter().chain(state).max_by_key(|(at, _)| *at);
+        newest.map(|(at, state)| (at, state.clone()))
+    }
+
+    /// The runs that own the ticks up to one, newest first, each with the last of those. Of a fork that has no snapshot of its
+    /// own yet, those of its parent will do.
+    fn owners_up_to(&self, tick: u64) -> impl Iterator<Item = (&RunName, u64)> {
         let owners = self.lineage[..=self.segment(tick)].iter().rev().filter(|_| self.use_snapshots);
-        let mut newest = owners.filter_map(|(owner, end)| {
-            // A snapshot is derived: one that cannot be read is as good as none.
-            self.store.snapshot(owner, tick.min(*end)).ok().flatten()
-        });
-        newest.next().filter(|(at, _)| known.is_none_or(|known| known < *at))
+        owners.map(move |(owner, end)| (owner, tick.min(*end)))
+    }
+
+    /// The newest snapshot at or before a tick. A snapshot is derived: one that cannot be read is as good as none.
+    fn newest_snapshot(&self, tick: u64) -> Option<Snapshot> {
+        self.owners_up_to(tick).find_map(|(owner, end)| self.store.snapshot(owner, end).ok().flatten())
+    }
+
+    /// The newest moment at or before a tick, and behind what is known, that the key of the store signed.
+    fn newest_signed(&self, tick: u64, known: Option<u64>) -> Result<Option<Moment>, Error> {
+        if self.store.key().is_none() {
+            return Ok(None);
+        }
+        for (owner, end) in self.owners_up_to(tick) {
+            let mut end = Some(end);
+            while let Some((at, bytes)) = end.and_then(|end| self.store.snapshot(owner, end).ok().flatten()) {
+                if known.is_some_and(|known| at <= known) {
+                    return Ok(None);
+                }
+                // What somebody left who had not the key does not hide what was signed before.
+                if let Some(moment) = self.signed(at, &bytes)? {
+                    return Ok(Some(moment));
+                }
+                end = at.checked_sub(1);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a snapshot of a tick if the key of the store signed what no record binds of it, and the rest is on record.
+    fn signed(&self, tick: u64, bytes: &[u8]) -> Result<Option<Moment>, Error> {
+        let Some((key, (signature, value))) = self.store.key().zip(read_snapshot(bytes)) else {
+            return Ok(None);
+        };
+        if *signature == UNSIGNED {
+            return Ok(None);
+        }
+        let record = self.record(tick)?;
+        let moment = Moment::from_snapshot(&value, tick, record.id(), record.header().ts);
+        Ok(moment.filter(|moment| {
+            moment.is_signed(key, signature) && Some(moment.state.digest()) == replay::state_root(&record)
+        }))
     }
 
     /// The tick of the newest snapshot before a tick from which a writer may go on; 0 where there is none.
     pub(crate) fn snapshot_before(&self, tick: u64) -> Result<u64, Error> {
         let Some(before) = tick.checked_sub(1) else { return Ok(0) };
-        let owners = self.lineage[..=self.segment(before)].iter().rev();
-        for (owner, end) in owners {
-            if let Ok(Some((at, bytes))) = self.store.snapshot(owner, before.min(*end))
-                && self.check_snapshot(at, &bytes, Need::Whole)?.is_some()
-            {
-                return Ok(at);
-            }
+        Ok(self.newest_signed(before, None)?.map_or(0, |moment| moment.tick))
+    }
+
+    /// Tells what a snapshot of a tick is good for.
+    pub(crate) fn judge_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<Fit, Error> {
+        let root = replay::state_root(&self.record(tick)?);
+        let Some((signature, value)) = read_snapshot(bytes) else { return Ok(Fit::Nothing) };
+        if value.get("state").is_none_or(|state| Some(state.digest()) != root) {
+            return Ok(Fit::Nothing);
         }
-        Ok(0)
+        let is_told = *signature != UNSIGNED && self.store.key().is_some();
+        Ok(if is_told && self.signed(tick, bytes)?.is_none() { Fit::StateAlone } else { Fit::Whole })
     }
 
-    /// Reads a snapshot of a tick, if it can be relied on for what is needed.
-    fn check_snapshot(&self, tick: u64, bytes: &[u8], need: Need) -> Result<Option<Kept>, Error> {
-        let record = self.record(tick)?;
-        let kept = self.read_snapshot(bytes, tick, record.id(), record.header().ts, need);
-        Ok(kept.filter(|kept| Some(kept.moment.state.digest()) == replay::state_root(&record)))
-    }
-
-    /// As [`Trace::check_snapshot`], of the tick at which the record of this id and time stands. The state is held against no
-    /// root yet.
-    fn read_snapshot(&self, bytes: &[u8], tick: u64, id: Digest, ts: Timestamp, need: Need) -> Option<Kept> {
-        let (moment, signature) = Moment::from_snapshot(bytes, tick, id, ts)?;
-        // Checking a signature takes as long as folding some ten records, so it is done where something rests on it.
-        let is_whole =
-            need == Need::Whole && self.store.key().is_some_and(|key| moment.is_signed(key, signature));
-        (is_whole || need == Need::State).then_some(Kept { moment, is_whole })
-    }
-
-    /// Tells whether a snapshot of a tick is what a recorder kept there: its state is the one on record, and what else it says
-    /// was signed, as far as it is signed at all and the key of the store is at hand.
-    pub(crate) fn fits_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<bool, Error> {
-        let Some(Kept { moment, .. }) = self.check_snapshot(tick, bytes, Need::State)? else {
-            return Ok(false);
-        };
-        let signature = bytes.first_chunk().filter(|signature| **signature != UNSIGNED);
-        Ok(match (self.store.key(), signature) {
-            (Some(key), Some(signature)) => moment.is_signed(key, signature),
-            _ => true,
-        })
-    }
-
-    /// Takes over the states that another trace of the same run read, so that they need not be folded again.
+    /// Takes over the moments that another trace of the same run read, so that they need not be folded again.
     pub(crate) fn learn_from(&self, other: Trace<'_>) {
         assert_eq!(self.name(), other.name(), "states of one run say nothing of another");
-        other.states.into_inner().values().for_each(|kept| self.keep(kept));
+        other.moments.into_inner().values().for_each(|moment| self.remember(moment));
+        other.states.into_inner().iter().for_each(|(tick, state)| self.keep_state(*tick, state));
     }
 
     /// Keeps a moment of this run, so that it need not be folded again.
-    pub(crate) fn keep(&self, kept: &Kept) {
-        let mut states = self.states.borrow_mut();
-        let known = states.entry(kept.moment.tick).or_insert_with(|| kept.clone());
-        if kept.is_whole && !known.is_whole {
-            *known = kept.clone();
-        }
-        if states.len() > STATES_KEPT {
-            states.pop_first();
-        }
+    fn remember(&self, moment: &Moment) {
+        keep(&self.moments, moment.tick, moment);
+    }
+
+    /// Keeps a state of this run, so that it need not be folded again.
+    pub(crate) fn keep_state(&self, tick: u64, state: &Value) {
+        keep(&self.states, tick, state);
     }
 
     /// Returns the refusals beside the chain, by the id of the record they were judged against, in order of commit.
@@ -614,25 +614,6 @@ impl Moment {
         Ok(())
     }
 
-    /// As [`Moment::advance`], by what a store says without sealing it; `None` where that cannot be a transition.
-    fn advance_skimmed(&mut self, skimmed: &Skimmed<'_>) -> Option<()> {
-        let Skimmed { id, header, fields } = skimmed;
-        let (mut delta, mut seq, mut counted) = (None, None, Vec::with_capacity(fields.len()));
-        for (place, text) in fields {
-            let value = json::parse_canonical(text).ok()?;
-            match *place {
-                "/delta" => delta = Some(value),
-                "/seq" => seq = Some(value),
-                _ => counted.push((place.parse::<Pointer>().ok()?, value)),
-            }
-        }
-        let content = content_of(counted.iter().map(|(place, value)| (place, value.clone())));
-        Delta::from_value(&delta?).ok()?.apply_to(&mut self.state).ok()?;
-        self.counters.add(header.type_name.as_ref().map_or("", |name| name.as_str()), &content);
-        self.stand_behind(header, *id, content.get("agent_id"), seq.as_ref());
-        Some(())
-    }
-
     /// Stands behind a transition from now on.
     fn stand_behind(&mut self, header: &Header, id: Digest, agent: Option<&Value>, seq: Option<&Value>) {
         let (agent, seq) = (agent.and_then(Value::as_str), seq.and_then(Value::as_u64));
@@ -647,7 +628,7 @@ impl Moment {
     /// Writes the moment as a snapshot: a signature, and canonical JSON. The state is held against the record whenever it is
     /// read; the signature is over the rest, which no record binds. Without a key it is 64 zeros, and nobody relies on that rest.
     pub fn to_snapshot(&self, key: Option<&SigningKey>) -> Vec<u8> {
-        let (agents, counters) = (self.agents_value(), self.counters.to_value());
+        let (agents, counters) = (self.agents_value(), self.counters.to_kept());
         let signature =
             key.map_or(UNSIGNED, |key| key.sign(&snapshot_message(self.id, &agents, &counters).0));
         let value =
@@ -657,11 +638,9 @@ impl Moment {
         bytes
     }
 
-    /// Reads a snapshot of the tick at which the record of this id and time stands, and its signature. Its state is held
-    /// against no root yet, and nobody looked at the signature.
-    fn from_snapshot(bytes: &[u8], tick: u64, id: Digest, ts: Timestamp) -> Option<(Moment, &Signature)> {
-        let (signature, text) = bytes.split_first_chunk()?;
-        let value = json::parse_canonical(text).ok()?;
+    /// Reads what a snapshot says of the tick at which the record of this id and time stands. Its state is held against no
+    /// root yet, and nobody looked at the signature.
+    fn from_snapshot(value: &Value, tick: u64, id: Digest, ts: Timestamp) -> Option<Moment> {
         let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
             let pair = pair.as_array()?;
             let head = pair.get(1)?;
@@ -669,15 +648,14 @@ impl Moment {
                 AgentHead { seq: head.get("seq")?.as_u64()?, id: head.get("id")?.as_str()?.parse().ok()? };
             Some((Arc::from(pair.get(0)?.as_str()?), head))
         });
-        let moment = Moment {
+        Some(Moment {
             tick,
             id,
             ts,
             state: value.get("state")?.clone(),
-            counters: Counters::from_value(value.get("counters")?)?,
+            counters: Counters::from_kept(value.get("counters")?)?,
             agents: agents.collect::<Option<_>>()?,
-        };
-        Some((moment, signature))
+        })
     }
 
     fn agents_value(&self) -> Value {
@@ -689,7 +667,7 @@ impl Moment {
 
     /// Whether a key signed the counters and agents of this moment.
     fn is_signed(&self, key: &SigningKey, signature: &Signature) -> bool {
-        let message = snapshot_message(self.id, &self.agents_value(), &self.counters.to_value());
+        let message = snapshot_message(self.id, &self.agents_value(), &self.counters.to_kept());
         key.verifier_key().verifies(&message.0, signature)
     }
 }
@@ -700,11 +678,26 @@ type Signature = [u8; 64];
 /// Stands in place of a signature where a recorder had no key. No key makes it.
 const UNSIGNED: Signature = [0; 64];
 
+/// Takes a snapshot apart, believing none of it.
+fn read_snapshot(bytes: &[u8]) -> Option<(&Signature, Value)> {
+    let (signature, text) = bytes.split_first_chunk()?;
+    Some((signature, json::parse_canonical(text).ok()?))
+}
+
 /// What is signed of a snapshot: the parts that no record binds, and the id of the record that they stand behind, which
 /// says what led there. A digest, which is no text that a note could hold.
 fn snapshot_message(id: Digest, agents: &Value, counters: &Value) -> Digest {
     let (agents, counters) = (json::to_vec(agents), json::to_vec(counters));
     Digest::of_parts(&[b"dendrer/snapshot/v2\n", &id.0, &agents, &counters])
+}
+
+/// Keeps something of a tick, and not too much.
+fn keep<T: Clone>(kept: &RefCell<BTreeMap<u64, T>>, tick: u64, value: &T) {
+    let mut kept = kept.borrow_mut();
+    kept.entry(tick).or_insert_with(|| value.clone());
+    if kept.len() > STATES_KEPT {
+        kept.pop_first();
+    }
 }
 
 /// Looks whether a record is the transition that an index says it is.

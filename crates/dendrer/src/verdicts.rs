@@ -22,7 +22,7 @@ const SIGNATURE: usize = 64;
 /// Returns what is known of a question from tick 0 up to some tick that is at most `to`. Whatever is not exactly what
 /// this program keeps is as good as nothing.
 pub(crate) fn find(trace: &Trace<'_>, predicate: &Predicate, to: u64) -> Option<Timeline> {
-    let key = trace.store().key()?;
+    let key = trace.store().key().filter(|_| trace.uses_snapshots())?;
     let bytes = trace.store().verdicts(trace.name(), &question(predicate)).ok()??;
     let (signature, statement) = bytes.split_at_checked(SIGNATURE)?;
     if !key.verifier_key().verifies(&message(trace, predicate, statement).0, signature) {

@@ -368,8 +368,8 @@ fn inputs(
     let field = place.and_then(|place| place.tokens().next().map(|field| field.into_owned()));
     let reads = match (&index.pack, type_name) {
         (Some(pack), Some(type_name)) if pack.rules() > 0 => {
-            let before = index.trace.at(tick - 1).ok();
-            let seen = before.and_then(|before| pack.reads_at(&before.state, record, field.as_deref()));
+            let before = index.trace.state(tick - 1).ok();
+            let seen = before.and_then(|before| pack.reads_at(&before, record, field.as_deref()));
             seen.or_else(|| pack.may_read(type_name, field.as_deref()))
         }
         _ => None,
@@ -428,7 +428,7 @@ pub fn chain(trace: &Trace<'_>, onset: u64, to: u64, limit: usize) -> Result<Cha
     let mut failed = None;
     // The state is needed only where rules look at it; what was erased leaves it unknown from there on.
     let mut state = match rules && onset > 0 {
-        true => trace.at(onset - 1).ok().map(|moment| moment.state),
+        true => trace.state(onset - 1).ok(),
         false => None,
     };
     trace.for_each(onset, looked_to, &mut |tick, record| {

@@ -208,9 +208,11 @@ fn a_snapshot_that_lies_about_the_state_is_not_used() -> Result<(), Error> {
     lying.state = Value::record([("slots", Value::object())]);
     // Even one that is under the key: what a record binds is held against the record.
     store.put_snapshot(&run, 2500, &lying.to_snapshot(Some(&key(3))))?;
-    for tick in [2500, 2520] {
-        assert_eq!(Trace::open(&store, &run)?.state(2500)?, honest.state, "{tick}");
-        assert_eq!(Trace::open(&store, &run)?.at(2500)?.state, honest.state, "{tick}");
+    let all = Trace::open(&store, &run)?.without_snapshots();
+    for tick in [2500, 2501, 2520] {
+        let expected = all.state(tick)?;
+        assert_eq!(Trace::open(&store, &run)?.state(tick)?, expected, "{tick}");
+        assert_eq!(Trace::open(&store, &run)?.at(tick)?.state, expected, "{tick}");
     }
     let short = [0, 63, 64, 65, 200].map(|end| honest.to_snapshot(Some(&key(3)))[..end].to_vec());
     for bytes in short.into_iter().chain([b"not a snapshot".to_vec(), vec![b'{'; 80]]) {
@@ -321,15 +323,57 @@ fn without_the_key_a_snapshot_is_good_for_the_state_alone() -> Result<(), Error>
     assert_eq!((found.counters, found.agents), (expected.counters, expected.agents));
     let cut = cut.with_key(Some(Arc::new(key(4))));
     assert!(Trace::open(&cut, &run)?.at(2500).is_err(), "the key of another store");
+    Ok(())
+}
 
-    // A recorder without the key keeps states all the same, and signs nothing.
-    let mut keyless = memory(3);
-    dendrer_testkit::record(
-        &mut keyless,
-        &Start::new(run.clone()),
-        [Intent::new("memory.write".parse().expect("a type"), "a")],
-    );
-    let moment = Trace::open(&keyless, &run)?.at(1)?;
-    assert_eq!(moment.to_snapshot(None)[..64], [0; 64]);
+/// What somebody left who had not the key, or no business, does not hide what was signed before.
+#[test]
+fn an_unsigned_snapshot_hides_no_signed_one() -> Result<(), Error> {
+    let (store, run) = recorded()?;
+    let expected = Trace::open(&store, &run)?.at(2500)?;
+    let signed = store.snapshot(&run, 2400)?.expect("a snapshot");
+    let kept = |record: &Record| record.header().tick.is_none_or(|tick| tick == 0 || tick >= signed.0);
+    let records = (0..).zip(records_of(&store)).filter(|(_, record)| kept(record)).collect();
+    let cut = Memory::of_parts(info(3), store.tree(), records).with_key(Some(Arc::new(key(3))));
+    cut.put_snapshot(&run, signed.0, &signed.1)?;
+    let lying = Moment { counters: Counters::default(), ..expected.clone() };
+    for (tick, bytes) in [
+        (2450, Trace::open(&store, &run)?.at(2450)?.to_snapshot(None)),
+        (2460, Trace::open(&store, &run)?.at(2460)?.to_snapshot(Some(&key(4)))),
+        (2470, b"{}".to_vec()),
+        (2500, lying.to_snapshot(None)),
+    ] {
+        cut.put_snapshot(&run, tick, &bytes)?;
+        let found = Trace::open(&cut, &run)?.at(2500)?;
+        assert_eq!((found.counters, found.agents), (expected.counters.clone(), expected.agents.clone()));
+    }
+    Ok(())
+}
+
+/// Processes that go on without the key fold from the beginning, and keep no more snapshots for it.
+#[test]
+fn a_run_that_is_resumed_without_the_key_has_as_many_snapshots() -> Result<(), Error> {
+    let kept = |mut store: Memory| -> Result<Vec<u64>, Error> {
+        let run = run_name("steps");
+        let surroundings = || Box::new(Fixed::new("steps", 1_000, 1));
+        Recorder::begin(&mut store, &Start::new(run.clone()), surroundings())?.commit()?;
+        for n in 0..400 {
+            let mut recorder = Recorder::resume(&mut store, &run, surroundings())?;
+            let path = "/slot".parse().expect("a pointer");
+            let delta = Delta(vec![Op::set(path, Value::from(format!("{n:0>100}")))]);
+            recorder.propose(&Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta))?;
+            recorder.commit()?;
+        }
+        let mut ticks = Vec::new();
+        let mut at = Some(400);
+        while let Some((tick, _)) = at.and_then(|at| store.snapshot(&run, at).ok().flatten()) {
+            ticks.push(tick);
+            at = tick.checked_sub(1);
+        }
+        Ok(ticks)
+    };
+    let (with, without) = (kept(memory_with_key(3))?, kept(memory(3))?);
+    assert!(with.len() > 2, "{with:?}");
+    assert_eq!(with, without);
     Ok(())
 }

@@ -217,9 +217,11 @@ fn evaluations(
     ticks.extend(report.onset().filter(|onset| !ticks.contains(onset)));
     ticks.sort_unstable();
     let said = ticks.into_iter().map(|tick| {
-        let moment = trace.at(tick)?;
-        let counters = contract.reads_counters().then(|| moment.counters.to_value());
-        Ok((tick, contract.evaluate(&moment.state, counters.as_ref())))
+        let counters = match contract.reads_counters() {
+            true => Some(trace.at(tick)?.counters.to_value()),
+            false => None,
+        };
+        Ok((tick, contract.evaluate(&trace.state(tick)?, counters.as_ref())))
     });
     Ok(Some(said.collect::<Result<_>>()?))
 }

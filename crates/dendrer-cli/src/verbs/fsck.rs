@@ -1,7 +1,7 @@
 //! `dendrer fsck`: every file of a store against its log. What `verify` answers for runs and proofs, this answers for
 //! files: which are damaged, what that costs, which follow from the log and which do not belong.
 
-use dendrer::keep;
+use dendrer::keep::{self, Fit};
 use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Report, TilesState, VerifyOptions};
 use dendrer::store::{Damage, DamageKind, Store};
 use dendrer_object::Value;
@@ -163,13 +163,14 @@ fn snapshot_lines(global: &Global, store: &Embedded) -> Result<Vec<Line>> {
     let progress = Progress::start(global, "fsck", "snapshots", Some(snapshots.len() as u64));
     let mut lines = Vec::new();
     for (at, (run, tick)) in (1..).zip(&snapshots) {
-        if !keep::snapshot_fits(store, run, *tick).unwrap_or(false) {
-            lines.push(Line::new(
-                "index.sqlite",
-                "derived",
-                format!("a snapshot that is not what was kept of {run}@{tick}; nobody rests on it"),
-            ));
-        }
+        let what = match keep::judge_snapshot(store, run, *tick).unwrap_or(Fit::Nothing) {
+            Fit::Whole => None,
+            Fit::StateAlone => Some(format!(
+                "a snapshot of {run}@{tick} whose counters are not what the key of the store signed; nobody rests on those"
+            )),
+            Fit::Nothing => Some(format!("a snapshot that is not the state of {run}@{tick}; nobody uses it")),
+        };
+        lines.extend(what.map(|what| Line::new("index.sqlite", "derived", what)));
         progress.set(at);
     }
     if lines.is_empty() && !snapshots.is_empty() {

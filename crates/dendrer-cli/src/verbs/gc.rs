@@ -88,6 +88,7 @@ fn words(why: Why) -> &'static str {
     match why {
         Why::NoSuchTick => "the log has no such run or tick",
         Why::DoesNotFit => "not the state on record, so nobody uses it",
+        Why::NotSigned => "not what the key of the store signed",
         Why::TooClose => "too little changed since the one before",
         Why::Old => "nothing was written to the run for so long",
     }
@@ -116,7 +117,7 @@ fn say(
         ));
     }
     let verb = if args.dry_run { "would go" } else { "removed" };
-    for why in [Why::NoSuchTick, Why::DoesNotFit, Why::TooClose, Why::Old] {
+    for why in [Why::NoSuchTick, Why::DoesNotFit, Why::NotSigned, Why::TooClose, Why::Old] {
         for (one, many, is) in [
             ("snapshot", "snapshots", true),
             ("kept answer of a predicate", "kept answers of predicates", false),

@@ -549,7 +549,9 @@ fn prove(
                 Failure::from(error).note(format!("{run} carries the pack {}", pack.name))
             })?;
         }
-        let (sample, line) = Sample::take(&trace, predicate)?;
+        // What goes on record is what the records say.
+        let records = Trace::open(store, &run)?.without_snapshots();
+        let (sample, line) = Sample::take(&records, predicate)?;
         if out.is_text() {
             sample_lines(predicate, &sample, &line, out)?;
         }

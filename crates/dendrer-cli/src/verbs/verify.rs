@@ -342,7 +342,7 @@ fn verify_store(
 ) -> Result<Answer> {
     let path = open::find(global)?;
     let stamp = verified::stamp(&path);
-    let mut store = Embedded::open(&path, global.reads())?;
+    let mut store = open::with_key(global, Embedded::open(&path, global.reads())?);
     open::speak(global, &store, &path);
     let mut names = Vec::new();
     for rev in revs {

@@ -515,7 +515,7 @@ fn a_snapshot_that_lies_is_found_and_goes() {
     assert_eq!(changed, 1, "a run of so many ticks has snapshots");
     let ran = place.run(&["fsck"]);
     assert_eq!((ran.code, ran.stdout.matches("derived    index.sqlite").count()), (0, 2), "{}", ran.stdout);
-    assert!(ran.stdout.contains("a snapshot that is not what was kept of nobody@3"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("a snapshot that is not the state of nobody@3"), "{}", ran.stdout);
     let text = place.ok(&["gc"]);
     assert!(text.contains("removed  1 snapshot, 1 byte: the log has no such run or tick"), "{text}");
     assert!(text.contains("not the state on record"), "{text}");
@@ -551,7 +551,7 @@ fn a_snapshot_that_was_forged_leads_nobody_astray() {
         }
         let many = format!("state.counters.transitions > {}", tick + 4000);
         assert!(place.run(&["runs", "--where", &many, "--json"]).stdout.contains("\"items\":[]"));
-        let said = place.ok(&["fsck"]).contains(&format!("not what was kept of r@{tick}"));
+        let said = place.ok(&["fsck"]).contains(&format!("r@{tick} whose counters are not what the key"));
         assert_eq!(said, signature != [0; 64], "what nobody signed is no forgery");
     }
     // Whoever has not the key of the store counts for himself, too.

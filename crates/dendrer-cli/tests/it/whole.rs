@@ -322,11 +322,9 @@ fn what_would_not_verify_is_not_handed_over() {
     assert_eq!(place.run(&["merge", "--as", "m", "--from", "r", "--from", "s"]).code, 4);
 }
 
-/// A record whose values are those of the one before it, with their checksum: nothing but its id shows it.
-#[test]
-fn what_is_good_ends_before_what_the_files_show() {
-    let place = recorded();
-    let mut log = std::fs::read(segment(&place)).unwrap();
+/// Gives the record of a tick the values of the one before it, with their checksum: nothing but its id shows it.
+fn have_the_values_of_the_one_before(segment: &Path, tick: usize) {
+    let mut log = std::fs::read(segment).unwrap();
     let (mut values, mut at) = (Vec::new(), 64);
     while at + 9 < log.len() {
         let end = at + 9 + u32::from_le_bytes(log[at..at + 4].try_into().unwrap()) as usize;
@@ -336,11 +334,52 @@ fn what_is_good_ends_before_what_the_files_show() {
         at = end;
     }
     // The log begins with its key and the run.
-    let (fifth, sixth) = (values[6].clone(), values[7].clone());
-    assert_eq!(fifth.len(), sixth.len());
-    let copy = log[fifth].to_vec();
-    log[sixth].copy_from_slice(&copy);
-    std::fs::write(segment(&place), log).unwrap();
+    let (before, this) = (values[tick].clone(), values[tick + 1].clone());
+    assert_eq!(before.len(), this.len());
+    let copy = log[before].to_vec();
+    log[this].copy_from_slice(&copy);
+    std::fs::write(segment, log).unwrap();
+}
+
+/// A root binds the state that records behind a snapshot lead to, and not what they count.
+#[test]
+fn what_is_counted_is_counted_of_sealed_records() {
+    let place = Place::with_store();
+    // Each second step writes what is there, and counts something else.
+    let lines = |from: u64| -> Vec<u8> {
+        let line = |n: u64| {
+            format!(
+                "{{\"type\":\"memory.write\",\"delta\":[{{\"set\":\"/slots/s{}\",\"value\":\"{:0>120}\"}}],\"metrics\":{{\"tokens_used\":{}}}}}\n",
+                n / 2 % 50,
+                n / 2,
+                if n % 2 == 0 { 10 } else { 99 },
+            )
+        };
+        (from..from + 1200).flat_map(|n| line(n).into_bytes()).collect()
+    };
+    for from in [0, 1200] {
+        assert_eq!(place.run_with(&["commit", "--run", "r"], &lines(from)).code, 0);
+    }
+    let db = rusqlite::Connection::open(place.path().join(".dendrer/index.sqlite")).unwrap();
+    let newest: u32 = db.query_row("SELECT max(tick) FROM snapshot", [], |row| row.get(0)).unwrap();
+    assert!((2300..2395).contains(&newest), "{newest}");
+    let (counted, state) = (["state", "r", "--path", "counters.tokens_used"], ["state", "r", "--json"]);
+    assert_eq!(place.ok(&counted).trim(), (1200 * 109).to_string());
+    let before = place.ok(&state);
+    have_the_values_of_the_one_before(&segment(&place), 2398);
+    assert_eq!(place.ok(&state), before, "the root shows that it is the state");
+    let ran = place.run(&counted);
+    assert!(ran.code == 4 && ran.stderr.contains("E0301"), "{}{}", ran.stdout, ran.stderr);
+    let ran = place.run(&["runs", "--where", "state.counters.tokens_used > 1", "--json"]);
+    assert!(!ran.stdout.contains("\"name\":\"r\"") || ran.code != 0, "{}", ran.stdout);
+    assert_eq!(place.run(&["verify", "r"]).code, 4);
+}
+
+/// A record whose values are those of the one before it, with their checksum: nothing but its id shows it.
+#[test]
+fn what_is_good_ends_before_what_the_files_show() {
+    let place = recorded();
+    have_the_values_of_the_one_before(&segment(&place), 6);
     for from in ["1", "7"] {
         let ran = place.run(&["verify", "r", "--from", from]);
         assert_eq!(ran.code, 4, "{}", ran.stdout);
@@ -541,6 +580,13 @@ fn an_index_without_a_table_is_left_out_and_made_again() {
         &trigger("INSERT ON record"),
         &trigger("UPDATE ON meta"),
         &trigger("INSERT ON snapshot"),
+        &format!(
+            "{}; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET type = 'TRIGGER' WHERE type = 'trigger'",
+            trigger("INSERT ON record")
+        ),
+        &format!("PRAGMA user_version = 1; {}", view("meta", "key, value")),
+        "DELETE FROM snapshot; CREATE INDEX slow ON snapshot (instr(hex(zeroblob(200000000)), hex(zeroblob(100000000)) || '1'))",
+        "CREATE TABLE beside (a CHECK (instr(hex(zeroblob(200000000)), hex(zeroblob(100000000)) || '1') = 0))",
         &view("meta", "key, value"),
         &view("record", "position, id, kind, run, tick, type, agent, ts, frame, opened"),
         &view("snapshot", "run, tick, state"),
@@ -654,6 +700,38 @@ fn a_link_leads_nothing_out_of_the_store() {
     let ran = place.run(&["restore", "safe", "--replace"]);
     assert!(ran.code == 2 && ran.stderr.contains("E0115"), "{}", ran.stderr);
     std::fs::remove_file(place.path().join(".dendrer.restoring")).unwrap();
+    // Nor where what an interrupted copy left has a link in it.
+    std::fs::write(outside.path().join("precious"), "precious").unwrap();
+    let mark = std::fs::read_to_string(place.path().join("safe/backup.json")).unwrap();
+    let half = place.path().join(".dendrer.restoring");
+    std::fs::create_dir(&half).unwrap();
+    let begun = mark.split("\"root\"").next().unwrap().to_owned() + "\"root\":null}";
+    for (name, mark) in [("segments", &mark), ("segments", &begun), ("log", &mark)] {
+        std::fs::write(half.join("backup.json"), mark).unwrap();
+        std::os::unix::fs::symlink(outside.path(), half.join(name)).unwrap();
+        for args in [&["restore", "safe", "--replace"][..], &["backup", ".dendrer.restoring"]] {
+            let ran = place.run(args);
+            assert_ne!(ran.code, 0, "{name}: {args:?}: {}", ran.stdout);
+            assert_eq!(std::fs::read(outside.path().join("precious")).unwrap(), b"precious", "{name}");
+        }
+        std::fs::remove_file(half.join(name)).unwrap();
+    }
+    std::fs::remove_dir_all(&half).unwrap();
+    std::fs::remove_file(outside.path().join("precious")).unwrap();
+    // Nor what is signed.
+    let log = place.path().join(".dendrer/log");
+    std::fs::rename(&log, place.path().join("log-aside")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), &log).unwrap();
+    place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0, "tiles were laid out elsewhere");
+    std::fs::remove_file(&log).unwrap();
+    let segments = place.path().join(".dendrer/segments");
+    std::fs::rename(&segments, place.path().join("segments-aside")).unwrap();
+    std::os::unix::fs::symlink(place.path().join("segments-aside"), &segments).unwrap();
+    let ran = place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
+    assert!(ran.code == 8 && ran.stderr.contains("is a link"), "{}", ran.stderr);
+    std::fs::remove_file(&segments).unwrap();
+    std::fs::rename(place.path().join("segments-aside"), &segments).unwrap();
     for name in ["index.sqlite", "index.sqlite-wal"] {
         let (index, other) = (place.path().join(".dendrer").join(name), outside.path().join("other"));
         std::fs::remove_file(&index).ok();

@@ -204,6 +204,10 @@ impl Embedded {
     /// Looks at what is in the place of a copy: nothing, leftovers, or an earlier backup that it goes on from.
     fn there(&self, to: &Path, what: CopyAs) -> Result<Option<Whole>, StoreError> {
         let disk = &*self.options.disk;
+        for name in ["segments", "log"] {
+            let path = to.join(name);
+            disk::refuse_links(to, &path).map_err(|error| StoreError::io("write", &path, error))?;
+        }
         let names = match disk.list(to) {
             Ok(names) => names,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -52,6 +52,8 @@ impl Tiles<'_> {
     }
 
     fn write(&self, note: &SignedNote, size: u64) -> Result<(), StoreError> {
+        disk::refuse_links(self.dir.parent().unwrap_or(&self.dir), &self.dir)
+            .map_err(|error| StoreError::io("write", &self.dir, error))?;
         let mut from = self.size()?;
         if from > size {
             from = 0;
@@ -149,6 +151,7 @@ impl Tiles<'_> {
         let path = self.dir.join(tile.to_string());
         let io = |error| StoreError::io("write", &path, error);
         if let Some(parent) = path.parent() {
+            disk::refuse_links(&self.dir, parent).map_err(io)?;
             self.disk().create_dir(parent).map_err(io)?;
         }
         let beside = path.with_extension("tmp");
@@ -169,7 +172,10 @@ impl Tiles<'_> {
                 && before != now
                 && before.width() < FULL_WIDTH
             {
-                let _ = self.disk().remove(&self.dir.join(before.to_string()));
+                let path = self.dir.join(before.to_string());
+                if disk::refuse_links(&self.dir, &path).is_ok() {
+                    let _ = self.disk().remove(&path);
+                }
             }
         }
     }
