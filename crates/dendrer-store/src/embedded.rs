@@ -311,7 +311,12 @@ impl Embedded {
     fn check_files(&mut self) -> Result<(), StoreError> {
         let numbers = self.segments.numbers()?;
         let complete = numbers.iter().copied().eq(0..numbers.len() as u32);
-        if complete && self.segments.header(0).is_ok_and(|header| header.is_some()) {
+        // What cannot be read now says nothing of what it holds.
+        let has_begin = match self.segments.header(0) {
+            Err(StoreError::Damaged(_)) => false,
+            header => header?.is_some(),
+        };
+        if complete && has_begin {
             return Ok(());
         }
         let missing = (0..).find(|number| !numbers.contains(number)).unwrap_or(0);

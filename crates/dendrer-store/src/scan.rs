@@ -11,12 +11,12 @@ use std::ops::Range;
 
 use dendrer_object::StoreId;
 use dendrer_object::merkle::{Peaks, leaf_hashes};
-use dendrer_object::record::Entry;
+use dendrer_object::record::{Entry, Kind};
 
 use crate::disk::{self, DiskFile};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Commit, Fault, HEAD, Step};
-use crate::layout::{Names, RecordFrame};
+use crate::layout::{self, Names, RecordFrame};
 use crate::segments::{Segments, place_name};
 
 /// The unit in which disks lose what was not synced.
@@ -239,6 +239,8 @@ impl Scanner {
         self.entries.drop_rest();
         let mut position = self.position;
         let mut before: Option<At> = None;
+        // An erasure is told on record: a frame that would have values overwritten is nobody's word where none is.
+        let (mut erases, mut takes) = (false, None);
         loop {
             let segment = self.segment;
             let step = self
@@ -270,7 +272,12 @@ impl Scanner {
             let at = At::new(segment, offset);
             match kind {
                 frame::VALUES => visit(Item::Values { payload }),
-                frame::OPENED => visit(Item::Opened { at, payload }),
+                frame::OPENED => {
+                    if layout::parse_opened_all(payload).is_none_or(|opened| opened.replaces.is_some()) {
+                        takes = takes.or(Some(offset));
+                    }
+                    visit(Item::Opened { at, payload });
+                }
                 frame::CHUNK | frame::LIST => visit(Item::Shared { at, payload, kind }),
                 frame::VOID => visit(Item::Void),
                 frame::RECORD => {
@@ -287,8 +294,14 @@ impl Scanner {
                     if known {
                         self.entries.push(&entry_of(&parsed));
                     }
+                    erases |= parsed.header.kind == Kind::Erase;
                     visit(Item::Record(Found { position, values, frame: parsed }));
                     position += 1;
+                }
+                frame::COMMIT if known && !erases && takes.is_some() => {
+                    let sides = ["an erase record in its group".into(), "none".into()];
+                    let offset = takes.unwrap_or(offset);
+                    return Ok(End::Damage(self.damage(DamageKind::Frame, offset, "opened frame", sides)));
                 }
                 frame::COMMIT => {
                     let commit = Commit::parse(payload);

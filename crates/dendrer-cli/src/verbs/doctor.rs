@@ -101,9 +101,10 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
         })?;
     }
     let worst = checks.iter().map(|check| check.level).max().unwrap_or(Level::Ok);
-    let damaged = checks
-        .iter()
-        .any(|check| check.level == Level::Fail && check.code.is_some_and(|code| code.starts_with("E03")));
+    // Of these codes one is of the index, which is derived.
+    let is_of_the_log = |code: &str| code.starts_with("E03") && code != "E0309";
+    let damaged =
+        checks.iter().any(|check| check.level == Level::Fail && check.code.is_some_and(is_of_the_log));
     let exit = match (worst, damaged) {
         (_, true) => 4,
         (Level::Fail, false) => 1,

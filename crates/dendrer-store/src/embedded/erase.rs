@@ -9,6 +9,8 @@ use dendrer_object::{Digest, Pointer, Record};
 
 use super::Embedded;
 use super::append::put_opened;
+use super::read::{Source, assemble};
+use super::sealing::seal;
 use crate::contract::Store as _;
 use crate::disk;
 use crate::error::StoreError;
@@ -139,7 +141,24 @@ impl Embedded {
             }
             _ => false,
         };
-        Ok(is_its.then_some(replaced))
+        Ok((is_its && self.is_left_of(opened, &payload, &record)? != Some(false)).then_some(replaced))
+    }
+
+    /// Tells whether an opened frame is what is left of a record: sealed with what it closes, it has the id of that. Nothing is
+    /// destroyed for the sake of one that is not. `None` where this handle does not know the record, as of a copy that is made.
+    pub(super) fn is_left_of(
+        &self,
+        opened: At,
+        payload: &[u8],
+        id: &Digest,
+    ) -> Result<Option<bool>, StoreError> {
+        let Some(position) = self.find(id)? else { return Ok(None) };
+        let Some(values) = self.locate(position)? else { return Ok(None) };
+        let (_, second, _) = self.segments.read_two(values)?;
+        let Read::Frame(frame::RECORD, record) = &second else { return Ok(None) };
+        let Some(record) = RecordFrame::parse(record, self.info.id) else { return Ok(None) };
+        let source = Source { at: opened, kind: frame::OPENED, payload };
+        Ok(Some(assemble(&self.segments, &source, &record)?.is_ok_and(|raw| seal(raw, opened).is_ok())))
     }
 
     fn is_record(&self, read: &Read, id: &Digest) -> bool {

@@ -244,7 +244,13 @@ impl Walk<'_> {
         let mut values: (u8, Vec<u8>) = (frame::VOID, Vec::new());
         let mut failure = None;
         let mut broken: Option<Box<Damage>> = None;
+        let mut left = Vec::new();
         let end = scanner.group(&mut |item| {
+            if let Item::Opened { at, payload } = &item
+                && layout::is_erasure(payload)
+            {
+                left.push((*at, payload.to_vec()));
+            }
             match item {
                 Item::Values { payload } | Item::Opened { payload, .. } => {
                     values.1.clear();
@@ -276,6 +282,17 @@ impl Walk<'_> {
         })?;
         if let Some(damage) = broken {
             self.suspect(damage)?;
+        }
+        for (at, payload) in left {
+            // Whoever reads the record reads this frame, and whoever writes next destroys what it takes the place of.
+            let Some((id, ..)) = layout::opened_head(&payload) else { continue };
+            if self.store.is_left_of(at, &payload, &id)? == Some(false) {
+                let file = place_name(at.segment);
+                let place = Place { file, offset: Some(at.offset.into()), ..Place::default() };
+                let (kind, what) = (DamageKind::Frame, "opened frame");
+                let (expected, found) = ("what is left of its record".into(), "something else".into());
+                self.suspect(Box::new(Damage { kind, place, what, expected, found }))?;
+            }
         }
         match failure {
             Some(error) => Err(error),

@@ -477,3 +477,83 @@ fn swap_values(segment: &mut [u8], n: usize) -> usize {
     segment[values[n].clone()].copy_from_slice(&bytes);
     n
 }
+
+/// Where the frames of a segment are, with their kinds.
+fn frames_of(log: &[u8]) -> Vec<(usize, u8, std::ops::Range<usize>)> {
+    let (mut found, mut at) = (Vec::new(), 64);
+    while at + 9 <= log.len() {
+        let end = at + 9 + u32::from_le_bytes(log[at..at + 4].try_into().unwrap()) as usize;
+        found.push((at, log[at + 8], at + 9..end));
+        at = end;
+    }
+    found
+}
+
+fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_le_bytes();
+    let summed = [&len[..], &[kind], payload].concat();
+    [&len[..], &crc32c::crc32c(&summed).to_le_bytes(), &[kind], payload].concat()
+}
+
+/// Puts a frame into the last group that would have the values of a record overwritten, with every checksum and length right.
+fn with_opened(log: &[u8], before: usize, opened: &[u8]) -> Vec<u8> {
+    let frames = frames_of(log);
+    let ends: Vec<_> = frames.iter().filter(|(_, kind, _)| *kind == b'E').collect();
+    let (at, _, payload) = ends[ends.len() - before].clone();
+    let behind = log[payload.end..].to_vec();
+    let mut commit = log[payload].to_vec();
+    let length = u64::from_le_bytes(commit[20..28].try_into().unwrap()) + opened.len() as u64;
+    commit[20..28].copy_from_slice(&length.to_le_bytes());
+    [&log[..at], opened, &frame(b'E', &commit), &behind].concat()
+}
+
+/// An erasure is on record, and what it leaves is what is left of the record. Whoever put a frame into a group says neither, and
+/// nobody destroys anything on the word of it.
+#[test]
+fn no_forged_erasure_destroys_what_was_acknowledged() {
+    let path = Path::new("/store/segments/00000000.seg");
+    for has_erasure in [false, true] {
+        let disk = Faulty::new();
+        let mut store = Embedded::create(Path::new(DIR), info(), options(&disk, 1 << 20)).unwrap();
+        let mut scribe = Scribe::default();
+        let mut records = vec![scribe.begin("r")];
+        records.extend((0..6).map(|_| scribe.step("r")));
+        for record in &records {
+            store.commit(std::slice::from_ref(record)).unwrap();
+        }
+        if has_erasure {
+            // Of another record, by the book.
+            let erase = scribe.beside(Kind::Erase, "r", Value::object());
+            store.erase(&erase, &[(5, vec![pointer("/agent_id")])]).unwrap();
+        }
+        drop(store);
+        let log = disk.files()[path].clone();
+        let values: Vec<_> = frames_of(&log).into_iter().filter(|(_, kind, _)| *kind == b'V').collect();
+        let target = &records[2];
+        let fields = target.body().fields();
+        let head = [&target.id().0[..], &(values[2].0 as u64).to_le_bytes()].concat();
+        let closed: Vec<u8> = fields.iter().flat_map(|field| [&field.digest.0[..], &[0]].concat()).collect();
+        let garbage: Vec<u8> = fields.iter().flat_map(|_| [&[0x11; 32][..], &[0]].concat()).collect();
+        let mut forgeries = vec![(head.clone(), "cut"), ([&head[..], &garbage[..]].concat(), "garbage")];
+        if !has_erasure {
+            forgeries.push(([head, closed].concat(), "fitting"));
+        }
+        for (payload, what) in forgeries {
+            let forged = with_opened(&log, 1, &frame(b'O', &payload));
+            let mut files = disk.files();
+            files.insert(path.to_owned(), forged);
+            let place = Faulty::with_files(files);
+            let seen = place.files()[path][values[2].2.clone()].to_vec();
+            let found = Embedded::open(Path::new(DIR), options(&place, 1 << 20)).and_then(|mut store| {
+                let report = store.verify(&VerifyOptions::default())?;
+                let committed = store.commit(&[scribe.clone().step("r")]);
+                Ok((report.findings.len(), committed.is_ok()))
+            });
+            let kept = place.files()[path][values[2].2.clone()].to_vec();
+            assert_eq!(kept, seen, "{what}, {has_erasure}: values were overwritten");
+            let (findings, committed) = found.unwrap();
+            assert!(findings > 0, "{what}, {has_erasure}: nobody tells");
+            assert!(has_erasure || !committed, "{what}: written behind what is no log");
+        }
+    }
+}
