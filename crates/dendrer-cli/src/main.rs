@@ -34,7 +34,15 @@ fn main() -> ExitCode {
     if let Some(code) = complete::answer() {
         return ExitCode::from(code);
     }
-    let args = args::join_ticks(std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()));
+    let given: Vec<_> = std::env::args_os().collect();
+    let args = args::join_ticks(given.iter().map(|arg| arg.to_string_lossy().into_owned()));
+    // What it looks like is another name, of a file that may be there as well.
+    if let Some(odd) = given.iter().find(|arg| arg.to_str().is_none()) {
+        let what = format!("{} is not UTF-8, and every argument must be", odd.to_string_lossy());
+        let failure = Failure::new("E0106", what)
+            .note("nothing was done; give the file a name that is, or go where it is");
+        return ExitCode::from(report(&failure, wants_json(&args), ColorChoice::Auto));
+    }
     let parsed = args::command().try_get_matches_from(&args);
     let mut cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

@@ -1,6 +1,6 @@
 //! Finding and opening what a command reads or writes: a store, or a bundle in its place.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -190,8 +190,11 @@ pub(crate) fn speak(global: &Global, store: &dyn Store, path: &Path) {
 
 /// Finds the store: named, or by walking up.
 pub(crate) fn find(global: &Global) -> Result<PathBuf> {
-    let named =
-        global.store.clone().or_else(|| std::env::var("DENDRER_STORE").ok().filter(|text| !text.is_empty()));
+    let told = std::env::var_os("DENDRER_STORE").filter(|text| !text.is_empty() && global.store.is_none());
+    let told = told.map(|text| text.into_string()).transpose().map_err(|text| {
+        Failure::new("E0106", format!("DENDRER_STORE is not UTF-8: {}", text.to_string_lossy()))
+    })?;
+    let named = global.store.clone().or(told);
     if let Some(named) = named {
         let path = Path::new(&named);
         if path.is_file() {
@@ -203,12 +206,21 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
     let here = std::env::current_dir().map_err(|error| {
         Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
     })?;
-    match here.ancestors().map(|dir| dir.join(STORE_DIR)).find(|dir| dir.is_dir()) {
-        Some(found) => Ok(found),
-        None => Err(Failure::new("E0103", format!("no store in {} or above", here.display()))
-            .help(&["dendrer", "init"])
-            .help(&["dendrer", "demo"])),
+    for found in here.ancestors().map(|dir| dir.join(STORE_DIR)) {
+        // What cannot be looked at may be the store that is meant, and one further up is not.
+        let why = match std::fs::metadata(&found) {
+            Ok(about) if about.is_dir() => return Ok(found),
+            Ok(_) => "it is no directory".to_owned(),
+            Err(error) if error.kind() == ErrorKind::NotFound && !found.is_symlink() => continue,
+            Err(error) => error.to_string(),
+        };
+        return Err(Failure::new("E0801", format!("cannot look at {}", found.display()))
+            .at("cause", why)
+            .note("no store further up was looked for; --store names one"));
     }
+    Err(Failure::new("E0103", format!("no store in {} or above", here.display()))
+        .help(&["dendrer", "init"])
+        .help(&["dendrer", "demo"]))
 }
 
 /// Says that a store is a directory, and how a bundle is read, to whoever named a file as one.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Place, Ran, at_home, parse};
+use crate::support::{Place, Ran, at_home, parse, ran};
 
 const LINE: &str = "{\"type\":\"plan.update\"}\n";
 
@@ -744,4 +744,41 @@ fn a_link_leads_nothing_out_of_the_store() {
         place.ok(&["verify", "--all"]);
     }
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+}
+
+/// A store that cannot be looked at may be the one that is meant, and another that is further up is not.
+#[test]
+#[cfg(unix)]
+fn no_other_store_and_no_other_file_is_taken_for_what_was_named() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = recorded();
+    let inner = place.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let inside = |args: &[&str]| ran(place.command(args).current_dir(&inner).output().unwrap());
+    assert_eq!(inside(&["runs"]).code, 0, "the store above");
+    let there = inner.join(".dendrer");
+    std::fs::write(&there, "a file").unwrap();
+    assert!(inside(&["runs"]).stderr.contains("it is no directory"));
+    std::fs::remove_file(&there).unwrap();
+    for leads_to in [".dendrer", "nowhere"] {
+        std::os::unix::fs::symlink(leads_to, &there).unwrap();
+        let ran = inside(&["runs"]);
+        assert!(ran.code == 8 && ran.stderr.contains("E0801"), "{leads_to}: {}", ran.stderr);
+        std::fs::remove_file(&there).unwrap();
+    }
+    let odd = std::ffi::OsStr::from_bytes(b"o\xff");
+    let ran_odd = ran(place.command(&["export", "r", "-o"]).arg(odd).output().unwrap());
+    assert!(ran_odd.code == 2 && ran_odd.stderr.contains("is not UTF-8"), "{}", ran_odd.stderr);
+    let ran_odd = ran(place.command(&["runs"]).env("DENDRER_STORE", odd).output().unwrap());
+    assert!(ran_odd.code == 2 && ran_odd.stderr.contains("is not UTF-8"), "{}", ran_odd.stderr);
+    assert!(!place.path().join("o\u{fffd}").exists());
+    // What may not be read is not what is not there.
+    let segment = segment(&place);
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(&segment, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(&segment).is_err() {
+        let refused = place.run(&["log", "r"]);
+        assert!(refused.code == 8 && refused.stderr.contains("E0801"), "{}", refused.stderr);
+    }
+    std::fs::set_permissions(&segment, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
