@@ -352,7 +352,7 @@ fn what_is_counted_is_counted_of_sealed_records() {
                 "{{\"type\":\"memory.write\",\"delta\":[{{\"set\":\"/slots/s{}\",\"value\":\"{:0>120}\"}}],\"metrics\":{{\"tokens_used\":{}}}}}\n",
                 n / 2 % 50,
                 n / 2,
-                if n % 2 == 0 { 10 } else { 99 },
+                if n.is_multiple_of(2) { 10 } else { 99 },
             )
         };
         (from..to).flat_map(|n| line(n).into_bytes()).collect()
