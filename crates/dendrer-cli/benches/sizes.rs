@@ -210,7 +210,7 @@ fn states(dir: &Path, run: &str, ticks: u64) {
         let nearest = store.snapshot(&run, tick).expect("read");
         let (from, bytes) =
             nearest.unwrap_or_else(|| (0, trace.genesis().expect("a state").to_snapshot(None)));
-        let (_signature, text) = bytes.split_at(64);
+        let (_tag, text) = bytes.split_at(32);
         let start = Instant::now();
         black_box(json::parse_canonical(text).expect("JSON"));
         let parsed = start.elapsed().as_secs_f64();

@@ -519,16 +519,16 @@ impl<'s> Trace<'s> {
 
     /// Reads a snapshot of a tick if the key of the store signed what no record binds of it, and the rest is on record.
     fn signed(&self, tick: u64, bytes: &[u8]) -> Result<Option<Moment>, Error> {
-        let Some((key, (signature, value))) = self.store.key().zip(read_snapshot(bytes)) else {
+        let Some((key, (tag, value))) = self.store.key().zip(read_snapshot(bytes)) else {
             return Ok(None);
         };
-        if *signature == UNSIGNED {
+        if *tag == UNTAGGED {
             return Ok(None);
         }
         let record = self.record(tick)?;
         let moment = Moment::from_snapshot(&value, tick, record.id(), record.header().ts);
         Ok(moment.filter(|moment| {
-            moment.is_signed(key, signature) && Some(moment.state.digest()) == replay::state_root(&record)
+            moment.is_tagged(key, tag) && Some(moment.state.digest()) == replay::state_root(&record)
         }))
     }
 
@@ -541,11 +541,11 @@ impl<'s> Trace<'s> {
     /// Tells what a snapshot of a tick is good for.
     pub(crate) fn judge_snapshot(&self, tick: u64, bytes: &[u8]) -> Result<Fit, Error> {
         let root = replay::state_root(&self.record(tick)?);
-        let Some((signature, value)) = read_snapshot(bytes) else { return Ok(Fit::Nothing) };
+        let Some((tag, value)) = read_snapshot(bytes) else { return Ok(Fit::Nothing) };
         if value.get("state").is_none_or(|state| Some(state.digest()) != root) {
             return Ok(Fit::Nothing);
         }
-        let is_told = *signature != UNSIGNED && self.store.key().is_some();
+        let is_told = *tag != UNTAGGED && self.store.key().is_some();
         Ok(if is_told && self.signed(tick, bytes)?.is_none() { Fit::StateAlone } else { Fit::Whole })
     }
 
@@ -625,21 +625,20 @@ impl Moment {
         self.ts = header.ts;
     }
 
-    /// Writes the moment as a snapshot: a signature, and canonical JSON. The state is held against the record whenever it is
-    /// read; the signature is over the rest, which no record binds. Without a key it is 64 zeros, and nobody relies on that rest.
+    /// Writes the moment as a snapshot: a tag, and canonical JSON. The state is held against the record whenever it is
+    /// read; the tag is over the rest, which no record binds. Without a key it is 32 zeros, and nobody relies on that rest.
     pub fn to_snapshot(&self, key: Option<&SigningKey>) -> Vec<u8> {
         let (agents, counters) = (self.agents_value(), self.counters.to_kept());
-        let signature =
-            key.map_or(UNSIGNED, |key| key.sign(&snapshot_message(self.id, &agents, &counters).0));
+        let tag = key.map_or(UNTAGGED, |key| key.tag(&snapshot_message(self.id, &agents, &counters).0));
         let value =
             Value::record([("agents", agents), ("counters", counters), ("state", self.state.clone())]);
-        let mut bytes = signature.to_vec();
+        let mut bytes = tag.to_vec();
         bytes.extend(json::to_vec(&value));
         bytes
     }
 
     /// Reads what a snapshot says of the tick at which the record of this id and time stands. Its state is held against no
-    /// root yet, and nobody looked at the signature.
+    /// root yet, and nobody looked at the tag.
     fn from_snapshot(value: &Value, tick: u64, id: Digest, ts: Timestamp) -> Option<Moment> {
         let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
             let pair = pair.as_array()?;
@@ -665,26 +664,26 @@ impl Moment {
         }))
     }
 
-    /// Whether a key signed the counters and agents of this moment.
-    fn is_signed(&self, key: &SigningKey, signature: &Signature) -> bool {
+    /// Whether a key left its tag on the counters and agents of this moment.
+    fn is_tagged(&self, key: &SigningKey, tag: &Tag) -> bool {
         let message = snapshot_message(self.id, &self.agents_value(), &self.counters.to_kept());
-        key.verifier_key().verifies(&message.0, signature)
+        key.has_tagged(&message.0, tag)
     }
 }
 
-/// The signature of a snapshot (RFC 8032 5.1.6).
-type Signature = [u8; 64];
+/// What the key of the store leaves on a snapshot.
+type Tag = [u8; 32];
 
-/// Stands in place of a signature where a recorder had no key. No key makes it.
-const UNSIGNED: Signature = [0; 64];
+/// Stands in place of a tag where a recorder had no key.
+const UNTAGGED: Tag = [0; 32];
 
 /// Takes a snapshot apart, believing none of it.
-fn read_snapshot(bytes: &[u8]) -> Option<(&Signature, Value)> {
-    let (signature, text) = bytes.split_first_chunk()?;
-    Some((signature, json::parse_canonical(text).ok()?))
+fn read_snapshot(bytes: &[u8]) -> Option<(&Tag, Value)> {
+    let (tag, text) = bytes.split_first_chunk()?;
+    Some((tag, json::parse_canonical(text).ok()?))
 }
 
-/// What is signed of a snapshot: the parts that no record binds, and the id of the record that they stand behind, which
+/// What is under the tag of a snapshot: the parts that no record binds, and the id of the record that they stand behind, which
 /// says what led there. A digest, which is no text that a note could hold.
 fn snapshot_message(id: Digest, agents: &Value, counters: &Value) -> Digest {
     let (agents, counters) = (json::to_vec(agents), json::to_vec(counters));

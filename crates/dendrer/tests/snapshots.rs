@@ -214,7 +214,7 @@ fn a_snapshot_that_lies_about_the_state_is_not_used() -> Result<(), Error> {
         assert_eq!(Trace::open(&store, &run)?.state(tick)?, expected, "{tick}");
         assert_eq!(Trace::open(&store, &run)?.at(tick)?.state, expected, "{tick}");
     }
-    let short = [0, 63, 64, 65, 200].map(|end| honest.to_snapshot(Some(&key(3)))[..end].to_vec());
+    let short = [0, 31, 32, 33, 200].map(|end| honest.to_snapshot(Some(&key(3)))[..end].to_vec());
     for bytes in short.into_iter().chain([b"not a snapshot".to_vec(), vec![b'{'; 80]]) {
         store.put_snapshot(&run, 2400, &bytes)?;
         assert_eq!(
@@ -244,10 +244,10 @@ fn a_snapshot_that_lies_about_counters_or_agents_changes_no_answer() -> Result<(
         // Unsigned, under the key of somebody else, and with the signature of what was true.
         lies.push(lying.to_snapshot(None));
         lies.push(lying.to_snapshot(Some(&key(4))));
-        lies.push([&signed[..64], &lying.to_snapshot(None)[64..]].concat());
+        lies.push([&signed[..32], &lying.to_snapshot(None)[32..]].concat());
     }
     // What is true of another tick.
-    lies.push([&later.to_snapshot(Some(&key(3)))[..64], &signed[64..]].concat());
+    lies.push([&later.to_snapshot(Some(&key(3)))[..32], &signed[32..]].concat());
     // What is true, and nobody signed.
     lies.push(honest.to_snapshot(None));
     let predicate = Predicate::condition("many", "state.counters.transitions >= 2600").expect("it checks");

@@ -537,13 +537,13 @@ fn a_snapshot_that_was_forged_leads_nobody_astray() {
         .query_row(&format!("SELECT tick, state {newest}"), [], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap();
     assert!(tick > 2000, "{tick}");
-    let text = String::from_utf8(bytes[64..].to_vec()).unwrap();
+    let text = String::from_utf8(bytes[32..].to_vec()).unwrap();
     // What it counted, and how many transitions of their own its agents have.
     let forged = text
         .replace(&format!("\"transitions\":{tick}"), &format!("\"transitions\":{}", tick + 5000))
         .replace("\"seq\":", "\"seq\":7");
     assert_ne!(forged.len(), text.len());
-    for signature in [&bytes[..64], &[0; 64]] {
+    for signature in [&bytes[..32], &[0; 32]] {
         let forged = [signature, forged.as_bytes()].concat();
         db.execute("UPDATE snapshot SET state = ?1 WHERE tick = ?2", rusqlite::params![forged, tick])
             .unwrap();
@@ -554,7 +554,7 @@ fn a_snapshot_that_was_forged_leads_nobody_astray() {
         let many = format!("state.counters.transitions > {}", tick + 4000);
         assert!(place.run(&["runs", "--where", &many, "--json"]).stdout.contains("\"items\":[]"));
         let said = place.ok(&["fsck"]).contains(&format!("r@{tick} whose counters are not what the key"));
-        assert_eq!(said, signature != [0; 64], "what nobody signed is no forgery");
+        assert_eq!(said, signature != [0; 32], "what nobody signed is no forgery");
     }
     // Whoever has not the key of the store counts for himself, too.
     let elsewhere = tempfile::tempdir().unwrap();

@@ -403,3 +403,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_tag_is_that_of_rfc_2104() {
+    let key = SigningKey::from_seed("k", [7; 32]).unwrap();
+    let inner_key = Digest::of_parts(&[b"dendrer/mac-key/v1\n", &[7; 32]]);
+    let padded = |pad: u8| -> Vec<u8> {
+        let bytes = inner_key.0.iter().copied().chain([0; 32]);
+        bytes.map(|byte| byte ^ pad).collect()
+    };
+    let expected = Digest::of_parts(&[&padded(0x5c), &Digest::of_parts(&[&padded(0x36), b"message"]).0]);
+    let tag = key.tag(b"message");
+    assert_eq!(tag, expected.0);
+    assert!(key.has_tagged(b"message", &tag));
+    assert!(!key.has_tagged(b"massage", &tag));
+    assert!(!SigningKey::from_seed("k", [8; 32]).unwrap().has_tagged(b"message", &tag));
+}
