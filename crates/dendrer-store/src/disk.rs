@@ -251,8 +251,17 @@ pub struct Real;
 impl Disk for Real {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
         // Opening a pipe waits for whoever writes to it.
-        if cfg!(unix) && std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        if cfg!(unix) {
+            match std::fs::metadata(path) {
+                Ok(about) if !about.is_file() => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+                }
+                // Every append asks for the next segment, which is as a rule not there.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && how != Open::Create => {
+                    return Err(error);
+                }
+                _ => {}
+            }
         }
         let mut options = OpenOptions::new();
         options.read(true);
