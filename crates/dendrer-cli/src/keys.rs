@@ -128,8 +128,7 @@ fn read_text(path: &Path, is_named: bool) -> std::io::Result<String> {
 pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {
     let bad =
         |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
-    let read = File::open(path).and_then(|file| std::io::read_to_string(file.take(KEY_SIZE_MAX)));
-    let text = read.map_err(|error| bad(error.to_string()))?;
+    let text = read_text(Path::new(path), false).map_err(|error| bad(error.to_string()))?;
     SigningKey::from_secret_text(text.trim_end()).map_err(|error| bad(error.to_string()))
 }
 

@@ -239,9 +239,7 @@ impl SigningKey {
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
         self.pair.sign(message).as_ref().try_into().expect("an Ed25519 signature has 64 bytes")
     }
-}
 
-impl SigningKey {
     /// Returns a tag over a message (HMAC-SHA256, RFC 2104, under a key that follows from the secret): for what the holder of the
     /// key keeps for itself, since nobody else can check it. It takes a fraction of what a signature takes.
     pub fn tag(&self, message: &[u8]) -> [u8; 32] {

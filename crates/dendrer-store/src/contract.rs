@@ -259,7 +259,7 @@ pub trait Store: fmt::Debug + Send + Sync {
         Ok(found)
     }
 
-    /// The key of the store, if whoever opened it had it at hand. What was derived and kept before counts under its signature
+    /// The key of the store, if whoever opened it had it at hand. What was derived and kept before counts under it
     /// alone where no record binds it: anybody can write to an index.
     fn key(&self) -> Option<&Arc<SigningKey>>;
 
