@@ -1,8 +1,9 @@
 //! Files that somebody named on the command line. A name may lead to anything, so no more is read than shows that it is
 //! too long for what it is read for.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
 
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
 use dendrer_object::{Value, json};
@@ -26,4 +27,133 @@ pub(crate) fn cannot_read(path: &str, error: &io::Error) -> Failure {
 pub(crate) fn json(path: &str) -> Result<Value> {
     json::parse_door(behind_mark(&read(path, DOCUMENT_SIZE_MAX)?))
         .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
+}
+
+/// A file that is written whole or not at all: what was under its name stays until all is on disk. What is no file, such as a
+/// pipe, is written to as it goes.
+pub(crate) struct Whole {
+    file: BufWriter<File>,
+    /// Where it goes in the end; `None` where it is there already.
+    path: Option<PathBuf>,
+    /// The name it has until then, if it has any.
+    beside: Option<PathBuf>,
+}
+
+impl Whole {
+    /// Begins a file.
+    pub(crate) fn create(path: &Path) -> io::Result<Whole> {
+        let old = std::fs::metadata(path).ok();
+        if old.as_ref().is_some_and(|about| !about.is_file() && !about.is_dir()) {
+            return Whole::direct(OpenOptions::new().write(true).open(path)?);
+        }
+        // What a link leads to is what is replaced, and not the link.
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if path.is_dir() || path.file_name().is_none() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let (file, beside) = match nameless(&path) {
+            Some(file) => (file, None),
+            None => {
+                let beside = partial(&path);
+                (OpenOptions::new().write(true).create_new(true).open(&beside)?, Some(beside))
+            }
+        };
+        let whole = Whole { file: BufWriter::new(file), path: Some(path), beside };
+        // Whoever might not read the old file is not to read the new one.
+        old.map_or(Ok(()), |old| whole.file.get_ref().set_permissions(old.permissions()))?;
+        Ok(whole)
+    }
+
+    /// Writes to what is there, as it goes.
+    fn direct(file: File) -> io::Result<Whole> {
+        Ok(Whole { file: BufWriter::new(file), path: None, beside: None })
+    }
+
+    /// Begins a file that somebody reads while it grows.
+    pub(crate) fn growing(path: &Path) -> io::Result<Whole> {
+        Whole::direct(File::create(path)?)
+    }
+
+    /// Puts the file under its name.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        let Some(path) = self.path.take() else { return Ok(()) };
+        self.file.get_ref().sync_all()?;
+        let beside = match &self.beside {
+            Some(beside) => beside.clone(),
+            None => {
+                let beside = partial(&path);
+                name(self.file.get_ref(), &beside)?;
+                self.beside.insert(beside).clone()
+            }
+        };
+        std::fs::rename(beside, path)?;
+        self.beside = None;
+        Ok(())
+    }
+}
+
+impl Write for Whole {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        if let Some(beside) = &self.beside {
+            let _ = std::fs::remove_file(beside);
+        }
+    }
+}
+
+/// A name of its own, which nobody else writes to.
+fn partial(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.partial", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Begins a file without a name, of which nothing is left wherever the program is stopped; `None` where there is no such thing.
+#[cfg(target_os = "linux")]
+fn nameless(path: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // It can be named by way of the process's own list of open files alone.
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)).ok()?;
+    Path::new(SELF).is_dir().then(|| File::from(file))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Path) -> Option<File> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+const SELF: &str = "/proc/self/fd";
+
+/// Names a file that has no name.
+#[cfg(target_os = "linux")]
+fn name(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD};
+    use std::os::fd::AsRawFd;
+    let own = format!("{SELF}/{}", file.as_raw_fd());
+    Ok(rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn name(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Says that a file cannot be written, and why.
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::new("E0801", format!("cannot write {}", path.display()))
+        .at("cause", error.to_string())
+        .note("what was there before is still there")
 }

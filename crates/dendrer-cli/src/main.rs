@@ -103,7 +103,7 @@ fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
         return run(&Global { without_index: true, ..global.clone() }, verb, answer);
     }
     let result = result.map_err(|failure| out.judge(failure));
-    let result = match out.finish() {
+    let result = match out.finish(result.is_ok()) {
         Ok(()) => result,
         // What could not be written matters only if nothing worse happened before.
         Err(failure) => result.and(Err(failure)),

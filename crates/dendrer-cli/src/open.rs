@@ -1,6 +1,7 @@
 //! Finding and opening what a command reads or writes: a store, or a bundle in its place.
 
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -128,18 +129,21 @@ pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source>
 
 /// Reads a bundle file.
 pub(crate) fn open_bundle(path: &str) -> Result<Opened> {
-    let text = std::fs::read(path).map_err(|error| files::cannot_read(path, &error))?;
-    bundle::open(PathBuf::from(path), &text).map_err(|error| {
+    let mut file = File::open(path).map(BufReader::new).map_err(|error| files::cannot_read(path, &error))?;
+    let begins = file.fill_buf().map_err(|error| files::cannot_read(path, &error))?;
+    let is_compressed = matches!(begins, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]);
+    bundle::open(PathBuf::from(path), file).map_err(|error| {
+        if let dendrer::Error::Unreadable(error) = &error {
+            return files::cannot_read(path, error);
+        }
         let line = error.to_string();
         let failure = Failure::from(error).at("file", path);
-        match text.get(..4) {
-            Some([0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd]) => {
-                Failure::new(failure.code, "the file is compressed, and a bundle is text")
-                    .at("file", path)
-                    .note("unpack it first; nothing of it was read")
-            }
-            _ if line.starts_with("line ") => failure.note("nothing of it was read"),
-            _ => failure,
+        match is_compressed {
+            true => Failure::new(failure.code, "the file is compressed, and a bundle is text")
+                .at("file", path)
+                .note("unpack it first; nothing of it was read"),
+            false if line.starts_with("line ") => failure.note("nothing of it was read"),
+            false => failure,
         }
     })
 }

@@ -11,6 +11,7 @@ use dendrer_view::{document, quote};
 
 use crate::args::Global;
 use crate::failure::{Failure, Result, shell};
+use crate::files::{self, Whole};
 use crate::open;
 use crate::pager::{self, Pager};
 
@@ -70,10 +71,13 @@ enum Sink {
     File(Answer),
 }
 
-/// A file that is made when there is something to write: a command that fails leaves an older one as it was.
+/// A file that is begun when there is something to write, and is there when the command has ended well: one that fails, or is
+/// stopped, leaves an older one as it was.
 struct Answer {
     path: PathBuf,
-    file: Option<BufWriter<std::fs::File>>,
+    file: Option<Whole>,
+    /// Whether it is read while it grows.
+    grows: bool,
 }
 
 /// What stands out, without red against green alone.
@@ -111,7 +115,7 @@ impl Out {
         };
         let pages = pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
         let sink = match (file, screen) {
-            (Some(path), _) => Sink::File(Answer { path: path.into(), file: None }),
+            (Some(path), _) => Sink::File(Answer { path: path.into(), file: None, grows: false }),
             (None, Some((width, height))) if pages && !pager::refused() => {
                 Sink::Pager(Pager::new(width.0.into(), height.0.into()))
             }
@@ -140,6 +144,13 @@ impl Out {
     /// Ends the verb as soon as nobody reads its answer: for lists that are their own purpose.
     pub(crate) fn ends_with_its_reader(&mut self) {
         self.outlives = false;
+    }
+
+    /// Hands over each item as it comes, where an answer has no end.
+    pub(crate) fn has_no_end(&mut self) {
+        if let Sink::File(answer) = &mut self.sink {
+            answer.grows = true;
+        }
     }
 
     /// How the answer is to be handed over. Chosen fields are cut out of the document, whatever is shown then.
@@ -339,12 +350,15 @@ impl Out {
         }
     }
 
-    /// Ends the answer, and waits for whoever still reads it.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    /// Ends the answer, and waits for whoever still reads it. What did not go well is no answer: no file is made of it.
+    pub(crate) fn finish(mut self, is_answer: bool) -> Result<()> {
         if self.cut {
             self.line(CUT)?;
         }
         self.flush()?;
+        if let Sink::File(answer) = self.sink {
+            return answer.finish(is_answer);
+        }
         if let Sink::Pager(pager) = &mut self.sink {
             let finished = pager.finish().map_err(closed);
             self.after.iter().for_each(|line| to_stderr(line));
@@ -375,14 +389,16 @@ impl Answer {
         let file = match &mut self.file {
             Some(file) => file,
             None => {
-                let file = std::fs::File::create(&self.path).map_err(|error| {
-                    Failure::new("E0108", format!("cannot write {}", self.path.display()))
-                        .at("cause", error.to_string())
-                })?;
-                self.file.insert(BufWriter::new(file))
+                let file = if self.grows { Whole::growing(&self.path) } else { Whole::create(&self.path) };
+                self.file.insert(file.map_err(|error| files::cannot_write(&self.path, &error))?)
             }
         };
-        file.write_all(bytes).map_err(closed)
+        file.write_all(bytes).map_err(|error| files::cannot_write(&self.path, &error))
+    }
+
+    fn finish(self, is_answer: bool) -> Result<()> {
+        let file = self.file.filter(|_| is_answer || self.grows);
+        file.map_or(Ok(()), Whole::finish).map_err(|error| files::cannot_write(&self.path, &error))
     }
 }
 

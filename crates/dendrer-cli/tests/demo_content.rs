@@ -33,7 +33,7 @@ fn name(text: &str) -> RunName {
 fn export(store: &Memory, runs: &[&str]) -> Vec<u8> {
     let runs: Vec<RunName> = runs.iter().map(|run| name(run)).collect();
     let bundle = bundle::export(store, &runs, &store.checkpoint().unwrap().unwrap()).unwrap();
-    bundle.write(&dendrer_store::split)
+    bundle.to_vec().unwrap()
 }
 
 fn ask(store: &Memory, run: &str, predicate: Predicate) -> (Vec<u64>, Outcome) {
@@ -329,7 +329,7 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
     assert_eq!(judge(rewritten, None), (Verdict::Intact, vec![], Some(64)), "nothing inside it can show it");
     assert_eq!(judge(rewritten, Some(tip)).0, Verdict::Tampered);
     assert_eq!(judge(rewritten, Some(tip)).1, [("E0304", None)]);
-    let opened = bundle::open(PathBuf::from("x.dnd"), rewritten).unwrap();
+    let opened = bundle::open(PathBuf::from("x.dnd"), &rewritten[..]).unwrap();
     let pinned = Options { pinned: Some((store.tree().size, store.tree().root)), ..Options::default() };
     let report = verify::bundle(&opened, &pinned).unwrap();
     assert_eq!((report.verdict, report.findings[0].code), (Verdict::Tampered, "E0307"));
@@ -347,7 +347,7 @@ fn demo_damage_leaves_the_rest_readable() {
     let good = export(&store, &["logistics-run-47"]);
     let files = demo::damaged(&good).unwrap();
     assert_eq!(files.len(), 6);
-    let opened = bundle::open(PathBuf::from("tampered.dnd"), &files[0].1).unwrap();
+    let opened = bundle::open(PathBuf::from("tampered.dnd"), &files[0].1[..]).unwrap();
     assert_eq!(opened.faults.len(), 1);
     let trace = Trace::open(&opened.store, &name("logistics-run-47")).unwrap();
     assert_eq!(trace.at(17).unwrap().tick, 17);

@@ -27,6 +27,9 @@ use crate::value::Value;
 /// Values longer than this stand in blobs, so that what repeats is written once.
 pub const INLINE_MAX: usize = 1024;
 
+/// How many bytes a line may have, the one that ends it included.
+pub const LINE_MAX: usize = json::DOCUMENT_SIZE_MAX;
+
 /// A bundle as its lines say it, before any record of it is opened.
 #[derive(Debug, Clone)]
 pub struct Bundle {
@@ -153,6 +156,11 @@ impl Sealed {
         Sealed { header_text: record.header_text().to_vec(), seed: body.seed(), fields: fields.collect() }
     }
 
+    /// Whether a value of it is long enough to stand in blobs.
+    pub fn has_large(&self) -> bool {
+        self.fields.iter().any(|field| field.text.as_ref().is_some_and(|text| text.len() > INLINE_MAX))
+    }
+
     /// Opens the record that the log's entry names: digests, id, entry and store must agree.
     pub fn open(&self, entry: &Entry, store: StoreId) -> Result<Record, RecordFault> {
         let parts = self.fields.iter().map(|field| {
@@ -231,43 +239,57 @@ impl Bundle {
     /// Writes the bundle. `split` says at which offsets a large text is cut into pieces; equal pieces are
     /// written once.
     pub fn write(&self, split: &dyn Fn(&[u8]) -> Vec<usize>) -> Vec<u8> {
-        let mut out = Vec::new();
-        let mut line = |value: &Value| {
-            json::write(value, &mut out);
-            out.push(b'\n');
-        };
-        line(&Value::record([
+        let mut out: Vec<u8> = self.head_lines().flatten().collect();
+        let (mut writer, mut blobs) = (Writer::new(split), Vec::new());
+        for record in &self.records {
+            out.extend(writer.record(record, &mut |piece| blobs.extend(Writer::blob(piece))));
+        }
+        out.extend(blobs);
+        out.extend(self.last_line());
+        out
+    }
+
+    /// Returns the lines before the records: the header and the log.
+    pub fn head_lines(&self) -> impl Iterator<Item = Vec<u8>> {
+        let head = Value::record([
             ("bundle", Value::from(1u64)),
             ("key", Value::from(self.key.as_str())),
-            ("records", Value::from(self.records.len() as u64)),
+            ("records", Value::from(self.positions().count() as u64)),
             ("runs", Value::array(self.runs.iter().map(|run| Value::from(run.as_str())))),
             ("size", Value::from(self.size)),
             ("store", Value::from(self.store.to_string())),
-        ]));
-        for item in &self.log {
-            match item {
-                LogItem::Entry(entry) => line(&parse_own(&entry.text())),
-                LogItem::Omitted { count, hashes } => line(&Value::record([
-                    ("hashes", Value::array(hashes.iter().map(|hash| Value::from(hash.base64url())))),
-                    ("omitted", Value::from(*count)),
-                ])),
-            }
-        }
-        let mut blobs = Blobs::default();
-        for record in &self.records {
-            line(&record.to_value(&mut blobs, split));
-        }
-        for blob in &blobs.texts {
-            line(&Value::record([("blob", Value::from(encode_base64url(blob)))]));
-        }
-        line(&Value::record([("checkpoint", Value::from(self.checkpoint.as_str()))]));
-        out
+        ]);
+        let log = self.log.iter().map(|item| match item {
+            LogItem::Entry(entry) => [&entry.text()[..], b"\n"].concat(),
+            LogItem::Omitted { count, hashes } => line(&Value::record([
+                ("hashes", Value::array(hashes.iter().map(|hash| Value::from(hash.base64url())))),
+                ("omitted", Value::from(*count)),
+            ])),
+        });
+        std::iter::once(line(&head)).chain(log)
+    }
+
+    /// Returns the line that ends the file.
+    pub fn last_line(&self) -> Vec<u8> {
+        line(&Value::record([("checkpoint", Value::from(self.checkpoint.as_str()))]))
     }
 
     /// Reads a bundle. Any byte that [`Bundle::write`] could not have written is an error, but for damage
     /// inside records and proofs, which [`Sealed::open`] and [`Bundle::root`] find and name.
     pub fn parse(text: &[u8]) -> Result<Bundle, BundleError> {
-        let mut lines = Lines { rest: text, number: 0 };
+        let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+        Bundle::read(&mut |line| {
+            line.extend_from_slice(lines.next().unwrap_or_default());
+            Ok(())
+        })
+    }
+
+    /// As [`Bundle::parse`], of what is nowhere all at once. `next` appends the next line, with the byte that ends it, and
+    /// nothing at the end. It need not append more than [`LINE_MAX`] bytes and one more.
+    pub fn read<E: From<BundleError>>(
+        next: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<Bundle, E> {
+        let mut lines = Lines { source: next, line: Vec::new(), number: 0 };
         let head = lines.next()?.ok_or_else(|| BundleError::new(1, "the file is empty"))?;
         let (mut bundle, count) = read_head(&head)?;
         let mut covered = 0u64;
@@ -280,7 +302,7 @@ impl Bundle {
                 (LogItem::Omitted { .. }, Some(LogItem::Omitted { .. }))
             );
             if adjacent {
-                return Err(lines.error("two stretches of omitted entries stand side by side"));
+                return Err(lines.error("two stretches of omitted entries stand side by side").into());
             }
             let step = if let LogItem::Omitted { count, .. } = &item { *count } else { 1 };
             entries += usize::from(matches!(item, LogItem::Entry(_)));
@@ -289,32 +311,34 @@ impl Bundle {
             bundle.log.push(item);
         }
         if covered != bundle.size || entries != count {
-            return Err(lines.error("the log has not as many entries as the header says"));
+            return Err(lines.error("the log has not as many entries as the header says").into());
         }
         let mut uses = Vec::new();
-        let mut raw = Vec::new();
+        let mut records = Vec::new();
         for _ in 0..count {
             let value = lines.need("a record")?;
             let record = RawRecord::read(&value).map_err(|why| lines.error(why))?;
-            record
-                .fields
-                .iter()
-                .filter_map(|field| field.blobs.as_ref())
-                .for_each(|list| uses.extend(list.iter().copied()));
-            raw.push((record, lines.number));
+            let known = uses.len();
+            uses.extend(record.fields.iter().filter_map(|field| field.blobs.as_ref()).flatten().copied());
+            // What needs no blobs is not kept in two forms.
+            records.push(match uses.len() == known {
+                true => Ok(record.resolve(&[]).map_err(|why| lines.error(why))?),
+                false => Err((record, lines.number)),
+            });
         }
         let blobs = read_blobs(&mut lines, &uses)?;
-        for (record, line) in raw {
-            bundle.records.push(record.resolve(&blobs).map_err(|why| BundleError::new(line, why))?);
-        }
+        let records = records.into_iter().map(|record| {
+            record.or_else(|(raw, line)| raw.resolve(&blobs).map_err(|why| BundleError::new(line, why)))
+        });
+        bundle.records = records.collect::<Result<_, _>>()?;
         let last = lines.need("the checkpoint")?;
         let note = last
             .as_object()
             .filter(|object| object.len() == 1)
             .and_then(|object| object.get("checkpoint")?.as_str());
         bundle.checkpoint = note.ok_or_else(|| lines.error("not a checkpoint line"))?.to_owned();
-        if !lines.rest.is_empty() {
-            return Err(BundleError::new(lines.number + 1, "there is something after the checkpoint"));
+        if lines.advance()? {
+            return Err(lines.error("there is something after the checkpoint").into());
         }
         Ok(bundle)
     }
@@ -376,58 +400,66 @@ fn read_log_item(value: &Value) -> Result<LogItem, String> {
     }
 }
 
-struct Lines<'a> {
-    rest: &'a [u8],
+struct Lines<'s, E> {
+    source: &'s mut dyn FnMut(&mut Vec<u8>) -> Result<(), E>,
+    line: Vec<u8>,
     number: usize,
 }
 
-impl Lines<'_> {
+impl<E: From<BundleError>> Lines<'_, E> {
     fn error(&self, why: impl Into<String>) -> BundleError {
         BundleError::new(self.number, why)
     }
 
-    fn next(&mut self) -> Result<Option<Value>, BundleError> {
-        if self.rest.is_empty() {
-            return Ok(None);
-        }
-        self.number += 1;
-        let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') else {
-            return Err(self.error("the line does not end: the file is cut short"));
-        };
-        let line = &self.rest[..end];
-        self.rest = &self.rest[end + 1..];
-        json::parse_canonical(line).map(Some).map_err(|error: JsonError| self.error(error.to_string()))
+    /// Goes to the next line; false where there is none.
+    fn advance(&mut self) -> Result<bool, E> {
+        self.line.clear();
+        (self.source)(&mut self.line)?;
+        self.number += usize::from(!self.line.is_empty());
+        Ok(!self.line.is_empty())
     }
 
-    fn need(&mut self, what: &str) -> Result<Value, BundleError> {
+    fn next(&mut self) -> Result<Option<Value>, E> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        if self.line.len() > LINE_MAX {
+            return Err(self.error(format!("the line is longer than {LINE_MAX} bytes")).into());
+        }
+        let Some((b'\n', line)) = self.line.split_last() else {
+            return Err(self.error("the line does not end: the file is cut short").into());
+        };
+        let value = json::parse_canonical(line);
+        Ok(Some(value.map_err(|error: JsonError| self.error(error.to_string()))?))
+    }
+
+    fn need(&mut self, what: &str) -> Result<Value, E> {
         let value = self.next()?;
-        value.ok_or_else(|| {
-            BundleError::new(self.number + 1, format!("the file ends where {what} is expected"))
-        })
+        let missing = || BundleError::new(self.number + 1, format!("the file ends where {what} is expected"));
+        Ok(value.ok_or_else(missing)?)
     }
 }
 
-#[derive(Default)]
-struct Blobs {
-    texts: Vec<Vec<u8>>,
+/// Writes the lines of records and of the pieces of their large values, for whoever does not hold them all at once. What it
+/// keeps is a digest for each piece.
+pub struct Writer<'s> {
+    split: &'s dyn Fn(&[u8]) -> Vec<usize>,
     known: std::collections::BTreeMap<Digest, usize>,
 }
 
-impl Blobs {
-    fn put(&mut self, piece: &[u8]) -> usize {
-        *self.known.entry(Digest::of(piece)).or_insert_with(|| {
-            self.texts.push(piece.to_vec());
-            self.texts.len() - 1
-        })
+impl<'s> Writer<'s> {
+    /// Begins before the first record. `split` says at which offsets a large text is cut into pieces.
+    pub fn new(split: &'s dyn Fn(&[u8]) -> Vec<usize>) -> Writer<'s> {
+        Writer { split, known: std::collections::BTreeMap::new() }
     }
-}
 
-impl Sealed {
-    fn to_value(&self, blobs: &mut Blobs, split: &dyn Fn(&[u8]) -> Vec<usize>) -> Value {
+    /// Returns the line of the next record. `fresh` is handed each piece that no record before it has: behind the records
+    /// there is a [line](Writer::blob) for each, in this order.
+    pub fn record(&mut self, record: &Sealed, fresh: &mut dyn FnMut(&[u8])) -> Vec<u8> {
         let mut values = Vec::new();
         let mut chunked = Vec::new();
         let mut salts = Vec::new();
-        for field in &self.fields {
+        for field in &record.fields {
             let name = field.pointer.as_str();
             let Some(text) = &field.text else { continue };
             salts.extend(field.salt.map(|salt| (name, Value::from(salt.base64url()))));
@@ -437,24 +469,44 @@ impl Sealed {
             }
             let mut start = 0;
             let mut pieces = Vec::new();
-            for end in split(text).into_iter().chain([text.len()]) {
+            for end in (self.split)(text).into_iter().chain([text.len()]) {
                 if end > start {
-                    pieces.push(Value::from(blobs.put(&text[start..end]) as u64));
+                    pieces.push(Value::from(self.number(&text[start..end], fresh) as u64));
                     start = end;
                 }
             }
             chunked.push((name, Value::array(pieces)));
         }
-        let mut members = vec![("header", parse_own(&self.header_text)), ("values", Value::record(values))];
+        let mut members = vec![("header", parse_own(&record.header_text)), ("values", Value::record(values))];
         if !chunked.is_empty() {
             members.push(("chunked", Value::record(chunked)));
         }
-        match self.seed {
+        match record.seed {
             Some(seed) => members.push(("seed", Value::from(seed.base64url()))),
             None => members.push(("salts", Value::record(salts))),
         }
-        Value::record(members)
+        line(&Value::record(members))
     }
+
+    fn number(&mut self, piece: &[u8], fresh: &mut dyn FnMut(&[u8])) -> usize {
+        let next = self.known.len();
+        *self.known.entry(Digest::of(piece)).or_insert_with(|| {
+            fresh(piece);
+            next
+        })
+    }
+
+    /// Returns the line of a piece of a large value.
+    pub fn blob(piece: &[u8]) -> Vec<u8> {
+        line(&Value::record([("blob", Value::from(encode_base64url(piece)))]))
+    }
+}
+
+fn line(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    json::write(value, &mut out);
+    out.push(b'\n');
+    out
 }
 
 struct RawRecord {
@@ -556,14 +608,14 @@ fn read_indexes(value: &Value) -> Result<Vec<usize>, String> {
 }
 
 /// Reads as many blobs as the records use, which must use them first in the order in which they stand.
-fn read_blobs(lines: &mut Lines<'_>, uses: &[usize]) -> Result<Vec<Vec<u8>>, BundleError> {
+fn read_blobs<E: From<BundleError>>(lines: &mut Lines<'_, E>, uses: &[usize]) -> Result<Vec<Vec<u8>>, E> {
     let mut count = 0;
     for index in uses {
         match index.cmp(&count) {
             std::cmp::Ordering::Less => {}
             std::cmp::Ordering::Equal => count += 1,
             std::cmp::Ordering::Greater => {
-                return Err(lines.error("blobs are not numbered in the order of their first use"));
+                return Err(lines.error("blobs are not numbered in the order of their first use").into());
             }
         }
     }
@@ -580,7 +632,7 @@ fn read_blobs(lines: &mut Lines<'_>, uses: &[usize]) -> Result<Vec<Vec<u8>>, Bun
     let mut sorted: Vec<&Vec<u8>> = blobs.iter().collect();
     sorted.sort();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(lines.error("the same blob stands twice"));
+        return Err(lines.error("the same blob stands twice").into());
     }
     Ok(blobs)
 }

@@ -1,14 +1,15 @@
 //! Bundles out of a store, and a store out of a bundle.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, Read as _};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dendrer_object::bundle::{Bundle, LogItem, RecordFault, Sealed};
+use dendrer_object::bundle::{Bundle, LINE_MAX, LogItem, RecordFault, Sealed, Writer};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{SignedNote, VerifierKey};
-use dendrer_object::record::{Entry, Kind};
-use dendrer_object::{Digest, RunName};
+use dendrer_object::record::{Entry, Kind, Record};
+use dendrer_object::{Digest, Pointer, RunName};
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
 use crate::error::Error;
@@ -19,7 +20,7 @@ use crate::trace::{Trace, no_run, read};
 pub struct Opened {
     /// The file, for messages.
     pub path: PathBuf,
-    /// The bundle as its lines say it.
+    /// The bundle as its lines say it, its records taken out.
     pub bundle: Bundle,
     /// The records that opened, at their positions in their store's log.
     pub store: Memory,
@@ -65,13 +66,20 @@ pub struct Fault {
     pub why: RecordFault,
 }
 
-/// Reads a bundle. Damage inside records does not stop it: it is listed, and the rest is readable.
-pub fn open(path: PathBuf, text: &[u8]) -> Result<Opened, Error> {
-    let bundle = Bundle::parse(text)?;
+/// Reads a bundle from what holds its lines, and no more of it than its records. Damage inside records does not stop it: it is
+/// listed, and the rest is readable.
+pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
+    let mut bundle = Bundle::read(&mut |line| {
+        // Whatever a name leads to, it is not read for ever.
+        (&mut text).take(LINE_MAX as u64 + 1).read_until(b'\n', line)?;
+        Ok::<_, Error>(())
+    })?;
     let key: VerifierKey = bundle.key.parse()?;
     let mut records = Vec::new();
     let mut faults = Vec::new();
-    for ((position, entry), sealed) in bundle.positions().zip(&bundle.records) {
+    // A record is held once: as it was opened, or not at all.
+    let sealed = std::mem::take(&mut bundle.records);
+    for ((position, entry), sealed) in bundle.positions().zip(sealed) {
         match sealed.open(entry, bundle.store) {
             Ok(record) => records.push((position, record)),
             Err(why) => faults.push(Fault { position, entry: entry.clone(), why }),
@@ -84,9 +92,21 @@ pub fn open(path: PathBuf, text: &[u8]) -> Result<Opened, Error> {
     Ok(Opened { path, bundle, store, faults, root, runs })
 }
 
-/// Makes a bundle of some runs, with the beginnings of forks, what stands beside the runs, and the records that
+/// A bundle that is to be made of a store.
+pub struct Export<'s> {
+    store: &'s dyn Store,
+    /// All but the records.
+    bundle: Bundle,
+    withheld: Vec<Pointer>,
+}
+
+/// Plans a bundle of some runs, with the beginnings of forks, what stands beside the runs, and the records that
 /// belong to the whole store. `checkpoint` must be of the log as it is now.
-pub fn export(store: &dyn Store, runs: &[RunName], checkpoint: &SignedNote) -> Result<Bundle, Error> {
+pub fn export<'s>(
+    store: &'s dyn Store,
+    runs: &[RunName],
+    checkpoint: &SignedNote,
+) -> Result<Export<'s>, Error> {
     let mut keep: BTreeSet<u64> = BTreeSet::new();
     for run in runs {
         keep_run(store, run, &mut keep)?;
@@ -124,11 +144,71 @@ pub fn export(store: &dyn Store, runs: &[RunName], checkpoint: &SignedNote) -> R
     for (position, entry) in entries {
         omit(&mut bundle.log, next, position);
         bundle.log.push(LogItem::Entry(entry));
-        bundle.records.push(Sealed::of(&read(store, position)?));
         next = position + 1;
     }
     omit(&mut bundle.log, next, size);
-    Ok(bundle)
+    Ok(Export { store, bundle, withheld: Vec::new() })
+}
+
+impl Export<'_> {
+    /// Leaves out the fields at and below some places: their commitments stay.
+    #[must_use]
+    pub fn without(self, withheld: Vec<Pointer>) -> Self {
+        Export { withheld, ..self }
+    }
+
+    /// Hands over the records that the bundle will hold, with all that the store has of them.
+    pub fn each<E: From<Error>>(&self, f: &mut dyn FnMut(Record) -> Result<(), E>) -> Result<(), E> {
+        self.bundle.positions().try_for_each(|(position, _)| f(read(self.store, position)?))
+    }
+
+    /// Writes the bundle, a line at a time. Of the records one is held; those with large values are read twice, since the
+    /// pieces of these stand behind all records.
+    pub fn write<E: From<Error>>(&self, sink: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        for line in self.bundle.head_lines() {
+            sink(&line)?;
+        }
+        let mut large = Vec::new();
+        let mut writer = Writer::new(&dendrer_store::split);
+        for (position, _) in self.bundle.positions() {
+            let sealed = self.sealed(position)?;
+            sink(&writer.record(&sealed, &mut |_| ()))?;
+            if sealed.has_large() {
+                large.push(position);
+            }
+        }
+        let mut writer = Writer::new(&dendrer_store::split);
+        for position in large {
+            let mut written = Ok(());
+            writer.record(&self.sealed(position)?, &mut |piece| {
+                if written.is_ok() {
+                    written = sink(&Writer::blob(piece));
+                }
+            });
+            written?;
+        }
+        sink(&self.bundle.last_line())
+    }
+
+    /// As [`Export::write`], into memory.
+    pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
+        let mut text = Vec::new();
+        self.write(&mut |line| {
+            text.extend_from_slice(line);
+            Ok::<_, Error>(())
+        })?;
+        Ok(text)
+    }
+
+    fn sealed(&self, position: u64) -> Result<Sealed, Error> {
+        let record = read(self.store, position)?;
+        let touched = record
+            .body()
+            .fields()
+            .iter()
+            .any(|field| self.withheld.iter().any(|place| place.contains(&field.pointer)));
+        Ok(if touched { Sealed::of(&record.without(&self.withheld)) } else { Sealed::of(&record) })
+    }
 }
 
 /// Collects the positions of everything a reader of the run needs.

@@ -68,6 +68,9 @@ pub enum Error {
     /// A text is not a bundle.
     #[error(transparent)]
     Bundle(#[from] BundleError),
+    /// The text of a bundle cannot be read on.
+    #[error("the bundle cannot be read: {0}")]
+    Unreadable(#[from] std::io::Error),
     /// A key or a checkpoint was refused.
     #[error(transparent)]
     Note(#[from] NoteError),
@@ -382,6 +385,7 @@ impl Error {
             Error::Stopped(_) => "E0521",
             Error::NotOneState { .. } => "E0541",
             Error::Bundle(error) => error.code(),
+            Error::Unreadable(_) => "E0108",
             Error::Note(_) => "E0308",
             Error::Init(_) => "E0906",
             Error::PackRecorded { .. } => "E0908",

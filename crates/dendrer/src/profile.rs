@@ -44,7 +44,11 @@ pub struct Fault {
 
 impl Profile {
     /// Hands over the transitions of a run in the spelling of the profile, each with its hash.
-    pub fn lines(self, trace: &Trace<'_>, f: &mut dyn FnMut(Value)) -> Result<(), Error> {
+    pub fn lines<E: From<Error>>(
+        self,
+        trace: &Trace<'_>,
+        f: &mut dyn FnMut(Value) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut chain = None;
         let mut nodes = Nodes::default();
         each(trace, &mut |record, before, after| {
@@ -56,7 +60,7 @@ impl Profile {
                     with(&event, "chain_hash", Value::from(hash.hex()))
                 }
                 Profile::Cfd => nodes.node(record),
-            });
+            })
         })
     }
 
@@ -70,19 +74,24 @@ impl Profile {
 }
 
 /// Hands over the transitions with the states before and after.
-fn each(trace: &Trace<'_>, f: &mut dyn FnMut(&Record, &Value, &Value)) -> Result<(), Error> {
+fn each<E: From<Error>>(
+    trace: &Trace<'_>,
+    f: &mut dyn FnMut(&Record, &Value, &Value) -> Result<(), E>,
+) -> Result<(), E> {
     let mut before = trace.state(0)?;
+    let mut told = Ok(());
     trace.moments(0, trace.tip(), &mut |moment, record| {
         if let Some(record) = record {
-            f(record, &before, &moment.state);
+            told = f(record, &before, &moment.state);
         }
         before = moment.state.clone();
-        ControlFlow::Continue(())
-    })
+        if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    told
 }
 
 /// Hands over the events of a run as the paper spells them (appendix B), with what it left out (D-195).
-pub fn events(trace: &Trace<'_>, f: &mut dyn FnMut(Value)) -> Result<(), Error> {
+pub fn events<E: From<Error>>(trace: &Trace<'_>, f: &mut dyn FnMut(Value) -> Result<(), E>) -> Result<(), E> {
     each(trace, &mut |record, before, after| f(event(trace, record, before, after)))
 }
 
@@ -302,7 +311,12 @@ mod tests {
     fn lines(profile: Profile) -> Vec<Value> {
         let (store, name) = run();
         let mut lines = Vec::new();
-        profile.lines(&Trace::open(&store, &name).unwrap(), &mut |line| lines.push(line)).unwrap();
+        profile
+            .lines(&Trace::open(&store, &name).unwrap(), &mut |line| {
+                lines.push(line);
+                Ok::<_, Error>(())
+            })
+            .unwrap();
         lines
     }
 

@@ -213,7 +213,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
     for run in opened.runs.iter().filter(|run| !runs.contains(run)) {
         checker.not_checked.push(format!("the records of {run}, which the bundle holds too"));
     }
-    let here = opened.bundle.records.len() as u64;
+    let here = opened.bundle.positions().count() as u64;
     if here < opened.bundle.size {
         let left_out = opened.bundle.size - here;
         checker

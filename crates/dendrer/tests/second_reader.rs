@@ -76,7 +76,8 @@ fn split(text: &[u8]) -> Vec<usize> {
 fn bundle_of(store: &mut Memory, runs: &[&str]) -> Vec<u8> {
     let note = store.sign_checkpoint(&key()).unwrap();
     let runs: Vec<RunName> = runs.iter().map(|run| name(run)).collect();
-    export(store, &runs, &note).unwrap().write(&split)
+    let text = export(store, &runs, &note).unwrap().to_vec().unwrap();
+    Bundle::parse(&text).unwrap().write(&split)
 }
 
 /// Signs a log of these records as they stand and bundles those at `keep`, whether or not they make sense together.

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dendrer::Error;
-use dendrer::bundle::{self, Opened};
 use dendrer_object::bundle::{Bundle, LogItem, Sealed};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::note::Checkpoint;
@@ -32,14 +31,16 @@ pub(crate) const REWRITTEN: u64 = 22;
 
 /// Makes the damaged bundles, as file names and bytes, from the bundle of `logistics-run-47` as it was exported.
 pub(crate) fn damaged(bundle_text: &[u8]) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
-    let opened = bundle::open(PathBuf::from("logistics-run-47.dnd"), bundle_text)?;
+    let bundle = Bundle::parse(bundle_text)?;
+    let opened = dendrer::bundle::open(PathBuf::from("logistics-run-47.dnd"), bundle_text)?;
+    let before = dendrer::Trace::open(&opened.store, &bundle.runs[0])?.state(REWRITTEN - 1)?;
     Ok(vec![
-        ("tampered.dnd", tampered(bundle_text, &opened)?),
-        ("corrupt/payload.dnd", write(&payload(&opened)?)),
-        ("corrupt/gap.dnd", write(&gap(&opened)?)),
-        ("corrupt/swap.dnd", write(&swap(&opened)?)),
-        ("corrupt/metadata.dnd", write(&metadata(&opened)?)),
-        ("corrupt/rewritten.dnd", write(&rewritten(&opened)?)),
+        ("tampered.dnd", tampered(bundle_text, &bundle)?),
+        ("corrupt/payload.dnd", write(&payload(&bundle)?)),
+        ("corrupt/gap.dnd", write(&gap(&bundle)?)),
+        ("corrupt/swap.dnd", write(&swap(&bundle)?)),
+        ("corrupt/metadata.dnd", write(&metadata(&bundle)?)),
+        ("corrupt/rewritten.dnd", write(&rewritten(&bundle, before)?)),
     ])
 }
 
@@ -48,41 +49,41 @@ fn write(bundle: &Bundle) -> Vec<u8> {
 }
 
 /// Finds a tick: its place among the items of the log and among the records.
-fn find(opened: &Opened, tick: u64) -> Result<(usize, usize), Error> {
-    let entries = opened.bundle.log.iter().enumerate().filter_map(|(item, kept)| match kept {
+fn find(bundle: &Bundle, tick: u64) -> Result<(usize, usize), Error> {
+    let entries = bundle.log.iter().enumerate().filter_map(|(item, kept)| match kept {
         LogItem::Entry(entry) => Some((item, entry)),
         LogItem::Omitted { .. } => None,
     });
     let found = entries
         .enumerate()
-        .find(|(_, (_, entry))| entry.tick == Some(tick) && entry.run.as_ref() == opened.bundle.runs.first());
-    match (found, opened.bundle.runs.first()) {
+        .find(|(_, (_, entry))| entry.tick == Some(tick) && entry.run.as_ref() == bundle.runs.first());
+    match (found, bundle.runs.first()) {
         (Some((record, (item, _))), _) => Ok((item, record)),
         (None, Some(run)) => Err(Error::NoTick { run: run.clone(), tick, tip: 0 }),
         (None, None) => Err(Error::NoRun { run: "logistics-run-47".to_owned(), near: None }),
     }
 }
 
-fn entry(opened: &Opened, item: usize) -> &Entry {
-    match &opened.bundle.log[item] {
+fn entry(bundle: &Bundle, item: usize) -> &Entry {
+    match &bundle.log[item] {
         LogItem::Entry(entry) => entry,
         LogItem::Omitted { .. } => unreachable!("find gives the places of entries"),
     }
 }
 
 /// Opens the record of a tick.
-fn record(opened: &Opened, tick: u64) -> Result<Record, Error> {
-    let (item, at) = find(opened, tick)?;
-    let sealed = opened.bundle.records[at].open(entry(opened, item), opened.bundle.store);
-    let run = opened.bundle.runs[0].clone();
+fn record(bundle: &Bundle, tick: u64) -> Result<Record, Error> {
+    let (item, at) = find(bundle, tick)?;
+    let sealed = bundle.records[at].open(entry(bundle, item), bundle.store);
+    let run = bundle.runs[0].clone();
     sealed.map_err(|why| Error::DamagedRecord { run, tick, why: why.to_string() })
 }
 
 /// One value is changed in the file, and nothing else.
-fn tampered(text: &[u8], opened: &Opened) -> Result<Vec<u8>, Error> {
-    let (_, at) = find(opened, TAMPERED)?;
+fn tampered(text: &[u8], bundle: &Bundle) -> Result<Vec<u8>, Error> {
+    let (_, at) = find(bundle, TAMPERED)?;
     // Before the records stand the header and the log.
-    let line = 1 + opened.bundle.log.len() + at;
+    let line = 1 + bundle.log.len() + at;
     let mut out = Vec::with_capacity(text.len());
     for (number, bytes) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if number != line {
@@ -103,14 +104,14 @@ fn tampered(text: &[u8], opened: &Opened) -> Result<Vec<u8>, Error> {
 
 /// Seals a record with other content or another header, and puts it where the old one was. The log keeps its entry.
 fn replace(
-    opened: &Opened,
+    bundle: &Bundle,
     tick: u64,
     header: Header,
     content: &Value,
     old: &Record,
 ) -> Result<Bundle, Error> {
-    let (_, at) = find(opened, tick)?;
-    let mut bundle = opened.bundle.clone();
+    let (_, at) = find(bundle, tick)?;
+    let mut bundle = bundle.clone();
     bundle.records[at] = Sealed::of(&seal(header, content, old)?);
     Ok(bundle)
 }
@@ -122,23 +123,23 @@ fn seal(header: Header, content: &Value, old: &Record) -> Result<Record, Error> 
 }
 
 /// A value is changed and committed to again: the record agrees with itself, not with the log.
-fn payload(opened: &Opened) -> Result<Bundle, Error> {
-    let old = record(opened, PAYLOAD)?;
+fn payload(bundle: &Bundle) -> Result<Bundle, Error> {
+    let old = record(bundle, PAYLOAD)?;
     let content = with(&old.content(), "delta", calmer(&old.content()));
-    replace(opened, PAYLOAD, old.header().clone(), &content, &old)
+    replace(bundle, PAYLOAD, old.header().clone(), &content, &old)
 }
 
 /// Another author is named, and the header sealed again.
-fn metadata(opened: &Opened) -> Result<Bundle, Error> {
-    let old = record(opened, METADATA)?;
+fn metadata(bundle: &Bundle) -> Result<Bundle, Error> {
+    let old = record(bundle, METADATA)?;
     let header = Header { author: Author::Agent, ..old.header().clone() };
-    replace(opened, METADATA, header, &old.content(), &old)
+    replace(bundle, METADATA, header, &old.content(), &old)
 }
 
 /// A tick is taken out of log and records, and the counts are put right.
-fn gap(opened: &Opened) -> Result<Bundle, Error> {
-    let (item, at) = find(opened, GAP)?;
-    let mut bundle = opened.bundle.clone();
+fn gap(bundle: &Bundle) -> Result<Bundle, Error> {
+    let (item, at) = find(bundle, GAP)?;
+    let mut bundle = bundle.clone();
     bundle.log.remove(item);
     bundle.records.remove(at);
     bundle.size -= 1;
@@ -146,23 +147,22 @@ fn gap(opened: &Opened) -> Result<Bundle, Error> {
 }
 
 /// Two neighbours change places.
-fn swap(opened: &Opened) -> Result<Bundle, Error> {
-    let ((item, at), (next_item, next)) = (find(opened, SWAP)?, find(opened, SWAP + 1)?);
-    let mut bundle = opened.bundle.clone();
+fn swap(bundle: &Bundle) -> Result<Bundle, Error> {
+    let ((item, at), (next_item, next)) = (find(bundle, SWAP)?, find(bundle, SWAP + 1)?);
+    let mut bundle = bundle.clone();
     bundle.log.swap(item, next_item);
     bundle.records.swap(at, next);
     Ok(bundle)
 }
 
-/// From some tick on every record is made again, with new roots, ids and links, and the log is signed again.
-fn rewritten(opened: &Opened) -> Result<Bundle, Error> {
-    let mut bundle = opened.bundle.clone();
+/// From some tick on, before which the state is given, every record is made again, with new roots, ids and links, and the log is signed again.
+fn rewritten(bundle: &Bundle, mut state: Value) -> Result<Bundle, Error> {
+    let mut bundle = bundle.clone();
     let mut renamed: BTreeMap<Digest, Digest> = BTreeMap::new();
-    let mut state = state_before(opened)?;
     let rename = |renamed: &BTreeMap<Digest, Digest>, id: Digest| renamed.get(&id).copied().unwrap_or(id);
-    for tick in REWRITTEN..=tip(opened) {
-        let (item, at) = find(opened, tick)?;
-        let old = record(opened, tick)?;
+    for tick in REWRITTEN..=tip(&bundle) {
+        let (item, at) = find(&bundle, tick)?;
+        let old = record(&bundle, tick)?;
         let mut content = old.content();
         let delta = calmer(&content);
         state = Delta::from_value(&delta)
@@ -184,7 +184,7 @@ fn rewritten(opened: &Opened) -> Result<Bundle, Error> {
         header.links.sort_unstable();
         let new = seal(header, &content, &old)?;
         renamed.insert(old.id(), new.id());
-        bundle.log[item] = LogItem::Entry(Entry { hash: new.id(), ..entry(opened, item).clone() });
+        bundle.log[item] = LogItem::Entry(Entry { hash: new.id(), ..entry(&bundle, item).clone() });
         bundle.records[at] = Sealed::of(&new);
     }
     let root = bundle.root().expect("no entry came or went");
@@ -193,15 +193,8 @@ fn rewritten(opened: &Opened) -> Result<Bundle, Error> {
     Ok(bundle)
 }
 
-/// The state before the first record that is made again.
-fn state_before(opened: &Opened) -> Result<Value, Error> {
-    let trace = dendrer::Trace::open(&opened.store, &opened.bundle.runs[0])?;
-    trace.state(REWRITTEN - 1)
-}
-
-fn tip(opened: &Opened) -> u64 {
-    let ticks =
-        opened.bundle.positions().filter(|(_, entry)| entry.run.as_ref() == opened.bundle.runs.first());
+fn tip(bundle: &Bundle) -> u64 {
+    let ticks = bundle.positions().filter(|(_, entry)| entry.run.as_ref() == bundle.runs.first());
     ticks.filter_map(|(_, entry)| entry.tick).max().unwrap_or(0)
 }
 

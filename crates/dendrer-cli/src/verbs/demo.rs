@@ -110,7 +110,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let mut damaged = 0;
     if let (None, Some(note)) = (size, &note) {
         let victim = "logistics-run-47".parse().map_err(|_| Failure::new("E0210", "logistics-run-47"))?;
-        let bundle = dendrer::bundle::export(&store, &[victim], note)?.write(&dendrer::store::split);
+        let bundle = dendrer::bundle::export(&store, &[victim], note)?.to_vec()?;
         let bad = content::damaged(&bundle)?;
         damaged = bad.len();
         let good = [("logistics-run-47.dnd", bundle), ("corrupt/suite.json", SUITE.as_bytes().to_vec())];

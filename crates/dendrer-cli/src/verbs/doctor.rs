@@ -1,6 +1,7 @@
 //! `dendrer doctor`: is this installation fit for work, and this store? One line for each thing that was looked at, with
 //! what to do next. `--fix` repairs what follows from the log, and permissions; never the log.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use dendrer_view::{count, document, quote, thousands};
 
 use crate::args::{Doctor, Global};
 use crate::failure::{Failure, Result, shell};
+use crate::files::{self, Whole};
 use crate::out::{Out, Style};
 use crate::{keys, open};
 
@@ -96,9 +98,12 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
     checks.extend(disk::checks(&place));
     if let Some(file) = &args.report {
         let text = quote::json(&report::make(&checks, found.as_ref())?) + "\n";
-        super::export::write_whole(Path::new(file), text.as_bytes()).map_err(|error| {
-            Failure::new("E0801", format!("cannot write {file}")).at("cause", error.to_string())
-        })?;
+        let file = Path::new(file);
+        let written = Whole::create(file).and_then(|mut whole| {
+            whole.write_all(text.as_bytes())?;
+            whole.finish()
+        });
+        written.map_err(|error| files::cannot_write(file, &error))?;
     }
     let worst = checks.iter().map(|check| check.level).max().unwrap_or(Level::Ok);
     // Of these codes one is of the index, which is derived.

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use dendrer::bundle;
 use dendrer::profile::{self, Profile};
 use dendrer::store::Store;
 use dendrer::verify;
-use dendrer_object::bundle::Sealed;
 use dendrer_object::note::Checkpoint;
 use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
@@ -14,6 +14,7 @@ use dendrer_view::{document, quote};
 use crate::address::Rev;
 use crate::args::{Export, Global};
 use crate::failure::{Failure, Result};
+use crate::files::{self, Whole};
 use crate::keys;
 use crate::open::{self, Source};
 use crate::out::Out;
@@ -55,60 +56,64 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         .help(&["dendrer", "export", run])
         .help(&["dendrer", "log", text, "--full", "--json"]));
     }
-    let bytes = match form {
-        Form::Bundle => bundle(global, args, &revs, out)?,
-        Form::Jsonl => lines(global, &revs, None, out)?,
-        Form::Profile(profile) => lines(global, &revs, Some(profile), out)?,
-    };
     let Some(path) = &global.output else {
-        out.bytes(&bytes)?;
+        write(global, args, form, &revs, out, &mut |out, bytes| out.bytes(bytes))?;
         return Ok(0);
     };
-    write_whole(Path::new(path), &bytes).map_err(|error| {
-        Failure::new("E0801", format!("cannot write {path}"))
-            .at("cause", error.to_string())
-            .note("nothing half-written is left")
+    let (path, mut file) = (Path::new(path), None);
+    let mut written = 0;
+    write(global, args, form, &revs, out, &mut |_, bytes| {
+        written += bytes.len() as u64;
+        let mut put = || {
+            let file = match &mut file {
+                Some(file) => file,
+                // Nothing is begun before there is something to write.
+                none => none.insert(Whole::create(path)?),
+            };
+            file.write_all(bytes)
+        };
+        put().map_err(|error| files::cannot_write(path, &error))
     })?;
+    file.map_or(Ok(()), Whole::finish).map_err(|error| files::cannot_write(path, &error))?;
+    let path = path.display().to_string();
     if !out.is_text() {
         out.document(&document(
             "export",
             [
                 ("path", Value::from(path.as_str())),
                 ("format", Value::from(global.format.as_deref().unwrap_or("bundle"))),
-                ("bytes", Value::from(bytes.len() as u64)),
+                ("bytes", Value::from(written)),
                 ("runs", Value::array(args.runs.iter().map(|run| Value::from(run.as_str())))),
             ],
         ))?;
         return Ok(0);
     }
-    out.say(format!("wrote {} bytes to {}", bytes.len(), quote::escape(path)));
+    out.say(format!("wrote {written} bytes to {}", quote::escape(&path)));
     if form == Form::Bundle {
-        out.help(&["dendrer", "verify", path]);
+        out.help(&["dendrer", "verify", &path]);
     }
     Ok(0)
 }
 
-/// Writes beside and renames, so that a reader sees the whole file or none. What is no file, such as a pipe, is written to.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        return std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+/// Takes what is to be written, a line at a time.
+type Sink<'s> = &'s mut dyn FnMut(&mut Out, &[u8]) -> Result<()>;
+
+fn write(
+    global: &Global,
+    args: &Export,
+    form: Form,
+    revs: &[Rev],
+    out: &mut Out,
+    sink: Sink<'_>,
+) -> Result<()> {
+    match form {
+        Form::Bundle => make(global, args, revs, out, sink),
+        Form::Jsonl => lines(global, revs, None, out, sink),
+        Form::Profile(profile) => lines(global, revs, Some(profile), out, sink),
     }
-    // A name of its own, which nobody else writes to and which is not there yet.
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
-    let mut write = || {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    write().inspect_err(|_| {
-        let _ = std::fs::remove_file(&temporary);
-    })
 }
 
-fn bundle(global: &Global, args: &Export, revs: &[Rev], out: &mut Out) -> Result<Vec<u8>> {
+fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<'_>) -> Result<()> {
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(Failure::new("E0601", "a bundle is made of a store, and this is one already")
             .note("copy the file; one of fewer runs is made where the store is"));
@@ -170,47 +175,43 @@ fn bundle(global: &Global, args: &Export, revs: &[Rev], out: &mut Out) -> Result
     }
     let progress = Progress::start(global, "export", "records", Some(total));
     let counted = Counted::new(&store, progress.counter());
-    let mut bundle = dendrer::bundle::export(&counted, &names, &note)?;
-    drop(progress);
+    let export = bundle::export(&counted, &names, &note)?;
     if !withheld.is_empty() {
-        let mut idle: Vec<&Pointer> = withheld.iter().collect();
-        let mut whole: Option<Pointer> = None;
-        let positions: Vec<u64> = bundle.positions().map(|(position, _)| position).collect();
-        for (sealed, position) in bundle.records.iter_mut().zip(positions) {
-            if let Some(record) = store.get(position)? {
-                let fields = record.body().fields();
-                idle.retain(|place| !fields.iter().any(|field| place.contains(&field.pointer)));
-                let around = |place: &&Pointer| fields.iter().find(|field| field.pointer.contains(place));
-                whole = whole.or_else(|| idle.iter().find_map(around).map(|field| field.pointer.clone()));
-                let touched =
-                    fields.iter().any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
-                if touched {
-                    *sealed = Sealed::of(&record.without(&withheld));
-                }
-            }
-        }
-        // Whoever asks to withhold something and is handed a bundle must not find it in there.
-        if let Some(place) = idle.first() {
-            let failure = Failure::new("E0106", format!("no record has a field at or below {place}"))
-                .note("nothing was written");
-            return Err(match whole {
-                Some(field) => {
-                    failure.note(format!("a field is withheld as a whole: --withhold {field} takes it"))
-                }
-                None => failure,
-            });
-        }
+        all_there(&export, &withheld)?;
     }
-    let text = bundle.write(&dendrer::store::split);
+    let export = export.without(withheld);
     if is_troubled {
+        let text = export.to_vec()?;
         refuse_unsound(&text)?;
+        return sink(out, &text);
     }
-    Ok(text)
+    export.write(&mut |line| sink(out, line))
+}
+
+/// Looks whether there is something at each place. Whoever asks to withhold something and is handed a bundle must not find it
+/// in there.
+fn all_there(export: &bundle::Export<'_>, withheld: &[Pointer]) -> Result<()> {
+    let mut idle: Vec<&Pointer> = withheld.iter().collect();
+    let mut whole: Option<Pointer> = None;
+    export.each(&mut |record| {
+        let fields = record.body().fields();
+        idle.retain(|place| !fields.iter().any(|field| place.contains(&field.pointer)));
+        let around = |place: &&Pointer| fields.iter().find(|field| field.pointer.contains(place));
+        whole = whole.take().or_else(|| idle.iter().find_map(around).map(|field| field.pointer.clone()));
+        Ok::<_, Failure>(())
+    })?;
+    let Some(place) = idle.first() else { return Ok(()) };
+    let failure = Failure::new("E0106", format!("no record has a field at or below {place}"))
+        .note("nothing was written");
+    Err(match whole {
+        Some(field) => failure.note(format!("a field is withheld as a whole: --withhold {field} takes it")),
+        None => failure,
+    })
 }
 
 /// Refuses what would not verify where it is handed to: of a store that lost something, much may still be sound.
 fn refuse_unsound(text: &[u8]) -> Result<()> {
-    let opened = dendrer::bundle::open(PathBuf::new(), text)?;
+    let opened = bundle::open(PathBuf::new(), text)?;
     let report = verify::bundle(&opened, &verify::Options::default())?;
     let Some(finding) = report.findings.first() else { return Ok(()) };
     Err(Failure::new(finding.code, format!("the bundle would be TAMPERED: {}", finding.message))
@@ -219,22 +220,24 @@ fn refuse_unsound(text: &[u8]) -> Result<()> {
 }
 
 /// Writes the transitions of runs, one a line, as the paper spells them or in the spelling of a profile.
-fn lines(global: &Global, revs: &[Rev], profile: Option<Profile>, out: &mut Out) -> Result<Vec<u8>> {
+fn lines(
+    global: &Global,
+    revs: &[Rev],
+    profile: Option<Profile>,
+    out: &mut Out,
+    sink: Sink<'_>,
+) -> Result<()> {
     if profile.is_some() && revs.len() > 1 {
         return Err(Failure::new("E0106", "a chain of hashes is that of one run: export one at a time"));
     }
-    let mut bytes = Vec::new();
     for rev in revs {
         let source: Source = open::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
-        let mut line = |value: Value| {
-            bytes.extend_from_slice(quote::json(&value).as_bytes());
-            bytes.push(b'\n');
-        };
+        let mut line = |value: Value| sink(out, format!("{}\n", quote::json(&value)).as_bytes());
         match profile {
             Some(profile) => profile.lines(&trace, &mut line)?,
             None => profile::events(&trace, &mut line)?,
         }
     }
-    Ok(bytes)
+    Ok(())
 }

@@ -448,6 +448,7 @@ fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out
         return Err(Failure::new("E0106", "--follow has no end, so it has no one document")
             .help(&["dendrer", "log", &args.run, "--follow", "--jsonl"]));
     }
+    out.has_no_end();
     let run = rev.run_in(&*store, &[])?;
     let mut next = {
         let trace = Trace::open(&*store, &run)?;

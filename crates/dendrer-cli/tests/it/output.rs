@@ -165,6 +165,72 @@ fn writing_verbs_answer_with_a_document_too() {
     check(&["demo", "other"]);
 }
 
+/// An answer that breaks off in the middle leaves what was in its file, and a whole one takes its place as it was: behind a
+/// link, and not readable for more people.
+#[test]
+fn a_file_that_is_named_holds_a_whole_answer_or_what_it_held() {
+    let place = Place::with_demo();
+    let file = place.path().join("answer");
+    std::fs::write(&file, "older").unwrap();
+    // Tick 18 does not open, and those before it are answered already.
+    let broken = place.run(&["log", "tampered.dnd", "--jsonl"]);
+    assert!(broken.code == 4 && broken.stdout.lines().count() > 10, "{}", broken.stdout);
+    for format in ["--jsonl", "--full"] {
+        assert_eq!(place.run(&["log", "tampered.dnd", format, "-o", "answer"]).code, 4);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "older");
+    }
+    // What is wrong is an answer too, where that was the question.
+    assert_eq!(place.run(&["verify", "tampered.dnd", "-o", "answer"]).code, 4);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("TAMPERED"));
+    let cannot = place.run(&["runs", "-o", "no-such-place/answer"]);
+    assert!(cannot.code == 8 && cannot.stderr.contains("E0801"), "{}", cannot.stderr);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink("answer", place.path().join("link")).unwrap();
+        place.ok(&["log", "logistics-run-47", "--oneline", "-o", "link"]);
+        assert!(place.path().join("link").is_symlink());
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::read_to_string(&file).unwrap(),
+            place.ok(&["log", "logistics-run-47", "--oneline"])
+        );
+        assert_eq!(place.ok(&["runs", "-o", "/dev/stdout"]), place.ok(&["runs"]));
+    }
+    let left: Vec<_> =
+        std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().contains("partial")), "{left:?}");
+}
+
+/// A program that is killed while it writes a long answer leaves the older one, and nothing beside it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_program_leaves_no_half_answer() {
+    let place = Place::with_store();
+    let line = format!("{{\"type\":\"plan.update\",\"result\":{{\"text\":\"{}\"}}}}\n", "long ".repeat(100));
+    place.run_with(&["commit", "--run", "r"], line.repeat(3000).as_bytes());
+    std::fs::write(place.path().join("r.dnd"), "older").unwrap();
+    let names = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    for wait in [20, 60, 100, 140] {
+        let mut export = place.command(&["export", "r", "-o", "r.dnd"]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        export.kill().unwrap();
+        export.wait().unwrap();
+        assert_eq!(names(), before, "after {wait} ms");
+        let text = std::fs::read_to_string(place.path().join("r.dnd")).unwrap();
+        assert!(text == "older" || text.ends_with("}\n"), "after {wait} ms: {} bytes", text.len());
+    }
+    place.ok(&["export", "r", "-o", "r.dnd"]);
+    place.ok(&["verify", "r.dnd"]);
+}
+
 #[test]
 fn streams_are_one_item_a_line_and_a_summary() {
     let ran = demo().run(&["log", "logistics-run-47", "--jsonl"]);

@@ -158,3 +158,15 @@ fn faults_name_what_does_not_fit() {
         RecordFault::Entry
     ));
 }
+
+/// Whatever a name leads to, no more is asked for than a line may have.
+#[test]
+fn a_line_without_an_end_is_refused() {
+    let mut asked = 0;
+    let read = Bundle::read(&mut |line| {
+        asked += 1;
+        line.resize(LINE_MAX + 1, b' ');
+        Ok::<_, BundleError>(())
+    });
+    assert_eq!((read.unwrap_err().line, asked), (1, 1));
+}
