@@ -136,7 +136,7 @@ fn records(count: u64) -> String {
 
 /// Verifies a store.
 pub fn store(store: &dyn Store, options: &Options) -> Result<Report, Error> {
-    let (mut checker, note) = Checker::of_store(store, options);
+    let (mut checker, note) = Checker::of_store(store, options)?;
     match options.runs {
         None => checker.walk_all()?,
         Some(_) => checker.walk_some()?,
@@ -159,10 +159,10 @@ pub struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// Begins to verify a store.
-    pub fn new(store: &'a dyn Store, options: &'a Options) -> Reading<'a> {
+    pub fn new(store: &'a dyn Store, options: &'a Options) -> Result<Reading<'a>, Error> {
         assert!(options.runs.is_none(), "of some runs not every record is opened");
-        let (checker, note) = Checker::of_store(store, options);
-        Reading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) }
+        let (checker, note) = Checker::of_store(store, options)?;
+        Ok(Reading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) })
     }
 
     /// Takes the next record. What lies behind the end of the log as the store sees it is none of this.
@@ -328,14 +328,22 @@ impl<'a> Checker<'a> {
     }
 
     /// Begins with a store, and what was signed of it.
-    fn of_store(store: &'a dyn Store, options: &'a Options) -> (Checker<'a>, Option<SignedNote>) {
+    fn of_store(
+        store: &'a dyn Store,
+        options: &'a Options,
+    ) -> Result<(Checker<'a>, Option<SignedNote>), Error> {
         let mut checker = Checker::new(store, options);
-        let note = store.checkpoint().unwrap_or_else(|error| {
-            checker.found(error.code(), None, None, format!("the checkpoint: {error}"));
-            None
-        });
+        let note = match store.checkpoint() {
+            Ok(note) => note,
+            // What could not be read may be as it was.
+            Err(error @ StoreError::Io { .. }) => return Err(error.into()),
+            Err(error) => {
+                checker.found(error.code(), None, None, format!("the checkpoint: {error}"));
+                None
+            }
+        };
         checker.sizes.extend(note.as_ref().and_then(signed_size));
-        (checker, note)
+        Ok((checker, note))
     }
 
     /// Once every record that was asked for was opened, in the order of the log, and every entry folded into the tree.

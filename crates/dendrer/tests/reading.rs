@@ -1,11 +1,16 @@
-//! Verifying a store of records that somebody reads anyway: the same answer, or none where any of them is missing.
+//! Verifying a store: of records that somebody reads anyway, the same answer, or none where any of them is missing; and what
+//! the system does not let one read is never taken for what is wrong with it.
 
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
 
 use dendrer::verify::{self, Options, Reading, Verdict};
 use dendrer_kernel::step::Start;
 use dendrer_object::{Intent, Record};
-use dendrer_store::{Memory, Store};
+use dendrer_store::embedded::{Embedded, Options as StoreOptions, VerifyOptions};
+use dendrer_store::faulty::{Crash, Fault, Faulty};
+use dendrer_store::{Memory, Store, StoreError};
 use dendrer_testkit::{memory, run_name};
 
 const STEPS: u64 = 700;
@@ -28,7 +33,7 @@ fn recorded() -> (Memory, Vec<(u64, Record)>) {
 /// What a reading of these records says: the verdict and how many were opened.
 fn read(store: &Memory, records: impl IntoIterator<Item = (u64, Record)>) -> Option<(Verdict, u64, String)> {
     let options = Options { replay: true, ..Options::default() };
-    let mut reading = Reading::new(store, &options);
+    let mut reading = Reading::new(store, &options).expect("a checkpoint");
     records.into_iter().for_each(|(position, record)| reading.take(position, record));
     let report = reading.finish().expect("a report")?;
     Some((
@@ -72,4 +77,52 @@ fn a_reading_of_another_record_is_tampered() {
     let (store, mut records) = recorded();
     records[300].1 = records[299].1.clone();
     assert_eq!(read(&store, records).map(|(verdict, ..)| verdict), Some(Verdict::Tampered));
+}
+
+/// Whichever call to the system fails, the answer is that it failed, or the one without the failure.
+#[test]
+fn no_call_that_failed_is_told_as_damage() {
+    let dir = Path::new("/store");
+    let options = |disk: &Faulty| StoreOptions {
+        disk: Arc::new(disk.clone()),
+        index: false,
+        segment_size: 6000,
+        ..StoreOptions::read()
+    };
+    let disk = Faulty::new();
+    let mut store =
+        Embedded::create(dir, dendrer_testkit::info(3), StoreOptions { write: true, ..options(&disk) })
+            .expect("a store");
+    let intents = (0..30).map(|_| Intent::new("plan.update".parse().expect("a type"), "a"));
+    dendrer_testkit::record(&mut store, &Start::new(run_name("r")), intents);
+    store.sign_checkpoint(&dendrer_testkit::key(3)).expect("a signature");
+    Store::close(Box::new(store)).expect("closed");
+    let verified = |disk: &Faulty| -> Result<(Verdict, usize), String> {
+        let told = |error: StoreError| format!("{} {error}", error.code());
+        let store = Embedded::open(dir, options(disk)).map_err(told)?;
+        if let Some(trouble) = store.trouble() {
+            return Err(format!("{} {trouble}", trouble.code()));
+        }
+        let files = store.verify(&VerifyOptions::default()).map_err(told)?;
+        let report = verify::store(&store, &Options::default())
+            .map_err(|error| format!("{} {error}", error.code()))?;
+        Ok((report.verdict, files.findings.len()))
+    };
+    let sound = disk.image(disk.moments(), Crash::Process);
+    let whole = verified(&sound);
+    assert!(matches!(whole, Ok((verdict, 0)) if verdict != Verdict::Tampered), "{whole:?}");
+    let calls = sound.calls();
+    assert!(calls > 20, "{calls} calls");
+    for kind in [std::io::ErrorKind::Other, std::io::ErrorKind::PermissionDenied] {
+        for at in 0..calls {
+            for lasting in [false, true] {
+                let disk = disk.image(disk.moments(), Crash::Process);
+                disk.fail(at, Fault::Error(kind), lasting);
+                match verified(&disk) {
+                    Err(said) => assert!(said.starts_with("E0801"), "call {at}, {kind:?}: {said}"),
+                    answer => assert_eq!(answer, whole, "call {at}, {kind:?}"),
+                }
+            }
+        }
+    }
 }

@@ -192,7 +192,7 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
     checks.push(match store.is_lock_free() {
         Ok(true) => Check::ok("lock", "free"),
         Ok(false) => Check::ok("lock", "held: somebody is writing at this moment"),
-        Err(error) => Check::warn("lock", error.to_string()).code(error.code()),
+        Err(error) => Check::warn("lock", with_cause(&error)).code(error.code()),
     });
     checks.push(leftovers(writes, path, &store.leftovers()?));
     let foreign = store.foreign()?;
@@ -363,8 +363,16 @@ fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
     }
     match made {
         Ok(covered) => Check::fixed(NAME, format!("made again from the log, covers {}", thousands(covered))),
-        Err(error) => Check::fail(NAME, "E0309", format!("{what}, and could not be made again: {error}")),
+        Err(error) => {
+            Check::fail(NAME, "E0309", format!("{what}, and could not be made again: {}", with_cause(&error)))
+        }
     }
+}
+
+/// What went wrong and what the system said of it, on one line.
+fn with_cause(error: &StoreError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    format!("{error}{}", cause.unwrap_or_default())
 }
 
 fn leftovers(fix: bool, path: &Path, files: &[Leftover]) -> Check {
@@ -381,9 +389,11 @@ fn leftovers(fix: bool, path: &Path, files: &[Leftover]) -> Check {
         (false, true) => {
             match Embedded::open(path, Options::write()).and_then(|mut store| store.remove_leftovers()) {
                 Ok(_) => Check::fixed(NAME, format!("{what}: removed")),
-                Err(error) => {
-                    Check::fail(NAME, error.code(), format!("{what}, and could not be removed: {error}"))
-                }
+                Err(error) => Check::fail(
+                    NAME,
+                    error.code(),
+                    format!("{what}, and could not be removed: {}", with_cause(&error)),
+                ),
             }
         }
     }

@@ -39,6 +39,10 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
     drop(progress);
     let mut lines = log_lines(&store, &report);
     if let Err(failure) = check_head(&store, &path) {
+        // What could not be read may be as it was.
+        if failure.code == "E0801" {
+            return Err(failure);
+        }
         let place = failure.place.iter().map(|(what, value)| format!("{what} {value}")).collect::<Vec<_>>();
         let what = format!("{}: {}", failure.message, place.join(", "));
         lines.push(Line { code: Some(failure.code), ..Line::new("backup.json", "damaged", what) });

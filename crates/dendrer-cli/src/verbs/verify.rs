@@ -438,7 +438,7 @@ fn both(global: &Global, store: &Embedded, options: &Options) -> Result<(Report,
     let everything =
         VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
     if options.runs.is_none() {
-        let mut reading = verify::Reading::new(&counted, options);
+        let mut reading = verify::Reading::new(&counted, options)?;
         let mut take = |position, record| reading.take(position, record);
         let structure = store.verify_handing_over(&everything, Some(&mut take))?;
         let is_sound = structure.findings.iter().all(|damage| damage.kind == DamageKind::Index);

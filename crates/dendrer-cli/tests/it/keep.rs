@@ -644,6 +644,40 @@ fn doctor_says_what_is_wrong_and_fixes_what_is_derived() {
     assert_eq!(std::fs::read(&segment).unwrap().len(), content.len() / 2);
 }
 
+/// Of what a store makes nothing but three directories is one: others are told, and what is in them is nobody's to remove.
+#[test]
+fn a_directory_in_the_place_of_a_file_is_told_and_left_alone() {
+    let place = filled(1500);
+    let dir = place.path().join(".dendrer");
+    for name in ["x.tmp", "log/y.tmp", "index-new.sqlite"] {
+        std::fs::create_dir_all(dir.join(name)).unwrap();
+    }
+    for verb in [&["gc"][..], &["doctor", "--fix"]] {
+        place.ok(verb);
+        let (code, said) = place.json(&["fsck"]);
+        let lines = said.to_string();
+        assert_eq!(code, 0, "{lines}");
+        for name in ["x.tmp", "log/y.tmp", "index-new.sqlite"] {
+            assert!(dir.join(name).is_dir() && lines.contains(name), "{name}: {lines}");
+        }
+        assert!(!lines.contains("left over"), "{lines}");
+    }
+    std::fs::remove_dir(dir.join("index-new.sqlite")).unwrap();
+    let index = dir.join("index.sqlite");
+    std::fs::remove_file(&index).unwrap();
+    std::fs::create_dir(&index).unwrap();
+    std::fs::write(index.join("mine"), "kept").unwrap();
+    for _ in 0..2 {
+        let (code, ill) = place.json(&["doctor", "--fix"]);
+        assert_eq!((code, line(&ill, "index").0), (1, "fail"), "{ill}");
+        assert!(line(&ill, "index").2.contains("it is a directory"), "{ill}");
+        assert!(index.join("mine").exists() && line(&ill, "leftovers").0 == "ok", "{ill}");
+    }
+    std::fs::remove_dir_all(&index).unwrap();
+    place.ok(&["doctor", "--fix"]);
+    assert_eq!(line(&place.json(&["doctor"]).1, "index").0, "ok");
+}
+
 /// Canaries in every field, in names, paths and the key: none of them gets into the report.
 #[test]
 fn the_report_for_others_says_nothing_of_what_was_recorded() {

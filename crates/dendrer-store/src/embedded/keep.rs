@@ -174,12 +174,13 @@ impl Embedded {
 
     fn leftovers_while(&self, an_index_is_made: bool) -> Result<Vec<Leftover>, StoreError> {
         let is_worked_on = |name: &str| an_index_is_made && name.starts_with("index-");
-        self.look_around(&|name| is_leftover(name) && !is_worked_on(name))
+        // Of ours none is a directory, and what is in one may be somebody's.
+        self.look_around(&|name, is_dir| !is_dir && is_leftover(name) && !is_worked_on(name))
     }
 
     /// Lists files and directories that no store has.
     pub fn foreign(&self) -> Result<Vec<Leftover>, StoreError> {
-        self.look_around(&|name| !is_leftover(name) && !is_ours(name))
+        self.look_around(&|name, is_dir| is_dir || !is_leftover(name) && !is_ours(name))
     }
 
     /// Removes the files that interrupted work left. As the lock holder, so that no work is under way.
@@ -207,8 +208,9 @@ impl Embedded {
         Ok(leftovers)
     }
 
-    /// Lists what there is in the directory of the store whose name is one of these. Follows no link.
-    fn look_around(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Leftover>, StoreError> {
+    /// Lists what there is in the directory of the store that is wanted, by name and whether it is a directory. Those that a store
+    /// has are looked into. Follows no link.
+    fn look_around(&self, wanted: &dyn Fn(&str, bool) -> bool) -> Result<Vec<Leftover>, StoreError> {
         self.check_owner()?;
         let mut found = Vec::new();
         look_into(&self.dir, Path::new(""), wanted, &mut found)?;
@@ -220,7 +222,7 @@ impl Embedded {
 fn look_into(
     dir: &Path,
     below: &Path,
-    wanted: &dyn Fn(&str) -> bool,
+    wanted: &dyn Fn(&str, bool) -> bool,
     found: &mut Vec<Leftover>,
 ) -> Result<(), StoreError> {
     let here: PathBuf = dir.join(below);
@@ -239,10 +241,13 @@ fn look_into(
         };
         let path = below.join(entry.file_name());
         let name = path.to_string_lossy().replace('\\', "/");
-        let is_inner = name == "segments" || name == "log" || name.starts_with("log/");
+        let is_inner = match name.as_str() {
+            "segments" | "log" | "log/tile" => true,
+            name => name.starts_with("log/tile/") && is_ours(name),
+        };
         if about.is_dir() && is_inner {
             look_into(dir, &path, wanted, found)?;
-        } else if wanted(&name) {
+        } else if wanted(&name, about.is_dir()) {
             found.push(Leftover { file: name, bytes: if about.is_file() { about.len() } else { 0 } });
         }
     }

@@ -71,6 +71,14 @@ pub(crate) fn put_in_place(beside: &Path, path: &Path) -> Result<(), StoreError>
     db.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))?;
     drop(db);
     let old = path.with_file_name("index-old.sqlite");
+    for place in [path, &old] {
+        // Somebody made it, and what is in it is theirs.
+        if std::fs::symlink_metadata(place).is_ok_and(|about| about.is_dir()) {
+            let source =
+                std::io::Error::other("it is a directory, which dendrer does not make: move it away");
+            return Err(StoreError::io("replace", place, source));
+        }
+    }
     remove(&old)?;
     let rename = |from: &Path, to: &Path| {
         std::fs::rename(from, to).map_err(|error| StoreError::io("rename", from, error))
