@@ -583,6 +583,16 @@ impl RawRecord {
         let resolve = |field: RawField| {
             let text = match (field.text, field.blobs) {
                 (None, Some(indexes)) => {
+                    // The same blob may stand in it many times over, so a short line can ask for much.
+                    let size =
+                        indexes.iter().try_fold(0usize, |size, index| size.checked_add(blobs[*index].len()));
+                    if size.is_none_or(|size| size > json::VALUE_SIZE_MAX) {
+                        return Err(format!(
+                            "{} has more than {} bytes",
+                            field.pointer,
+                            json::VALUE_SIZE_MAX
+                        ));
+                    }
                     let text: Vec<u8> =
                         indexes.iter().flat_map(|index| blobs[*index].iter().copied()).collect();
                     if text.len() <= INLINE_MAX {

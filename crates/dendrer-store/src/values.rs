@@ -23,6 +23,13 @@ pub(crate) const INLINE_MAX: usize = 1024;
 /// How deep lists may be nested.
 const DEPTH_MAX: usize = 8;
 
+/// How many positions may lead to one value, those of lists included: twice what the smallest chunks of any writer need.
+const POSITIONS_MAX: usize = VALUE_SIZE_MAX / 128;
+
+/// How many bytes the values of one record may have together. What shares its chunks takes little of a log and all of this in
+/// memory.
+pub(crate) const RECORD_MAX: usize = 512 << 20;
+
 /// A group of positions becomes a list of its own behind a chunk whose checksum ends in so many zero bits, so that an
 /// edit in the middle of a value changes few lists, and one at its end few positions.
 const GROUP_MASK: u32 = 3;
@@ -198,7 +205,8 @@ fn sizes(len: usize) -> (usize, usize, usize) {
     }
 }
 
-/// Appends the text of a slot to `out`. `Err` names the frame that is not what it must be.
+/// Appends the text of a slot to `out`, which holds what is read of the same record already. `Err` names the frame that is not
+/// what it must be.
 pub(crate) fn read(
     segments: &Segments,
     slot: &Slot<'_>,
@@ -211,38 +219,48 @@ pub(crate) fn read(
             Ok(Ok(()))
         }
         Slot::List(list) => {
-            let limit = out.len() + VALUE_SIZE_MAX;
-            read_list(segments, list, before, DEPTH_MAX, limit, out)
+            let limit = RECORD_MAX.min(out.len() + VALUE_SIZE_MAX);
+            let mut reader = Reader { segments, limit, positions: POSITIONS_MAX, out };
+            reader.list(list, before, DEPTH_MAX)
         }
     }
 }
 
-fn read_list(
-    segments: &Segments,
-    list: &[u8],
-    before: u64,
-    depth: usize,
+/// What is read of one value. Frames may name others many times over, so a short log could make a reader read for ever.
+struct Reader<'a> {
+    segments: &'a Segments,
+    /// How long `out` may get.
     limit: usize,
-    out: &mut Vec<u8>,
-) -> Result<Result<(), u64>, StoreError> {
-    let (Some(positions), Some(depth)) = (layout::parse_list(list), depth.checked_sub(1)) else {
-        return Ok(Err(before));
-    };
-    for position in positions {
-        // A list names only what was written before it, so there are no cycles.
-        let found = if position < before { segments.read_shared(position)? } else { None };
-        let Some(found) = found else { return Ok(Err(position)) };
-        match found.0 {
-            frame::CHUNK if out.len() + found.1.len() <= limit => out.extend_from_slice(&found.1),
-            frame::LIST => {
-                if let Err(at) = read_list(segments, &found.1, position, depth, limit, out)? {
-                    return Ok(Err(at));
+    /// How many positions may still be followed.
+    positions: usize,
+    out: &'a mut Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn list(&mut self, list: &[u8], before: u64, depth: usize) -> Result<Result<(), u64>, StoreError> {
+        let (Some(positions), Some(depth)) = (layout::parse_list(list), depth.checked_sub(1)) else {
+            return Ok(Err(before));
+        };
+        for position in positions {
+            let Some(left) = self.positions.checked_sub(1) else { return Ok(Err(position)) };
+            self.positions = left;
+            // A list names only what was written before it, so there are no cycles.
+            let found = if position < before { self.segments.read_shared(position)? } else { None };
+            let Some(found) = found else { return Ok(Err(position)) };
+            match found.0 {
+                frame::CHUNK if self.out.len() + found.1.len() <= self.limit => {
+                    self.out.extend_from_slice(&found.1);
                 }
+                frame::LIST => {
+                    if let Err(at) = self.list(&found.1, position, depth)? {
+                        return Ok(Err(at));
+                    }
+                }
+                _ => return Ok(Err(position)),
             }
-            _ => return Ok(Err(position)),
         }
+        Ok(Ok(()))
     }
-    Ok(Ok(()))
 }
 
 /// Hands over the positions that a slot names, those inside lists included, in order. `f` says whether to look into
@@ -276,4 +294,67 @@ fn visit_list(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use dendrer_object::StoreId;
+
+    use super::*;
+    use crate::faulty::Faulty;
+    use crate::layout::{SEGMENT_HEADER, SegmentHeader};
+    use crate::segments::file_name;
+
+    /// A segment with frames of these kinds and payloads, and where each stands.
+    fn segment(frames: &mut dyn FnMut(&[u64]) -> Option<(u8, Vec<u8>)>) -> (Segments, Vec<u64>) {
+        let store = StoreId([1; 16]);
+        let mut bytes = SegmentHeader { store, number: 0, start: 0 }.write().to_vec();
+        assert_eq!(bytes.len(), SEGMENT_HEADER);
+        let mut at = Vec::new();
+        while let Some((kind, payload)) = frames(&at) {
+            let start = frame::begin(&mut bytes, kind);
+            bytes.extend_from_slice(&payload);
+            frame::end(&mut bytes, start);
+            at.push(At::new(0, start as u64).to_u64());
+        }
+        let dir = Path::new("/segments");
+        let disk = Faulty::with_files([(dir.join(file_name(0)), bytes)]);
+        (Segments::new(Arc::new(disk), dir.to_owned(), store, false), at)
+    }
+
+    fn list(positions: impl IntoIterator<Item = u64>) -> Vec<u8> {
+        positions.into_iter().flat_map(u64::to_le_bytes).collect()
+    }
+
+    /// Lists that name one another are followed as far as a value can be long, and no further.
+    #[test]
+    fn a_short_log_does_not_make_a_long_reading() {
+        for chunk in [vec![], b"x".to_vec(), vec![b'x'; 1000]] {
+            let (segments, at) = segment(&mut |at| match at.len() {
+                0 => Some((frame::CHUNK, chunk.clone())),
+                n @ 1..=6 => Some((frame::LIST, list([at[n - 1]; 500]))),
+                _ => None,
+            });
+            let top = list([at[6]; 500]);
+            let mut out = Vec::new();
+            let read = read(&segments, &Slot::List(&top), u64::MAX, &mut out).expect("the disk works");
+            assert!(read.is_err() && out.len() <= VALUE_SIZE_MAX, "{} bytes", out.len());
+        }
+    }
+
+    /// What a record holds already counts: the values of one are not each as long as the longest may be.
+    #[test]
+    fn the_values_of_a_record_have_a_limit_together() {
+        let (segments, at) = segment(&mut |at| at.is_empty().then(|| (frame::CHUNK, vec![b'x'; 1 << 20])));
+        let value = list(vec![at[0]; VALUE_SIZE_MAX >> 20]);
+        let mut out = Vec::new();
+        let mut read = || read(&segments, &Slot::List(&value), u64::MAX, &mut out).expect("the disk works");
+        for _ in 0..RECORD_MAX / VALUE_SIZE_MAX {
+            assert_eq!(read(), Ok(()));
+        }
+        assert_eq!(read(), Err(at[0]));
+    }
 }

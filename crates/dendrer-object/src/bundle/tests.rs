@@ -170,3 +170,14 @@ fn a_line_without_an_end_is_refused() {
     });
     assert_eq!((read.unwrap_err().line, asked), (1, 1));
 }
+
+/// A value may name the same piece many times over: what it would be is known before it is made.
+#[test]
+fn a_short_line_does_not_ask_for_much() {
+    let text = String::from_utf8(bundle(&[6], &[]).write(&|_| Vec::new())).unwrap();
+    let large = r#""/result/text":[0]"#;
+    assert!(text.contains(large), "{text}");
+    let many = format!(r#""/result/text":[{}0]"#, "0,".repeat((64 << 20) / 2000));
+    let error = Bundle::parse(text.replace(large, &many).as_bytes()).unwrap_err();
+    assert!(error.why.contains("has more than 67108864 bytes"), "{error}");
+}

@@ -18,7 +18,7 @@ use crate::index::Index;
 use crate::layout::{self, SEGMENT_HEADER, SegmentHeader};
 use crate::segments::Segments;
 use crate::tail::Row;
-use crate::values::{ChunkKey, Chunks, INLINE_MAX, Writer};
+use crate::values::{ChunkKey, Chunks, INLINE_MAX, RECORD_MAX, Writer};
 
 /// How large a group may be, so that offsets in a segment stay within 32 bits.
 const GROUP_MAX: u64 = 2 << 30;
@@ -199,11 +199,16 @@ fn check_sizes(records: &[Record]) -> Result<usize, StoreError> {
             let (size, max) = (header as u64, frame::PAYLOAD_MAX as u64);
             return Err(StoreError::TooLarge { what: "the header of a record", size, max });
         }
-        total += header as u64;
+        let mut values = 0;
         for text in texts(record) {
-            total += text.len() as u64;
+            values += text.len();
             largest = largest.max(text.len());
         }
+        if values > RECORD_MAX {
+            let (size, max) = (values as u64, RECORD_MAX as u64);
+            return Err(StoreError::TooLarge { what: "the values of a record", size, max });
+        }
+        total += (header + values) as u64;
     }
     if total > GROUP_MAX {
         return Err(StoreError::TooLarge { what: "a group", size: total, max: GROUP_MAX });
