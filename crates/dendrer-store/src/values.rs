@@ -309,7 +309,7 @@ mod tests {
     use crate::segments::file_name;
 
     /// A segment with frames of these kinds and payloads, and where each stands.
-    fn segment(frames: &mut dyn FnMut(&[u64]) -> Option<(u8, Vec<u8>)>) -> (Segments, Vec<u64>) {
+    fn segment(mut frames: impl FnMut(&[u64]) -> Option<(u8, Vec<u8>)>) -> (Segments, Vec<u64>) {
         let store = StoreId([1; 16]);
         let mut bytes = SegmentHeader { store, number: 0, start: 0 }.write().to_vec();
         assert_eq!(bytes.len(), SEGMENT_HEADER);
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn a_short_log_does_not_make_a_long_reading() {
         for chunk in [vec![], b"x".to_vec(), vec![b'x'; 1000]] {
-            let (segments, at) = segment(&mut |at| match at.len() {
+            let (segments, at) = segment(|at| match at.len() {
                 0 => Some((frame::CHUNK, chunk.clone())),
                 n @ 1..=6 => Some((frame::LIST, list([at[n - 1]; 500]))),
                 _ => None,
@@ -348,7 +348,7 @@ mod tests {
     /// What a record holds already counts: the values of one are not each as long as the longest may be.
     #[test]
     fn the_values_of_a_record_have_a_limit_together() {
-        let (segments, at) = segment(&mut |at| at.is_empty().then(|| (frame::CHUNK, vec![b'x'; 1 << 20])));
+        let (segments, at) = segment(|at| at.is_empty().then(|| (frame::CHUNK, vec![b'x'; 1 << 20])));
         let value = list(vec![at[0]; VALUE_SIZE_MAX >> 20]);
         let mut out = Vec::new();
         let mut read = || read(&segments, &Slot::List(&value), u64::MAX, &mut out).expect("the disk works");
