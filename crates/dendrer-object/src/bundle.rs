@@ -14,7 +14,9 @@
 //! opened one by one, so that damage in one leaves the others readable. A newcomer would break one rule: a byte
 //! that writing would not give is never read.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::digest::{Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError};
@@ -77,7 +79,35 @@ struct SealedField {
     pointer: Pointer,
     digest: Digest,
     salt: Option<Salt>,
-    text: Option<Vec<u8>>,
+    text: Option<Text>,
+}
+
+/// The text of a value, or the pieces it is made of, which others may have as well.
+#[derive(Debug, Clone)]
+enum Text {
+    Own(Vec<u8>),
+    Pieces(Pieces, Vec<usize>),
+}
+
+/// The pieces of all values of a bundle.
+type Pieces = Arc<Vec<Vec<u8>>>;
+
+impl Text {
+    fn whole(&self) -> Cow<'_, [u8]> {
+        match self {
+            Text::Own(text) => Cow::Borrowed(text),
+            Text::Pieces(pieces, indexes) => {
+                Cow::Owned(indexes.iter().flat_map(|index| &pieces[*index]).copied().collect())
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Text::Own(text) => text.len(),
+            Text::Pieces(pieces, indexes) => indexes.iter().map(|index| pieces[*index].len()).sum(),
+        }
+    }
 }
 
 /// What is wrong with a record of a bundle.
@@ -151,7 +181,7 @@ impl Sealed {
             pointer: field.pointer.clone(),
             digest: field.digest,
             salt: if own_salts && body.text(field).is_some() { body.salt(index) } else { None },
-            text: body.text(field).map(<[u8]>::to_vec),
+            text: body.text(field).map(|text| Text::Own(text.to_vec())),
         });
         Sealed { header_text: record.header_text().to_vec(), seed: body.seed(), fields: fields.collect() }
     }
@@ -161,10 +191,16 @@ impl Sealed {
         self.fields.iter().any(|field| field.text.as_ref().is_some_and(|text| text.len() > INLINE_MAX))
     }
 
+    /// Whether it has pieces that other values may have as well, so that it takes more room when it is opened.
+    pub fn is_packed(&self) -> bool {
+        self.fields.iter().any(|field| matches!(field.text, Some(Text::Pieces(..))))
+    }
+
     /// Opens the record that the log's entry names: digests, id, entry and store must agree.
     pub fn open(&self, entry: &Entry, store: StoreId) -> Result<Record, RecordFault> {
-        let parts = self.fields.iter().map(|field| {
-            let part = match &field.text {
+        let texts: Vec<_> = self.fields.iter().map(|field| field.text.as_ref().map(Text::whole)).collect();
+        let parts = self.fields.iter().zip(&texts).map(|(field, text)| {
+            let part = match text {
                 Some(text) => Part::Open(text, field.salt),
                 None => Part::Closed(field.digest),
             };
@@ -322,11 +358,11 @@ impl Bundle {
             uses.extend(record.fields.iter().filter_map(|field| field.blobs.as_ref()).flatten().copied());
             // What needs no blobs is not kept in two forms.
             records.push(match uses.len() == known {
-                true => Ok(record.resolve(&[]).map_err(|why| lines.error(why))?),
+                true => Ok(record.resolve(&Pieces::default()).map_err(|why| lines.error(why))?),
                 false => Err((record, lines.number)),
             });
         }
-        let blobs = read_blobs(&mut lines, &uses)?;
+        let blobs = Pieces::new(read_blobs(&mut lines, &uses)?);
         let records = records.into_iter().map(|record| {
             record.or_else(|(raw, line)| raw.resolve(&blobs).map_err(|why| BundleError::new(line, why)))
         });
@@ -461,15 +497,15 @@ impl<'s> Writer<'s> {
         let mut salts = Vec::new();
         for field in &record.fields {
             let name = field.pointer.as_str();
-            let Some(text) = &field.text else { continue };
+            let Some(text) = field.text.as_ref().map(Text::whole) else { continue };
             salts.extend(field.salt.map(|salt| (name, Value::from(salt.base64url()))));
             if text.len() <= INLINE_MAX {
-                values.push((name, parse_own(text)));
+                values.push((name, parse_own(&text)));
                 continue;
             }
             let mut start = 0;
             let mut pieces = Vec::new();
-            for end in (self.split)(text).into_iter().chain([text.len()]) {
+            for end in (self.split)(&text).into_iter().chain([text.len()]) {
                 if end > start {
                     pieces.push(Value::from(self.number(&text[start..end], fresh) as u64));
                     start = end;
@@ -579,13 +615,13 @@ impl RawRecord {
         Ok(RawRecord { header_text, seed, fields })
     }
 
-    fn resolve(self, blobs: &[Vec<u8>]) -> Result<Sealed, String> {
+    fn resolve(self, blobs: &Pieces) -> Result<Sealed, String> {
         let resolve = |field: RawField| {
             let text = match (field.text, field.blobs) {
                 (None, Some(indexes)) => {
                     // The same blob may stand in it many times over, so a short line can ask for much.
-                    let size =
-                        indexes.iter().try_fold(0usize, |size, index| size.checked_add(blobs[*index].len()));
+                    let mut lengths = indexes.iter().map(|index| blobs[*index].len());
+                    let size = lengths.try_fold(0usize, usize::checked_add);
                     if size.is_none_or(|size| size > json::VALUE_SIZE_MAX) {
                         return Err(format!(
                             "{} has more than {} bytes",
@@ -593,15 +629,15 @@ impl RawRecord {
                             json::VALUE_SIZE_MAX
                         ));
                     }
-                    let text: Vec<u8> =
-                        indexes.iter().flat_map(|index| blobs[*index].iter().copied()).collect();
+                    let text = Text::Pieces(Arc::clone(blobs), indexes);
                     if text.len() <= INLINE_MAX {
                         return Err(format!("{} is too small to stand in blobs", field.pointer));
                     }
-                    json::check_canonical(&text).map_err(|error| format!("{}: {error}", field.pointer))?;
+                    json::check_canonical(&text.whole())
+                        .map_err(|error| format!("{}: {error}", field.pointer))?;
                     Some(text)
                 }
-                (text, _) => text,
+                (text, _) => text.map(Text::Own),
             };
             Ok(SealedField { pointer: field.pointer, digest: field.digest, salt: field.salt, text })
         };

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +18,42 @@ use crate::contract::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHea
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
 
+/// A record that is made anew each time it is asked for, since it is larger than what it is made from. It is the same each time.
+pub trait Packed: fmt::Debug + Send + Sync {
+    /// Makes the record.
+    fn open(&self) -> Record;
+}
+
+/// A record, or what it is made from.
+#[derive(Debug)]
+enum Held {
+    Open(Record),
+    Packed { id: Digest, header: Header, packed: Box<dyn Packed> },
+}
+
+impl Held {
+    fn id(&self) -> Digest {
+        match self {
+            Held::Open(record) => record.id(),
+            Held::Packed { id, .. } => *id,
+        }
+    }
+
+    fn header(&self) -> &Header {
+        match self {
+            Held::Open(record) => record.header(),
+            Held::Packed { header, .. } => header,
+        }
+    }
+
+    fn open(&self) -> Record {
+        match self {
+            Held::Open(record) => record.clone(),
+            Held::Packed { packed, .. } => packed.open(),
+        }
+    }
+}
+
 type Snapshots = BTreeMap<RunName, BTreeMap<u64, Vec<u8>>>;
 
 /// A store in memory.
@@ -25,7 +62,7 @@ pub struct Memory {
     info: StoreInfo,
     key: Option<Arc<SigningKey>>,
     /// Records by position; a foreign log may have gaps.
-    records: BTreeMap<u64, Record>,
+    records: BTreeMap<u64, Held>,
     ids: BTreeMap<Digest, u64>,
     runs: BTreeMap<RunName, Run>,
     begins: BTreeMap<u64, RunName>,
@@ -81,15 +118,26 @@ impl Memory {
         let mut store = Memory { peaks: None, tree, ..Memory::new(info) };
         let records: BTreeMap<u64, Record> = records.into_iter().collect();
         for (position, record) in records {
-            store.put(position, record);
+            store.put(position, Held::Open(record));
         }
         store
     }
 
-    fn put(&mut self, position: u64, record: Record) {
-        let (id, header) = (record.id(), record.header());
+    /// Holds one more record of a foreign log, behind those that it holds; where `packed` is given, what makes the record and
+    /// not the record.
+    pub fn hold(&mut self, position: u64, record: Record, packed: Option<Box<dyn Packed>>) {
+        debug_assert!(self.peaks.is_none() && self.records.range(position..).next().is_none());
+        let held = match packed {
+            Some(packed) => Held::Packed { id: record.id(), header: record.header().clone(), packed },
+            None => Held::Open(record),
+        };
+        self.put(position, held);
+    }
+
+    fn put(&mut self, position: u64, held: Held) {
+        let (id, header) = (held.id(), held.header());
         if let Some(name) = &header.run {
-            let parent_tick = header.prev.and_then(|prev| self.record(&prev)?.header().tick);
+            let parent_tick = header.prev.and_then(|prev| self.header(&prev)?.tick);
             if header.kind == Kind::Run && !self.runs.contains_key(name) {
                 self.begins.insert(position, name.clone());
             }
@@ -112,11 +160,11 @@ impl Memory {
             }
         }
         self.ids.entry(id).or_insert(position);
-        self.records.insert(position, record);
+        self.records.insert(position, held);
     }
 
-    fn record(&self, id: &Digest) -> Option<&Record> {
-        self.records.get(self.ids.get(id)?)
+    fn header(&self, id: &Digest) -> Option<&Header> {
+        Some(self.records.get(self.ids.get(id)?)?.header())
     }
 
     fn writable(&self) -> Result<&Peaks, StoreError> {
@@ -132,7 +180,7 @@ impl Log for Memory {
     }
 
     fn known(&self, id: &Digest) -> Result<Option<Known>, StoreError> {
-        Ok(self.record(id).map(|record| Known { kind: record.header().kind, tick: record.header().tick }))
+        Ok(self.header(id).map(|header| Known { kind: header.kind, tick: header.tick }))
     }
 }
 
@@ -154,7 +202,7 @@ impl Store for Memory {
     }
 
     fn get(&self, position: u64) -> Result<Option<Record>, StoreError> {
-        Ok(self.records.get(&position).cloned())
+        Ok(self.records.get(&position).map(Held::open))
     }
 
     fn scan(
@@ -163,7 +211,7 @@ impl Store for Memory {
         f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         if range.start < range.end {
-            let mut records = self.records.range(range).map(|(position, record)| (*position, record.clone()));
+            let mut records = self.records.range(range).map(|(position, held)| (*position, held.open()));
             let _ = records.try_for_each(|(position, record)| f(position, record));
         }
         Ok(())
@@ -196,13 +244,15 @@ impl Store for Memory {
         range: Range<u64>,
         f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.scan(range, &mut |position, record| {
-            let header = record.header();
-            f(
-                position,
-                Entry { hash: record.id(), kind: header.kind, run: header.run.clone(), tick: header.tick },
-            )
-        })
+        if range.start < range.end {
+            let mut held = self.records.range(range);
+            let _ = held.try_for_each(|(position, held)| {
+                let header = held.header();
+                let (kind, run, tick) = (header.kind, header.run.clone(), header.tick);
+                f(*position, Entry { hash: held.id(), kind, run, tick })
+            });
+        }
+        Ok(())
     }
 
     fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
@@ -277,7 +327,7 @@ impl Store for Memory {
         fence::check(self, self.info.id, begin, records)?;
         for (record, position) in records.iter().zip(begin..) {
             peaks.push(leaf_hash(&record.entry()));
-            self.put(position, record.clone());
+            self.put(position, Held::Open(record.clone()));
         }
         self.tree = TreeHead { size: peaks.size(), root: peaks.root() };
         self.peaks = Some(peaks);
@@ -301,7 +351,7 @@ impl Store for Memory {
         let at = self.append(std::slice::from_ref(record))?.start;
         for (position, places) in targets {
             let target = self.records.get_mut(position).expect("checked above");
-            *target = target.without(places);
+            *target = Held::Open(target.open().without(places));
         }
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         snapshots.clear();

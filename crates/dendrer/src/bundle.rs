@@ -9,7 +9,8 @@ use dendrer_object::bundle::{Bundle, LINE_MAX, LogItem, RecordFault, Sealed, Wri
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, Pointer, RunName};
+use dendrer_object::{Digest, Pointer, RunName, StoreId};
+use dendrer_store::memory::Packed;
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
 use crate::error::Error;
@@ -75,21 +76,39 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
         Ok::<_, Error>(())
     })?;
     let key: VerifierKey = bundle.key.parse()?;
-    let mut records = Vec::new();
+    let root = bundle.root();
+    let tree = TreeHead { size: bundle.size, root: root.unwrap_or(Digest([0; 32])) };
+    let mut store = Memory::of_parts(StoreInfo::new(bundle.store, key), tree, Vec::new());
     let mut faults = Vec::new();
-    // A record is held once: as it was opened, or not at all.
+    // A record is held once: as it was opened, or as what it is opened from where its values share their pieces with others.
     let sealed = std::mem::take(&mut bundle.records);
     for ((position, entry), sealed) in bundle.positions().zip(sealed) {
         match sealed.open(entry, bundle.store) {
-            Ok(record) => records.push((position, record)),
+            Ok(record) => {
+                let (entry, store_id) = (entry.clone(), bundle.store);
+                let packed =
+                    sealed.is_packed().then(|| Box::new(Shared { sealed, entry, store: store_id }) as _);
+                store.hold(position, record, packed);
+            }
             Err(why) => faults.push(Fault { position, entry: entry.clone(), why }),
         }
     }
-    let root = bundle.root();
-    let tree = TreeHead { size: bundle.size, root: root.unwrap_or(Digest([0; 32])) };
-    let store = Memory::of_parts(StoreInfo::new(bundle.store, key), tree, records);
     let runs = runs_of(&bundle, &store);
     Ok(Opened { path, bundle, store, faults, root, runs })
+}
+
+/// A record that opened, of a bundle in which a transcript that grows, say, stands once and not in every call.
+#[derive(Debug)]
+struct Shared {
+    sealed: Sealed,
+    entry: Entry,
+    store: StoreId,
+}
+
+impl Packed for Shared {
+    fn open(&self) -> Record {
+        self.sealed.open(&self.entry, self.store).expect("it was opened before, and nothing of it changes")
+    }
 }
 
 /// A bundle that is to be made of a store.

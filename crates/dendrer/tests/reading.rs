@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use dendrer::bundle;
 use dendrer::verify::{self, Options, Reading, Verdict};
 use dendrer_kernel::step::Start;
-use dendrer_object::{Intent, Record};
+use dendrer_object::{Intent, Record, Value};
 use dendrer_store::embedded::{Embedded, Options as StoreOptions, VerifyOptions};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
 use dendrer_store::{Memory, Store, StoreError};
@@ -125,4 +126,44 @@ fn no_call_that_failed_is_told_as_damage() {
             }
         }
     }
+}
+
+/// Calls that each hold the whole transcript stand once in a bundle, are held as what they are made of, and are read as they were
+/// committed.
+#[test]
+fn what_calls_share_is_read_as_it_was_committed() {
+    let mut store = memory(3);
+    let mut transcript = Vec::new();
+    let intents: Vec<Intent> = (0..60)
+        .map(|turn| {
+            transcript.push(Value::from(format!("turn {turn}: {}", "so it went on ".repeat(70))));
+            let action = Value::record([("messages", Value::array(transcript.iter().cloned()))]);
+            Intent::new("action.request".parse().expect("a type"), "a").with("action", action)
+        })
+        .collect();
+    dendrer_testkit::record(&mut store, &Start::new(run_name("r")), intents);
+    let note = store.sign_checkpoint(&dendrer_testkit::key(3)).expect("a signature");
+    let text =
+        bundle::export(&store, &[run_name("r")], &note).and_then(|export| export.to_vec()).expect("a bundle");
+    assert!(text.len() < 60 * 3000, "{} bytes", text.len());
+    let opened = bundle::open("r.dnd".into(), &text[..]).expect("it opens");
+    assert_eq!((opened.faults.len(), opened.store.tree()), (0, store.tree()));
+    for position in 0..store.tree().size {
+        let (was, is) = (store.get(position).expect("read"), opened.store.get(position).expect("read"));
+        let said = |record: Option<Record>| record.map(|record| (record.id(), record.content()));
+        assert_eq!(said(is), said(was), "record {position}");
+    }
+    let entries = |store: &dyn Store| {
+        let mut entries = Vec::new();
+        let all = 0..store.tree().size;
+        let each = &mut |_, entry| {
+            entries.push(entry);
+            ControlFlow::Continue(())
+        };
+        store.entries(all, each).expect("read");
+        entries
+    };
+    assert_eq!(entries(&opened.store), entries(&store));
+    let report = verify::bundle(&opened, &Options { replay: true, ..Options::default() }).expect("a report");
+    assert_ne!(report.verdict, Verdict::Tampered);
 }
