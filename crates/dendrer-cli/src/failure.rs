@@ -171,6 +171,9 @@ impl From<Error> for Failure {
                 }
                 .note("nothing was changed")
             }
+            Error::IndexDiffers { .. } => failure
+                .note("nothing of the log is lost: the index is derived from it")
+                .help(&["dendrer", "doctor", "--fix"]),
             Error::Imported { run } => failure
                 .note("nothing was committed; go on in a fork of it, or in a run that is reduced from it")
                 .help(&["dendrer", "fork", run.as_str(), "--from", "tip"])

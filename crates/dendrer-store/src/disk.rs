@@ -126,6 +126,24 @@ fn refuse_link(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Says how a file is one that something else may be written through: the other one, or one of several names.
+#[cfg(unix)]
+pub(crate) fn shared_with(path: &Path, other: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let about = std::fs::symlink_metadata(path).ok().filter(|about| about.is_file())?;
+    let is_same = |other: std::fs::Metadata| (other.dev(), other.ino()) == (about.dev(), about.ino());
+    if std::fs::metadata(other).is_ok_and(is_same) {
+        return Some("is that of the store itself".to_owned());
+    }
+    (about.nlink() > 1).then(|| format!("has {} names (hard links)", about.nlink()))
+}
+
+/// As elsewhere. Which file a name is of is not asked where systems differ.
+#[cfg(not(unix))]
+pub(crate) fn shared_with(_: &Path, _: &Path) -> Option<String> {
+    None
+}
+
 /// Refuses links among the directories that lead from one of a store to another that is in it.
 pub(crate) fn refuse_links(from: &Path, to: &Path) -> io::Result<()> {
     let below = to.strip_prefix(from).unwrap_or(Path::new(""));

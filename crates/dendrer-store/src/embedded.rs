@@ -128,6 +128,8 @@ pub struct Embedded {
     tail: Tail,
     summaries: Mutex<HashMap<RunName, RunSummary>>,
     chunks: Chunks,
+    /// A size and a root that the log is known to begin with, by its hashes.
+    proved: Mutex<Option<(u64, Digest)>>,
     /// Erasures seen in the tail, to be finished by the lock holder: opened frames.
     erasures: Vec<At>,
     /// Frames that could not be read, until it is clear whether they are damage.
@@ -270,6 +272,7 @@ impl Embedded {
             tail: Tail::new(0),
             summaries: Mutex::default(),
             chunks: Chunks::new(KeyOfChunks::random()),
+            proved: Mutex::default(),
             erasures: Vec::new(),
             snapshots: Mutex::default(),
             saw_erasure: false,

@@ -286,13 +286,6 @@ impl Index {
         Ok(found.map(|position| position as u64))
     }
 
-    /// Returns kind and tick of a record.
-    pub(crate) fn known(&self, position: u64) -> Result<Option<(Kind, Option<u64>)>, StoreError> {
-        let db = self.reader();
-        let mut statement = db.prepare_cached("SELECT kind, tick FROM record WHERE position = ?1")?;
-        Ok(statement.query_row([position as i64], |row| Ok((kind(row, 0)?, tick(row, 1)?))).optional()?)
-    }
-
     pub(crate) fn find_prefix(
         &self,
         first: &Digest,

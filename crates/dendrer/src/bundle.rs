@@ -133,8 +133,14 @@ pub fn export<'s>(
     let size = store.tree().size;
     let mut leaves = Vec::new();
     let mut entries = Vec::new();
+    let mut hidden = None;
     store.entries(0..size, &mut |position, entry| {
         leaves.push(leaf_hash(&entry.text()));
+        // A bundle of less than the run would verify, and nobody who reads it could tell.
+        if entry.run.as_ref().is_some_and(|run| runs.contains(run)) && !keep.contains(&position) {
+            hidden = Some((position, entry));
+            return ControlFlow::Break(());
+        }
         if entry.run.is_none() && entry.kind != Kind::Run {
             keep.insert(position);
         }
@@ -143,6 +149,11 @@ pub fn export<'s>(
         }
         ControlFlow::Continue(())
     })?;
+    if let Some((position, entry)) = hidden {
+        let run = entry.run.map_or_else(String::new, |run| run.to_string());
+        let what = format!("{run} is to end before record {position}, and that is one of it");
+        return Err(Error::IndexDiffers { what });
+    }
     let node = from_leaves(&leaves);
     let mut bundle = Bundle {
         store: store.info().id,

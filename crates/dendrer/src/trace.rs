@@ -101,6 +101,10 @@ impl<'s> Trace<'s> {
             };
             let position = store.find(&parent)?.ok_or_else(|| missing(parent))?;
             let at = read(store, position)?;
+            if at.id() != parent {
+                let what = format!("record {parent} is to stand at {position}, and {} does", at.id());
+                return Err(Error::IndexDiffers { what });
+            }
             let (Some(parent_run), Some(tick)) = (at.header().run.clone(), at.header().tick) else {
                 return Err(missing(parent));
             };

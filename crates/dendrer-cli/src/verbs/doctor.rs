@@ -318,6 +318,11 @@ fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
     let size = store.tree().size;
     let (state, is_damaged) = match store.check_index() {
         Err(StoreError::IndexDamaged(why)) => (IndexState::Corrupt(why), true),
+        // What each row says is held against the log where something can be done about it: that takes as long as making it anew.
+        Ok(()) if fix => match store.index_differs() {
+            Ok(Some(differs)) => (IndexState::Corrupt(differs.to_string()), true),
+            _ => (store.index_state(), false),
+        },
         _ => (store.index_state(), false),
     };
     let (code, what) = match state {

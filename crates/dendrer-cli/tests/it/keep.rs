@@ -760,3 +760,141 @@ fn the_report_for_others_says_nothing_of_what_was_recorded() {
 fn contains_at(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).position(|window| window == part).unwrap()
 }
+
+fn sql(place: &Place, text: &str) {
+    let db = rusqlite::Connection::open(place.path().join(".dendrer/index.sqlite")).unwrap();
+    db.execute_batch(text).unwrap();
+}
+
+/// Intents that each write the next number.
+fn writes(values: std::ops::Range<u64>) -> String {
+    values
+        .map(|n| {
+            format!(
+                "{{\"type\":\"memory.write\",\"agent\":\"a\",\"delta\":[{{\"set\":\"/x\",\"value\":{n}}}]}}\n"
+            )
+        })
+        .collect()
+}
+
+/// An index that hides the end of a run leads no writer to a second history, and no question to a shorter one.
+#[test]
+fn an_index_that_hides_ticks_hides_them_from_no_question() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "a"], writes(1..1201).as_bytes());
+    let segments = files(&place.path().join(".dendrer/segments"));
+    for (at, place_in_log) in
+        [(1101, "4294967280"), (1101, "(select frame from record where position = 1150)")]
+    {
+        let lie = format!(
+            "UPDATE record SET run = NULL, tick = NULL, kind = 'refusal' WHERE position >= {at};
+             UPDATE record SET frame = {place_in_log} WHERE position = {at};"
+        );
+        sql(&place, &lie);
+        let refused = place.run_with(&["commit", "--run", "a"], writes(0..1).as_bytes());
+        assert!(refused.code != 0 && refused.stderr.contains("doctor --fix"), "{}", refused.stderr);
+        assert_eq!(files(&place.path().join(".dendrer/segments")), segments);
+        let found = place.run(&["bisect", "a", "--predicate", "has(state.x) && state.x > 1150"]);
+        let is_right = found.code == 0 && found.stdout.contains("1151");
+        assert!(is_right || found.stderr.contains("E0309"), "{}{}", found.stdout, found.stderr);
+        assert_ne!(place.run(&["export", "a", "-o", "a.dnd"]).code, 0);
+        assert!(!place.path().join("a.dnd").exists());
+        assert!(place.ok(&["doctor", "--fix"]).contains("made again"));
+        assert_eq!(place.run(&["verify", "--all"]).code, 0);
+    }
+    place.run_with(&["commit", "--run", "a"], writes(0..1).as_bytes());
+    assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
+}
+
+/// Where a record stands is asked of the index, and whether it is that record of the log: for links, for the parents of forks,
+/// and for what was signed.
+#[test]
+fn an_index_that_names_another_place_is_found_out() {
+    let place = Place::with_store();
+    for (run, from) in [("b", 5000), ("a", 1)] {
+        place.run_with(&["commit", "--run", run], writes(from..from + 600).as_bytes());
+    }
+    place.ok(&["fork", "a@300", "--as", "f"]);
+    place.ok(&["doctor", "--fix"]);
+    let row = |run: &str| format!("tick = 300 AND run = (SELECT begin FROM run WHERE name = '{run}')");
+    let (a, b) = (row("a"), row("b"));
+    sql(
+        &place,
+        &format!(
+            "CREATE TEMP TABLE t AS SELECT id FROM record WHERE {a}; UPDATE record SET id = (SELECT id FROM t) WHERE {b}"
+        ),
+    );
+    for verb in [&["state", "f@300", "--json"][..], &["show", "f@300", "--json"]] {
+        let ran = place.run(verb);
+        assert!(!ran.stdout.contains("5299"), "{verb:?}: {}", ran.stdout);
+    }
+    let judged = place.run(&["bisect", "f", "--predicate", "has(state.x) && state.x < 1000"]);
+    assert!(judged.stdout.contains("tick 1 "), "{}{}", judged.stdout, judged.stderr);
+    place.ok(&["doctor", "--fix"]);
+    let nobody = "ab".repeat(32);
+    sql(&place, &format!("UPDATE record SET id = x'{nobody}' WHERE position = 700"));
+    let linked = format!(
+        "{{\"type\":\"memory.write\",\"agent\":\"a\",\"links\":[{{\"rel\":\"evidence\",\"hash\":\"sha256:{nobody}\"}}]}}\n"
+    );
+    let refused = place.run_with(&["commit", "--run", "a"], linked.as_bytes());
+    assert!(refused.code != 0, "{}", refused.stdout);
+    place.ok(&["doctor", "--fix"]);
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+    // What was signed is looked for in the log: a row that leads elsewhere is no damage of the log.
+    let signed = std::fs::read_to_string(place.path().join(".dendrer/checkpoint")).unwrap();
+    let size: u64 = signed.lines().nth(1).unwrap().parse().unwrap();
+    let elsewhere = [("DENDRER_KEY", "/nowhere")];
+    let mut unsigned = place.command(&["commit", "--run", "a", "--file", "more.jsonl"]);
+    std::fs::write(place.path().join("more.jsonl"), writes(0..1200)).unwrap();
+    unsigned.envs(elsewhere).output().unwrap();
+    place.ok(&["doctor", "--fix"]);
+    sql(&place, &format!("UPDATE record SET frame = 4294967280 WHERE position = {size} - 1"));
+    assert_eq!(place.run(&["runs"]).stderr, "");
+    assert_ne!(place.run(&["commit", "--run", "a", "--file", "more.jsonl"]).code, 4);
+}
+
+/// A backup writes to files of its own: one that shares its segments with the store, or holds what the store does not, is none
+/// to go on from.
+#[cfg(unix)]
+#[test]
+fn a_backup_cuts_nothing_but_what_an_interrupted_one_left() {
+    let place = filled(50);
+    place.ok(&["backup", "bk"]);
+    let segment = |dir: &str| place.path().join(dir).join("segments/00000000.seg");
+    std::fs::remove_file(segment("bk")).unwrap();
+    std::fs::hard_link(segment(".dendrer"), segment("bk")).unwrap();
+    commit(&place, "r", 50, 50);
+    let whole = std::fs::read(segment(".dendrer")).unwrap();
+    let refused = place.run(&["backup", "bk"]);
+    assert!(refused.code == 5 && refused.stderr.contains("that of the store itself"), "{}", refused.stderr);
+    // Two backups that share theirs.
+    std::fs::remove_dir_all(place.path().join("bk")).unwrap();
+    place.ok(&["backup", "bk"]);
+    commit(&place, "r", 10, 100);
+    std::fs::hard_link(segment("bk"), place.path().join("another name")).unwrap();
+    let refused = place.run(&["backup", "bk"]);
+    assert!(refused.code == 5 && refused.stderr.contains("2 names"), "{}", refused.stderr);
+    std::fs::remove_file(place.path().join("another name")).unwrap();
+    place.ok(&["backup", "bk"]);
+    assert!(std::fs::read(segment(".dendrer")).unwrap().starts_with(&whole));
+    // A store with the mark of an older backup in it.
+    let mark = std::fs::read(place.path().join("bk/backup.json")).unwrap();
+    place.ok(&["restore", "bk", "old"]);
+    place.ok(&["restore", "bk", "other"]);
+    let other = place.path().join("other/.dendrer");
+    place.command(&["commit", "--store", "other", "--run", "r", "--file", "-"]).output().unwrap();
+    let mut child = place.command(&["commit", "--store", "other", "--run", "r"]);
+    std::fs::write(place.path().join("three.jsonl"), writes(0..3)).unwrap();
+    child.args(["--file", "three.jsonl"]);
+    assert!(child.output().unwrap().status.success());
+    let before = files(&other.join("segments"));
+    std::fs::write(other.join("backup.json"), &mark).unwrap();
+    for checkpoint in [true, false] {
+        if !checkpoint {
+            std::fs::copy(place.path().join("bk/checkpoint"), other.join("checkpoint")).unwrap();
+        }
+        let refused = place.run(&["backup", "other/.dendrer", "--store", "old"]);
+        assert!(refused.code == 5, "{}{}", refused.stdout, refused.stderr);
+        assert_eq!(files(&other.join("segments")), before);
+    }
+}

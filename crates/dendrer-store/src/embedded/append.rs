@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::PoisonError;
 
 use dendrer_object::merkle::{Peaks, leaf_hashes};
-use dendrer_object::record::Kind;
 use dendrer_object::{Digest, Record, RunName};
 
 use super::{Changed, Embedded, LogEnd};
@@ -283,11 +282,6 @@ impl Log for Embedded {
     }
 
     fn known(&self, id: &Digest) -> Result<Option<Known>, StoreError> {
-        let Some(position) = self.find_id(id)? else { return Ok(None) };
-        if let Some(row) = self.tail.row(position) {
-            return Ok(Some(Known { kind: row.kind, tick: row.tick }));
-        }
-        let indexed = self.index.as_ref().map_or(Ok(None), |index| index.known(position))?;
-        Ok(indexed.map(|(kind, tick): (Kind, _)| Known { kind, tick }))
+        Ok(self.find_known(id)?.map(|(_, known)| known))
     }
 }

@@ -3,6 +3,11 @@
 //! Never signs two roots for one size: the last note is on disk before anyone gets to see it, and the log must extend
 //! it whenever a store is opened.
 
+use std::ops::ControlFlow;
+use std::sync::PoisonError;
+
+use dendrer_object::Digest;
+use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 
 use super::{Embedded, Kept};
@@ -10,6 +15,7 @@ use crate::contract::Store as _;
 use crate::disk;
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Step};
+use crate::layout::SEGMENT_HEADER;
 
 const NAME: &str = "checkpoint";
 
@@ -105,20 +111,21 @@ impl Embedded {
     }
 
     /// Returns the root that the log has at a size, if a group ends there.
-    pub fn root_of(&self, size: u64) -> Result<Option<dendrer_object::Digest>, StoreError> {
+    pub fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
         self.check_owner()?;
         if size > self.size() { Ok(None) } else { self.root_at(size) }
     }
 
     /// Returns the root that the log has at a size, from the commit frame that ends there.
-    pub(super) fn root_at(&self, size: u64) -> Result<Option<dendrer_object::Digest>, StoreError> {
+    pub(super) fn root_at(&self, size: u64) -> Result<Option<Digest>, StoreError> {
         if size == self.size() {
             return Ok(Some(self.end.root));
         }
         let Some(last) = size.checked_sub(1) else {
             return Ok(Some(dendrer_object::merkle::empty_root()));
         };
-        let Some(begin) = self.locate(last)? else { return Ok(None) };
+        // The index could name any place, such as one in the middle of a value that looks like a commit frame.
+        let Some(begin) = self.locate_in_log(last)? else { return Ok(None) };
         let Some(mut reader) = self.segments.reader(begin, 64 << 10)? else { return Ok(None) };
         loop {
             let step = reader.next().map_err(|error| self.segments.io("read", begin.segment, error))?;
@@ -149,13 +156,71 @@ impl Embedded {
         }
     }
 
+    /// Tells whether the log as it is begins with the tree that had a root at a size. Rests on hashes of entries alone (RFC
+    /// 9162 2.1.4.2): neither on the index nor on what commit frames say, which whoever rewrote the log can have written.
+    pub fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        self.check_owner()?;
+        if size >= self.size() || size == 0 {
+            let own = if size == 0 { Peaks::new().root() } else { self.end.peaks.root() };
+            return Ok(size <= self.size() && root == own);
+        }
+        let proved = || self.proved.lock().unwrap_or_else(PoisonError::into_inner);
+        if *proved() == Some((size, root)) {
+            return Ok(true);
+        }
+        let extends = self.extends_by_tiles(size, root)? || self.extends_by_log(size, root)?;
+        if extends {
+            *proved() = Some((size, root));
+        }
+        Ok(extends)
+    }
+
+    /// As [`Embedded::extends`], from the tiles of what was signed last and the entries behind it. Where they do not show it, they
+    /// or the index may be what is wrong.
+    fn extends_by_tiles(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        let Some(mut peaks) = self.tiled_beyond(size, root)? else { return Ok(false) };
+        if peaks.size() > self.size() {
+            return Ok(false);
+        }
+        let entries = self.scan_entries(peaks.size()..self.size(), &mut |_, entry| {
+            peaks.push(leaf_hash(&entry.text()));
+            ControlFlow::Continue(())
+        });
+        match entries {
+            Ok(()) => Ok(peaks.size() == self.size() && peaks.root() == self.end.peaks.root()),
+            Err(error @ (StoreError::Io { .. } | StoreError::Forked { .. })) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// As [`Embedded::extends`], from all of the log.
+    fn extends_by_log(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        let (mut peaks, mut begins) = (Peaks::new(), false);
+        let first = At::new(0, SEGMENT_HEADER as u64);
+        let entries = self.entries_from(first, 0..self.size(), &mut |_, entry| {
+            peaks.push(leaf_hash(&entry.text()));
+            begins |= peaks.size() == size && peaks.root() == root;
+            ControlFlow::Continue(())
+        });
+        match entries {
+            Ok(()) => Ok(begins && peaks.root() == self.end.peaks.root()),
+            Err(error @ (StoreError::Io { .. } | StoreError::Forked { .. })) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
     /// Signs the tree as it is. The caller holds the lock.
     pub(super) fn sign(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
         self.sync_now()?;
-        if let Some((_, kept)) = self.read_checkpoint()?
-            && let Some(loss) = self.compare_checkpoint(&kept)?
-        {
-            self.set_trouble(loss);
+        if let Some((_, kept)) = self.read_checkpoint()? {
+            if let Some(loss) = self.compare_checkpoint(&kept)? {
+                self.set_trouble(loss);
+            } else if !self.extends(kept.size(), kept.root())? {
+                // Who signs this says that nothing of what was signed before has changed.
+                let expected = format!("a log that begins with the {} records that were signed", kept.size());
+                let found = "one in which another tree leads to the end".into();
+                self.set_trouble(damage(DamageKind::Loss, "root of the log", expected, found));
+            }
             self.check_writable()?;
         }
         let tree = self.tree();
@@ -164,6 +229,8 @@ impl Embedded {
         let path = self.dir.join(NAME);
         disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
             .map_err(|error| StoreError::io("write", &path, error))?;
+        // The tree only grows from here on.
+        *self.proved.get_mut().unwrap_or_else(PoisonError::into_inner) = Some((tree.size, tree.root));
         // The tiles follow from the log. That they could not be written keeps nobody from using the note.
         let _ = self.write_tiles(&note, tree.size);
         Ok(note)

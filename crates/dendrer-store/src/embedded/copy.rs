@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dendrer_object::note::Checkpoint;
+use dendrer_object::note::{Checkpoint, NOTE_BYTES_MAX, SignedNote};
 use dendrer_object::{StoreId, Value, json};
 
 use super::{Embedded, Kept, LogEnd, Options, VerifyOptions};
@@ -19,9 +19,9 @@ use crate::contract::{Store as _, TreeHead};
 use crate::descriptor::MARK;
 use crate::disk::{self, Disk, DiskFile, Open};
 use crate::error::{Damage, DamageKind, Place, StoreError};
-use crate::frame::{self, At, COMMIT_SIZE};
+use crate::frame::{self, At, COMMIT_SIZE, Step};
 use crate::layout::{self, SEGMENT_HEADER};
-use crate::segments::{Read, file_name, place_name};
+use crate::segments::{Read, Segments, file_name, place_name};
 
 const TAG: &str = "backup/1";
 
@@ -271,7 +271,51 @@ impl Embedded {
                 return refuse(format!("it is not whole: {why}"));
             }
         }
+        // What is behind the mark is going to be cut, so that must be nothing but what an interrupted copy left.
+        if let Some(size) = signed_in(&*self.options.disk, to)?.filter(|size| *size > whole.tree.size) {
+            let has = whole.tree.size;
+            return refuse(format!("{size} records were signed there, and {MARK} says that it has {has}"));
+        }
+        if let Some(size) = self.foreign_behind(to, whole)? {
+            return refuse(format!("it has {size} records, some of them none of the store"));
+        }
         Ok(())
+    }
+
+    /// Returns the size of the first group behind an earlier backup that is not the store's at the same place.
+    fn foreign_behind(&self, to: &Path, whole: &Whole) -> Result<Option<u64>, StoreError> {
+        let there = Segments::new(Arc::clone(&self.options.disk), to.join("segments"), self.info.id, false);
+        let mut begin = At::new(whole.segment, whole.offset);
+        while let Some(mut reader) = there.reader(begin, WINDOW)? {
+            loop {
+                let step = reader.next().map_err(|error| there.io("read", begin.segment, error))?;
+                let Step::Frame { kind, payload, offset } = step else { break };
+                let Some(commit) = frame::Commit::parse(payload).filter(|_| kind == frame::COMMIT) else {
+                    continue;
+                };
+                let own = match self.segments.read(At::new(begin.segment, offset))? {
+                    Read::Frame(frame::COMMIT, payload) => frame::Commit::parse(&payload),
+                    _ => None,
+                };
+                if own.is_none_or(|own| (own.size, own.root) != (commit.size, commit.root)) {
+                    return Ok(Some(commit.size));
+                }
+            }
+            begin = At::new(begin.segment + 1, SEGMENT_HEADER as u64);
+        }
+        Ok(None)
+    }
+
+    /// Checks that a file of the copy is nobody else's: what is cut or written there would be cut or written in the store.
+    fn refuse_shared(&self, to: &Path, segment: u32) -> Result<(), StoreError> {
+        let path = to.join("segments").join(file_name(segment));
+        match disk::shared_with(&path, &self.segments.path(segment)) {
+            None => Ok(()),
+            Some(why) => Err(StoreError::NotItsBackup {
+                path: to.to_owned(),
+                why: format!("{} {why}", place_name(segment)),
+            }),
+        }
     }
 
     /// Returns how long a segment is that is not the last one.
@@ -290,6 +334,15 @@ impl Embedded {
         })?;
         Ok(erased)
     }
+}
+
+/// Returns the size that the checkpoint in a directory was signed for.
+fn signed_in(disk: &dyn Disk, dir: &Path) -> Result<Option<u64>, StoreError> {
+    let path = dir.join("checkpoint");
+    let bytes = disk::read_file(disk, &path, NOTE_BYTES_MAX as u64)
+        .map_err(|error| StoreError::io("read", &path, error))?;
+    let note = bytes.and_then(|bytes| SignedNote::parse(&bytes).ok());
+    Ok(note.and_then(|note| Checkpoint::parse(note.text()).ok()).map(|checkpoint| checkpoint.size()))
 }
 
 /// Removes what an interrupted copy left, so that nothing of it is taken for a part of this one.
@@ -364,6 +417,7 @@ impl Copying<'_> {
         let (first, mut begin) = self.reached;
         for segment in first..=head.segment {
             let end = if segment == head.segment { head.offset } else { self.source.segment_len(segment)? };
+            self.source.refuse_shared(&self.to.dir, segment)?;
             let path = self.to.segments.path(segment);
             let io = |action| {
                 let path = path.clone();

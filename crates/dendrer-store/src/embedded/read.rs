@@ -14,6 +14,7 @@ use super::Embedded;
 use super::sealing::{Batch, seal, seal_each};
 use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store, paths_of, written_paths};
 use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::fence::Known;
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
 use crate::layout::{self, Names, RawField, RawRecord, RecordFrame, SEGMENT_HEADER, Slot};
@@ -101,6 +102,15 @@ fn broken(at: At, what: &'static str, read: &Read) -> Box<Damage> {
         Read::Short => ("a frame".into(), "the end of the file".into()),
     };
     Box::new(Damage { kind: DamageKind::Frame, place, what, expected, found })
+}
+
+/// How far a range of records is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// To its last record.
+    Record,
+    /// To the end of the group of its last record, which says whether all of them are where they were said to be.
+    Commit,
 }
 
 impl Embedded {
@@ -223,10 +233,18 @@ impl Embedded {
         }
     }
 
+    /// As [`Embedded::locate`], whatever the index says.
+    pub(super) fn locate_in_log(&self, position: u64) -> Result<Option<At>, StoreError> {
+        match self.tail.row(position) {
+            Some(row) => Ok(Some(row.values)),
+            None => Ok(self.search(position)?.map(|(values, _)| values)),
+        }
+    }
+
     /// Searches the segments for a record, by counting.
     fn search(&self, position: u64) -> Result<Option<(At, Digest)>, StoreError> {
         let mut segment = self.end.segment;
-        let mut next = loop {
+        let start = loop {
             match self.segments.header(segment)? {
                 Some(header) if header.start <= position => break header.start,
                 _ if segment == 0 => return Ok(None),
@@ -235,32 +253,63 @@ impl Embedded {
         };
         let begin = At::new(segment, SEGMENT_HEADER as u64);
         let mut found = None;
-        self.stream(begin, &mut |frames| {
-            if next == position {
+        self.stream(begin, start..position + 1, Until::Record, &mut |at, frames| {
+            if at == position {
                 found = Some((frames.values, frames.record.id));
             }
-            next += 1;
-            Ok(if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(found)
     }
 
-    /// Hands over the frames of all records from a place on, up to the end of what this handle sees.
+    /// Says that a place is not that of the record at a position. Where the index named it, the log may be as it was.
+    fn astray(&self, position: u64, at: At) -> StoreError {
+        if position < self.tail.base && self.index.is_some() {
+            let what =
+                format!("it says that record {position} is at {at:?}, and the log has another one there");
+            return StoreError::IndexDamaged(what);
+        }
+        let file = place_name(at.segment);
+        let place =
+            Place { file, offset: Some(at.offset.into()), position: Some(position), ..Place::default() };
+        let (expected, found) = ("as many records as the end of the group says".into(), "others".into());
+        Damage { kind: DamageKind::Chain, place, what: "records of a group", expected, found }.into()
+    }
+
+    /// Hands over the frames of the records in a range with their positions. The first of them is said to begin at a place; how
+    /// many follow to the end of a group tells whether it does. Fails where the range does not end within what this handle sees.
     fn stream(
         &self,
         begin: At,
-        f: &mut dyn FnMut(Frames<'_>) -> Result<ControlFlow<()>, StoreError>,
+        range: Range<u64>,
+        until: Until,
+        f: &mut dyn FnMut(u64, Frames<'_>) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
         let mut segment = begin.segment;
-        let Some(mut reader) = self.segments.reader(begin, WINDOW)? else { return Ok(()) };
+        let mut position = range.start;
+        let Some(mut reader) = self.segments.reader(begin, WINDOW)? else {
+            return Err(self.astray(range.start, begin));
+        };
         let mut before = (begin, frame::VOID, Vec::new());
         let mut names = Names::default();
         loop {
-            if (segment, reader.offset()) >= (self.end.segment, self.end.offset) {
+            if position >= range.end && until == Until::Record {
                 return Ok(());
+            }
+            if (segment, reader.offset()) >= (self.end.segment, self.end.offset) {
+                return Err(self.astray(range.start, begin));
             }
             let step = reader.next().map_err(|error| self.segments.io("read", segment, error))?;
             match step {
+                Step::Frame { kind: frame::COMMIT, payload, .. } => {
+                    if frame::Commit::parse(payload).is_none_or(|commit| commit.size != position) {
+                        return Err(self.astray(range.start, begin));
+                    }
+                    if position >= range.end {
+                        return Ok(());
+                    }
+                }
+                Step::Frame { kind: frame::RECORD, .. } if position >= range.end => position += 1,
                 Step::Frame { kind: frame::RECORD, payload, offset } => {
                     let at = At::new(segment, offset);
                     let Some(record) = RecordFrame::parse_with(payload, self.info.id, Some(&mut names))
@@ -270,9 +319,10 @@ impl Embedded {
                         );
                     };
                     let frames = Frames { values: before.0, kind: before.1, payload: &before.2, record };
-                    if f(frames)?.is_break() {
+                    if f(position, frames)?.is_break() {
                         return Ok(());
                     }
+                    position += 1;
                 }
                 Step::Frame {
                     kind: kind @ (frame::VALUES | frame::OPENED | frame::VOID),
@@ -303,7 +353,7 @@ impl Embedded {
                     let at = At::new(segment, SEGMENT_HEADER as u64);
                     match self.segments.reader(at, WINDOW)? {
                         Some(next) => reader = next,
-                        None => return Ok(()),
+                        None => return Err(self.astray(range.start, begin)),
                     }
                 }
             }
@@ -323,19 +373,18 @@ impl Embedded {
         let has_opened = self.may_have_opened()?;
         in_order(&seal_each, |line| {
             let mut batch = Batch::new(self, line, range.start, f);
-            let streamed = self.stream(begin, &mut |frames| {
-                let position = batch.read();
+            let streamed = self.stream(begin, range.start..end, Until::Record, &mut |position, frames| {
+                batch.read();
                 let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
                 let source = Source { at: frames.values, kind: frames.kind, payload: frames.payload };
                 let raw = match opened {
                     None => assemble(&self.segments, &source, &frames.record)?.ok(),
                     Some(_) => None,
                 };
-                let flow = match raw {
-                    Some(raw) => batch.push(raw, frames.values)?,
-                    None => batch.alone()?,
-                };
-                Ok(if position + 1 == end { ControlFlow::Break(()) } else { flow })
+                match raw {
+                    Some(raw) => batch.push(raw, frames.values),
+                    None => batch.alone(),
+                }
             });
             // Whatever waits stands before the end, or before what could not be read.
             batch.flush()?;
@@ -360,19 +409,15 @@ impl Embedded {
         }
         let Some(begin) = self.locate(range.start)? else { return Ok(false) };
         let has_opened = self.may_have_opened()?;
-        let (mut position, mut is_readable) = (range.start, true);
-        self.stream(begin, &mut |frames| {
+        let mut is_readable = true;
+        self.stream(begin, range.start..end, Until::Record, &mut |position, frames| {
             let opened = if has_opened { self.opened(&frames.record.id, position)? } else { None };
             let flow = match opened {
                 None => self.skim_one(frames, wanted, &mut |skimmed| f(position, skimmed))?,
                 Some(_) => None,
             };
-            let Some(flow) = flow else {
-                is_readable = false;
-                return Ok(ControlFlow::Break(()));
-            };
-            position += 1;
-            Ok(if position == end { ControlFlow::Break(()) } else { flow })
+            is_readable = flow.is_some();
+            Ok(flow.unwrap_or(ControlFlow::Break(())))
         })?;
         Ok(is_readable)
     }
@@ -416,21 +461,42 @@ impl Embedded {
             return Ok(());
         }
         let begin = self.locate(range.start)?.ok_or(StoreError::NoPosition(range.start))?;
-        let mut position = range.start;
-        self.stream(begin, &mut |frames| {
-            let flow = f(position, entry_of(&frames.record));
-            position += 1;
-            Ok(if position == end { ControlFlow::Break(()) } else { flow })
+        self.entries_from(begin, range.start..end, f)
+    }
+
+    /// As [`Embedded::scan_entries`], from a place that is not asked of the index.
+    pub(super) fn entries_from(
+        &self,
+        begin: At,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.stream(begin, range, Until::Commit, &mut |position, frames| {
+            Ok(f(position, entry_of(&frames.record)))
         })
     }
 
     pub(super) fn find_id(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
-        if let Some(index) = &self.index
-            && let Some(position) = index.find(id, self.tail.base)?
-        {
-            return Ok(Some(position));
-        }
-        Ok(self.tail.find(id))
+        Ok(self.find_known(id)?.map(|(position, _)| position))
+    }
+
+    /// Returns where a record stands, and what it is. Links and parents of forks rest on this, so what the index says is asked of
+    /// the log.
+    pub(super) fn find_known(&self, id: &Digest) -> Result<Option<(u64, Known)>, StoreError> {
+        let indexed = self.index.as_ref().map_or(Ok(None), |index| index.find(id, self.tail.base))?;
+        let Some(position) = indexed else {
+            let Some(position) = self.tail.find(id) else { return Ok(None) };
+            let row = self.tail.row(position).expect("positions of the tail are in the tail");
+            return Ok(Some((position, Known { kind: row.kind, tick: row.tick })));
+        };
+        let at = self.locate(position)?.ok_or(StoreError::NoPosition(position))?;
+        let (_, second, _) = self.segments.read_two(at)?;
+        let found = match &second {
+            Read::Frame(frame::RECORD, payload) => RecordFrame::parse(payload, self.info.id),
+            _ => None,
+        };
+        let found = found.filter(|found| found.id == *id).ok_or_else(|| self.astray(position, at))?;
+        Ok(Some((position, Known { kind: found.header.kind, tick: found.header.tick })))
     }
 
     pub(super) fn find_by_prefix(&self, hex: &str, limit: usize) -> Result<Vec<(Digest, u64)>, StoreError> {
@@ -492,9 +558,8 @@ impl Embedded {
         // The index may be ahead of this handle: what it says of later records does not count here.
         let first_own_tick = match parent {
             Some(parent) if own.is_none() => {
-                let parent = index.find(&parent, begin)?;
-                let known = parent.map_or(Ok(None), |position| index.known(position))?;
-                known.and_then(|(_, tick)| tick).map(|tick| tick + 1)
+                let known = self.find_known(&parent)?.filter(|(position, _)| *position < begin);
+                known.and_then(|(_, known)| known.tick).map(|tick| tick + 1)
             }
             _ => first_own_tick,
         };

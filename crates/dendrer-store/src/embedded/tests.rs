@@ -1,6 +1,7 @@
 use std::io::ErrorKind;
 
 use dendrer_object::Value;
+use dendrer_object::note::Checkpoint;
 
 use super::*;
 use crate::conformance::{Scribe, info};
@@ -129,4 +130,75 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
     disk.fail_syncs(false);
     assert!(matches!(store.append(&[scribe.step("r")]), Err(StoreError::SyncFailed { .. })));
     ticket.wait().unwrap_err();
+}
+
+/// Whoever signs says that what was signed before is the beginning of this. A log that was rewritten by somebody without the key,
+/// down to the commit frame at the size that was signed, opens: nobody reads all of a log to open it. It is not signed.
+#[test]
+fn a_rewritten_log_is_not_signed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (good, bad) = (dir.path().join("good"), dir.path().join("bad"));
+    let key = crate::conformance::key();
+    let mut store = Embedded::create(&good, info(), Options::write()).unwrap();
+    let mut other = Embedded::create(&bad, info(), Options::write()).unwrap();
+    let (mut scribe, mut forger) = (Scribe::default(), Scribe::default());
+    for (store, scribe) in [(&mut store, &mut scribe), (&mut other, &mut forger)] {
+        store.commit(&[scribe.begin("r")]).unwrap();
+    }
+    for n in 0..40u64 {
+        store.commit(&[scribe.step("r")]).unwrap();
+        other.commit(&[forger.transition("r", Value::record([("forged", n.into())]))]).unwrap();
+    }
+    let signed = store.sign_checkpoint(&key).unwrap();
+    let signed = Checkpoint::parse(signed.text()).unwrap();
+    for _ in 0..20 {
+        store.commit(&[scribe.step("r")]).unwrap();
+        other.commit(&[forger.step("r")]).unwrap();
+    }
+    // The index covers all of it, so opening reads none of these commits again.
+    other.update_index().unwrap();
+    Store::close(Box::new(other)).unwrap();
+    std::fs::copy(good.join("checkpoint"), bad.join("checkpoint")).unwrap();
+    let path = bad.join("segments/00000000.seg");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let file = Real.open(&path, Open::Read).unwrap();
+    let mut from = 0;
+    let at = loop {
+        let (at, commit) = frame::find_commit(&*file, from, 0).unwrap().unwrap();
+        if commit.size == signed.size() {
+            let mut forged = Vec::new();
+            frame::Commit { root: signed.root(), ..commit }.write(&mut forged);
+            bytes[at as usize..at as usize + forged.len()].copy_from_slice(&forged);
+            break at;
+        }
+        from = at + 1;
+    };
+    std::fs::write(&path, &bytes).unwrap();
+    let mut other = Embedded::open(&bad, Options::write()).unwrap();
+    assert!(other.trouble().is_none(), "at {at}: {:?}", other.trouble());
+    assert!(!other.extends(signed.size(), signed.root()).unwrap());
+    let refused = other.sign_checkpoint(&key).unwrap_err();
+    assert!(matches!(refused.code(), "E0307" | "E0805"), "{refused}");
+    assert!(matches!(other.trouble().as_deref(), Some(StoreError::Damaged(_) | StoreError::Lost(_))));
+    assert_eq!(
+        std::fs::read(bad.join("checkpoint")).unwrap(),
+        std::fs::read(good.join("checkpoint")).unwrap()
+    );
+    // The log that was signed is, with its tiles and without them, with its index and without it.
+    let extends = || {
+        let fresh = Embedded::open(&good, Options::read()).unwrap();
+        let other_root = fresh.root_of(signed.size() - 1).unwrap().unwrap();
+        assert!(!fresh.extends(signed.size(), other_root).unwrap());
+        assert!(!fresh.extends(signed.size() + 100, signed.root()).unwrap());
+        fresh.extends(signed.size(), signed.root()).unwrap()
+            && fresh.extends(signed.size() - 1, other_root).unwrap()
+            && fresh.extends(fresh.tree().size, fresh.tree().root).unwrap()
+            && fresh.extends(0, dendrer_object::merkle::empty_root()).unwrap()
+    };
+    assert!(extends());
+    store.update_index().unwrap();
+    assert!(extends());
+    std::fs::remove_dir_all(good.join("log")).unwrap();
+    assert!(extends());
+    store.sign_checkpoint(&key).unwrap();
 }

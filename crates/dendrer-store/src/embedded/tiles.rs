@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use dendrer_object::Digest;
 use dendrer_object::merkle::tile::{FULL_WIDTH, Tile, TileKind, TileReader, encode_entries, encode_hashes};
-use dendrer_object::merkle::{Node, leaf_hash, node_hash};
+use dendrer_object::merkle::{Node, Peaks, cover, leaf_hash, node_hash, verify_consistency};
 use dendrer_object::note::{Checkpoint, SignedNote};
 
 use super::Embedded;
@@ -37,6 +37,27 @@ impl Embedded {
     pub(super) fn tiled(&self) -> Result<(u64, Option<Checkpoint>), StoreError> {
         let tiles = Tiles { store: self, dir: self.dir.join("log") };
         Ok((tiles.size()?, tiles.checkpoint()?))
+    }
+}
+
+impl Embedded {
+    /// Returns the tree of the tiles, if it begins with the tree that had a root at a size. Tiles can be read by anybody and
+    /// written by many; that they lead to the root is what makes them so.
+    pub(super) fn tiled_beyond(&self, size: u64, root: Digest) -> Result<Option<Peaks>, StoreError> {
+        let tiles = Tiles { store: self, dir: self.dir.join("log") };
+        let Some(end) = tiles.checkpoint()?.map(|checkpoint| checkpoint.size()).filter(|end| *end >= size)
+        else {
+            return Ok(None);
+        };
+        let mut reader = TileReader::new(end, |tile| tiles.read_tile(tile));
+        let nodes: Result<Vec<Digest>, _> = cover(0..end).map(|node| reader.read_node(node)).collect();
+        let Some(peaks) = nodes.ok().and_then(|nodes| Peaks::from_parts(end, nodes).ok()) else {
+            return Ok(None);
+        };
+        let proof = reader.consistency_proof(size);
+        let is_begin =
+            proof.is_ok_and(|proof| verify_consistency(size, end, &proof, &root, &peaks.root()).is_ok());
+        Ok(is_begin.then_some(peaks))
     }
 }
 

@@ -197,6 +197,15 @@ impl Embedded {
         Ok(Some((checkpoint.size(), checkpoint.root())))
     }
 
+    /// Returns where the index says something else than the log, if it does.
+    pub fn index_differs(&self) -> Result<Option<Damage>, StoreError> {
+        self.check_owner()?;
+        match self.index {
+            Some(_) => Ok(self.verify_index()?.1.into_iter().next()),
+            None => Ok(None),
+        }
+    }
+
     /// Returns how many records the index covers, if there is one, and how it differs from what follows from the log.
     fn verify_index(&self) -> Result<(Option<u64>, Vec<Damage>), StoreError> {
         let path = self.index_path();
