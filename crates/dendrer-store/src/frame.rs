@@ -104,6 +104,11 @@ impl FrameHead {
     pub(crate) fn size(&self) -> u64 {
         HEAD as u64 + u64::from(self.len)
     }
+
+    /// Whether there is nothing here: no frame has a kind of zero, and behind nothing there may be as much of it as one likes.
+    pub(crate) fn is_blank(&self) -> bool {
+        (self.len, self.crc, self.kind) == (0, 0, 0)
+    }
 }
 
 /// Checks a whole frame; `Ok` gives kind and payload, `Err` the checksum that the bytes have.
@@ -160,8 +165,12 @@ impl Commit {
     }
 }
 
+/// How many bytes a writer may leave in a segment behind a group: what fills it up, and one more group.
+pub(crate) const UNFINISHED_MAX: u64 = 3 << 30;
+
 /// Finds the first commit frame at or after `from` that is whole and says a size above `size`; also where nothing
-/// before it can be read. `None` if there is none up to the end of the file.
+/// before it can be read. `None` if there is none up to the end of the file, or as far as a writer can have written: a file can
+/// be said to have any length, and take no room.
 pub(crate) fn find_commit(file: &dyn DiskFile, from: u64, size: u64) -> io::Result<Option<(u64, Commit)>> {
     const WINDOW: usize = 1 << 20;
     let left = file.len()?.saturating_sub(from);
@@ -182,7 +191,7 @@ pub(crate) fn find_commit(file: &dyn DiskFile, from: u64, size: u64) -> io::Resu
                 return Ok(Some((start + begin as u64, commit)));
             }
         }
-        if read < WINDOW {
+        if read < WINDOW || start - from > UNFINISHED_MAX {
             return Ok(None);
         }
         // A commit may straddle two windows.

@@ -320,7 +320,7 @@ impl Scanner {
     /// Skips a frame with a bad checksum if that is asked for and its length may be right.
     fn skip(&mut self, offset: u64, fault: Fault) -> Option<Box<Damage>> {
         let Fault::Checksum { head, .. } = fault else { return None };
-        if !self.tolerant || head.kind == frame::COMMIT {
+        if !self.tolerant || head.kind == frame::COMMIT || head.is_blank() {
             return None;
         }
         self.reader.seek(offset + head.size());
@@ -412,6 +412,9 @@ pub(crate) fn is_unfinished(
     size: u64,
 ) -> io::Result<bool> {
     let len = file.len()?;
+    if len - group.min(len) > frame::UNFINISHED_MAX {
+        return Ok(false);
+    }
     let mut later = false;
     let mut from = offset;
     while let Some((at, commit)) = frame::find_commit(file, from, size)? {

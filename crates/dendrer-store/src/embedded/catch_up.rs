@@ -371,7 +371,7 @@ impl Embedded {
         let Some(file) = self.segments.file(number)? else { return Ok(None) };
         let io = |error| self.segments.io("read", number, error);
         let len = file.len().map_err(io)?;
-        let mut from = 0;
+        let mut from = if len > frame::UNFINISHED_MAX { len } else { 0 };
         while let Some((at, commit)) = frame::find_commit(&*file, from, self.size()).map_err(io)? {
             if commit.synced > self.size() {
                 let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
@@ -382,7 +382,7 @@ impl Embedded {
             from = at + 1;
         }
         let later = self.segments.header(number + 1);
-        if !matches!(later, Ok(None)) {
+        if !matches!(later, Ok(None)) || len > frame::UNFINISHED_MAX {
             let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
             let (expected, found) = ("a segment header".into(), format!("{len} bytes without one"));
             let (kind, what) = (DamageKind::File, "segment header");

@@ -136,7 +136,7 @@ impl Embedded {
                 }
                 Step::Frame { .. } => {}
                 Step::Fault { offset, fault: frame::Fault::Checksum { head, .. } }
-                    if head.kind != frame::COMMIT =>
+                    if head.kind != frame::COMMIT && !head.is_blank() =>
                 {
                     reader.seek(offset + head.size());
                 }

@@ -57,10 +57,22 @@ impl Embedded {
         for (position, places) in &places {
             let target = self.get(*position)?.ok_or(StoreError::NoPosition(*position))?;
             let replaces = match self.opened(&target.id(), *position)? {
-                Some(opened) => Some(opened),
-                None => self.locate(*position)?,
+                Some(opened) => opened,
+                None => self.locate(*position)?.ok_or(StoreError::NoPosition(*position))?,
             };
-            left.push((target.without(places), replaces.map(At::to_u64)));
+            // An erasure of anything else would be acknowledged, and the values stay.
+            let (first, second, _) = self.segments.read_two(replaces)?;
+            let holds = match &first {
+                Read::Frame(frame::OPENED, payload) => {
+                    layout::opened_head(payload).is_some_and(|(about, ..)| about == target.id())
+                }
+                Read::Frame(frame::VALUES, _) => self.is_record(&second, &target.id()),
+                _ => false,
+            };
+            if !holds {
+                return Err(self.astray(*position, replaces));
+            }
+            left.push((target.without(places), Some(replaces.to_u64())));
         }
         let position = self.size();
         let group = std::slice::from_ref(record);
@@ -257,7 +269,7 @@ impl Embedded {
             while !is_end(reader.offset()) {
                 match reader.next().map_err(|error| self.segments.io("read", segment, error))? {
                     Step::Frame { offset, kind, payload } => f(At::new(segment, offset), kind, payload),
-                    Step::Fault { offset, fault: Fault::Checksum { head, .. } } => {
+                    Step::Fault { offset, fault: Fault::Checksum { head, .. } } if !head.is_blank() => {
                         f(At::new(segment, offset), 0, &[]);
                         reader.seek(offset + head.size());
                     }

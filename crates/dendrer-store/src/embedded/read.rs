@@ -263,7 +263,7 @@ impl Embedded {
     }
 
     /// Says that a place is not that of the record at a position. Where the index named it, the log may be as it was.
-    fn astray(&self, position: u64, at: At) -> StoreError {
+    pub(super) fn astray(&self, position: u64, at: At) -> StoreError {
         if position < self.tail.base && self.index.is_some() {
             let what =
                 format!("it says that record {position} is at {at:?}, and the log has another one there");

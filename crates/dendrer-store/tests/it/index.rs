@@ -749,3 +749,54 @@ fn the_index_is_advanced_in_the_background() {
     check_holds(&store, &records);
     check_verifies(&store);
 }
+
+/// An erasure that would overwrite something else is refused, and not acknowledged while the values stay.
+#[test]
+fn an_erasure_is_of_the_record_that_was_named() {
+    let dir = Dir::new();
+    let (mut store, mut scribe, _) = filled(&dir, 300);
+    let at = store
+        .append(&[scribe.transition("a", Value::record([("intent", noise(900, 7).into())]))])
+        .unwrap()
+        .start;
+    store.sync().unwrap();
+    store.update_index().unwrap();
+    store.close().unwrap();
+    let db = rusqlite::Connection::open(dir.index()).unwrap();
+    let honest: i64 =
+        db.query_row("SELECT frame FROM record WHERE position = ?1", [at as i64], |row| row.get(0)).unwrap();
+    for lie in ["(SELECT frame FROM record WHERE position = 5)", "4294967280", "64"] {
+        db.execute(&format!("UPDATE record SET frame = {lie} WHERE position = {at}"), []).unwrap();
+        let mut store = dir.open();
+        let size = store.tree().size;
+        let erase = scribe.beside(Kind::Erase, "a", Value::object());
+        let refused = store.erase(&erase, &[(at, vec![pointer("/intent")])]);
+        assert!(refused.is_err() && store.tree().size == size, "{lie}: {refused:?}");
+    }
+    db.execute("UPDATE record SET frame = ?1 WHERE position = ?2", [honest, at as i64]).unwrap();
+    let mut store = dir.open();
+    let erase = scribe.beside(Kind::Erase, "a", Value::object());
+    store.erase(&erase, &[(at, vec![pointer("/intent")])]).unwrap();
+    assert!(store.get(at).unwrap().unwrap().body().value("/intent").is_none());
+}
+
+/// A file can be said to have any length and take no room: nobody reads all of it to find that nothing is there.
+#[test]
+fn a_long_file_with_nothing_in_it_keeps_nobody_waiting() {
+    let dir = Dir::new();
+    let (store, _, records) = filled(&dir, 30);
+    store.close().unwrap();
+    for name in ["segments/00000001.seg", "segments/00000000.seg"] {
+        let path = dir.path().join(name);
+        let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path).unwrap();
+        file.set_len(1 << 42).unwrap();
+        for options in [Options::read(), Options::write()] {
+            let store = Embedded::open(&dir.path(), options).unwrap();
+            assert!(store.trouble().is_some(), "{name}");
+            check_holds(&store, &records);
+        }
+        if name.contains("1.seg") {
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+}
