@@ -173,7 +173,8 @@ rests on it. Compare with another copy."
 "A file was damaged or edited. The store opens for reading only; nothing is repaired quietly. What still verifies \
 can be exported."
 "E0306" "malformed" 4 "A text is not in the one form that the format has for it."
-"Bundles are read to the byte: whatever writing would not give is refused. The message names the line."
+"Bundles, and what is remembered here of a log, are read to the byte: whatever writing would not give is refused. The message \
+names the line or the file."
 "E0307" "loss" 4 "Something remembers more than the log holds, or something else."
 "A checkpoint, an index or a pinned head knows of records that are not there: the log was cut, rolled back or \
 replaced. This is evidence, so nothing is rebuilt over it."

@@ -75,6 +75,12 @@ impl Failure {
         self
     }
 
+    /// What failed and why, in one line.
+    pub(crate) fn told(&self) -> String {
+        let whys: String = self.place.iter().map(|(name, why)| format!(" ({name}: {why})")).collect();
+        format!("{}{whys}", self.message)
+    }
+
     /// The exit code.
     pub(crate) fn exit(&self) -> u8 {
         codes::find(self.code).map_or(8, |code| code.exit)

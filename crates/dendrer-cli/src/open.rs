@@ -75,9 +75,14 @@ pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
 /// Says what is wrong with a store as a whole, and tells whether anything is.
 pub(crate) fn warn(store: &mut Embedded, path: &Path, out: &mut Out) -> Result<bool> {
     let known = store.trouble().filter(|trouble| is_of_the_log(trouble));
-    let wrong = match known {
-        Some(trouble) => Some((trouble.code(), trouble.to_string())),
-        None => keys::rollback(store)?.map(|why| (keys::ANOTHER_LOG, why)),
+    let wrong = match (known, keys::pinned(store.info().id)) {
+        (Some(trouble), _) => Some((trouble.code(), trouble.to_string())),
+        (None, Ok(pinned)) => keys::rollback(store, pinned)?.map(|why| (keys::ANOTHER_LOG, why)),
+        (None, Err(failure)) => {
+            let told = failure.told();
+            out.warn(failure.code, &format!("{told}; whether the log is as long as it was is not known"));
+            None
+        }
     };
     if let Some((code, message)) = &wrong {
         out.incomplete(&path.display().to_string(), code, message);
@@ -242,6 +247,7 @@ fn not_a_store(file: &str) -> Failure {
 /// signed here.
 pub(crate) fn refuse_trouble(store: &mut Embedded) -> Result<()> {
     refuse_damage(store)?;
+    keys::pinned(store.info().id).map_err(|failure| failure.note("nothing was committed"))?;
     keys::refuse_rollback(store)
 }
 

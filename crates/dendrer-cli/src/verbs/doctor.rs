@@ -228,7 +228,16 @@ fn trouble(store: &Embedded) -> Check {
 /// What was signed here before, against what the log is now.
 fn pinned(store: &mut Embedded, is_backup: bool) -> Result<Check> {
     const NAME: &str = "signed";
-    let pinned = keys::pinned(store.info().id);
+    let pinned = match keys::pinned(store.info().id) {
+        Ok(pinned) => pinned,
+        Err(failure) => {
+            let check = Check::fail(NAME, failure.code, failure.told());
+            return Ok(match failure.help.into_iter().next() {
+                Some(next) => Check { next, ..check },
+                None => check.next(&["dendrer", "explain", failure.code]),
+            });
+        }
+    };
     // What was signed here meanwhile is of what others have written since this handle read the log.
     let size = store.refresh()?;
     Ok(match pinned {

@@ -52,7 +52,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let mut store = Embedded::open(&target, Options::read())?;
     keys::remember(&store)?;
     let refused = keys::refuse_rollback(&mut store).err();
-    let pinned = keys::pinned(store.info().id).map(|(size, _)| size);
+    let pinned = keys::pinned(store.info().id)?.map(|(size, _)| size);
     if !out.is_text() {
         out.document(&document(
             "restore",
@@ -102,7 +102,10 @@ fn check_whole(global: &Global, backup: &Embedded, path: &Path) -> Result<()> {
     };
     check_head(backup, path).map_err(with_note)?;
     open::refuse_damage(backup).map_err(with_note)?;
-    if let Some(own) = keys::own(backup.info().id).filter(|own| *own != backup.info().key) {
+    // What was signed here must be known before a log is put in the place of another.
+    keys::pinned(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
+    let own = keys::own(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
+    if let Some(own) = own.filter(|own| *own != backup.info().key) {
         return Err(with_note(
             Failure::new("E0308", "the backup names another key than the one its store was made with here")
                 .at("backup", backup.info().key.to_string())
