@@ -15,6 +15,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::demo;
 use crate::failure::{Failure, Result};
 use crate::files::{self, Whole};
+use crate::mark;
 
 /// The folder of dendrer's own files in the user's configuration, if the user has one.
 pub(crate) fn config_dir() -> Option<PathBuf> {
@@ -200,7 +201,7 @@ pub(crate) fn rollback(store: &mut Embedded, pinned: Option<(u64, Digest)>) -> R
         store.refresh()?;
     }
     let tree = store.tree();
-    if size > tree.size && store.backup_head()?.is_some() {
+    if size > tree.size && mark::of(store)?.is_some_and(|mark| !mark.in_store) {
         // A backup says itself how far it goes, and the store it was made of has gone on.
         return Ok(None);
     }

@@ -17,6 +17,7 @@ use crate::args::Global;
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::keys;
+use crate::mark::{self, Mark};
 use crate::out::Out;
 
 /// The name of the directory that is a store.
@@ -75,8 +76,13 @@ pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
 /// Says what is wrong with a store as a whole, and tells whether anything is.
 pub(crate) fn warn(store: &mut Embedded, path: &Path, out: &mut Out) -> Result<bool> {
     let known = store.trouble().filter(|trouble| is_of_the_log(trouble));
-    let wrong = match (known, keys::pinned(store.info().id)) {
-        (Some(trouble), _) => Some((trouble.code(), trouble.to_string())),
+    let mark = mark::of(store)?;
+    let hidden = mark.as_ref().and_then(Mark::hides).map(|why| (keys::ANOTHER_LOG, why));
+    let wrong = match (
+        known.map(|trouble| (trouble.code(), trouble.to_string())).or(hidden),
+        keys::pinned(store.info().id),
+    ) {
+        (Some(wrong), _) => Some(wrong),
         (None, Ok(pinned)) => keys::rollback(store, pinned)?.map(|why| (keys::ANOTHER_LOG, why)),
         (None, Err(failure)) => {
             let told = failure.told();
@@ -86,6 +92,17 @@ pub(crate) fn warn(store: &mut Embedded, path: &Path, out: &mut Out) -> Result<b
     };
     if let Some((code, message)) = &wrong {
         out.incomplete(&path.display().to_string(), code, message);
+    }
+    let Some(mark) = mark else { return Ok(wrong.is_some()) };
+    if let Some(why) = mark.closes() {
+        out.warn("E0806", &format!("{}: {why}", path.display()));
+    }
+    if mark.hides().is_some() {
+        out.help(&mark::unmark(path).each_ref().map(String::as_str));
+    }
+    // Whoever holds the lock is making a later one.
+    if let Some(why) = mark.unfinished().filter(|_| store.is_lock_free().unwrap_or(true)) {
+        out.say(format!("note: {why}"));
     }
     Ok(wrong.is_some())
 }

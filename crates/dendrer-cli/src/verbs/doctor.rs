@@ -13,6 +13,7 @@ use dendrer_view::{count, document, quote, thousands};
 use crate::args::{Doctor, Global};
 use crate::failure::{Failure, Result, shell};
 use crate::files::{self, Whole};
+use crate::mark::{self, Mark};
 use crate::out::{Out, Style};
 use crate::{keys, open};
 
@@ -172,12 +173,22 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
     let tree = store.tree();
     let records = count(tree.size, "record", "records");
     let head = store.backup_head()?;
+    let mark = mark::of(store)?;
     let what = if head.is_some() { " (a backup)" } else { "" };
-    checks
-        .push(Check::ok("store", format!("{}: {records}, root {}{what}", path.display(), tree.root.short())));
+    let what = format!("{}: {records}, root {}{what}", path.display(), tree.root.short());
+    let shown = path.display().to_string();
+    checks.push(match mark.as_ref().and_then(Mark::closes) {
+        Some(why) => Check::warn("store", format!("{what}: {why}"))
+            .code("E0806")
+            .next(&["dendrer", "restore", &shown, "DIR"]),
+        None => Check::ok("store", what),
+    });
     let is_backup = head.is_some();
-    checks.push(match head {
-        Some(made) if made != tree => Check::fail(
+    let hidden = mark.as_ref().and_then(Mark::hides);
+    checks.push(match (head, hidden) {
+        (_, Some(why)) => Check::fail("log", keys::ANOTHER_LOG, why)
+            .next(&mark::unmark(path).each_ref().map(String::as_str)),
+        (Some(made), _) if made != tree => Check::fail(
             "log",
             "E0307",
             format!("the backup has {records}, and had {} when it was made", made.size),
@@ -185,7 +196,8 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
         .next(&["dendrer", "fsck"]),
         _ => trouble(store),
     });
-    checks.push(pinned(store, is_backup)?);
+    checks.extend(mark.as_ref().and_then(Mark::unfinished).map(|why| Check::warn("backup", why)));
+    checks.push(pinned(store, mark.is_some_and(|mark| !mark.in_store))?);
     checks.push(key(global, fix, store)?);
     let writes = fix && !is_backup && store.trouble().is_none();
     checks.push(index(writes, path, store));

@@ -14,10 +14,10 @@ use dendrer_view::{count, document, quote};
 use super::backup::{check_head, make};
 use crate::args::{Global, Restore};
 use crate::failure::{Failure, Result};
-use crate::keys;
 use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
+use crate::{keys, mark};
 
 pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let given = Path::new(&args.backup);
@@ -28,6 +28,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let mut backup = Embedded::open(&from, Options::read())
         .map_err(|error| Failure::from(error).note("nothing was restored"))?;
     open::speak(global, &backup, &from);
+    mark::refuse(&backup, "nothing was restored")?;
     check_whole(global, &backup, &from)?;
     let old = there(args, &backup, &target)?;
     let beside = beside(&target, "restoring");
@@ -173,6 +174,9 @@ fn there(args: &Restore, backup: &Embedded, target: &Path) -> Result<Option<Old>
 
 /// Says what a store has that the backup has not.
 fn newer_than(backup: &Embedded, store: &Embedded) -> Result<Option<String>> {
+    if let Some(why) = mark::of(store)?.and_then(|mark| mark.hides()) {
+        return Ok(Some(format!("may have more than the backup: {why}")));
+    }
     let mine = backup.tree();
     // Behind damage as well, as far as anything can be read there.
     let walked = store.verify(&VerifyOptions::default())?;

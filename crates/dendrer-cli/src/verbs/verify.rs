@@ -15,6 +15,7 @@ use dendrer_view::{document, quote};
 use crate::address::{Pos, Rev};
 use crate::args::{Global, Verify};
 use crate::failure::{Failure, Result};
+use crate::mark::{self, Mark};
 use crate::out::{Format, Out, Style};
 use crate::progress::{Counted, Progress};
 use crate::{keys, open, verified};
@@ -378,14 +379,29 @@ fn verify_store(
     let size = store.refresh()?;
     // A backup says itself how far it goes, and the store it was made of has gone on.
     let is_older = |(seen, _): &(u64, Digest)| *seen > size;
-    let (later, pinned) = match store.backup_head()? {
-        Some(_) if pinned.as_ref().is_some_and(is_older) => (pinned, None),
+    let mark = mark::of(&store)?;
+    let (later, pinned) = match &mark {
+        Some(mark) if !mark.in_store && pinned.as_ref().is_some_and(is_older) => (pinned, None),
         _ => (None, pinned),
     };
     let from = first_tick(from, &store, &names)?;
     let options = Options { runs: (!revs.is_empty()).then_some(names), pinned, from, ..options };
     let (mut report, structure) = both(global, &store, &options)?;
     take_unknown(&mut report, unknown);
+    if let Some(message) = mark.as_ref().and_then(Mark::hides) {
+        report.verdict = report.verdict.max(Verdict::Tampered);
+        report.findings.push(Finding {
+            code: keys::ANOTHER_LOG,
+            run: None,
+            tick: None,
+            position: None,
+            message,
+            stored: None,
+            computed: None,
+        });
+    }
+    let aside = mark.as_ref().and_then(|mark| mark.closes().or_else(|| mark.unfinished()));
+    report.not_checked.extend(aside);
     if let Some((seen, _)) = later {
         let line =
             format!("the log of {seen} records that was signed here since this backup of {size} was made");

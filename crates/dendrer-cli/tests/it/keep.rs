@@ -760,3 +760,103 @@ fn the_report_for_others_says_nothing_of_what_was_recorded() {
 fn contains_at(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).position(|window| window == part).unwrap()
 }
+
+/// The mark of a backup says where a log ends. In a store it would make an older log of it, and nobody would know.
+#[test]
+fn a_mark_of_a_backup_in_a_store_hides_nothing() {
+    let place = filled(10);
+    place.ok(&["backup", "safe"]);
+    commit(&place, "r", 30, 10);
+    let store = place.path().join(".dendrer");
+    let latest = std::fs::read(store.join("checkpoint")).unwrap();
+    for file in ["backup.json", "checkpoint"] {
+        std::fs::copy(place.path().join("safe").join(file), store.join(file)).unwrap();
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    let asked = |args: &[&str], home: &Path| {
+        ran(at_home(&mut place.command(args), home).stdin(Stdio::null()).output().unwrap())
+    };
+    // Whether anybody here remembers a longer log or not.
+    for home in [place.path(), elsewhere.path()] {
+        for args in
+            [&["runs"][..], &["log", "r"], &["state", "r"], &["bisect", "r", "--holds", "!has(state.x)"]]
+        {
+            let said = asked(args, home);
+            assert!(said.code <= 1 && said.stderr.starts_with("warning[E0307]"), "{args:?}: {}", said.stderr);
+            assert!(said.stderr.contains("backup.json"), "{args:?}: {}", said.stderr);
+        }
+        assert!(asked(&["show", "r@30"], home).code == 4, "what is not found may be behind the mark");
+        for args in [&["fsck"][..], &["doctor"], &["verify", "--all"], &["verify", "r"]] {
+            let said = asked(args, home);
+            let ends = "ends the log at 12 records";
+            assert!(said.code == 4 && said.stdout.contains(ends), "{args:?}: {}", said.stdout);
+        }
+        let said = asked(&["commit", "--run", "r", "--file", "-"], home);
+        assert!(said.code == 5 && said.stderr.contains("help: mv "), "{}", said.stderr);
+        assert!(!said.stderr.contains("dendrer restore"), "{}", said.stderr);
+        // Nothing is made of it that would pass for the whole of it.
+        for args in [&["backup", "second"][..], &["restore", ".dendrer", "second"]] {
+            let said = asked(args, home);
+            assert!(said.code == 4 && said.stderr.contains("E0307"), "{args:?}: {}", said.stderr);
+        }
+        assert!(!place.path().join("second").exists());
+        let said = asked(&["restore", "safe", "--replace"], home);
+        assert!(said.code == 5 && said.stderr.contains("E0114"), "{}", said.stderr);
+    }
+    // What is said to help does.
+    std::fs::rename(store.join("backup.json"), place.path().join(".dendrer.backup.json")).unwrap();
+    commit(&place, "r", 1, 40);
+    assert_ne!(std::fs::read(store.join("checkpoint")).unwrap(), latest);
+    place.ok(&["verify", "--all", "--replay"]);
+}
+
+/// What stands behind the end of a backup is of a later one that was cut off, and the backup is what it was.
+#[test]
+fn what_a_backup_that_was_cut_off_left_behind_the_end_is_a_note() {
+    let place = filled(10);
+    place.ok(&["backup", "safe"]);
+    commit(&place, "r", 5, 10);
+    for args in [&["log", "r", "--store", "safe"][..], &["runs", "--store", "safe"]] {
+        let quiet = place.run(args);
+        assert!(quiet.code == 0 && quiet.stderr.is_empty(), "{args:?}: {}", quiet.stderr);
+    }
+    let segment = Path::new("segments/00000000.seg");
+    std::fs::copy(place.path().join(".dendrer").join(segment), place.path().join("safe").join(segment))
+        .unwrap();
+    let said = place.run(&["log", "r", "--store", "safe"]);
+    assert!(said.code == 0 && said.stderr.starts_with("note: "), "{}", said.stderr);
+    for args in [
+        &["fsck", "--store", "safe"][..],
+        &["doctor", "--store", "safe"],
+        &["verify", "--all", "--store", "safe"],
+    ] {
+        let said = place.ok(args);
+        assert!(said.contains("behind the end of this backup"), "{args:?}: {said}");
+    }
+    place.ok(&["backup", "safe"]);
+    assert!(!place.ok(&["fsck", "--store", "safe"]).contains("behind the end"));
+}
+
+/// A backup that was copied into the place of a store is an older log, and no place for one is made by `backup`.
+#[test]
+fn a_backup_in_the_place_of_a_store_is_an_older_log() {
+    let place = filled(10);
+    place.ok(&["backup", "safe"]);
+    assert_eq!(code_of(&place.json(&["backup", "elsewhere/.dendrer"]).1), "E0106");
+    std::fs::remove_dir_all(place.path().join(".dendrer")).unwrap();
+    std::fs::rename(place.path().join("safe"), place.path().join(".dendrer")).unwrap();
+    let said = place.run(&["runs"]);
+    assert!(said.code == 0 && said.stderr.starts_with("warning[E0806]"), "{}", said.stderr);
+    let doctor = place.run(&["doctor"]);
+    assert!(doctor.code == 0 && doctor.stdout.contains("in the place of a store"), "{}", doctor.stdout);
+    // The one that was signed here is longer.
+    let place = filled(10);
+    place.ok(&["backup", "safe"]);
+    commit(&place, "r", 5, 10);
+    std::fs::remove_dir_all(place.path().join(".dendrer")).unwrap();
+    std::fs::rename(place.path().join("safe"), place.path().join(".dendrer")).unwrap();
+    let said = place.run(&["runs"]);
+    assert!(said.code == 0 && said.stderr.starts_with("warning[E0307]"), "{}", said.stderr);
+    assert_eq!(place.run(&["verify", "--all"]).code, 4);
+    assert_eq!(place.run(&["doctor"]).code, 4);
+}
