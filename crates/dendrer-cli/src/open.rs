@@ -23,6 +23,10 @@ use crate::out::Out;
 /// The name of the directory that is a store.
 pub(crate) const STORE_DIR: &str = ".dendrer";
 
+/// What follows that name where a restore makes its copy, and where it moves what was there.
+pub(crate) const RESTORING: &str = "restoring";
+pub(crate) const REPLACED: &str = "replaced";
+
 /// What a reading command reads.
 pub(crate) enum Source {
     /// A store on disk.
@@ -227,7 +231,12 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
             return Err(not_a_store(&named));
         }
         let inner = path.join(STORE_DIR);
-        return Ok(if inner.is_dir() { inner } else { path.to_owned() });
+        if inner.is_dir() {
+            return Ok(inner);
+        }
+        let outer = if path.ends_with(STORE_DIR) { files::dir_of(path) } else { path };
+        let is_store = path.join("store.json").exists();
+        return cut_off(outer).filter(|_| !is_store).map_or(Ok(path.to_owned()), Err);
     }
     let here = std::env::current_dir().map_err(|error| {
         Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
@@ -237,7 +246,13 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
         let why = match std::fs::metadata(&found) {
             Ok(about) if about.is_dir() => return Ok(found),
             Ok(_) => "it is no directory".to_owned(),
-            Err(error) if error.kind() == ErrorKind::NotFound && !found.is_symlink() => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound && !found.is_symlink() => {
+                // The one that is meant was about to be put there.
+                match cut_off(found.parent().unwrap_or(&here)) {
+                    Some(failure) => return Err(failure.note("no store further up was looked for")),
+                    None => continue,
+                }
+            }
             Err(error) => error.to_string(),
         };
         return Err(Failure::new("E0801", format!("cannot look at {}", found.display()))
@@ -247,6 +262,34 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
     Err(Failure::new("E0103", format!("no store in {} or above", here.display()))
         .help(&["dendrer", "init"])
         .help(&["dendrer", "demo"]))
+}
+
+/// Says what a restore that was cut off left in a directory that has no store; `None` if it left nothing there.
+pub(crate) fn cut_off(dir: &Path) -> Option<Failure> {
+    let beside = |word: &str| dir.join(format!("{STORE_DIR}.{word}"));
+    let is_there = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok();
+    let place = dir.join(STORE_DIR);
+    let (new, old) = (beside(RESTORING), beside(REPLACED));
+    if is_there(&place) || !is_there(&new) && !is_there(&old) {
+        return None;
+    }
+    let shown = |path: &Path| path.display().to_string();
+    let mut failure =
+        Failure::new("E0103", format!("no store in {}, where a restore was cut off", dir.display()));
+    if is_there(&new) {
+        failure = failure.at("restored", shown(&new));
+    }
+    if is_there(&old) {
+        failure = failure.at("replaced", shown(&old));
+    }
+    failure = failure.note("run the restore again, or put the store back that was there").help(&[
+        "dendrer",
+        "restore",
+        "BACKUP",
+        &shown(dir),
+        "--replace",
+    ]);
+    Some(if is_there(&old) { failure.help(&["mv", &shown(&old), &shown(&place)]) } else { failure })
 }
 
 /// Says that a store is a directory, and how a bundle is read, to whoever named a file as one.

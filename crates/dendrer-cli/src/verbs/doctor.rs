@@ -144,9 +144,11 @@ fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>>
     let path = match open::find(global) {
         Ok(path) => path,
         Err(failure) => {
-            checks.push(
-                Check::warn(NAME, failure.message.to_string()).code(failure.code).next(&["dendrer", "init"]),
-            );
+            let check = Check::warn(NAME, failure.told()).code(failure.code);
+            checks.push(match failure.help.into_iter().next() {
+                Some(next) => Check { next, ..check },
+                None => check.next(&["dendrer", "explain", failure.code]),
+            });
             return Ok(None);
         }
     };

@@ -11,9 +11,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::args::{Global, Init};
 use crate::failure::{Failure, Result};
-use crate::keys;
-use crate::open::STORE_DIR;
+use crate::open::{self, STORE_DIR};
 use crate::out::Out;
+use crate::{files, keys};
 
 pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let dir = Path::new(args.dir.as_deref().or(global.store.as_deref()).unwrap_or("."));
@@ -21,6 +21,10 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     if path.join("store.json").exists() {
         return Err(Failure::new("E0110", format!("{} is a store already", path.display()))
             .note("nothing was changed"));
+    }
+    // Whoever goes on with the restore has a store.
+    if let Some(failure) = open::cut_off(files::dir_of(&path)) {
+        return Err(failure.note("nothing was made"));
     }
     // Whoever copies the store, or hands it over, must not hand over its key.
     let key_dir = |file: &str| Path::new(file).parent().map(std::path::absolute);

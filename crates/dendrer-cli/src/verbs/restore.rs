@@ -14,10 +14,10 @@ use dendrer_view::{count, document, quote};
 use super::backup::{check_head, make};
 use crate::args::{Global, Restore};
 use crate::failure::{Failure, Result};
-use crate::open::{self, STORE_DIR};
+use crate::open::{self, REPLACED, RESTORING, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
-use crate::{keys, mark};
+use crate::{files, keys, mark};
 
 pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let given = Path::new(&args.backup);
@@ -31,7 +31,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     mark::refuse(&backup, "nothing was restored")?;
     check_whole(global, &backup, &from)?;
     let old = there(args, &backup, &target)?;
-    let beside = beside(&target, "restoring");
+    let beside = beside(&target, RESTORING);
     if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).map_err(io("make", parent))?;
     }
@@ -39,11 +39,20 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
         return Err(Failure::new("E0115", format!("{} is there and is no directory", beside.display()))
             .note("nothing was restored; a restore makes its copy there first"));
     }
-    let copying = backup.start_copy(&beside, CopyAs::Store).map_err(|error| {
-        let failure = Failure::from(error);
-        let cut_off = failure.code == "E0110";
-        if cut_off { failure.note("a restore was cut off there; look at it, and remove it") } else { failure }
-    })?;
+    // A restore that was cut off may have left the store that it replaced there, or one that is whole: neither is written over.
+    if beside.join("store.json").exists() {
+        if beside.canonicalize().is_ok_and(|path| from.canonicalize().is_ok_and(|from| from == path)) {
+            return Err(Failure::new("E0115", format!("a restore makes its copy in {}", beside.display()))
+                .note("nothing was restored; move what is there somewhere else, and restore it from there"));
+        }
+        let aside = free(&target);
+        std::fs::rename(&beside, &aside).map_err(io("move aside", &beside))?;
+        out.say(format!(
+            "note: {} is a store that a restore which was cut off left beside its place",
+            quote::escape(&aside.display().to_string())
+        ));
+    }
+    let copying = backup.start_copy(&beside, CopyAs::Store)?;
     let copied = make(global, "restore", copying)?;
     // While it is still in its place: what it knows to be signed must not be put away with it.
     if let Some(old) = &old {
@@ -205,21 +214,58 @@ fn put_in_place(new: &Path, target: &Path, old: Option<Old>) -> Result<Option<Pa
             std::fs::remove_dir(target).map_err(io("put the store into", target))?;
         }
         std::fs::rename(new, target).map_err(io("put the store into", target))?;
+        sync(target)?;
         return Ok(None);
     };
     // Windows moves no directory in which a file is open, the lock included.
     let _old = (!cfg!(windows)).then_some(old);
-    let free = (1..).map(|n| match n {
-        1 => beside(target, "replaced"),
-        n => beside(target, &format!("replaced-{n}")),
-    });
-    let aside = free.into_iter().find(|path| std::fs::symlink_metadata(path).is_err());
-    let aside = aside.unwrap_or_else(|| beside(target, "replaced"));
+    let aside = free(target);
+    if exchange(new, target)? {
+        // Whatever happens now, there is a store in the place.
+        sync(target)?;
+        let aside = if std::fs::rename(new, &aside).is_ok() { aside } else { new.to_owned() };
+        sync(target)?;
+        return Ok(Some(aside));
+    }
     std::fs::rename(target, &aside).map_err(io("move aside", target))?;
     if let Err(error) = std::fs::rename(new, target) {
         // Rather the old one than none.
         let _ = std::fs::rename(&aside, target);
         return Err(io("put the store into", target)(error));
     }
+    sync(target)?;
     Ok(Some(aside))
+}
+
+/// A name beside a store that is free, for one that is moved aside.
+fn free(target: &Path) -> PathBuf {
+    let names = (1..).map(|n| match n {
+        1 => beside(target, REPLACED),
+        n => beside(target, &format!("{REPLACED}-{n}")),
+    });
+    let free = names.into_iter().find(|path| std::fs::symlink_metadata(path).is_err());
+    free.unwrap_or_else(|| beside(target, REPLACED))
+}
+
+/// Makes the new names durable.
+fn sync(target: &Path) -> Result<()> {
+    let dir = files::dir_of(target);
+    files::sync_dir(dir).map_err(io("sync", dir))
+}
+
+/// Puts each of two directories in the place of the other, with no moment in which one is missing. Tells whether the system can.
+#[cfg(target_os = "linux")]
+fn exchange(new: &Path, target: &Path) -> Result<bool> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, new, CWD, target, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOSYS | Errno::INVAL | Errno::NOTSUP) => Ok(false),
+        Err(error) => Err(io("put the store into", target)(error.into())),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> Result<bool> {
+    Ok(false)
 }

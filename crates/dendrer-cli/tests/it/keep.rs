@@ -860,3 +860,142 @@ fn a_backup_in_the_place_of_a_store_is_an_older_log() {
     assert_eq!(place.run(&["verify", "--all"]).code, 4);
     assert_eq!(place.run(&["doctor"]).code, 4);
 }
+
+/// A restore that was cut off leaves no store where one was. The one that is meant is not further up, and not a new one.
+#[test]
+fn where_a_restore_was_cut_off_no_other_store_is_taken_for_the_one_that_was_there() {
+    let place = filled(3);
+    let inner = place.path().join("inner");
+    std::fs::create_dir_all(inner.join("deeper")).unwrap();
+    let inside = |dir: &Path, args: &[&str]| {
+        let mut command = place.command(args);
+        ran(command.current_dir(dir).stdin(Stdio::null()).output().unwrap())
+    };
+    let fine = |dir: &Path, args: &[&str]| {
+        let ran = inside(dir, args);
+        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    };
+    fine(&inner, &["init"]);
+    std::fs::write(place.path().join("line"), "{\"type\":\"plan.update\"}\n").unwrap();
+    fine(&inner, &["commit", "--run", "mine", "--file", "../line"]);
+    fine(&inner, &["backup", "../safe"]);
+    let at = |name: &str| inner.join(name);
+    for (left, helps) in [
+        (&[".dendrer.restoring", ".dendrer.replaced"][..], "help: mv "),
+        (&[".dendrer.replaced"], "help: mv "),
+        (&[".dendrer.restoring"], "help: dendrer restore BACKUP "),
+    ] {
+        std::fs::rename(at(".dendrer"), at(".dendrer.replaced")).unwrap();
+        fine(&inner, &["restore", "../safe", "../copy"]);
+        std::fs::rename(place.path().join("copy/.dendrer"), at(".dendrer.restoring")).unwrap();
+        for name in [".dendrer.restoring", ".dendrer.replaced"] {
+            if !left.contains(&name) {
+                std::fs::rename(at(name), place.path().join("away")).unwrap();
+            }
+        }
+        for (dir, args) in [
+            (&inner, &["runs"][..]),
+            (&at("deeper"), &["log", "mine"]),
+            (&at("deeper"), &["commit", "--run", "mine", "--file", "../../line"]),
+            (&inner, &["init"]),
+            (&inner, &["demo", "."]),
+            (&inner, &["runs", "--store", "."]),
+            (&inner, &["runs", "--store", ".dendrer"]),
+        ] {
+            let said = inside(dir, args);
+            assert!(said.code == 3 && said.stderr.contains("E0103"), "{left:?} {args:?}: {}", said.stderr);
+            assert!(said.stderr.contains(helps), "{left:?} {args:?}: {}", said.stderr);
+            assert!(!said.stderr.contains("dendrer init"), "{left:?} {args:?}: {}", said.stderr);
+            assert!(left.iter().all(|name| said.stderr.contains(name)), "{left:?} {args:?}: {}", said.stderr);
+            assert!(!at(".dendrer").exists(), "{args:?}");
+        }
+        let doctor = inside(&inner, &["doctor"]);
+        assert!(
+            !doctor.stdout.contains("dendrer init") && doctor.stdout.contains(left[0]),
+            "{}",
+            doctor.stdout
+        );
+        // The one that was there is put back, or the restore is run again.
+        if left.contains(&".dendrer.replaced") {
+            std::fs::rename(at(".dendrer.replaced"), at(".dendrer")).unwrap();
+            assert!(fine(&inner, &["runs"]).contains("mine"));
+            std::fs::rename(at(".dendrer"), at(".dendrer.replaced")).unwrap();
+        }
+        let again = inside(&inner, &["restore", "../safe", "--replace"]);
+        assert_eq!(again.code, 0, "{}", again.stderr);
+        assert_eq!(
+            again.stderr.contains("was cut off"),
+            left.contains(&".dendrer.restoring"),
+            "{}",
+            again.stderr
+        );
+        assert!(fine(&inner, &["runs"]).contains("mine"));
+        fine(&inner, &["verify", "--all"]);
+        for entry in std::fs::read_dir(&inner).unwrap() {
+            let path = entry.unwrap().path();
+            if path.file_name().unwrap().to_string_lossy().starts_with(".dendrer.") {
+                std::fs::remove_dir_all(path).unwrap();
+            }
+        }
+        std::fs::remove_dir_all(place.path().join("away")).ok();
+        std::fs::remove_dir_all(place.path().join("copy")).unwrap();
+    }
+    assert!(!place.ok(&["runs"]).contains("mine"), "nothing was committed to the store above");
+}
+
+/// At every call that renames, the program is stopped, where the system exchanges names and where it does not.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_restore_that_is_killed_leaves_a_store_or_says_where_it_is() {
+    if std::process::Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: no strace");
+        return;
+    }
+    const LAST: u32 = 40;
+    for exchanges in [true, false] {
+        let mut stopped_between = 0;
+        for when in 1.. {
+            assert!(when < LAST, "it does not end");
+            let place = filled(2);
+            place.ok(&["backup", "safe"]);
+            let mut command = std::process::Command::new("strace");
+            command.args(["-f", "-y", "-o", "trace", "-e", "trace=rename,renameat2,fsync"]);
+            command.args(["-e", &format!("inject=rename:signal=KILL:when={when}")]);
+            if !exchanges {
+                command.args(["-e", "inject=renameat2:error=EINVAL"]);
+            }
+            command.arg(env!("CARGO_BIN_EXE_dendrer")).args(["restore", "safe", "--replace"]);
+            let status = at_home(&mut command, place.path())
+                .current_dir(place.path())
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .unwrap();
+            if status.success() {
+                assert!(place.path().join(".dendrer.replaced/store.json").exists());
+                // The names are on disk when the program says so.
+                let trace = std::fs::read_to_string(place.path().join("trace")).unwrap();
+                let last = |text: &str| trace.rfind(text).unwrap();
+                let dir = place.path().canonicalize().unwrap();
+                assert!(last("rename") < last(&format!("<{}>)", dir.display())), "{trace}");
+                break;
+            }
+            let is_there = place.path().join(".dendrer").exists();
+            assert!(is_there || !exchanges, "a moment without a store");
+            let said = place.run(&["log", "r"]);
+            match is_there {
+                true => assert_eq!(said.code, 0, "{}", said.stderr),
+                false => {
+                    stopped_between += 1;
+                    assert!(said.code == 3 && said.stderr.contains(".dendrer.replaced"), "{}", said.stderr);
+                }
+            }
+            place.ok(&["restore", "safe", "--replace"]);
+            place.ok(&["verify", "--all"]);
+            commit(&place, "r", 1, 2);
+        }
+        assert_eq!(stopped_between, u32::from(!exchanges));
+    }
+}
