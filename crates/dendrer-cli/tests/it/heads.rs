@@ -199,3 +199,40 @@ fn what_is_kept_for_a_store_outlasts_a_power_cut() {
         (at(&trace, "sync(", "/heads/"), at(&trace, "rename", ".head\""), at(&trace, "sync(", "/heads>"));
     assert!(content < name && name < dir, "{trace}");
 }
+
+/// Two copies of a store are signed at once, and the one with the shorter log is slow to say so.
+#[test]
+#[cfg(target_os = "linux")]
+fn of_two_that_sign_at_once_the_longer_log_is_remembered() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: no strace");
+        return;
+    }
+    let place = signed(3);
+    copy(&place.path().join(".dendrer"), &place.path().join("copy"));
+    let head = kept(&place, "heads", ".head").canonicalize().unwrap();
+    std::fs::write(place.path().join("one"), LINE).unwrap();
+    std::fs::write(place.path().join("many"), LINE.repeat(20)).unwrap();
+    let calls = "?rename,?renameat,?renameat2";
+    let mut slow = Command::new("strace");
+    slow.args(["-f", "-o", "trace", "-e", &format!("trace={calls}")]);
+    slow.args(["-e", &format!("inject={calls}:delay_enter=800000")]);
+    slow.arg(env!("CARGO_BIN_EXE_dendrer")).args(["commit", "--run", "r", "--file", "one"]);
+    slow.current_dir(place.path()).env("HOME", place.path()).stdout(Stdio::null());
+    let mut slow = slow.spawn().unwrap();
+    // It has written what it is to rename.
+    let ends = Instant::now() + Duration::from_secs(60);
+    let is_written = || {
+        let names = std::fs::read_dir(head.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+        let of_heads = ["head", "lock"].map(std::ffi::OsStr::new);
+        names.into_iter().any(|path| !of_heads.contains(&path.extension().unwrap_or_default()))
+    };
+    while !is_written() {
+        assert!(Instant::now() < ends && slow.try_wait().unwrap().is_none(), "it was not slow");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    place.ok(&["commit", "--run", "r", "--file", "many", "--store", "copy"]);
+    assert!(slow.wait().unwrap().success());
+    let known = Checkpoint::parse(&std::fs::read_to_string(&head).unwrap()).unwrap();
+    assert_eq!(known.size(), 5 + 20, "the longer of the two");
+}
