@@ -80,7 +80,8 @@ codes! {
 "Ticks count from 1; tick 0 is the initial state. `RUN@tip` is the last one, `RUN@-1` the one before it."
 "E0103" "no_store" 3 "No store was found."
 "A store is a `.dendrer` directory, found by walking up from the current one. `dendrer init` makes one here, \
-`dendrer demo` makes one full of examples, `--store DIR` or DENDRER_STORE names one elsewhere."
+`dendrer demo` makes one full of examples, `--store DIR` or DENDRER_STORE names one elsewhere. Where a restore was cut off, \
+run it again, or move .dendrer.replaced back to .dendrer."
 "E0104" "no_path" 3 "Nothing stands at this path of the state."
 "Paths are written `a.b[2]` or as a JSON pointer `/a/b/2`. `dendrer state RUN@TICK` shows the whole state."
 "E0105" "address" 2 "This is not an address."
@@ -173,7 +174,8 @@ rests on it. Compare with another copy."
 "A file was damaged or edited. The store opens for reading only; nothing is repaired quietly. What still verifies \
 can be exported."
 "E0306" "malformed" 4 "A text is not in the one form that the format has for it."
-"Bundles are read to the byte: whatever writing would not give is refused. The message names the line."
+"Bundles, and what is remembered here of a log, are read to the byte: whatever writing would not give is refused. The message \
+names the line or the file."
 "E0307" "loss" 4 "Something remembers more than the log holds, or something else."
 "A checkpoint, an index or a pinned head knows of records that are not there: the log was cut, rolled back or \
 replaced. This is evidence, so nothing is rebuilt over it."

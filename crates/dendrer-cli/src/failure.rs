@@ -8,6 +8,7 @@ use dendrer_object::{RunName, Value};
 use dendrer_view::{document, quote};
 
 use crate::codes;
+use crate::mark;
 
 /// A failure on its way to the user. At most three help lines; each is a command that can be pasted.
 #[derive(Debug, Clone, Default)]
@@ -73,6 +74,12 @@ impl Failure {
             }
         }
         self
+    }
+
+    /// What failed and why, in one line.
+    pub(crate) fn told(&self) -> String {
+        let whys: String = self.place.iter().map(|(name, why)| format!(" ({name}: {why})")).collect();
+        format!("{}{whys}", self.message)
     }
 
     /// The exit code.
@@ -265,9 +272,11 @@ fn store_failure(failure: Failure, error: &StoreError) -> Failure {
             "-n",
             "5",
         ]),
-        StoreError::IsBackup { path } => {
-            failure.help(&["dendrer", "restore", &path.display().to_string(), "DIR"])
-        }
+        StoreError::IsBackup { path } => match mark::at(path).ok().flatten().and_then(|mark| mark.hides()) {
+            // What is restored from it would lack what it hides.
+            Some(why) => mark::explain(failure.note(why), path),
+            None => failure.help(&["dendrer", "restore", &path.display().to_string(), "DIR"]),
+        },
         StoreError::IndexDamaged(_) => failure
             .note("nothing of the log is lost: the index is derived from it")
             .help(&["dendrer", "doctor", "--fix"]),

@@ -111,6 +111,32 @@ impl Drop for Whole {
     }
 }
 
+/// The directory that a file is in.
+pub(crate) fn dir_of(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    // Windows has no such call; its file systems make names durable with the file.
+    if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+}
+
+/// Makes a directory and those that lead to it, each durable.
+pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let outer = dir_of(dir);
+    if outer != dir {
+        make_dir(outer)?;
+    }
+    match std::fs::create_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        made => made.and_then(|()| sync_dir(outer)),
+    }
+}
+
 /// A name of its own, which nobody else writes to.
 fn partial(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -122,7 +148,7 @@ fn partial(path: &Path) -> PathBuf {
 #[cfg(target_os = "linux")]
 fn nameless(path: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let dir = dir_of(path);
     // It can be named by way of the process's own list of open files alone.
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)).ok()?;

@@ -1,18 +1,21 @@
 //! Where the key of a log is kept: outside the store, mode 0600, never printed.
 
-use std::fs::File;
-use std::io::{Read as _, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use dendrer::store::embedded::Embedded;
 use dendrer::store::{Store, StoreInfo};
-use dendrer_object::StoreId;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
+use dendrer_object::{Digest, StoreId};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::demo;
 use crate::failure::{Failure, Result};
+use crate::files::{self, Whole};
+use crate::mark;
 
 /// The folder of dendrer's own files in the user's configuration, if the user has one.
 pub(crate) fn config_dir() -> Option<PathBuf> {
@@ -39,7 +42,7 @@ pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey,
     };
     if let Some(folder) = path.parent() {
         // Where it cannot be made, writing the key says so.
-        let _ = std::fs::create_dir_all(folder);
+        let _ = files::make_dir(folder);
     }
     Ok((make(&store.origin(), &path)?, path))
 }
@@ -61,7 +64,9 @@ pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(path)?;
         file.write_all(format!("{}\n", key.secret_text()).as_bytes())?;
-        file.sync_all()
+        file.sync_all()?;
+        // A log whose key a power cut took is never signed again.
+        files::sync_dir(files::dir_of(path))
     };
     match write() {
         Ok(()) => Ok(key),
@@ -99,10 +104,41 @@ pub(crate) fn of(given: Option<&str>, store: &Embedded) -> Result<Option<Arc<Sig
     }
 }
 
-/// The key that a store was made with here, if its file is where `init` puts it.
-pub(crate) fn own(store: StoreId) -> Option<VerifierKey> {
-    let text = std::fs::read_to_string(key_path(None, store)?).ok()?;
-    Some(SigningKey::from_secret_text(text.trim_end()).ok()?.verifier_key().clone())
+/// The key that a store was made with here, if its file is where `init` puts it. One that is there and cannot be used is not
+/// taken for none: whoever exchanged the key of a log would go unnoticed.
+pub(crate) fn own(store: StoreId) -> Result<Option<VerifierKey>> {
+    let Some(path) = key_path(None, store) else { return Ok(None) };
+    let bad = |what: &str, why: String| {
+        Failure::new("E0804", format!("the key in {} cannot be {what}", path.display())).at("cause", why)
+    };
+    let text = read_kept(&path).map_err(|error| bad("read", error.to_string()))?;
+    let Some(text) = text else { return Ok(None) };
+    let key = SigningKey::from_secret_text(String::from_utf8_lossy(&text).trim_end());
+    Ok(Some(key.map_err(|error| bad("used", error.to_string()))?.verifier_key().clone()))
+}
+
+/// Reads a file that is kept here for a store; `None` only if there is nothing of its name.
+fn read_kept(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let is_absent = |error: &io::Error| match error.kind() {
+        // A link that leads nowhere is not nothing: what it leads to may be on a disk that is away.
+        ErrorKind::NotFound => {
+            std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        }
+        // Where home is no directory, nothing was ever kept.
+        ErrorKind::NotADirectory => config_dir().is_some_and(|dir| {
+            std::fs::metadata(dir).is_err_and(|error| error.kind() == ErrorKind::NotADirectory)
+        }),
+        _ => false,
+    };
+    match std::fs::metadata(path) {
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error),
+        Ok(about) if !about.is_file() => return Err(io::Error::other("it is no file")),
+        Ok(_) => {}
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(KEY_SIZE_MAX).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 /// Reads the public half of a key file that was named.
@@ -146,7 +182,16 @@ fn read(text: &str, path: &Path, info: &StoreInfo) -> Result<SigningKey> {
 /// Refuses to write to a log that was seen longer, or with other records, than it is now: what follows would be a
 /// second history under one key, and a log never signs two roots for one size.
 pub(crate) fn refuse_rollback(store: &mut Embedded) -> Result<()> {
-    let Some(why) = rollback(store)? else { return Ok(()) };
+    let pinned = pinned(store.info().id)?;
+    let mut why = rollback(store, pinned)?;
+    // A commit frame says what whoever wrote it wanted. Before anything follows, hashes have to say so.
+    if let (None, Some((size, root))) = (&why, pinned)
+        && size <= store.tree().size
+        && !store.extends(size, root)?
+    {
+        why = Some(format!("its first {size} records are not the ones that were last signed here"));
+    }
+    let Some(why) = why else { return Ok(()) };
     Err(Failure::new(ANOTHER_LOG, "the log is not the one that was signed here")
         .at("why", why)
         .note("nothing was committed: what follows would be a second history")
@@ -157,14 +202,14 @@ pub(crate) fn refuse_rollback(store: &mut Embedded) -> Result<()> {
 pub(crate) const ANOTHER_LOG: &str = "E0307";
 
 /// Says why a log is not the one that was last signed here, if it is not.
-pub(crate) fn rollback(store: &mut Embedded) -> Result<Option<String>> {
-    let Some((size, root)) = pinned(store.info().id) else { return Ok(None) };
+pub(crate) fn rollback(store: &mut Embedded, pinned: Option<(u64, Digest)>) -> Result<Option<String>> {
+    let Some((size, root)) = pinned else { return Ok(None) };
     if size > store.tree().size {
         // Others may have written and signed since this handle looked.
         store.refresh()?;
     }
     let tree = store.tree();
-    if size > tree.size && store.backup_head()?.is_some() {
+    if size > tree.size && mark::of(store)?.is_some_and(|mark| !mark.in_store) {
         // A backup says itself how far it goes, and the store it was made of has gone on.
         return Ok(None);
     }
@@ -182,7 +227,7 @@ pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Opt
     refuse_rollback(store)?;
     let note = store.sign_checkpoint(key)?;
     if let Ok(checkpoint) = Checkpoint::parse(note.text()) {
-        pin(store.info().id, &checkpoint);
+        pin(store.info().id, &checkpoint)?;
     }
     Ok(Some(note))
 }
@@ -200,7 +245,7 @@ pub(crate) fn remember(store: &Embedded) -> Result<()> {
     if note.verify(std::slice::from_ref(&store.info().key)).is_ok_and(|signed| !signed.is_empty())
         && let Ok(checkpoint) = Checkpoint::parse(note.text())
     {
-        pin(store.info().id, &checkpoint);
+        pin(store.info().id, &checkpoint)?;
     }
     Ok(())
 }
@@ -218,25 +263,78 @@ fn pin_path(store: StoreId) -> Option<PathBuf> {
     Some(config_dir()?.join("heads").join(format!("{store}.head")))
 }
 
-/// Remembers the newest head that was seen. Failing to is not a failure of what was asked.
-fn pin(store: StoreId, checkpoint: &Checkpoint) {
-    let Some(path) = pin_path(store) else { return };
-    if pinned(store).is_some_and(|(size, _)| size >= checkpoint.size()) {
-        return;
+/// Remembers the newest head that was seen: a larger one is never replaced by a smaller one. That it cannot be written is not a
+/// failure of what was asked, and is told.
+fn pin(store: StoreId, checkpoint: &Checkpoint) -> Result<()> {
+    let Some(path) = pin_path(store) else { return Ok(()) };
+    let is_known =
+        || -> Result<bool> { Ok(pinned(store)?.is_some_and(|(size, _)| size >= checkpoint.size())) };
+    if is_known()? {
+        return Ok(());
     }
-    let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        let temporary = path.with_extension("new");
-        std::fs::write(&temporary, checkpoint.to_string())?;
-        std::fs::rename(&temporary, &path)
+    let held = files::make_dir(files::dir_of(&path)).and_then(|()| hold(&path.with_extension("lock")));
+    let written = match held {
+        // Another process may have signed more since.
+        Ok(_) if is_known()? => return Ok(()),
+        Ok(_lock) => write_head(&path, checkpoint),
+        Err(error) => Err(error),
     };
-    let _ = write();
+    if let Err(error) = written {
+        let what = format!(
+            "what was signed could not be remembered in {} ({error}), so a log that is put back to before it would not show",
+            path.display()
+        );
+        // Nobody can be told that stderr is closed.
+        let _ = writeln!(io::stderr(), "warning[E0801]: {}", dendrer_view::quote::escape(&what));
+    }
+    Ok(())
 }
 
-/// The newest head of a store that this user has seen.
-pub(crate) fn pinned(store: StoreId) -> Option<(u64, dendrer_object::Digest)> {
-    let text = std::fs::read_to_string(pin_path(store)?).ok()?;
-    let checkpoint =
-        Checkpoint::parse(&text).ok().filter(|checkpoint| checkpoint.origin() == store.origin())?;
-    Some((checkpoint.size(), checkpoint.root()))
+/// Waits for a turn, some seconds at most. It is given back with the file.
+fn hold(path: &Path) -> io::Result<File> {
+    let file = File::options().write(true).create(true).truncate(false).open(path)?;
+    for _ in 0..500 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            // Some file systems have no locks. There, looking once more has to do.
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
+        }
+    }
+    Err(ErrorKind::TimedOut.into())
+}
+
+/// A power cut leaves the head that was there or this one.
+fn write_head(path: &Path, checkpoint: &Checkpoint) -> io::Result<()> {
+    let mut whole = Whole::create(path)?;
+    whole.write_all(checkpoint.to_string().as_bytes())?;
+    whole.finish()?;
+    let path = std::fs::canonicalize(path)?;
+    files::sync_dir(files::dir_of(&path))
+}
+
+/// The newest head of a store that this user has seen. One that cannot be read, or is none, is not taken for none: an older log
+/// would pass for the whole of it, and the next signature would forget what was longer.
+pub(crate) fn pinned(store: StoreId) -> Result<Option<(u64, Digest)>> {
+    let Some(path) = pin_path(store) else { return Ok(None) };
+    let shown = path.display().to_string();
+    let unknown = "so it is not known how long the log was when it was last signed here";
+    let bytes = read_kept(&path).map_err(|error| {
+        Failure::new("E0801", format!("cannot read {shown}"))
+            .at("cause", error.to_string())
+            .note(unknown)
+            .note("see that the file can be read, and try again")
+    })?;
+    let Some(bytes) = bytes else { return Ok(None) };
+    let checkpoint = std::str::from_utf8(&bytes).ok().and_then(|text| Checkpoint::parse(text).ok());
+    match checkpoint.filter(|checkpoint| checkpoint.origin() == store.origin()) {
+        Some(checkpoint) => Ok(Some((checkpoint.size(), checkpoint.root()))),
+        None => {
+            let found = dendrer_view::count(bytes.len() as u64, "byte", "bytes");
+            Err(Failure::new("E0306", format!("{shown} is not the head of this log"))
+                .at("found", found)
+                .note(unknown)
+                .note("where a backup, or a checkpoint kept elsewhere, shows that the log is whole, move the file away; the next signature makes it anew")
+                .help(&["mv", &shown, &format!("{shown}.aside")]))
+        }
+    }
 }

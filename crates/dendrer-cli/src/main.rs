@@ -8,6 +8,7 @@ mod demo;
 mod failure;
 mod files;
 mod keys;
+mod mark;
 mod open;
 mod out;
 mod pager;

@@ -17,10 +17,15 @@ use crate::args::Global;
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::keys;
+use crate::mark::{self, Mark};
 use crate::out::Out;
 
 /// The name of the directory that is a store.
 pub(crate) const STORE_DIR: &str = ".dendrer";
+
+/// What follows that name where a restore makes its copy, and where it moves what was there.
+pub(crate) const RESTORING: &str = "restoring";
+pub(crate) const REPLACED: &str = "replaced";
 
 /// What a reading command reads.
 pub(crate) enum Source {
@@ -75,12 +80,33 @@ pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
 /// Says what is wrong with a store as a whole, and tells whether anything is.
 pub(crate) fn warn(store: &mut Embedded, path: &Path, out: &mut Out) -> Result<bool> {
     let known = store.trouble().filter(|trouble| is_of_the_log(trouble));
-    let wrong = match known {
-        Some(trouble) => Some((trouble.code(), trouble.to_string())),
-        None => keys::rollback(store)?.map(|why| (keys::ANOTHER_LOG, why)),
+    let mark = mark::of(store)?;
+    let hidden = mark.as_ref().and_then(Mark::hides).map(|why| (keys::ANOTHER_LOG, why));
+    let wrong = match (
+        known.map(|trouble| (trouble.code(), trouble.to_string())).or(hidden),
+        keys::pinned(store.info().id),
+    ) {
+        (Some(wrong), _) => Some(wrong),
+        (None, Ok(pinned)) => keys::rollback(store, pinned)?.map(|why| (keys::ANOTHER_LOG, why)),
+        (None, Err(failure)) => {
+            let told = failure.told();
+            out.warn(failure.code, &format!("{told}; whether the log is as long as it was is not known"));
+            None
+        }
     };
     if let Some((code, message)) = &wrong {
         out.incomplete(&path.display().to_string(), code, message);
+    }
+    let Some(mark) = mark else { return Ok(wrong.is_some()) };
+    if let Some(why) = mark.closes() {
+        out.warn("E0806", &format!("{}: {why}", path.display()));
+    }
+    if mark.hides().is_some() {
+        out.help(&mark::unmark(path).each_ref().map(String::as_str));
+    }
+    // Whoever holds the lock is making a later one.
+    if let Some(why) = mark.unfinished().filter(|_| store.is_lock_free().unwrap_or(true)) {
+        out.say(format!("note: {why}"));
     }
     Ok(wrong.is_some())
 }
@@ -205,7 +231,12 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
             return Err(not_a_store(&named));
         }
         let inner = path.join(STORE_DIR);
-        return Ok(if inner.is_dir() { inner } else { path.to_owned() });
+        if inner.is_dir() {
+            return Ok(inner);
+        }
+        let outer = if path.ends_with(STORE_DIR) { files::dir_of(path) } else { path };
+        let is_store = path.join("store.json").exists();
+        return cut_off(outer).filter(|_| !is_store).map_or(Ok(path.to_owned()), Err);
     }
     let here = std::env::current_dir().map_err(|error| {
         Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
@@ -215,7 +246,13 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
         let why = match std::fs::metadata(&found) {
             Ok(about) if about.is_dir() => return Ok(found),
             Ok(_) => "it is no directory".to_owned(),
-            Err(error) if error.kind() == ErrorKind::NotFound && !found.is_symlink() => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound && !found.is_symlink() => {
+                // The one that is meant was about to be put there.
+                match cut_off(found.parent().unwrap_or(&here)) {
+                    Some(failure) => return Err(failure.note("no store further up was looked for")),
+                    None => continue,
+                }
+            }
             Err(error) => error.to_string(),
         };
         return Err(Failure::new("E0801", format!("cannot look at {}", found.display()))
@@ -225,6 +262,34 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
     Err(Failure::new("E0103", format!("no store in {} or above", here.display()))
         .help(&["dendrer", "init"])
         .help(&["dendrer", "demo"]))
+}
+
+/// Says what a restore that was cut off left in a directory that has no store; `None` if it left nothing there.
+pub(crate) fn cut_off(dir: &Path) -> Option<Failure> {
+    let beside = |word: &str| dir.join(format!("{STORE_DIR}.{word}"));
+    let is_there = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok();
+    let place = dir.join(STORE_DIR);
+    let (new, old) = (beside(RESTORING), beside(REPLACED));
+    if is_there(&place) || !is_there(&new) && !is_there(&old) {
+        return None;
+    }
+    let shown = |path: &Path| path.display().to_string();
+    let mut failure =
+        Failure::new("E0103", format!("no store in {}, where a restore was cut off", dir.display()));
+    if is_there(&new) {
+        failure = failure.at("restored", shown(&new));
+    }
+    if is_there(&old) {
+        failure = failure.at("replaced", shown(&old));
+    }
+    failure = failure.note("run the restore again, or put the store back that was there").help(&[
+        "dendrer",
+        "restore",
+        "BACKUP",
+        &shown(dir),
+        "--replace",
+    ]);
+    Some(if is_there(&old) { failure.help(&["mv", &shown(&old), &shown(&place)]) } else { failure })
 }
 
 /// Says that a store is a directory, and how a bundle is read, to whoever named a file as one.
@@ -242,6 +307,7 @@ fn not_a_store(file: &str) -> Failure {
 /// signed here.
 pub(crate) fn refuse_trouble(store: &mut Embedded) -> Result<()> {
     refuse_damage(store)?;
+    keys::pinned(store.info().id).map_err(|failure| failure.note("nothing was committed"))?;
     keys::refuse_rollback(store)
 }
 

@@ -281,6 +281,12 @@ impl Out {
         self.write(bytes)
     }
 
+    /// Warns of what may be wrong with what is shown, and is not known to be.
+    pub(crate) fn warn(&mut self, code: &'static str, message: &str) {
+        // Not to be silenced, as with what is known.
+        let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(message));
+    }
+
     /// Warns that what is shown is not what was signed. It stands in the document as well.
     pub(crate) fn tampered(&mut self, path: &str, code: &'static str, message: &str) {
         let text = format!("{} is TAMPERED: {message}", quote::escape(path));

@@ -28,7 +28,7 @@ pub trait Packed: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 enum Held {
     Open(Record),
-    Packed { id: Digest, header: Header, packed: Box<dyn Packed> },
+    Packed { id: Digest, header: Box<Header>, packed: Box<dyn Packed> },
 }
 
 impl Held {
@@ -128,7 +128,9 @@ impl Memory {
     pub fn hold(&mut self, position: u64, record: Record, packed: Option<Box<dyn Packed>>) {
         debug_assert!(self.peaks.is_none() && self.records.range(position..).next().is_none());
         let held = match packed {
-            Some(packed) => Held::Packed { id: record.id(), header: record.header().clone(), packed },
+            Some(packed) => {
+                Held::Packed { id: record.id(), header: Box::new(record.header().clone()), packed }
+            }
             None => Held::Open(record),
         };
         self.put(position, held);

@@ -9,7 +9,8 @@ use dendrer_view::{count, document, quote, thousands};
 
 use crate::args::{Backup, Global};
 use crate::failure::{Failure, Result};
-use crate::open;
+use crate::mark;
+use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 
@@ -20,6 +21,7 @@ pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
     let mut store = Embedded::open(&path, Options::read())?;
     open::speak(global, &store, &path);
     open::refuse_damage(&store).map_err(|failure| failure.help(&["dendrer", "fsck"]))?;
+    mark::refuse(&store, "nothing was copied")?;
     let copying = store.start_copy(&to, CopyAs::Backup).map_err(refused)?;
     let copied = make(global, "backup", copying).map_err(|failure| {
         let failure = failure.note("what is there does not count as a backup of the store as it is now");
@@ -54,6 +56,11 @@ fn refuse_place(store: &Path, to: &Path) -> Result<()> {
     let shown = to.display();
     if to.is_file() {
         return Err(Failure::new("E0115", format!("{shown} is a file, and a backup is a directory")));
+    }
+    // Where that is a store already, or a backup, whoever copies says so.
+    if to.file_name().is_some_and(|name| name == STORE_DIR) && !to.join("store.json").exists() {
+        return Err(Failure::new("E0106", format!("{shown} is the name of a store, and a backup is none"))
+            .note("nothing was made; name another directory"));
     }
     let (inner, outer) = (resolved(to), resolved(store));
     if inner.starts_with(&outer) || outer.starts_with(&inner) {

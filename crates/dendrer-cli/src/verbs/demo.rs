@@ -15,7 +15,7 @@ use crate::args::{Demo, Global};
 use crate::demo as content;
 use crate::failure::{Failure, Result};
 use crate::keys;
-use crate::open::STORE_DIR;
+use crate::open::{self, STORE_DIR};
 use crate::out::Out;
 use crate::progress::Progress;
 
@@ -68,6 +68,9 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     if dir.join(STORE_DIR).exists() {
         return Err(Failure::new("E0110", format!("{} holds a store already", dir.display()))
             .note("nothing was changed"));
+    }
+    if let Some(failure) = open::cut_off(dir) {
+        return Err(failure.note("nothing was made"));
     }
     let size = match args.size.as_str() {
         "small" => None,

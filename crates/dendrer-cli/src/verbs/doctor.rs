@@ -13,6 +13,7 @@ use dendrer_view::{count, document, quote, thousands};
 use crate::args::{Doctor, Global};
 use crate::failure::{Failure, Result, shell};
 use crate::files::{self, Whole};
+use crate::mark::{self, Mark};
 use crate::out::{Out, Style};
 use crate::{keys, open};
 
@@ -143,9 +144,11 @@ fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>>
     let path = match open::find(global) {
         Ok(path) => path,
         Err(failure) => {
-            checks.push(
-                Check::warn(NAME, failure.message.to_string()).code(failure.code).next(&["dendrer", "init"]),
-            );
+            let check = Check::warn(NAME, failure.told()).code(failure.code);
+            checks.push(match failure.help.into_iter().next() {
+                Some(next) => Check { next, ..check },
+                None => check.next(&["dendrer", "explain", failure.code]),
+            });
             return Ok(None);
         }
     };
@@ -172,12 +175,22 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
     let tree = store.tree();
     let records = count(tree.size, "record", "records");
     let head = store.backup_head()?;
+    let mark = mark::of(store)?;
     let what = if head.is_some() { " (a backup)" } else { "" };
-    checks
-        .push(Check::ok("store", format!("{}: {records}, root {}{what}", path.display(), tree.root.short())));
+    let what = format!("{}: {records}, root {}{what}", path.display(), tree.root.short());
+    let shown = path.display().to_string();
+    checks.push(match mark.as_ref().and_then(Mark::closes) {
+        Some(why) => Check::warn("store", format!("{what}: {why}"))
+            .code("E0806")
+            .next(&["dendrer", "restore", &shown, "DIR"]),
+        None => Check::ok("store", what),
+    });
     let is_backup = head.is_some();
-    checks.push(match head {
-        Some(made) if made != tree => Check::fail(
+    let hidden = mark.as_ref().and_then(Mark::hides);
+    checks.push(match (head, hidden) {
+        (_, Some(why)) => Check::fail("log", keys::ANOTHER_LOG, why)
+            .next(&mark::unmark(path).each_ref().map(String::as_str)),
+        (Some(made), _) if made != tree => Check::fail(
             "log",
             "E0307",
             format!("the backup has {records}, and had {} when it was made", made.size),
@@ -185,7 +198,8 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
         .next(&["dendrer", "fsck"]),
         _ => trouble(store),
     });
-    checks.push(pinned(store, is_backup)?);
+    checks.extend(mark.as_ref().and_then(Mark::unfinished).map(|why| Check::warn("backup", why)));
+    checks.push(pinned(store, mark.is_some_and(|mark| !mark.in_store))?);
     checks.push(key(global, fix, store)?);
     let writes = fix && !is_backup && store.trouble().is_none();
     checks.push(index(writes, path, store));
@@ -228,7 +242,16 @@ fn trouble(store: &Embedded) -> Check {
 /// What was signed here before, against what the log is now.
 fn pinned(store: &mut Embedded, is_backup: bool) -> Result<Check> {
     const NAME: &str = "signed";
-    let pinned = keys::pinned(store.info().id);
+    let pinned = match keys::pinned(store.info().id) {
+        Ok(pinned) => pinned,
+        Err(failure) => {
+            let check = Check::fail(NAME, failure.code, failure.told());
+            return Ok(match failure.help.into_iter().next() {
+                Some(next) => Check { next, ..check },
+                None => check.next(&["dendrer", "explain", failure.code]),
+            });
+        }
+    };
     // What was signed here meanwhile is of what others have written since this handle read the log.
     let size = store.refresh()?;
     Ok(match pinned {

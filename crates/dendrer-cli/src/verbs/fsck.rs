@@ -10,6 +10,8 @@ use dendrer_view::{count, document, quote};
 use super::backup::check_head;
 use crate::args::Global;
 use crate::failure::Result;
+use crate::keys::ANOTHER_LOG;
+use crate::mark::{self, Mark};
 use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::Progress;
@@ -47,6 +49,14 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
         let what = format!("{}: {}", failure.message, place.join(", "));
         lines.push(Line { code: Some(failure.code), ..Line::new("backup.json", "damaged", what) });
     }
+    let mark = mark::of(&store)?;
+    let hidden = mark.as_ref().and_then(Mark::hides).is_some();
+    if let Some(mark) = &mark {
+        let line = |state, what| Line::new("backup.json", state, what);
+        let hidden = mark.hides().map(|why| Line { code: Some(ANOTHER_LOG), ..line("damaged", why) });
+        lines.extend(hidden);
+        lines.extend(mark.closes().or_else(|| mark.unfinished()).map(|what| line("note", what)));
+    }
     lines.push(index_line(&store, &report));
     lines.extend(snapshot_lines(global, &store)?);
     lines.push(match store.tiles_state()? {
@@ -76,7 +86,11 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
         out.document(&to_json(&path.display().to_string(), &report, &lines, lost, damaged))?;
         return Ok(if damaged { 4 } else { 0 });
     }
-    print(&path.display().to_string(), &lines, lost, damaged, out)?;
+    print(&path.display().to_string(), &lines, lost, damaged, hidden, out)?;
+    if hidden {
+        out.say("note: without the mark it is a store again, with all of its records");
+        out.help(&mark::unmark(&path).each_ref().map(String::as_str));
+    }
     Ok(if damaged { 4 } else { 0 })
 }
 
@@ -206,7 +220,7 @@ fn to_json(path: &str, report: &Report, lines: &[Line], lost: u64, damaged: bool
     )
 }
 
-fn print(path: &str, lines: &[Line], lost: u64, damaged: bool, out: &mut Out) -> Result<()> {
+fn print(path: &str, lines: &[Line], lost: u64, damaged: bool, hidden: bool, out: &mut Out) -> Result<()> {
     let width = lines.iter().map(|line| line.file.chars().count()).max().unwrap_or(0).min(30);
     for line in lines {
         let style = match line.state {
@@ -222,8 +236,10 @@ fn print(path: &str, lines: &[Line], lost: u64, damaged: bool, out: &mut Out) ->
             quote::escape(&line.what)
         ))?;
     }
-    if lines.iter().any(|line| line.state == "damaged") {
+    let ill = lines.iter().filter(|line| line.state == "damaged").count();
+    if ill > 0 {
         let what = match lost {
+            0 if hidden => "not known: nothing behind the mark was looked at".to_owned(),
             0 => "no record: each still opens as it was committed".to_owned(),
             lost => format!("{}; every other one opens as it was committed", records(lost)),
         };
@@ -234,7 +250,7 @@ fn print(path: &str, lines: &[Line], lost: u64, damaged: bool, out: &mut Out) ->
     if lines.iter().any(|line| matches!(line.state, "derived" | "left over")) {
         out.help(&["dendrer", "doctor", "--fix"]);
     }
-    if lines.iter().any(|line| line.state == "damaged") {
+    if ill > usize::from(hidden) {
         out.help(&["dendrer", "restore", "BACKUP", "--replace"]);
     }
     Ok(())

@@ -11,9 +11,17 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::args::{Global, Init};
 use crate::failure::{Failure, Result};
-use crate::keys;
-use crate::open::STORE_DIR;
+use crate::open::{self, STORE_DIR};
 use crate::out::Out;
+use crate::{files, keys};
+
+/// Tells whether a store was made, as far as that is known.
+fn is_made(path: &Path, id: StoreId) -> bool {
+    match Embedded::open(path, Options::read()) {
+        Ok(store) => store.info().id == id,
+        Err(_) => path.join("store.json").exists(),
+    }
+}
 
 pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let dir = Path::new(args.dir.as_deref().or(global.store.as_deref()).unwrap_or("."));
@@ -21,6 +29,10 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     if path.join("store.json").exists() {
         return Err(Failure::new("E0110", format!("{} is a store already", path.display()))
             .note("nothing was changed"));
+    }
+    // Whoever goes on with the restore has a store.
+    if let Some(failure) = open::cut_off(files::dir_of(&path)) {
+        return Err(failure.note("nothing was made"));
     }
     // Whoever copies the store, or hands it over, must not hand over its key.
     let key_dir = |file: &str| Path::new(file).parent().map(std::path::absolute);
@@ -45,10 +57,24 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         keys::sign(&mut store, Some(&key))?;
         Ok(Store::close(Box::new(store))?)
     };
-    if let Err(failure) = made() {
-        // A key without a store is litter that the next init would stumble over.
+    if let Err(mut failure) = made() {
+        // What is said of a store that was there before says nothing of this one.
+        failure.notes.clear();
+        let shown = path.display().to_string();
+        if is_made(&path, id) {
+            // Without its key nobody could sign it any more.
+            return Err(failure
+                .note(format!("the store is in {shown}, and the key of its log in {}", key_path.display()))
+                .note("the log is not signed yet; the next commit signs it"));
+        }
+        // A key without a store is litter.
         let _ = std::fs::remove_file(&key_path);
-        return Err(failure);
+        return Err(match failure.code {
+            "E0801" => failure.note(format!(
+                "no store was made; what is in {shown} counts for nothing, and the next init goes on there"
+            )),
+            _ => failure,
+        });
     }
     if !out.is_text() {
         out.document(&document(

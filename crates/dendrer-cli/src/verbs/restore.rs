@@ -14,10 +14,10 @@ use dendrer_view::{count, document, quote};
 use super::backup::{check_head, make};
 use crate::args::{Global, Restore};
 use crate::failure::{Failure, Result};
-use crate::keys;
-use crate::open::{self, STORE_DIR};
+use crate::open::{self, REPLACED, RESTORING, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
+use crate::{files, keys, mark};
 
 pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let given = Path::new(&args.backup);
@@ -28,9 +28,10 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let mut backup = Embedded::open(&from, Options::read())
         .map_err(|error| Failure::from(error).note("nothing was restored"))?;
     open::speak(global, &backup, &from);
+    mark::refuse(&backup, "nothing was restored")?;
     check_whole(global, &backup, &from)?;
     let old = there(args, &backup, &target)?;
-    let beside = beside(&target, "restoring");
+    let beside = beside(&target, RESTORING);
     if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).map_err(io("make", parent))?;
     }
@@ -38,11 +39,20 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
         return Err(Failure::new("E0115", format!("{} is there and is no directory", beside.display()))
             .note("nothing was restored; a restore makes its copy there first"));
     }
-    let copying = backup.start_copy(&beside, CopyAs::Store).map_err(|error| {
-        let failure = Failure::from(error);
-        let cut_off = failure.code == "E0110";
-        if cut_off { failure.note("a restore was cut off there; look at it, and remove it") } else { failure }
-    })?;
+    // A restore that was cut off may have left the store that it replaced there, or one that is whole: neither is written over.
+    if beside.join("store.json").exists() {
+        if beside.canonicalize().is_ok_and(|path| from.canonicalize().is_ok_and(|from| from == path)) {
+            return Err(Failure::new("E0115", format!("a restore makes its copy in {}", beside.display()))
+                .note("nothing was restored; move what is there somewhere else, and restore it from there"));
+        }
+        let aside = free(&target);
+        std::fs::rename(&beside, &aside).map_err(io("move aside", &beside))?;
+        out.say(format!(
+            "note: {} is a store that a restore which was cut off left beside its place",
+            quote::escape(&aside.display().to_string())
+        ));
+    }
+    let copying = backup.start_copy(&beside, CopyAs::Store)?;
     let copied = make(global, "restore", copying)?;
     // While it is still in its place: what it knows to be signed must not be put away with it.
     if let Some(old) = &old {
@@ -52,7 +62,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let mut store = Embedded::open(&target, Options::read())?;
     keys::remember(&store)?;
     let refused = keys::refuse_rollback(&mut store).err();
-    let pinned = keys::pinned(store.info().id).map(|(size, _)| size);
+    let pinned = keys::pinned(store.info().id)?.map(|(size, _)| size);
     if !out.is_text() {
         out.document(&document(
             "restore",
@@ -102,7 +112,10 @@ fn check_whole(global: &Global, backup: &Embedded, path: &Path) -> Result<()> {
     };
     check_head(backup, path).map_err(with_note)?;
     open::refuse_damage(backup).map_err(with_note)?;
-    if let Some(own) = keys::own(backup.info().id).filter(|own| *own != backup.info().key) {
+    // What was signed here must be known before a log is put in the place of another.
+    keys::pinned(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
+    let own = keys::own(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
+    if let Some(own) = own.filter(|own| *own != backup.info().key) {
         return Err(with_note(
             Failure::new("E0308", "the backup names another key than the one its store was made with here")
                 .at("backup", backup.info().key.to_string())
@@ -170,6 +183,9 @@ fn there(args: &Restore, backup: &Embedded, target: &Path) -> Result<Option<Old>
 
 /// Says what a store has that the backup has not.
 fn newer_than(backup: &Embedded, store: &Embedded) -> Result<Option<String>> {
+    if let Some(why) = mark::of(store)?.and_then(|mark| mark.hides()) {
+        return Ok(Some(format!("may have more than the backup: {why}")));
+    }
     let mine = backup.tree();
     // Behind damage as well, as far as anything can be read there.
     let walked = store.verify(&VerifyOptions::default())?;
@@ -198,21 +214,58 @@ fn put_in_place(new: &Path, target: &Path, old: Option<Old>) -> Result<Option<Pa
             std::fs::remove_dir(target).map_err(io("put the store into", target))?;
         }
         std::fs::rename(new, target).map_err(io("put the store into", target))?;
+        sync(target)?;
         return Ok(None);
     };
     // Windows moves no directory in which a file is open, the lock included.
     let _old = (!cfg!(windows)).then_some(old);
-    let free = (1..).map(|n| match n {
-        1 => beside(target, "replaced"),
-        n => beside(target, &format!("replaced-{n}")),
-    });
-    let aside = free.into_iter().find(|path| std::fs::symlink_metadata(path).is_err());
-    let aside = aside.unwrap_or_else(|| beside(target, "replaced"));
+    let aside = free(target);
+    if exchange(new, target)? {
+        // Whatever happens now, there is a store in the place.
+        sync(target)?;
+        let aside = if std::fs::rename(new, &aside).is_ok() { aside } else { new.to_owned() };
+        sync(target)?;
+        return Ok(Some(aside));
+    }
     std::fs::rename(target, &aside).map_err(io("move aside", target))?;
     if let Err(error) = std::fs::rename(new, target) {
         // Rather the old one than none.
         let _ = std::fs::rename(&aside, target);
         return Err(io("put the store into", target)(error));
     }
+    sync(target)?;
     Ok(Some(aside))
+}
+
+/// A name beside a store that is free, for one that is moved aside.
+fn free(target: &Path) -> PathBuf {
+    let names = (1..).map(|n| match n {
+        1 => beside(target, REPLACED),
+        n => beside(target, &format!("{REPLACED}-{n}")),
+    });
+    let free = names.into_iter().find(|path| std::fs::symlink_metadata(path).is_err());
+    free.unwrap_or_else(|| beside(target, REPLACED))
+}
+
+/// Makes the new names durable.
+fn sync(target: &Path) -> Result<()> {
+    let dir = files::dir_of(target);
+    files::sync_dir(dir).map_err(io("sync", dir))
+}
+
+/// Puts each of two directories in the place of the other, with no moment in which one is missing. Tells whether the system can.
+#[cfg(target_os = "linux")]
+fn exchange(new: &Path, target: &Path) -> Result<bool> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, new, CWD, target, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOSYS | Errno::INVAL | Errno::NOTSUP) => Ok(false),
+        Err(error) => Err(io("put the store into", target)(error.into())),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> Result<bool> {
+    Ok(false)
 }

@@ -15,6 +15,7 @@ use dendrer_view::{document, quote};
 use crate::address::{Pos, Rev};
 use crate::args::{Global, Verify};
 use crate::failure::{Failure, Result};
+use crate::mark::{self, Mark};
 use crate::out::{Format, Out, Style};
 use crate::progress::{Counted, Progress};
 use crate::{keys, open, verified};
@@ -261,12 +262,29 @@ fn verify_bundle(
         None => None,
     };
     let from = first_tick(from, &opened.store, named.as_ref().unwrap_or(runs)).map_err(in_bundle)?;
-    let pinned = keys::pinned(opened.store.info().id);
+    let (pinned, unknown) = pinned(opened.store.info());
     let options = Options { runs: named, pinned, from, ..options.clone() };
     let mut report = verify::bundle(&opened, &options)?;
+    take_unknown(&mut report, unknown);
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
     judge_keys(&mut report, opened.store.info(), note.as_ref(), given);
     Ok(Answer { name: path.to_owned(), report, is_bundle: true, log: log_of(&opened.store) })
+}
+
+/// What was last signed here, or why that is not known.
+fn pinned(info: &StoreInfo) -> (Option<(u64, Digest)>, Option<Failure>) {
+    match keys::pinned(info.id) {
+        Ok(pinned) => (pinned, None),
+        Err(failure) => (None, Some(failure)),
+    }
+}
+
+/// Takes into the verdict that something which is kept here, and would speak against the log if need be, cannot be read.
+fn take_unknown(report: &mut Report, unknown: Option<Failure>) {
+    if let Some(failure) = unknown {
+        report.not_checked.push(format!("what is kept here of this log: {}", failure.told()));
+        report.verdict = report.verdict.max(Verdict::Unverifiable);
+    }
 }
 
 /// Takes into the verdict what is known of the key of the log.
@@ -277,7 +295,12 @@ fn verify_bundle(
 /// log names now: the id of a store is chance and its key never changes, so somebody put another key there. That
 /// is TAMPERED, as a head that was pinned here and is no longer extended is.
 fn judge_keys(report: &mut Report, info: &StoreInfo, note: Option<&SignedNote>, given: Option<&VerifierKey>) {
-    if let Some(own) = keys::own(info.id).filter(|own| *own != info.key) {
+    let (own, unknown) = match keys::own(info.id) {
+        Ok(own) => (own, None),
+        Err(failure) => (None, Some(failure)),
+    };
+    take_unknown(report, unknown);
+    if let Some(own) = own.filter(|own| *own != info.key) {
         let message = "the log names another key than the one its store was made with here";
         key_finding(report, message, &info.key.to_string(), &own.to_string());
     }
@@ -351,18 +374,34 @@ fn verify_store(
     // A key file that is named speaks for whoever named it, as a verifier key does.
     let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
     let given = given.or(file.as_ref());
-    let pinned = keys::pinned(store.info().id);
+    let (pinned, unknown) = pinned(store.info());
     // What was signed here meanwhile is of what others have written since this handle read the log.
     let size = store.refresh()?;
     // A backup says itself how far it goes, and the store it was made of has gone on.
     let is_older = |(seen, _): &(u64, Digest)| *seen > size;
-    let (later, pinned) = match store.backup_head()? {
-        Some(_) if pinned.as_ref().is_some_and(is_older) => (pinned, None),
+    let mark = mark::of(&store)?;
+    let (later, pinned) = match &mark {
+        Some(mark) if !mark.in_store && pinned.as_ref().is_some_and(is_older) => (pinned, None),
         _ => (None, pinned),
     };
     let from = first_tick(from, &store, &names)?;
     let options = Options { runs: (!revs.is_empty()).then_some(names), pinned, from, ..options };
     let (mut report, structure) = both(global, &store, &options)?;
+    take_unknown(&mut report, unknown);
+    if let Some(message) = mark.as_ref().and_then(Mark::hides) {
+        report.verdict = report.verdict.max(Verdict::Tampered);
+        report.findings.push(Finding {
+            code: keys::ANOTHER_LOG,
+            run: None,
+            tick: None,
+            position: None,
+            message,
+            stored: None,
+            computed: None,
+        });
+    }
+    let aside = mark.as_ref().and_then(|mark| mark.closes().or_else(|| mark.unfinished()));
+    report.not_checked.extend(aside);
     if let Some((seen, _)) = later {
         let line =
             format!("the log of {seen} records that was signed here since this backup of {size} was made");

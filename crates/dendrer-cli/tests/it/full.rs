@@ -166,3 +166,70 @@ fn of_two_failures_the_first_is_told() {
     assert!(unsigned.stderr.contains("checkpoint"), "{}", unsigned.stderr);
     assert_eq!(ids(&place.ok(&["log", "r", "-n", "0", "--jsonl"])).len(), 3);
 }
+
+/// A store that was made has its key, whatever went wrong behind that, and what is said is what is there.
+#[test]
+fn a_store_that_could_not_be_signed_keeps_its_key() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path().join(".dendrer/checkpoint.tmp")).unwrap();
+    let made = place.run(&["init"]);
+    assert_eq!(made.code, 8, "{}", made.stderr);
+    assert!(
+        made.stderr.contains("note: the store is in ") && made.stderr.contains(".key"),
+        "{}",
+        made.stderr
+    );
+    std::fs::remove_dir(place.path().join(".dendrer/checkpoint.tmp")).unwrap();
+    let further = place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    assert!(further.code == 0 && !further.stderr.contains("E0804"), "{}", further.stderr);
+    assert!(place.ok(&["verify", "--all"]).contains("VERIFIED"));
+    // Where no store was made, no key is left, and init goes on.
+    let place = Place::new();
+    std::fs::create_dir_all(place.path().join(".dendrer/store.tmp")).unwrap();
+    let made = place.run(&["init"]);
+    assert!(made.code == 8 && made.stderr.contains("note: no store was made"), "{}", made.stderr);
+    assert!(std::fs::read_dir(place.config().join("keys")).unwrap().next().is_none());
+    std::fs::remove_dir(place.path().join(".dendrer/store.tmp")).unwrap();
+    place.ok(&["init"]);
+}
+
+/// On a full disk nothing is called as it was that was not there.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_store_that_is_made_on_a_full_disk_says_what_is_there() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let script = r#"
+        mkdir disk
+        step() { name=$1; shift; "$D" --store disk "$@" >"$name.out" 2>"$name.err"; echo $? >"$name.rc"; }
+        for pages in 1 2 3 4; do
+            mount -t tmpfs -o size=$((pages * $(getconf PAGESIZE))) none disk
+            step init-$pages init
+            mount -o remount,size=64m disk
+            "$D" --store disk init >/dev/null 2>&1
+            echo '{"type":"plan.update"}' >one
+            step commit-$pages commit --run r --file one
+            step verify-$pages verify --all
+            umount disk
+        done
+    "#;
+    let step = place.in_namespace(script);
+    let mut said = [0; 3];
+    for pages in 1..=4 {
+        let init = step(&format!("init-{pages}"));
+        assert!(!init.stderr.contains("as it was"), "{}", init.stderr);
+        let counts = [
+            init.stderr.contains("note: no store was made"),
+            init.stderr.contains("note: the store is in "),
+            init.code == 0,
+        ];
+        assert_eq!(counts.iter().filter(|is| **is).count(), 1, "{}", init.stderr);
+        said.iter_mut().zip(counts).for_each(|(sum, is)| *sum += u32::from(is));
+        let commit = step(&format!("commit-{pages}"));
+        assert!(commit.code == 0 && !commit.stderr.contains("E0804"), "{}", commit.stderr);
+        assert_eq!(step(&format!("verify-{pages}")).code, 0);
+    }
+    assert!(said[0] > 0 && said[1] > 0, "{said:?}");
+}

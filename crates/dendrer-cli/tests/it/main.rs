@@ -19,6 +19,7 @@ mod flips;
 mod fork;
 mod full;
 mod governance;
+mod heads;
 mod help;
 mod honest;
 mod import;

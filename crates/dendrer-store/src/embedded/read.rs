@@ -104,6 +104,9 @@ fn broken(at: At, what: &'static str, read: &Read) -> Box<Damage> {
     Box::new(Damage { kind: DamageKind::Frame, place, what, expected, found })
 }
 
+/// Takes the position and the frames of a record.
+type Each<'f> = dyn FnMut(u64, Frames<'_>) -> Result<ControlFlow<()>, StoreError> + 'f;
+
 /// How far a range of records is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
@@ -278,13 +281,7 @@ impl Embedded {
 
     /// Hands over the frames of the records in a range with their positions. The first of them is said to begin at a place; how
     /// many follow to the end of a group tells whether it does. Fails where the range does not end within what this handle sees.
-    fn stream(
-        &self,
-        begin: At,
-        range: Range<u64>,
-        until: Until,
-        f: &mut dyn FnMut(u64, Frames<'_>) -> Result<ControlFlow<()>, StoreError>,
-    ) -> Result<(), StoreError> {
+    fn stream(&self, begin: At, range: Range<u64>, until: Until, f: &mut Each<'_>) -> Result<(), StoreError> {
         let mut segment = begin.segment;
         let mut position = range.start;
         let Some(mut reader) = self.segments.reader(begin, WINDOW)? else {

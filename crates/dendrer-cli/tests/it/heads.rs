@@ -1,0 +1,238 @@
+//! What was last signed here is remembered outside of stores. Where that cannot be read, nobody takes it for nothing.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dendrer_object::Digest;
+use dendrer_object::note::Checkpoint;
+
+use crate::support::{Place, ran};
+
+const LINE: &str = "{\"type\":\"plan.update\"}\n";
+
+/// A place with a store of some records, all signed.
+fn signed(lines: usize) -> Place {
+    let place = Place::with_store();
+    let ran = place.run_with(&["commit", "--run", "r"], LINE.repeat(lines).as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    place
+}
+
+/// The one file of a folder of the configuration that ends so.
+fn kept(place: &Place, folder: &str, ends: &str) -> PathBuf {
+    let entries = std::fs::read_dir(place.config().join(folder)).unwrap();
+    let mut found = entries.map(|entry| entry.unwrap().path());
+    found.find(|path| path.to_string_lossy().ends_with(ends)).unwrap()
+}
+
+#[test]
+fn a_head_that_cannot_be_read_is_not_taken_for_none() {
+    let place = signed(3);
+    let store = place.path().join(".dendrer");
+    let older = place.path().join("older");
+    copy(&store, &older);
+    place.run_with(&["commit", "--run", "r"], LINE.repeat(5).as_bytes());
+    let head = kept(&place, "heads", ".head");
+    let real = std::fs::read(&head).unwrap();
+    let other = Checkpoint::new("dendrer/another", 3, Digest::of_parts(&[b"x"])).unwrap().to_string();
+    // The store is put back to what it was, and what would show that cannot be read.
+    std::fs::remove_dir_all(&store).unwrap();
+    copy(&older, &store);
+    let contents: [(&str, Option<&[u8]>); 5] = [
+        ("E0306", Some(b"")),
+        ("E0306", Some(b"\xff\xfe")),
+        ("E0306", Some(&real[..real.len() / 2])),
+        ("E0306", Some(other.as_bytes())),
+        ("E0801", None),
+    ];
+    for (code, content) in contents {
+        std::fs::remove_file(&head).ok();
+        match content {
+            Some(content) => std::fs::write(&head, content).unwrap(),
+            None => std::fs::create_dir(&head).unwrap(),
+        }
+        let exit = if code == "E0801" { 8 } else { 4 };
+        let size = std::fs::metadata(store.join("segments/00000000.seg")).unwrap().len();
+        let refused = place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
+        assert_eq!(refused.code, exit, "{}", refused.stderr);
+        assert!(refused.stderr.starts_with(&format!("error[{code}]")), "{}", refused.stderr);
+        assert!(refused.stderr.contains(head.to_str().unwrap()), "{}", refused.stderr);
+        assert!(refused.stderr.contains("note: nothing was committed"), "{}", refused.stderr);
+        assert_eq!(std::fs::metadata(store.join("segments/00000000.seg")).unwrap().len(), size);
+        match content {
+            Some(content) => assert_eq!(std::fs::read(&head).unwrap(), content, "nothing was written over"),
+            None => assert!(head.is_dir(), "nothing was written over"),
+        }
+        let doctor = place.run(&["doctor"]);
+        assert_eq!(doctor.code, if exit == 4 { 4 } else { 1 }, "{}", doctor.stdout);
+        assert!(
+            doctor.stdout.contains(code)
+                && doctor.stdout.contains(if exit == 4 {
+                    "next: mv "
+                } else {
+                    "next: dendrer explain E0801"
+                }),
+            "{}",
+            doctor.stdout
+        );
+        // What is there can be read, with a word on it.
+        for args in [&["runs"][..], &["log", "r"]] {
+            let read = place.run(args);
+            assert!(
+                read.code == 0 && read.stderr.starts_with(&format!("warning[{code}]")),
+                "{args:?}: {}",
+                read.stderr
+            );
+        }
+        place.ok(&["export", "r", "-o", "r.dnd"]);
+        for args in
+            [&["verify", "--all"][..], &["verify", "r.dnd"], &["verify", "--all", "--require-witness"]]
+        {
+            let verified = place.run(args);
+            assert_eq!(verified.code, 6, "{args:?}: {}", verified.stdout);
+            assert!(
+                verified.stdout.contains("not checked: what is kept here of this log"),
+                "{}",
+                verified.stdout
+            );
+            assert!(!verified.stdout.contains("witnessed by"), "{}", verified.stdout);
+        }
+        let _ = std::fs::remove_dir(&head);
+    }
+    // With the head back in its place the log is an older one.
+    std::fs::remove_file(&head).ok();
+    std::fs::write(&head, real).unwrap();
+    assert_eq!(place.run_with(&["commit", "--run", "r"], LINE.as_bytes()).code, 4);
+    // What is said to help does.
+    std::fs::rename(&head, head.with_extension("head.aside")).unwrap();
+    assert_eq!(place.run_with(&["commit", "--run", "r"], LINE.as_bytes()).code, 0);
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
+
+/// Whether the key of the log was exchanged is not known without the one that it was made with.
+#[test]
+fn a_key_that_cannot_be_read_is_not_taken_for_none() {
+    let place = signed(3);
+    place.ok(&["backup", "safe"]);
+    let key = kept(&place, "keys", ".key");
+    std::fs::write(&key, "no key").unwrap();
+    let verified = place.run(&["verify", "--all"]);
+    assert_eq!(verified.code, 6, "{}", verified.stdout);
+    assert!(verified.stdout.contains("cannot be used"), "{}", verified.stdout);
+    let restored = place.run(&["restore", "safe", "there"]);
+    assert!(restored.code == 8 && restored.stderr.contains("E0804"), "{}", restored.stderr);
+    assert!(!place.path().join("there").exists());
+}
+
+/// Of two that sign at once the one with the longer log is remembered, whichever writes last.
+#[test]
+fn a_smaller_head_never_takes_the_place_of_a_larger_one() {
+    let place = signed(3);
+    let head = kept(&place, "heads", ".head");
+    let known = Checkpoint::parse(&std::fs::read_to_string(&head).unwrap()).unwrap();
+    let turn = std::fs::File::create(head.with_extension("lock")).unwrap();
+    turn.lock().unwrap();
+    let checkpoint = place.path().join(".dendrer/checkpoint");
+    let before = std::fs::read(&checkpoint).unwrap();
+    let line = place.path().join("line");
+    std::fs::write(&line, LINE).unwrap();
+    let mut child = place
+        .command(&["commit", "--run", "r", "--file", "line"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has signed, and waits for its turn to say so.
+    let ends = Instant::now() + Duration::from_secs(60);
+    while std::fs::read(&checkpoint).unwrap() == before {
+        assert!(Instant::now() < ends && child.try_wait().unwrap().is_none(), "it did not wait");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let larger = Checkpoint::new(known.origin(), 100, Digest::of_parts(&[b"x"])).unwrap().to_string();
+    std::fs::write(&head, &larger).unwrap();
+    turn.unlock().unwrap();
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(&head).unwrap(), larger);
+}
+
+/// What is remembered is on disk before it has its name, and the name when the program ends; a key as well.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_kept_for_a_store_outlasts_a_power_cut() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: no strace");
+        return;
+    }
+    let place = Place::new();
+    let traced = |args: &[&str]| {
+        let trace = place.path().join("trace");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-y", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o"]).arg(&trace);
+        command.arg(env!("CARGO_BIN_EXE_dendrer")).args(args);
+        let ran = command.current_dir(place.path()).env("HOME", place.path()).stdin(Stdio::null()).output();
+        assert!(ran.unwrap().status.success(), "{args:?}");
+        std::fs::read_to_string(trace).unwrap()
+    };
+    let at = |trace: &str, call: &str, what: &str| {
+        let found = trace.lines().position(|line| line.contains(call) && line.contains(what));
+        found.unwrap_or_else(|| panic!("{call} {what}: {trace}"))
+    };
+    let trace = traced(&["init"]);
+    assert!(at(&trace, "sync(", ".key>") < at(&trace, "sync(", "/dendrer/keys>"), "{trace}");
+    at(&trace, "sync(", "/.config/dendrer>");
+    std::fs::write(place.path().join("line"), LINE).unwrap();
+    let trace = traced(&["commit", "--run", "r", "--file", "line"]);
+    let (content, name, dir) =
+        (at(&trace, "sync(", "/heads/"), at(&trace, "rename", ".head\""), at(&trace, "sync(", "/heads>"));
+    assert!(content < name && name < dir, "{trace}");
+}
+
+/// Two copies of a store are signed at once, and the one with the shorter log is slow to say so.
+#[test]
+#[cfg(target_os = "linux")]
+fn of_two_that_sign_at_once_the_longer_log_is_remembered() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: no strace");
+        return;
+    }
+    let place = signed(3);
+    copy(&place.path().join(".dendrer"), &place.path().join("copy"));
+    let head = kept(&place, "heads", ".head").canonicalize().unwrap();
+    std::fs::write(place.path().join("one"), LINE).unwrap();
+    std::fs::write(place.path().join("many"), LINE.repeat(20)).unwrap();
+    let calls = "?rename,?renameat,?renameat2";
+    let mut slow = Command::new("strace");
+    slow.args(["-f", "-o", "trace", "-e", &format!("trace={calls}")]);
+    slow.args(["-e", &format!("inject={calls}:delay_enter=800000")]);
+    slow.arg(env!("CARGO_BIN_EXE_dendrer")).args(["commit", "--run", "r", "--file", "one"]);
+    slow.current_dir(place.path()).env("HOME", place.path()).stdout(Stdio::null());
+    let mut slow = slow.spawn().unwrap();
+    // It has written what it is to rename.
+    let ends = Instant::now() + Duration::from_secs(60);
+    let is_written = || {
+        let names = std::fs::read_dir(head.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+        let of_heads = ["head", "lock"].map(std::ffi::OsStr::new);
+        names.into_iter().any(|path| !of_heads.contains(&path.extension().unwrap_or_default()))
+    };
+    while !is_written() {
+        assert!(Instant::now() < ends && slow.try_wait().unwrap().is_none(), "it was not slow");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    place.ok(&["commit", "--run", "r", "--file", "many", "--store", "copy"]);
+    assert!(slow.wait().unwrap().success());
+    let known = Checkpoint::parse(&std::fs::read_to_string(&head).unwrap()).unwrap();
+    assert_eq!(known.size(), 5 + 20, "the longer of the two");
+}
