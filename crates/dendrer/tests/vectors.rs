@@ -14,7 +14,7 @@ use dendrer::recorder::Fixed;
 use dendrer::{Recorder, Trace};
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::step::Start;
-use dendrer_object::bundle::Bundle;
+use dendrer_object::bundle::{Bundle, Sealed};
 use dendrer_object::digest::hex;
 use dendrer_object::json::{check_canonical, parse_canonical, parse_door, parse_tagged};
 use dendrer_object::merkle::{Peaks, cover, leaf_hash};
@@ -515,21 +515,26 @@ fn bundles() -> Vec<Value> {
     run(&mut store, "large", &[&long]);
     let note = store.sign_checkpoint(&key()).unwrap();
     let split = |text: &[u8]| (0..text.len()).step_by(500).collect::<Vec<_>>();
-    let bundle = |run: &str, withheld: &[&str]| {
-        let withheld = withheld.iter().map(|place| place.parse().unwrap()).collect();
-        let export = export(&store, &[run.parse().unwrap()], &note).unwrap().without(withheld);
-        // Large values are cut here so that a reader of the vectors can see where.
-        Bundle::parse(&export.to_vec().unwrap()).unwrap().write(&split)
+    let bundle = |run: &str| {
+        let export = export(&store, &[run.parse().unwrap()], &note).unwrap();
+        Bundle::parse(&export.to_vec().unwrap()).unwrap()
     };
     let tip = |run: &str| {
         let trace = Trace::open(&store, &run.parse().unwrap()).unwrap();
         Value::from(trace.record(trace.tip()).unwrap().id())
     };
-    let edited = String::from_utf8(bundle("example", &[])).unwrap().replacen("feed 3", "feed 4", 1);
+    let mut withheld = bundle("example");
+    let places: [Pointer; 1] = ["/intent".parse().unwrap()];
+    withheld.records = (0..store.tree().size)
+        .filter_map(|at| store.get(at).unwrap())
+        .filter(|record| record.header().run.as_ref().is_some_and(|run| run.as_str() == "example"))
+        .map(|record| Sealed::of(&record.without(&places)))
+        .collect();
+    let edited = String::from_utf8(bundle("example").write(&split)).unwrap().replacen("feed 3", "feed 4", 1);
     [
-        ("example", "example", bundle("example", &[]), 0),
-        ("large values", "large", bundle("large", &[]), 0),
-        ("withheld", "example", bundle("example", &["/intent"]), 6),
+        ("example", "example", bundle("example").write(&split), 0),
+        ("large values", "large", bundle("large").write(&split), 0),
+        ("withheld", "example", withheld.write(&split), 6),
         ("edited", "example", edited.into_bytes(), 4),
     ]
     .into_iter()
