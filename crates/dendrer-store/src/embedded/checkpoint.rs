@@ -160,16 +160,20 @@ impl Embedded {
     /// 9162 2.1.4.2): neither on the index nor on what commit frames say, which whoever rewrote the log can have written.
     pub fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
         self.check_owner()?;
-        if size >= self.size() || size == 0 {
-            let own = if size == 0 { Peaks::new().root() } else { self.end.peaks.root() };
-            return Ok(size <= self.size() && root == own);
+        if size == 0 {
+            return Ok(root == Peaks::new().root());
         }
         let proved = || self.proved.lock().unwrap_or_else(PoisonError::into_inner);
-        if *proved() == Some((size, root)) {
-            return Ok(true);
+        let is_known = *proved() == Some((size, root));
+        if is_known || size > self.size() {
+            return Ok(is_known);
         }
-        let extends = self.extends_by_tiles(size, root)? || self.extends_by_log(size, root)?;
+        let extends = match size == self.size() {
+            true => root == self.end.peaks.root(),
+            false => self.extends_by_tiles(size, root)? || self.extends_by_log(size, root)?,
+        };
         if extends {
+            // The tree of a handle only grows, so that stays so.
             *proved() = Some((size, root));
         }
         Ok(extends)
@@ -212,15 +216,16 @@ impl Embedded {
     /// Signs the tree as it is. The caller holds the lock.
     pub(super) fn sign(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
         self.sync_now()?;
-        if let Some((_, kept)) = self.read_checkpoint()? {
-            if let Some(loss) = self.compare_checkpoint(&kept)? {
-                self.set_trouble(loss);
-            } else if !self.extends(kept.size(), kept.root())? {
-                // Who signs this says that nothing of what was signed before has changed.
+        if let Some((_, kept)) = self.read_checkpoint()?
+            && !self.extends(kept.size(), kept.root())?
+        {
+            // Who signs this says that nothing of what was signed before has changed.
+            let loss = self.compare_checkpoint(&kept)?.unwrap_or_else(|| {
                 let expected = format!("a log that begins with the {} records that were signed", kept.size());
                 let found = "one in which another tree leads to the end".into();
-                self.set_trouble(damage(DamageKind::Loss, "root of the log", expected, found));
-            }
+                damage(DamageKind::Loss, "root of the log", expected, found)
+            });
+            self.set_trouble(loss);
             self.check_writable()?;
         }
         let tree = self.tree();
@@ -229,7 +234,6 @@ impl Embedded {
         let path = self.dir.join(NAME);
         disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
             .map_err(|error| StoreError::io("write", &path, error))?;
-        // The tree only grows from here on.
         *self.proved.get_mut().unwrap_or_else(PoisonError::into_inner) = Some((tree.size, tree.root));
         // The tiles follow from the log. That they could not be written keeps nobody from using the note.
         let _ = self.write_tiles(&note, tree.size);
