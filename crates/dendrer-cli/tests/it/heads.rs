@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dendrer_object::Digest;
 use dendrer_object::note::Checkpoint;
 
-use crate::support::{Place, ran};
+use crate::support::{Place, copy, ran};
 
 const LINE: &str = "{\"type\":\"plan.update\"}\n";
 
@@ -108,17 +108,6 @@ fn a_head_that_cannot_be_read_is_not_taken_for_none() {
     std::fs::rename(&head, head.with_extension("head.aside")).unwrap();
     assert_eq!(place.run_with(&["commit", "--run", "r"], LINE.as_bytes()).code, 0);
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
-}
-
-fn copy(from: &std::path::Path, to: &std::path::Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to.join(entry.file_name())),
-            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
-        }
-    }
 }
 
 /// Whether the key of the log was exchanged is not known without the one that it was made with.

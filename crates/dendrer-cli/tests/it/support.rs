@@ -158,6 +158,18 @@ pub(crate) fn ran(output: Output) -> Ran {
     }
 }
 
+/// Copies a directory and what is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
+
 /// Reads the one document of an answer.
 pub(crate) fn parse(text: &str) -> Value {
     let lines: Vec<&str> = text.lines().collect();

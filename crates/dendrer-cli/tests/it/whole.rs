@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Place, Ran, at_home, parse, ran};
+use crate::support::{Place, Ran, at_home, copy, parse, ran};
 
 const LINE: &str = "{\"type\":\"plan.update\"}\n";
 
@@ -75,17 +75,6 @@ fn a_store_that_was_put_back_is_not_the_one_that_was_signed_here() {
     std::fs::remove_dir_all(place.path().join(".dendrer")).unwrap();
     std::fs::rename(&old, place.path().join(".dendrer")).unwrap();
     check_that_a_loss_is_told(&place);
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &to.join(entry.file_name())),
-            false => drop(std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
-        }
-    }
 }
 
 #[test]
