@@ -29,8 +29,9 @@ use crate::value::Value;
 /// Values longer than this stand in blobs, so that what repeats is written once.
 pub const INLINE_MAX: usize = 1024;
 
-/// How many bytes a line may have, the one that ends it included.
-pub const LINE_MAX: usize = json::DOCUMENT_SIZE_MAX;
+/// How many bytes a line may have, the one that ends it included: a piece that is a whole value of the largest size, in base64, and
+/// more than any record takes.
+pub const LINE_MAX: usize = 2 * json::VALUE_SIZE_MAX;
 
 /// A bundle as its lines say it, before any record of it is opened.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Bundles out of a store, and a store out of a bundle.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, Read as _};
+use std::io::{self, BufRead, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -70,11 +70,7 @@ pub struct Fault {
 /// Reads a bundle from what holds its lines, and no more of it than its records. Damage inside records does not stop it: it is
 /// listed, and the rest is readable.
 pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
-    let mut bundle = Bundle::read(&mut |line| {
-        // Whatever a name leads to, it is not read for ever.
-        (&mut text).take(LINE_MAX as u64 + 1).read_until(b'\n', line)?;
-        Ok::<_, Error>(())
-    })?;
+    let mut bundle = Bundle::read(&mut |line| Ok::<_, Error>(read_line(&mut text, line)?))?;
     let key: VerifierKey = bundle.key.parse()?;
     let root = bundle.root();
     let tree = TreeHead { size: bundle.size, root: root.unwrap_or(Digest([0; 32])) };
@@ -95,6 +91,24 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
     }
     let runs = runs_of(&bundle, &store);
     Ok(Opened { path, bundle, store, faults, root, runs })
+}
+
+/// Reads a line, and its end. Whatever a name leads to, it is not read for ever, and what there is no room for is an error.
+fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
+    loop {
+        let part = match text.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            part => part?,
+        };
+        let end = part.iter().position(|byte| *byte == b'\n').map(|end| end + 1);
+        let taken = end.unwrap_or(part.len());
+        line.try_reserve(taken)?;
+        line.extend_from_slice(&part[..taken]);
+        text.consume(taken);
+        if end.is_some() || taken == 0 || line.len() > LINE_MAX {
+            return Ok(());
+        }
+    }
 }
 
 /// A record that opened, of a bundle in which a transcript that grows, say, stands once and not in every call.
