@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
 use dendrer_object::{Value, json};
@@ -11,10 +12,44 @@ use dendrer_object::{Value, json};
 use crate::failure::{Failure, Result};
 use crate::verbs::behind_mark;
 
+/// Where the answer goes, if that is a file which is there already.
+static ANSWER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says where the answer goes, before anything is read: into no store, and not over what is read for it.
+pub(crate) fn answer_to(path: &str) -> Result<()> {
+    let Ok(whole) = std::fs::canonicalize(path).or_else(|_| {
+        // What is not there yet goes into a directory that is.
+        dir_of(Path::new(path))
+            .canonicalize()
+            .map(|dir| dir.join(Path::new(path).file_name().unwrap_or_default()))
+    }) else {
+        return Ok(());
+    };
+    let is_store = |dir: &&Path| dir.join("store.json").is_file() && dir.join("segments").is_dir();
+    if let Some(store) = whole.ancestors().skip(1).find(is_store) {
+        return Err(Failure::new("E0106", format!("{path} is in the store at {}", store.display()))
+            .note("nothing was done; an answer goes beside a store"));
+    }
+    if whole.is_file() {
+        let _ = ANSWER.set(whole);
+    }
+    Ok(())
+}
+
+/// Opens a file that a verb reads.
+pub(crate) fn open(path: &str) -> Result<File> {
+    let is_answer = |answer: &PathBuf| std::fs::canonicalize(path).is_ok_and(|path| path == *answer);
+    if ANSWER.get().is_some_and(is_answer) {
+        return Err(Failure::new("E0106", format!("{path} is read, and the answer would go over it"))
+            .note("nothing was done; name another file with -o"));
+    }
+    File::open(path).map_err(|error| cannot_read(path, &error))
+}
+
 /// Reads a file, and one byte more than `most` at most.
 pub(crate) fn read(path: &str, most: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes));
+    let read = open(path)?.take(most as u64 + 1).read_to_end(&mut bytes);
     read.map(|_| bytes).map_err(|error| cannot_read(path, &error))
 }
 

@@ -62,6 +62,9 @@ fn main() -> ExitCode {
         });
     };
     let began = Instant::now();
+    if let Some(Err(failure)) = cli.global.output.as_deref().map(files::answer_to) {
+        return ExitCode::from(report(&failure, wants_json(&args), cli.global.color));
+    }
     let code = match shape::answer(&cli.global, &verb) {
         Ok(answer) => run(&cli.global, &verb, answer),
         Err(failure) => report(&failure, wants_json(&args), cli.global.color),

@@ -1,6 +1,5 @@
 //! Finding and opening what a command reads or writes: a store, or a bundle in its place.
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,7 +154,7 @@ pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source>
 
 /// Reads a bundle file.
 pub(crate) fn open_bundle(path: &str) -> Result<Opened> {
-    let mut file = File::open(path).map(BufReader::new).map_err(|error| files::cannot_read(path, &error))?;
+    let mut file = BufReader::new(files::open(path)?);
     let begins = file.fill_buf().map_err(|error| files::cannot_read(path, &error))?;
     let is_compressed = matches!(begins, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]);
     bundle::open(PathBuf::from(path), file).map_err(|error| {

@@ -239,10 +239,10 @@ impl Index {
         Ok(statement.query_row(params![run.as_str(), &question.0[..]], |row| row.get(0)).optional()?)
     }
 
-    /// Reads every page.
+    /// Reads every page, and holds what rows are found by against the rows.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let db = self.reader();
-        let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let said: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
         if said == "ok" { Ok(()) } else { Err(StoreError::IndexDamaged(said)) }
     }
 
@@ -320,7 +320,16 @@ impl Index {
             let parent = parent.transpose().map_err(|_| bad_column(1))?.map(Digest);
             Ok(IndexedRun { begin: position(row, 0)?, parent, first_own_tick: tick(row, 2)? })
         };
-        Ok(statement.query_row(params![run.as_str(), below as i64], row).optional()?)
+        let found = statement.query_row(params![run.as_str(), below as i64], row).optional()?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        // One bit in what rows are found by would have a run begin a second time: the rows are asked before a name is free.
+        let mut rows = db.prepare_cached("SELECT 1 FROM run NOT INDEXED WHERE name = ?1 AND begin < ?2")?;
+        if rows.exists(params![run.as_str(), below as i64])? {
+            return Err(StoreError::IndexDamaged(format!("the row of {run} is not found by its name")));
+        }
+        Ok(None)
     }
 
     /// Lists where runs begin, and their names.

@@ -137,6 +137,9 @@ impl Snapshots {
     }
 }
 
+/// Among how many of the newest records a link is looked for before the log is asked.
+const RECENT: usize = 64;
+
 /// How many times the records since the last snapshot outweigh a state that is worth keeping.
 pub(crate) const OUTWEIGH: usize = 4;
 
@@ -296,14 +299,19 @@ impl<'s> Recorder<'s> {
             .iter()
             .enumerate()
             .flat_map(|(at, intent)| intent.links.iter().map(move |link| (at, link)));
-        for (at, link) in links {
+        let gathered = || {
             let groups = self.under_way.iter().map(|submitted| &submitted.records).chain([&self.pending]);
-            // Most links are to what was made just before.
-            if groups.rev().flat_map(|records| records.iter().rev()).any(|record| record.id() == link.hash) {
+            groups.rev().flat_map(|records| records.iter().rev())
+        };
+        for (at, link) in links {
+            let is_it = |record: &Record| record.id() == link.hash;
+            // Most links are to what was made just before. What is gathered may be long, and the log knows quickly.
+            if gathered().take(RECENT).any(is_it) {
                 continue;
             }
             match self.store.find(&link.hash) {
                 Ok(Some(_)) => {}
+                Ok(None) if gathered().skip(RECENT).any(is_it) => {}
                 Ok(None) => return Some((at, StoreError::NoRecord(link.hash).into())),
                 Err(error) => return Some((at, error.into())),
             }

@@ -48,11 +48,23 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
         );
     }
+    let mut is_new = !exists;
     let mut recorder = match exists {
         true => Recorder::resume(&mut store, &name, Box::new(World::default()))?,
         false => {
-            let begun = Recorder::begin(&mut store, &start(args, name)?, Box::new(World::default()));
-            begun.map_err(|error| not_begun(args, error))?
+            match Recorder::begin(&mut store, &start(args, name.clone())?, Box::new(World::default())) {
+                Ok(recorder) => recorder,
+                // Somebody else began it since we looked: it goes on, unless this was to begin it.
+                Err(error)
+                    if error.code() == "E0111"
+                        && !args.new
+                        && for_new.iter().all(|given| given.is_none()) =>
+                {
+                    is_new = false;
+                    Recorder::resume(&mut store, &name, Box::new(World::default()))?
+                }
+                Err(error) => return Err(not_begun(args, error)),
+            }
         }
     };
     let mut tally = Tally::default();
@@ -65,7 +77,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         author: args.author,
         tagged: args.tagged,
         dry_run: args.dry_run,
-        is_new: !exists,
+        is_new,
         shows_text: false,
     };
     let result = intents::take(&reading, &lines, &mut recorder, &mut tally, out);
@@ -157,9 +169,6 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
 fn input(path: &str) -> Result<Box<dyn Read + Send>> {
     match path {
         "-" => Ok(Box::new(std::io::stdin())),
-        path => {
-            let file = std::fs::File::open(path);
-            Ok(Box::new(file.map_err(|error| files::cannot_read(path, &error))?))
-        }
+        path => Ok(Box::new(files::open(path)?)),
     }
 }

@@ -148,7 +148,7 @@ impl Source {
         if path == "-" {
             return Ok(Source { file: spool(&mut io::stdin())?, name: None });
         }
-        let mut file = File::open(path).map_err(|error| files::cannot_read(path, &error))?;
+        let mut file = files::open(path)?;
         let about = file.metadata().map_err(|error| files::cannot_read(path, &error))?;
         if about.is_dir() {
             return Err(Failure::new("E0108", format!("{path} is a directory; name one file of it")));

@@ -1142,3 +1142,50 @@ fn a_restore_that_is_killed_leaves_a_store_or_says_where_it_is() {
         assert_eq!(stopped_between, u32::from(!exchanges));
     }
 }
+
+/// Flips one bit of the name of a run in what runs are found by, which no row shows.
+fn flip_name(place: &Place, tree: &str, bytes: &[u8]) {
+    let path = place.path().join(".dendrer/index.sqlite");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let number = |text: &str| db.query_row(text, [], |row| row.get::<_, u32>(0)).unwrap();
+    let size = number("PRAGMA page_size") as usize;
+    let page = number(&format!("SELECT rootpage FROM sqlite_schema WHERE name = '{tree}'")) as usize;
+    db.close().unwrap();
+    let mut file = std::fs::read(&path).unwrap();
+    let begin = (page - 1) * size;
+    let at = file[begin..begin + size].windows(bytes.len()).position(|part| part == bytes).unwrap();
+    file[begin + at] ^= 1;
+    std::fs::write(&path, file).unwrap();
+}
+
+/// A flipped bit in what rows are found by, or in a row, frees no name: a run begins once.
+#[test]
+fn a_flipped_bit_of_the_index_begins_no_run_again() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "main"], writes(0..1500).as_bytes());
+    let segments = files(&place.path().join(".dendrer/segments"));
+    for tree in ["sqlite_autoindex_run_1", "run"] {
+        match tree {
+            // Whoever looks the row up by the right name would find it.
+            "run" => sql(&place, "UPDATE run SET name = 'mainx'"),
+            _ => flip_name(&place, tree, b"main"),
+        }
+        let runs = place.run(&["runs", "--json"]);
+        if tree != "run" {
+            assert!(runs.code == 0 && runs.stdout.contains("1500"), "{}{}", runs.stdout, runs.stderr);
+            assert!(place.ok(&["state", "main@5", "--json"]).contains(": 4") || runs.code == 0);
+        }
+        let refused = place.run_with(&["commit", "--run", "main"], writes(0..1).as_bytes());
+        assert!(refused.code == 8 && refused.stderr.contains("doctor --fix"), "{tree}: {}", refused.stderr);
+        assert_eq!(files(&place.path().join(".dendrer/segments")), segments, "{tree}");
+        // Damage is told and left to `doctor`; what somebody changed is TAMPERED.
+        let verified = place.run(&["verify"]);
+        let said = format!("{}{}", verified.stdout, verified.stderr);
+        assert!(said.contains("the index, which is damaged") || said.contains("E0309"), "{tree}: {said}");
+        place.ok(&["doctor", "--fix"]);
+        assert_eq!(place.run(&["verify"]).code, 0, "{tree}");
+    }
+    place.run_with(&["commit", "--run", "main"], writes(0..1).as_bytes());
+    assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
+}

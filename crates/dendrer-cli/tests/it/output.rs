@@ -203,6 +203,35 @@ fn a_file_that_is_named_holds_a_whole_answer_or_what_it_held() {
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("partial")), "{left:?}");
 }
 
+/// An answer goes over no file that is read for it, and into no store.
+#[test]
+fn an_answer_destroys_nothing_that_it_is_made_of() {
+    let place = Place::with_demo();
+    let line = "{\"type\":\"plan.update\"}\n".repeat(50);
+    std::fs::write(place.path().join("in.jsonl"), &line).unwrap();
+    std::fs::create_dir(place.path().join("sub")).unwrap();
+    let bundle = std::fs::read(place.path().join("logistics-run-47.dnd")).unwrap();
+    let store = std::fs::read(place.path().join(".dendrer/store.json")).unwrap();
+    for args in [
+        &["commit", "--run", "n", "--file", "in.jsonl", "-o", "in.jsonl"][..],
+        &["commit", "--run", "n", "--file", "in.jsonl", "-o", "sub/../in.jsonl"],
+        &["import", "in.jsonl", "--kind", "jsonl", "--run", "n", "-o", "in.jsonl"],
+        &["verify", "logistics-run-47.dnd", "--json", "-o", "./logistics-run-47.dnd"],
+        &["log", "logistics-run-47.dnd", "-o", "logistics-run-47.dnd"],
+        &["log", "logistics-run-47", "-o", ".dendrer/store.json"],
+        &["export", "logistics-run-47", "-o", ".dendrer/segments/new.dnd"],
+    ] {
+        let ran = place.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.stdout, ran.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(place.path().join("in.jsonl")).unwrap(), line);
+    assert_eq!(std::fs::read(place.path().join("logistics-run-47.dnd")).unwrap(), bundle);
+    assert_eq!(std::fs::read(place.path().join(".dendrer/store.json")).unwrap(), store);
+    assert!(!place.path().join(".dendrer/segments/new.dnd").exists());
+    assert!(place.run(&["log", "n"]).code == 3, "nothing was committed");
+    place.ok(&["commit", "--run", "n", "--file", "in.jsonl", "-o", "out.jsonl"]);
+}
+
 /// A program that is killed while it writes a long answer leaves the older one, and nothing beside it.
 #[cfg(target_os = "linux")]
 #[test]

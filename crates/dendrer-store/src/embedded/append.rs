@@ -278,7 +278,11 @@ fn put_slot(slot: &Option<Vec<u64>>, text: &[u8], out: &mut Vec<u8>) {
 
 impl Log for Embedded {
     fn summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
-        self.run_summary(run)
+        let summary = self.run_summary(run)?;
+        if summary.is_none() {
+            self.check_names()?;
+        }
+        Ok(summary)
     }
 
     fn known(&self, id: &Digest) -> Result<Option<Known>, StoreError> {

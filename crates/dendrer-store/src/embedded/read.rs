@@ -513,6 +513,27 @@ impl Embedded {
         Ok(found)
     }
 
+    /// Holds the names of the runs in the index against the log, as far as that is quick: a run whose name is another there could
+    /// begin a second time.
+    pub(super) fn check_names(&self) -> Result<(), StoreError> {
+        let Some(index) = &self.index else { return Ok(()) };
+        let runs = index.runs(0, self.tail.base, NAMES_CHECKED + 1)?;
+        if runs.len() > NAMES_CHECKED {
+            return Ok(());
+        }
+        for (begin, name) in runs {
+            let at = self.locate(begin)?.ok_or(StoreError::NoPosition(begin))?;
+            let (_, second, _) = self.segments.read_two(at)?;
+            let is_its = matches!(&second, Read::Frame(frame::RECORD, payload)
+                if RecordFrame::parse(payload, self.info.id)
+                    .is_some_and(|frame| frame.header.run.as_ref() == Some(&name)));
+            if !is_its {
+                return Err(self.astray(begin, at));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns where a run begins, as the index knows it.
     fn indexed_begin(&self, run: &RunName) -> Result<Option<u64>, StoreError> {
         let found = self.index.as_ref().map_or(Ok(None), |index| index.run(run, self.tail.base))?;
@@ -829,6 +850,9 @@ impl Embedded {
         Ok(paths_of(json::parse_canonical(&text).ok()))
     }
 }
+
+/// Of how many runs the names are held against the log before another one begins.
+const NAMES_CHECKED: usize = 1_000;
 
 /// How many summaries of runs are kept.
 const SUMMARIES_MAX: usize = 50_000;

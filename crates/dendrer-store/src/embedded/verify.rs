@@ -219,6 +219,9 @@ impl Embedded {
             Err(index::NoIndex::Corrupt(found)) => return Ok((None, broken(found))),
             Err(_) => return Ok((None, Vec::new())),
         };
+        if let Err(StoreError::IndexDamaged(found)) = index.check() {
+            return Ok((None, broken(found)));
+        }
         let (covered, differences) = match index::compare(&index, &self.segments, self.info.id) {
             Err(StoreError::IndexDamaged(found)) => return Ok((None, broken(found))),
             compared => compared?,

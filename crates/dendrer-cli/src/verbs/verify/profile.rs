@@ -6,6 +6,7 @@
 use dendrer::profile::Profile;
 use dendrer_object::{Value, json};
 use dendrer_view::{document, quote};
+use std::io::Read as _;
 
 use crate::args::ProfileChoice;
 use crate::failure::{Failure, Result};
@@ -51,7 +52,9 @@ pub(super) fn run(choice: ProfileChoice, paths: &[String], out: &mut Out) -> Res
 }
 
 fn read(path: &str) -> Result<Vec<Value>> {
-    let text = std::fs::read(path).map_err(|error| files::cannot_read(path, &error))?;
+    let mut text = Vec::new();
+    let read = files::open(path)?.read_to_end(&mut text);
+    read.map_err(|error| files::cannot_read(path, &error))?;
     let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
     let parse = |(at, line): (usize, &[u8])| {
         json::parse_tagged(line).map_err(|error| {

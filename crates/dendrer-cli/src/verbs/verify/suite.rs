@@ -4,6 +4,7 @@
 //! those reads these. A suite is a JSON file: `{"cases":[{"case":...,"file":...,"expect":"verified"|"rejected"}]}`,
 //! with files beside it, and `code` where a trace must be rejected for one reason and no other.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use dendrer::verify::Options;
@@ -80,7 +81,9 @@ pub(super) fn run(global: &Global, path: &str, out: &mut Out) -> Result {
 }
 
 fn read(path: &str) -> Result<Vec<Case>> {
-    let text = std::fs::read(path).map_err(|error| files::cannot_read(path, &error))?;
+    let mut text = Vec::new();
+    let read = files::open(path)?.read_to_end(&mut text);
+    read.map_err(|error| files::cannot_read(path, &error))?;
     let value = json::parse_door(&text)
         .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))?;
     let bad = |why: String| Failure::new("E0106", why).at("file", path);
