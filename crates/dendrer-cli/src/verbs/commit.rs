@@ -48,23 +48,11 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
         );
     }
-    let mut is_new = !exists;
     let mut recorder = match exists {
         true => Recorder::resume(&mut store, &name, Box::new(World::default()))?,
         false => {
-            match Recorder::begin(&mut store, &start(args, name.clone())?, Box::new(World::default())) {
-                Ok(recorder) => recorder,
-                // Somebody else began it since we looked: it goes on, unless this was to begin it.
-                Err(error)
-                    if error.code() == "E0111"
-                        && !args.new
-                        && for_new.iter().all(|given| given.is_none()) =>
-                {
-                    is_new = false;
-                    Recorder::resume(&mut store, &name, Box::new(World::default()))?
-                }
-                Err(error) => return Err(not_begun(args, error)),
-            }
+            let begun = Recorder::begin(&mut store, &start(args, name)?, Box::new(World::default()));
+            begun.map_err(|error| begun_meanwhile(args, not_begun(args, error)))?
         }
     };
     let mut tally = Tally::default();
@@ -77,7 +65,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         author: args.author,
         tagged: args.tagged,
         dry_run: args.dry_run,
-        is_new,
+        is_new: !exists,
         shows_text: false,
     };
     let result = intents::take(&reading, &lines, &mut recorder, &mut tally, out);
@@ -85,7 +73,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     drop(progress);
     let closed = if args.dry_run { Ok(()) } else { keys::close(store, key.as_deref()) };
     // Whatever kept lines from being taken may keep them from being signed, too.
-    result.map_err(|failure| tally.told_in(failure, args.dry_run))?;
+    result.map_err(|failure| tally.told_in(begun_meanwhile(args, failure), args.dry_run))?;
     closed?;
     let members = [
         ("run", Value::from(args.run.as_str())),
@@ -108,6 +96,15 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
 }
 
 /// Says why a run does not begin, and with which stage it would.
+/// What nobody asked to be new, and somebody else began meanwhile, was moved on.
+fn begun_meanwhile(args: &Commit, failure: Failure) -> Failure {
+    if failure.code != "E0111" || args.new {
+        return failure;
+    }
+    Failure::new("E0407", format!("{} was begun by another process meanwhile", args.run))
+        .note("nothing was committed; the same command goes on with it")
+}
+
 fn not_begun(args: &Commit, error: dendrer::Error) -> Failure {
     let is_stage = error.code() == "E0604";
     let failure = Failure::from(error);

@@ -1189,3 +1189,22 @@ fn a_flipped_bit_of_the_index_begins_no_run_again() {
     place.run_with(&["commit", "--run", "main"], writes(0..1).as_bytes());
     assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
 }
+
+/// Of two that begin a run at once, neither asked for a new one: who comes second is told that it moved, as elsewhere.
+#[test]
+fn a_run_that_another_process_began_meanwhile_has_moved() {
+    let place = Place::with_store();
+    for (flags, code, says) in [(&["--new"][..], 2, "E0111"), (&[], 5, "E0407")] {
+        let run = format!("n{code}");
+        let mut late = place.command(&["commit", "--run", &run]);
+        late.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut late = late.spawn().unwrap();
+        // It looks for the run while it waits for its first line.
+        std::thread::sleep(Duration::from_millis(1_000));
+        assert_eq!(place.run_with(&["commit", "--run", &run], writes(0..1).as_bytes()).code, 0);
+        late.stdin.take().unwrap().write_all(writes(1..2).as_bytes()).unwrap();
+        let late = ran(late.wait_with_output().unwrap());
+        assert!(late.code == code && late.stderr.contains(says), "{flags:?}: {} {}", late.code, late.stderr);
+    }
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+}
