@@ -33,6 +33,9 @@ pub const INLINE_MAX: usize = 1024;
 /// more than any record takes.
 pub const LINE_MAX: usize = 2 * json::VALUE_SIZE_MAX;
 
+/// The same of the header: what is no bundle at all often has one long line.
+const HEAD_MAX: usize = 16 << 20;
+
 /// A bundle as its lines say it, before any record of it is opened.
 #[derive(Debug, Clone)]
 pub struct Bundle {
@@ -315,16 +318,16 @@ impl Bundle {
     /// inside records and proofs, which [`Sealed::open`] and [`Bundle::root`] find and name.
     pub fn parse(text: &[u8]) -> Result<Bundle, BundleError> {
         let mut lines = text.split_inclusive(|byte| *byte == b'\n');
-        Bundle::read(&mut |line| {
+        Bundle::read(&mut |line, _| {
             line.extend_from_slice(lines.next().unwrap_or_default());
             Ok(())
         })
     }
 
     /// As [`Bundle::parse`], of what is nowhere all at once. `next` appends the next line, with the byte that ends it, and
-    /// nothing at the end. It need not append more than [`LINE_MAX`] bytes and one more.
+    /// nothing at the end. It need not append more bytes than it is told, [`LINE_MAX`] at most, and one more.
     pub fn read<E: From<BundleError>>(
-        next: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), E>,
+        next: &mut dyn FnMut(&mut Vec<u8>, usize) -> Result<(), E>,
     ) -> Result<Bundle, E> {
         let mut lines = Lines { source: next, line: Vec::new(), number: 0 };
         let head = lines.next()?.ok_or_else(|| BundleError::new(1, "the file is empty"))?;
@@ -438,7 +441,7 @@ fn read_log_item(value: &Value) -> Result<LogItem, String> {
 }
 
 struct Lines<'s, E> {
-    source: &'s mut dyn FnMut(&mut Vec<u8>) -> Result<(), E>,
+    source: &'s mut dyn FnMut(&mut Vec<u8>, usize) -> Result<(), E>,
     line: Vec<u8>,
     number: usize,
 }
@@ -448,20 +451,27 @@ impl<E: From<BundleError>> Lines<'_, E> {
         BundleError::new(self.number, why)
     }
 
+    /// How long the next line may be.
+    fn longest(&self) -> usize {
+        if self.number == 0 { HEAD_MAX } else { LINE_MAX }
+    }
+
     /// Goes to the next line; false where there is none.
     fn advance(&mut self) -> Result<bool, E> {
         self.line.clear();
-        (self.source)(&mut self.line)?;
+        let longest = self.longest();
+        (self.source)(&mut self.line, longest)?;
         self.number += usize::from(!self.line.is_empty());
         Ok(!self.line.is_empty())
     }
 
     fn next(&mut self) -> Result<Option<Value>, E> {
+        let longest = self.longest();
         if !self.advance()? {
             return Ok(None);
         }
-        if self.line.len() > LINE_MAX {
-            return Err(self.error(format!("the line is longer than {LINE_MAX} bytes")).into());
+        if self.line.len() > longest {
+            return Err(self.error(format!("the line is longer than {longest} bytes")).into());
         }
         let Some((b'\n', line)) = self.line.split_last() else {
             return Err(self.error("the line does not end: the file is cut short").into());

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dendrer_object::bundle::{Bundle, LINE_MAX, LogItem, RecordFault, Sealed, Writer};
+use dendrer_object::bundle::{Bundle, LogItem, RecordFault, Sealed, Writer};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
@@ -70,7 +70,7 @@ pub struct Fault {
 /// Reads a bundle from what holds its lines, and no more of it than its records. Damage inside records does not stop it: it is
 /// listed, and the rest is readable.
 pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
-    let mut bundle = Bundle::read(&mut |line| Ok::<_, Error>(read_line(&mut text, line)?))?;
+    let mut bundle = Bundle::read(&mut |line, most| Ok::<_, Error>(read_line(&mut text, line, most)?))?;
     let key: VerifierKey = bundle.key.parse()?;
     let root = bundle.root();
     let tree = TreeHead { size: bundle.size, root: root.unwrap_or(Digest([0; 32])) };
@@ -94,7 +94,7 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
 }
 
 /// Reads a line, and its end. Whatever a name leads to, it is not read for ever, and what there is no room for is an error.
-fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
+fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>, most: usize) -> io::Result<()> {
     loop {
         let part = match text.fill_buf() {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -105,7 +105,7 @@ fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
         line.try_reserve(taken)?;
         line.extend_from_slice(&part[..taken]);
         text.consume(taken);
-        if end.is_some() || taken == 0 || line.len() > LINE_MAX {
+        if end.is_some() || taken == 0 || line.len() > most {
             return Ok(());
         }
     }
