@@ -36,6 +36,9 @@ pub const LINE_MAX: usize = 2 * json::VALUE_SIZE_MAX;
 /// The same of the header: what is no bundle at all often has one long line.
 const HEAD_MAX: usize = 16 << 20;
 
+/// Appends a line, and little more than as many bytes as are asked for at most.
+pub type NextLine<'n, E> = dyn FnMut(&mut Vec<u8>, usize) -> Result<(), E> + 'n;
+
 /// A bundle as its lines say it, before any record of it is opened.
 #[derive(Debug, Clone)]
 pub struct Bundle {
@@ -326,9 +329,7 @@ impl Bundle {
 
     /// As [`Bundle::parse`], of what is nowhere all at once. `next` appends the next line, with the byte that ends it, and
     /// nothing at the end. It need not append more bytes than it is told, [`LINE_MAX`] at most, and one more.
-    pub fn read<E: From<BundleError>>(
-        next: &mut dyn FnMut(&mut Vec<u8>, usize) -> Result<(), E>,
-    ) -> Result<Bundle, E> {
+    pub fn read<E: From<BundleError>>(next: &mut NextLine<'_, E>) -> Result<Bundle, E> {
         let mut lines = Lines { source: next, line: Vec::new(), number: 0 };
         let head = lines.next()?.ok_or_else(|| BundleError::new(1, "the file is empty"))?;
         let (mut bundle, count) = read_head(&head)?;
@@ -441,7 +442,7 @@ fn read_log_item(value: &Value) -> Result<LogItem, String> {
 }
 
 struct Lines<'s, E> {
-    source: &'s mut dyn FnMut(&mut Vec<u8>, usize) -> Result<(), E>,
+    source: &'s mut NextLine<'s, E>,
     line: Vec<u8>,
     number: usize,
 }

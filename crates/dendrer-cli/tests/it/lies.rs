@@ -1,0 +1,166 @@
+//! An index that says something else than the log, by one bit or on purpose: no writer and no exact question follows it.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::keep::files;
+use crate::support::{Place, ran};
+
+fn sql(place: &Place, text: &str) {
+    let db = rusqlite::Connection::open(place.path().join(".dendrer/index.sqlite")).unwrap();
+    db.execute_batch(text).unwrap();
+}
+
+/// Intents that each write the next number.
+pub(crate) fn writes(values: std::ops::Range<u64>) -> String {
+    values
+        .map(|n| {
+            format!(
+                "{{\"type\":\"memory.write\",\"agent\":\"a\",\"delta\":[{{\"set\":\"/x\",\"value\":{n}}}]}}\n"
+            )
+        })
+        .collect()
+}
+
+/// An index that hides the end of a run leads no writer to a second history, and no question to a shorter one.
+#[test]
+fn an_index_that_hides_ticks_hides_them_from_no_question() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "a"], writes(1..1201).as_bytes());
+    let segments = files(&place.path().join(".dendrer/segments"));
+    for (at, place_in_log) in
+        [(1101, "4294967280"), (1101, "(select frame from record where position = 1150)")]
+    {
+        let lie = format!(
+            "UPDATE record SET run = NULL, tick = NULL, kind = 'refusal' WHERE position >= {at};
+             UPDATE record SET frame = {place_in_log} WHERE position = {at};"
+        );
+        sql(&place, &lie);
+        let refused = place.run_with(&["commit", "--run", "a"], writes(0..1).as_bytes());
+        assert!(refused.code != 0 && refused.stderr.contains("doctor --fix"), "{}", refused.stderr);
+        assert_eq!(files(&place.path().join(".dendrer/segments")), segments);
+        let found = place.run(&["bisect", "a", "--predicate", "has(state.x) && state.x > 1150"]);
+        let is_right = found.code == 0 && found.stdout.contains("1151");
+        assert!(is_right || found.stderr.contains("E0309"), "{}{}", found.stdout, found.stderr);
+        assert_ne!(place.run(&["export", "a", "-o", "a.dnd"]).code, 0);
+        assert!(!place.path().join("a.dnd").exists());
+        assert!(place.ok(&["doctor", "--fix"]).contains("made again"));
+        assert_eq!(place.run(&["verify", "--all"]).code, 0);
+    }
+    place.run_with(&["commit", "--run", "a"], writes(0..1).as_bytes());
+    assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
+}
+
+/// Where a record stands is asked of the index, and whether it is that record of the log: for links, for the parents of forks,
+/// and for what was signed.
+#[test]
+fn an_index_that_names_another_place_is_found_out() {
+    let place = Place::with_store();
+    for (run, from) in [("b", 5000), ("a", 1)] {
+        place.run_with(&["commit", "--run", run], writes(from..from + 600).as_bytes());
+    }
+    place.ok(&["fork", "a@300", "--as", "f"]);
+    place.ok(&["doctor", "--fix"]);
+    let row = |run: &str| format!("tick = 300 AND run = (SELECT begin FROM run WHERE name = '{run}')");
+    let (a, b) = (row("a"), row("b"));
+    sql(
+        &place,
+        &format!(
+            "CREATE TEMP TABLE t AS SELECT id FROM record WHERE {a}; UPDATE record SET id = (SELECT id FROM t) WHERE {b}"
+        ),
+    );
+    for verb in [&["state", "f@300", "--json"][..], &["show", "f@300", "--json"]] {
+        let ran = place.run(verb);
+        assert!(!ran.stdout.contains("5299"), "{verb:?}: {}", ran.stdout);
+    }
+    let judged = place.run(&["bisect", "f", "--predicate", "has(state.x) && state.x < 1000"]);
+    assert!(judged.stdout.contains("tick 1 "), "{}{}", judged.stdout, judged.stderr);
+    place.ok(&["doctor", "--fix"]);
+    let nobody = "ab".repeat(32);
+    sql(&place, &format!("UPDATE record SET id = x'{nobody}' WHERE position = 700"));
+    let linked = format!(
+        "{{\"type\":\"memory.write\",\"agent\":\"a\",\"links\":[{{\"rel\":\"evidence\",\"hash\":\"sha256:{nobody}\"}}]}}\n"
+    );
+    let refused = place.run_with(&["commit", "--run", "a"], linked.as_bytes());
+    assert!(refused.code != 0, "{}", refused.stdout);
+    place.ok(&["doctor", "--fix"]);
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+    // What was signed is looked for in the log: a row that leads elsewhere is no damage of the log.
+    let signed = std::fs::read_to_string(place.path().join(".dendrer/checkpoint")).unwrap();
+    let size: u64 = signed.lines().nth(1).unwrap().parse().unwrap();
+    let elsewhere = [("DENDRER_KEY", "/nowhere")];
+    let mut unsigned = place.command(&["commit", "--run", "a", "--file", "more.jsonl"]);
+    std::fs::write(place.path().join("more.jsonl"), writes(0..1200)).unwrap();
+    unsigned.envs(elsewhere).output().unwrap();
+    place.ok(&["doctor", "--fix"]);
+    sql(&place, &format!("UPDATE record SET frame = 4294967280 WHERE position = {size} - 1"));
+    assert_eq!(place.run(&["runs"]).stderr, "");
+    assert_ne!(place.run(&["commit", "--run", "a", "--file", "more.jsonl"]).code, 4);
+}
+
+/// Flips one bit of the name of a run in what runs are found by, which no row shows.
+fn flip_name(place: &Place, tree: &str, bytes: &[u8]) {
+    let path = place.path().join(".dendrer/index.sqlite");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let number = |text: &str| db.query_row(text, [], |row| row.get::<_, u32>(0)).unwrap();
+    let size = number("PRAGMA page_size") as usize;
+    let page = number(&format!("SELECT rootpage FROM sqlite_schema WHERE name = '{tree}'")) as usize;
+    db.close().unwrap();
+    let mut file = std::fs::read(&path).unwrap();
+    let begin = (page - 1) * size;
+    let at = file[begin..begin + size].windows(bytes.len()).position(|part| part == bytes).unwrap();
+    file[begin + at] ^= 1;
+    std::fs::write(&path, file).unwrap();
+}
+
+/// A flipped bit in what rows are found by, or in a row, frees no name: a run begins once.
+#[test]
+fn a_flipped_bit_of_the_index_begins_no_run_again() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "main"], writes(0..1500).as_bytes());
+    let segments = files(&place.path().join(".dendrer/segments"));
+    for tree in ["sqlite_autoindex_run_1", "run"] {
+        match tree {
+            // Whoever looks the row up by the right name would find it.
+            "run" => sql(&place, "UPDATE run SET name = 'mainx'"),
+            _ => flip_name(&place, tree, b"main"),
+        }
+        let runs = place.run(&["runs", "--json"]);
+        if tree != "run" {
+            assert!(runs.code == 0 && runs.stdout.contains("1500"), "{}{}", runs.stdout, runs.stderr);
+            assert!(place.ok(&["state", "main@5", "--json"]).contains(": 4") || runs.code == 0);
+        }
+        let refused = place.run_with(&["commit", "--run", "main"], writes(0..1).as_bytes());
+        assert!(refused.code == 8 && refused.stderr.contains("doctor --fix"), "{tree}: {}", refused.stderr);
+        assert_eq!(files(&place.path().join(".dendrer/segments")), segments, "{tree}");
+        // Damage is told and left to `doctor`; what somebody changed is TAMPERED.
+        let verified = place.run(&["verify"]);
+        let said = format!("{}{}", verified.stdout, verified.stderr);
+        assert!(said.contains("the index, which is damaged") || said.contains("E0309"), "{tree}: {said}");
+        place.ok(&["doctor", "--fix"]);
+        assert_eq!(place.run(&["verify"]).code, 0, "{tree}");
+    }
+    place.run_with(&["commit", "--run", "main"], writes(0..1).as_bytes());
+    assert_eq!(place.run(&["verify", "--all", "--replay"]).code, 0);
+}
+
+/// Of two that begin a run at once, neither asked for a new one: who comes second is told that it moved, as elsewhere.
+#[test]
+fn a_run_that_another_process_began_meanwhile_has_moved() {
+    let place = Place::with_store();
+    for (flags, code, says) in [(&["--new"][..], 2, "E0111"), (&[], 5, "E0407")] {
+        let run = format!("n{code}");
+        let mut late = place.command(&["commit", "--run", &run]);
+        late.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut late = late.spawn().unwrap();
+        // It looks for the run while it waits for its first line.
+        std::thread::sleep(Duration::from_millis(1_000));
+        assert_eq!(place.run_with(&["commit", "--run", &run], writes(0..1).as_bytes()).code, 0);
+        late.stdin.take().unwrap().write_all(writes(1..2).as_bytes()).unwrap();
+        let late = ran(late.wait_with_output().unwrap());
+        assert!(late.code == code && late.stderr.contains(says), "{flags:?}: {} {}", late.code, late.stderr);
+    }
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+}
