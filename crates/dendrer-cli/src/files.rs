@@ -79,7 +79,7 @@ impl Whole {
     pub(crate) fn create(path: &Path) -> io::Result<Whole> {
         let old = std::fs::metadata(path).ok();
         if old.as_ref().is_some_and(|about| !about.is_file() && !about.is_dir()) {
-            return Whole::direct(OpenOptions::new().write(true).open(path)?);
+            return Ok(Whole::direct(OpenOptions::new().write(true).open(path)?));
         }
         // What a link leads to is what is replaced, and not the link.
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -100,13 +100,13 @@ impl Whole {
     }
 
     /// Writes to what is there, as it goes.
-    fn direct(file: File) -> io::Result<Whole> {
-        Ok(Whole { file: BufWriter::new(file), path: None, beside: None })
+    fn direct(file: File) -> Whole {
+        Whole { file: BufWriter::new(file), path: None, beside: None }
     }
 
     /// Begins a file that somebody reads while it grows.
     pub(crate) fn growing(path: &Path) -> io::Result<Whole> {
-        Whole::direct(File::create(path)?)
+        Ok(Whole::direct(File::create(path)?))
     }
 
     /// Puts the file under its name.

@@ -189,7 +189,7 @@ pub(crate) fn refuse_rollback(store: &mut Embedded) -> Result<()> {
         && size <= store.tree().size
         && !store.extends(size, root)?
     {
-        why = Some(format!("its first {size} records are not the ones that were last signed here"));
+        why = Some(other_records(size));
     }
     let Some(why) = why else { return Ok(()) };
     Err(Failure::new(ANOTHER_LOG, "the log is not the one that was signed here")
@@ -216,8 +216,12 @@ pub(crate) fn rollback(store: &mut Embedded, pinned: Option<(u64, Digest)>) -> R
     Ok(match size > tree.size {
         true => Some(format!("it has {} records, and had {size} when it was last signed here", tree.size)),
         false if store.root_of(size)? == Some(root) => None,
-        false => Some(format!("its first {size} records are not the ones that were last signed here")),
+        false => Some(other_records(size)),
     })
+}
+
+fn other_records(size: u64) -> String {
+    format!("its first {size} records are not the ones that were last signed here")
 }
 
 /// Signs the log as it is, and remembers outside the store what was signed, so that a store that was rolled back

@@ -190,6 +190,12 @@ impl Embedded {
             peaks.push(leaf_hash(&entry.text()));
             ControlFlow::Continue(())
         });
+        self.leads_to_end(entries, &peaks)
+    }
+
+    /// Tells whether entries that were read lead to the tree that the log has now. What the system does not let one read shows
+    /// nothing either way.
+    fn leads_to_end(&self, entries: Result<(), StoreError>, peaks: &Peaks) -> Result<bool, StoreError> {
         match entries {
             Ok(()) => Ok(peaks.size() == self.size() && peaks.root() == self.end.peaks.root()),
             Err(error @ (StoreError::Io { .. } | StoreError::Forked { .. })) => Err(error),
@@ -206,11 +212,7 @@ impl Embedded {
             begins |= peaks.size() == size && peaks.root() == root;
             ControlFlow::Continue(())
         });
-        match entries {
-            Ok(()) => Ok(begins && peaks.root() == self.end.peaks.root()),
-            Err(error @ (StoreError::Io { .. } | StoreError::Forked { .. })) => Err(error),
-            Err(_) => Ok(false),
-        }
+        Ok(self.leads_to_end(entries, &peaks)? && begins)
     }
 
     /// Signs the tree as it is. The caller holds the lock.
