@@ -150,7 +150,10 @@ fn a_smaller_head_never_takes_the_place_of_a_larger_one() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let larger = Checkpoint::new(known.origin(), 100, Digest::of_parts(&[b"x"])).unwrap().to_string();
-    std::fs::write(&head, &larger).unwrap();
+    // As the program does it: the child may be looking.
+    let other = head.with_extension("other");
+    std::fs::write(&other, &larger).unwrap();
+    std::fs::rename(&other, &head).unwrap();
     turn.unlock().unwrap();
     let ran = ran(child.wait_with_output().unwrap());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
