@@ -18,6 +18,7 @@ use crate::files;
 use crate::keys;
 use crate::mark::{self, Mark};
 use crate::out::Out;
+use crate::progress::{Counted, CountedRead, Progress};
 
 /// The name of the directory that is a store.
 pub(crate) const STORE_DIR: &str = ".dendrer";
@@ -53,15 +54,27 @@ impl Source {
 
     /// Opens the run that an address means.
     pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
+        self.trace_through(self.store(), rev)
+    }
+
+    /// As [`Source::trace`], read through a handle that counts what is read.
+    pub(crate) fn trace_through<'s>(&self, store: &'s dyn Store, rev: &Rev) -> Result<Trace<'s>> {
         let run = rev.run_in(self.store(), self.named())?;
-        Ok(Trace::open(self.store(), &run)?)
+        Ok(Trace::open(store, &run)?)
+    }
+
+    /// Begins to tell how many records a verb has read, which may be every one of a run. Ends when the first is dropped.
+    pub(crate) fn watched(&self, global: &Global, what: &'static str) -> (Progress, Counted<'_>) {
+        let progress = Progress::start(global, what, "records", None);
+        let counted = Counted::new(self.store(), progress.counter());
+        (progress, counted)
     }
 }
 
 /// Opens what an address speaks of, for reading. Says on stderr, and in the document, that it is not what was signed.
 pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
-    let opened = open_bundle(path)?;
+    let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
     if let Some(finding) = verify::opening(&opened).into_iter().next() {
         out.tampered(path, finding.code, &finding.message);
@@ -137,7 +150,7 @@ pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
 /// signed, or of which a record does not open, has no answer.
 pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
-    let opened = open_bundle(path)?;
+    let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
     if let Some(finding) = verify::opening(&opened).into_iter().next() {
         let place = match (&finding.run, finding.tick) {
@@ -152,9 +165,13 @@ pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source>
     Ok(Source::Bundle(Box::new(opened)))
 }
 
-/// Reads a bundle file.
-pub(crate) fn open_bundle(path: &str) -> Result<Opened> {
-    let mut file = BufReader::new(files::open(path)?);
+/// Reads a bundle file, and tells how far that is unless somebody else does.
+pub(crate) fn open_bundle(global: Option<&Global>, path: &str) -> Result<Opened> {
+    let file = files::open(path)?;
+    let size = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
+    let progress = global.map(|global| Progress::start(global, "reading", "bytes", size));
+    let count = progress.as_ref().map(Progress::counter).unwrap_or_default();
+    let mut file = BufReader::new(CountedRead::new(file, count));
     let begins = file.fill_buf().map_err(|error| files::cannot_read(path, &error))?;
     let is_compressed = matches!(begins, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]);
     bundle::open(PathBuf::from(path), file).map_err(|error| {

@@ -17,7 +17,7 @@ use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-pub(crate) use counted::Counted;
+pub(crate) use counted::{Counted, CountedRead};
 
 use crate::args::Global;
 use crate::out::accessible;

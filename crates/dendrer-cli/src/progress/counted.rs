@@ -1,5 +1,6 @@
-//! A store that counts what is read from it, so that long reading shows how far it has come.
+//! A store, or a file, that counts what is read from it, so that long reading shows how far it has come.
 
+use std::io::{self, Read};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +25,27 @@ impl<'s> Counted<'s> {
 
     fn one(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A file, or what else is read from its beginning to its end. Every byte counts.
+pub(crate) struct CountedRead<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R> CountedRead<R> {
+    /// Counts what is read from `inner` into `count`.
+    pub(crate) fn new(inner: R, count: Arc<AtomicU64>) -> CountedRead<R> {
+        CountedRead { inner, count }
+    }
+}
+
+impl<R: Read> Read for CountedRead<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(bytes)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
     }
 }
 

@@ -26,7 +26,8 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
-    let trace = source.trace(&rev)?;
+    let (progress, counted) = source.watched(global, "backtrack");
+    let trace = source.trace_through(&counted, &rev)?;
     let place = state_path(&args.path)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -70,6 +71,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
         let nodes = why::inputs_of(&trace, &followed, &ticks)?;
         shown.iter_mut().zip(nodes).for_each(|(write, node)| write.inputs = Some(node));
     }
+    drop(progress);
     let members = || {
         let hidden = Value::array(found.hidden.iter().map(|tick| Value::from(*tick)));
         [

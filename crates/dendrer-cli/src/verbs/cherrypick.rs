@@ -35,11 +35,12 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     }
     let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
-    let trace = source.trace(&rev)?;
+    let (progress, counted) = source.watched(global, "cherrypick");
+    let trace = source.trace_through(&counted, &rev)?;
     let say = "say once which tick is imported: --tick N, or RUN@N";
     let tick = one_tick(args.tick.as_ref(), &rev, &trace, say)?;
     let candidate = Candidate::read(&trace, tick)?;
-    let target = source.trace(&into)?;
+    let target = source.trace_through(&counted, &into)?;
     let name = target.name().clone();
     let mut pick = candidate.check(&target, target.tip())?;
     pick.reason = args.reason.as_deref().map(Into::into);
@@ -59,6 +60,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
             imported
         }
     };
+    drop(progress);
     let answer = Answer { args, pick: &pick, target: &name, tip: target.tip(), imported: &imported };
     if out.is_text() {
         answer.print(out)?;

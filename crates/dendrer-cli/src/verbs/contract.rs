@@ -42,7 +42,8 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
-    let trace = source.trace(&rev)?;
+    let (progress, counted) = source.watched(global, "contract");
+    let trace = source.trace_through(&counted, &rev)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = match (&args.to, &rev.pos) {
         (Some(_), Some(_)) => return Err(Failure::new("E0106", "say once where it ends: --to, or RUN@N")),
@@ -54,6 +55,7 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
     let under = args.contract.as_deref().map(|contract| read::resolve(global, contract, out)).transpose()?;
     let checked = check(&trace, under.as_ref().map(|found| &found.pack), from, to, only.as_ref())?;
+    drop(progress);
     if let Some(only) = &only
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
     {

@@ -127,10 +127,13 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
             })
         })
         .collect::<Result<_>>()?;
-    let mut store = match open::write_store(global) {
-        // A newer version may let this one read it all the same.
-        Err(failure) if failure.code == "E0803" => open::open_store(global)?.0,
-        store => store?,
+    let (mut store, unwritable) = match open::write_store(global) {
+        // A newer version may let this one read it all the same, and so does a disk that takes nothing. What is signed already can
+        // be handed over.
+        Err(failure) if matches!(failure.code, "E0801" | "E0803") => {
+            (open::open_store(global)?.0, Some(failure))
+        }
+        store => (store?, None),
     };
     let is_troubled = open::warn(&mut store, &open::find(global)?, out)?;
     let mut names: Vec<RunName> = Vec::new();
@@ -142,7 +145,7 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
     }
     let key = keys::of(global.key.as_deref(), &store)?;
     // A store that cannot be written can still hand over what was signed before.
-    let (note, mut unsigned) = match keys::sign(&mut store, key.as_deref()) {
+    let (note, mut unsigned) = match unwritable.map_or_else(|| keys::sign(&mut store, key.as_deref()), Err) {
         Ok(note) => (note, None),
         Err(failure) => (None, Some(failure)),
     };

@@ -40,10 +40,14 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     // The parent is read through a handle of its own; the fork is written through another.
     let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
-    let parent = source.trace(&rev)?;
+    let (progress, counted) = source.watched(global, "fork");
+    let parent = source.trace_through(&counted, &rev)?;
     let say = "say once where it is forked: --from tick N, or RUN@N";
     let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
-    let mut store = open::write_store(global)?;
+    let mut store = match args.dry_run {
+        true => open::open_store(global)?.0,
+        false => open::write_store(global)?,
+    };
     open::refuse_trouble(&mut store)?;
     let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &store)?;
     let terms = terms(args, name, &parent)?;
@@ -63,7 +67,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         true => drop(recorder.discard()),
         false => drop(recorder.commit()?),
     }
-    drop(recorder);
+    drop((recorder, progress));
     let made = Made {
         args,
         parent: &parent,

@@ -6,6 +6,8 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dendrer::Trace;
 use dendrer::kernel::pack::{Engine, digest};
@@ -23,6 +25,7 @@ use crate::args::{GapChoice, Global, Import, ImportKind};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::out::{Format, Out, Style};
+use crate::progress::Progress;
 use crate::{keys, open};
 
 /// The longest name that is made from a file's.
@@ -56,7 +59,9 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
         name: source.name.clone(),
     };
+    let progress = source.watched(global, "bytes looked through");
     let mut plan = import::plan(&mut source, options, start).map_err(|error| failure(args, &error, 0))?;
+    drop(progress);
     if given.is_none() {
         plan.start.run = made_name(args, &source, &plan)?;
     }
@@ -71,6 +76,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         let errors = match &pack {
             None => Vec::new(),
             Some(pack) => {
+                let _progress = source.watched(global, "bytes tried");
                 let rehearsed = import::rehearse(&mut source, &plan, &*pack.pack.reducer());
                 rehearsed.map_err(|error| failure(args, &error, 0))?
             }
@@ -87,10 +93,12 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
         );
     }
+    let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
     let result = import::record(&mut store, &mut source, &plan, Box::new(World::default()), &mut |more| {
         settled += more;
     });
+    drop(progress);
     let closed = keys::close(store, key.as_deref());
     let tip = result.map_err(|error| match settled {
         0 => failure(args, &error, 0),
@@ -141,12 +149,14 @@ fn read_policy(path: &str) -> Result<Vec<Value>> {
 struct Source {
     file: File,
     name: Option<String>,
+    /// How many bytes were read of it.
+    read: Arc<AtomicU64>,
 }
 
 impl Source {
     fn open(path: &str) -> Result<Source> {
         if path == "-" {
-            return Ok(Source { file: spool(&mut io::stdin())?, name: None });
+            return Ok(Source { file: spool(&mut io::stdin())?, name: None, read: Arc::default() });
         }
         let mut file = files::open(path)?;
         let about = file.metadata().map_err(|error| files::cannot_read(path, &error))?;
@@ -157,7 +167,15 @@ impl Source {
             file = spool(&mut file)?;
         }
         let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok(Source { file, name })
+        Ok(Source { file, name, read: Arc::default() })
+    }
+
+    /// Tells from now on how much of it was read.
+    fn watched(&mut self, global: &Global, unit: &'static str) -> Progress {
+        let size = self.file.metadata().map(|about| about.len()).ok();
+        let progress = Progress::start(global, "import", unit, size);
+        self.read = progress.counter();
+        progress
     }
 }
 
@@ -170,7 +188,9 @@ fn spool(input: &mut dyn Read) -> Result<File> {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.read(buffer)
+        let read = self.file.read(buffer)?;
+        self.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
     }
 }
 

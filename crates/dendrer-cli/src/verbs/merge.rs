@@ -24,11 +24,11 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     }
     // The sources are read through a handle of their own; the new run is written through another.
     let source = open::whole_store(global, out)?;
-    let reader = source.store();
+    let (reader, (progress, counted)) = (source.store(), source.watched(global, "merge"));
     let mut traces = Vec::with_capacity(revs.len());
     for rev in revs {
         let rev = rev.settle(reader)?;
-        let trace = dendrer::Trace::open(reader, &rev.run_in(reader, &[])?)?;
+        let trace = source.trace_through(&counted, &rev)?;
         let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         traces.push((trace, tick));
     }
@@ -66,6 +66,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         keys::close(store, key.as_deref())?;
         (merged, unjudged, root, Some(begin))
     };
+    drop(progress);
     match out.is_text() {
         true => print(args, &terms, &merged, out)?,
         false => out.document(&written(args, &terms, &merged, root, begin))?,

@@ -258,7 +258,8 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
-    let trace = source.trace(&rev)?;
+    let (progress, counted) = source.watched(global, "predicate");
+    let trace = source.trace_through(&counted, &rev)?;
     let meant = match args.holds {
         true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
         false => resolve(&trace, &args.predicate)?,
@@ -271,6 +272,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let (from, to) = at.map_or((from, tip), |at| (at, at));
     address::in_order(from, to)?;
     let line = timeline::judge(&trace, &predicate, from, to)?;
+    drop(progress);
     let question = Question::Predicate(predicate);
     if !out.is_text() {
         let document = timeline_json(trace.name().as_str(), &question, &line, at);
@@ -659,7 +661,7 @@ fn entry_document(entry: &Registered, changed: bool) -> Value {
 /// Reads the names of a bundle, or else of the store.
 fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
     Ok(match bundle {
-        Some(path) => Registry::read(&open::open_bundle(path)?.store)?,
+        Some(path) => Registry::read(&open::open_bundle(Some(global), path)?.store)?,
         None => Registry::read(&*open::read_store(global)?)?,
     })
 }

@@ -36,7 +36,8 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     // Both are read through a handle of their own; the new run is written through another.
     let reader = open::sound(global, &rev, out)?;
     let onto = onto.settle(reader.store())?;
-    let (source, base) = (reader.trace(&rev)?, reader.trace(&onto)?);
+    let (progress, counted) = reader.watched(global, "rebase");
+    let (source, base) = (reader.trace_through(&counted, &rev)?, reader.trace_through(&counted, &onto)?);
     let tick = onto.pos.as_ref().map_or(Ok(base.tip()), |pos| pos.tick(&base))?;
     let is_dry = args.plan || args.dry_run;
     let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), reader.store())?;
@@ -69,6 +70,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
         keys::close(store, key.as_deref())?;
         rebased
     };
+    drop(progress);
     match out.is_text() {
         true => answer.print(&rebased, out)?,
         false => out.document(&answer.document(&rebased))?,

@@ -32,7 +32,8 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let s0 = args.state.as_deref().map(files::json).transpose()?;
     // The source is read through a handle of its own; the new run is written through another.
     let source = open::sound(global, &rev, out)?;
-    let trace = source.trace(&rev)?;
+    let (progress, counted) = source.watched(global, "reduce");
+    let trace = source.trace_through(&counted, &rev)?;
     let mut store = open::write_store(global)?;
     open::refuse_trouble(&mut store)?;
     if store.run(&name)?.is_some() {
@@ -42,6 +43,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let reduced = pack::reduce(&trace, &mut store, &pack, name, s0, Box::new(World::default()));
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
     keys::close(store, key.as_deref())?;
+    drop(progress);
     let named = format!("{} {}", pack.pack.name, pack.pack.version);
     if !out.is_text() {
         let members = [

@@ -88,13 +88,15 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
     let source = open::source(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
-    let trace = source.trace(&rev)?;
+    let (progress, counted) = source.watched(global, "state");
+    let trace = source.trace_through(&counted, &rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     let looked_at = match args.window {
         WindowChoice::After => tick,
         WindowChoice::Before => tick.saturating_sub(1),
     };
     let state = state_at(&trace, &rev, looked_at)?;
+    drop(progress);
     let root = state.digest();
     let path = state_path(args.path.as_deref().unwrap_or_default())?;
     if let Some(base) = &args.base {

@@ -142,8 +142,11 @@ fn verify_bundles(
     options: &Options,
     given: Option<&VerifierKey>,
 ) -> Result<Vec<Outcome>> {
-    let progress = Progress::start(global, "verify", "bundles", Some(paths.len() as u64));
-    let done = progress.counter();
+    // Of one alone it is told how much of it is read.
+    let alone = (paths.len() == 1).then_some(global);
+    let progress =
+        alone.is_none().then(|| Progress::start(global, "verify", "bundles", Some(paths.len() as u64)));
+    let done = progress.as_ref().map(Progress::counter).unwrap_or_default();
     let next = AtomicUsize::new(0);
     let found: Vec<Mutex<Option<Result<Answer>>>> = paths.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
@@ -151,7 +154,7 @@ fn verify_bundles(
             let at = next.fetch_add(1, Ordering::Relaxed);
             paths.get(at).zip(found.get(at))
         } {
-            let answer = verify_bundle(path, rev, options, args.from.as_ref(), given);
+            let answer = verify_bundle(alone, path, rev, options, args.from.as_ref(), given);
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
             done.fetch_add(1, Ordering::Relaxed);
         }
@@ -248,13 +251,15 @@ fn first_tick(from: Option<&Pos>, store: &dyn Store, runs: &[RunName]) -> Result
 }
 
 fn verify_bundle(
+    alone: Option<&Global>,
     path: &str,
     rev: &Rev,
     options: &Options,
     from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
-    let opened = open::open_bundle(path)?;
+    let opened = open::open_bundle(alone, path)?;
+    let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
     let runs = &opened.runs;
     let in_bundle = |failure: Failure| failure.help_in(path, runs);
     let named = match rev.run {

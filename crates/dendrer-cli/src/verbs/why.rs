@@ -15,7 +15,8 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
     let source = open::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
-    let trace = source.trace(&rev)?;
+    let (progress, counted) = source.watched(global, "why");
+    let trace = source.trace_through(&counted, &rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     let place = state_path(&args.path)?;
     let followed = why::followed(&trace, &place, tick)?;
@@ -29,6 +30,7 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
         );
         return Err(failure.help(&["dendrer", "state", &format!("{}@{tick}", trace.name())]));
     }
+    drop(progress);
     let certainty = match answer.root.as_ref().is_some_and(guesses) {
         true => HEURISTIC,
         false => RECORDED,

@@ -173,3 +173,49 @@ fn progress_is_said_after_half_a_second_and_once_a_second() {
     let quick = demo().run(&["log", "trip-planner-a", "--progress", "plain"]);
     assert_eq!(quick.stderr, "");
 }
+
+/// Whatever may read all of a run, or a file of any size, says how far it has come.
+#[test]
+#[cfg(target_os = "linux")]
+fn long_reading_is_spoken_of() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: no strace");
+        return;
+    }
+    let place = Place::with_store();
+    let line = "{\"type\":\"plan.update\",\"delta\":[{\"set\":\"/a\",\"value\":1}]}\n";
+    assert_eq!(place.run_with(&["commit", "--run", "r"], line.repeat(300).as_bytes()).code, 0);
+    place.ok(&["export", "r", "-o", "r.dnd"]);
+    let message = "{\"role\":\"user\",\"content\":\"a\"}";
+    std::fs::write(place.path().join("chat"), format!("[{}]", vec![message; 9000].join(","))).unwrap();
+    // The calls that read in the middle take long.
+    let (store, file) = ("pread64:delay_enter=250000:when=8..15", "read:delay_enter=250000:when=16..22");
+    let cases: [(&str, &str, &[&str]); 12] = [
+        (store, "why: ", &["why", "r", "a"]),
+        (store, "backtrack: ", &["backtrack", "r", "a"]),
+        (store, "predicate: ", &["predicate", "test", "state.a > 3", "r"]),
+        (store, "fork: ", &["fork", "r", "--from", "100", "-n"]),
+        (store, "rebase: ", &["rebase", "r", "--onto", "r@3", "-n"]),
+        (store, "state: ", &["state", "r@200"]),
+        (store, "cherrypick: ", &["cherrypick", "r@7", "--into", "r", "-n"]),
+        (file, "reading: ", &["verify", "r.dnd"]),
+        (file, "reading: ", &["log", "r.dnd"]),
+        (file, "import: ", &["import", "chat", "-n"]),
+        (file, "import: ", &["import", "chat", "--run", "chat"]),
+        (store, "bisect: ", &["bisect", "r", "--predicate", "state.a < 3"]),
+    ];
+    std::thread::scope(|scope| {
+        for (slow, begins, args) in cases {
+            let place = &place;
+            scope.spawn(move || {
+                let mut command = Command::new("strace");
+                command.args(["-f", "-o", "/dev/null", "-e", &format!("inject={slow}")]);
+                command.arg(env!("CARGO_BIN_EXE_dendrer")).args(args).args(["--progress", "plain"]);
+                command.current_dir(place.path()).env("HOME", place.path()).stdin(Stdio::null());
+                let output = command.output().unwrap();
+                let told = String::from_utf8(output.stderr).unwrap();
+                assert!(told.lines().any(|line| line.starts_with(begins)), "{args:?}: {told}");
+            });
+        }
+    });
+}

@@ -9,6 +9,7 @@ use crate::args::{ContractSuggest, Global};
 use crate::failure::{Failure, Result};
 use crate::open;
 use crate::out::{Out, Style};
+use crate::progress::{Counted, Progress};
 
 /// How many fields are printed for people.
 const SHOWN: usize = 20;
@@ -24,9 +25,12 @@ pub(super) fn run(global: &Global, args: &ContractSuggest, out: &mut Out) -> Res
         }
         sources.push((open::sound(global, &rev, out)?, rev));
     }
+    let progress = Progress::start(global, "contract", "records", None);
+    let counted: Vec<Counted<'_>> =
+        sources.iter().map(|(source, _)| Counted::new(source.store(), progress.counter())).collect();
     let mut traces = Vec::new();
-    for (source, rev) in &sources {
-        let trace = source.trace(rev)?;
+    for ((source, rev), counted) in sources.iter().zip(&counted) {
+        let trace = source.trace_through(counted, rev)?;
         if traces
             .iter()
             .any(|known: &dendrer::Trace<'_>| known.name() == trace.name() && rev.bundle.is_none())
@@ -36,6 +40,7 @@ pub(super) fn run(global: &Global, args: &ContractSuggest, out: &mut Out) -> Res
         traces.push(trace);
     }
     let found = suggest(&traces, Asked { only: only.as_ref(), tries: args.tries })?;
+    drop(progress);
     match out.is_text() {
         true => print(&found, out),
         false => out.document(&to_json(args, &found)).map(|()| 0),

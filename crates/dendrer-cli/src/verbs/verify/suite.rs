@@ -111,7 +111,7 @@ fn look(file: &str, case: &Case) -> Result<Found> {
     let tip = case.tip.as_deref().map(parse_tip).transpose()?;
     let options = Options { replay: true, tip, ..Options::default() };
     let whole = Rev { bundle: Some(file.to_owned()), run: None, pos: None };
-    match verify_bundle(file, &whole, &options, None, None) {
+    match verify_bundle(None, file, &whole, &options, None, None) {
         Ok(answer) => {
             let (word, exit) = word(answer.report.verdict);
             let mut codes: Vec<String> =
