@@ -1,48 +1,98 @@
 //! Files that somebody named on the command line. A name may lead to anything, so no more is read than shows that it is
 //! too long for what it is read for.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
 use dendrer_object::{Value, json};
 
 use crate::failure::{Failure, Result};
+use crate::keys;
 use crate::verbs::behind_mark;
 
-/// Where the answer goes, if that is a file which is there already.
-static ANSWER: OnceLock<PathBuf> = OnceLock::new();
+/// Where answers go, as far as those are files which are there already.
+static ANSWERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Says where the answer goes, before anything is read: into no store, and not over what is read for it.
+/// Says where an answer goes, before anything is read: into no store, to no key, and not over what is read for it.
 pub(crate) fn answer_to(path: &str) -> Result<()> {
-    let Ok(whole) = std::fs::canonicalize(path).or_else(|_| {
-        // What is not there yet goes into a directory that is.
-        dir_of(Path::new(path))
-            .canonicalize()
-            .map(|dir| dir.join(Path::new(path).file_name().unwrap_or_default()))
-    }) else {
-        return Ok(());
-    };
+    let Ok(whole) = place_of(Path::new(path)) else { return Ok(()) };
     let is_store = |dir: &&Path| dir.join("store.json").is_file() && dir.join("segments").is_dir();
     if let Some(store) = whole.ancestors().skip(1).find(is_store) {
         return Err(Failure::new("E0106", format!("{path} is in the store at {}", store.display()))
             .note("nothing was done; an answer goes beside a store"));
     }
+    if let Some(dir) = keys::config_dir().and_then(|dir| dir.canonicalize().ok())
+        && whole.starts_with(&dir)
+    {
+        return Err(Failure::new(
+            "E0106",
+            format!("{path} is where keys and heads are kept, in {}", dir.display()),
+        )
+        .note("nothing was done; name another file"));
+    }
+    if is_stdin(&whole) {
+        return Err(is_read(path));
+    }
     if whole.is_file() {
-        let _ = ANSWER.set(whole);
+        ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).push(whole);
     }
     Ok(())
 }
 
+/// Where a file is, or would be: what a link leads to, and not the link.
+fn place_of(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    // As many links as a system follows.
+    for _ in 0..40 {
+        match std::fs::canonicalize(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        match std::fs::read_link(&path) {
+            Ok(next) => path = dir_of(&path).join(next),
+            // What is not there yet goes into a directory that is.
+            Err(_) => {
+                let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+                return Ok(dir_of(&path).canonicalize()?.join(name));
+            }
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// Tells whether a file is what comes in on standard input.
+#[cfg(unix)]
+fn is_stdin(path: &Path) -> bool {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::fs::MetadataExt as _;
+    let stdin = io::stdin().as_fd().try_clone_to_owned().and_then(|file| File::from(file).metadata());
+    let same = |(a, b): (Metadata, Metadata)| a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
+    stdin.ok().zip(std::fs::metadata(path).ok()).is_some_and(same)
+}
+
+#[cfg(not(unix))]
+fn is_stdin(_: &Path) -> bool {
+    false
+}
+
+fn is_read(path: &str) -> Failure {
+    Failure::new("E0106", format!("{path} is read, and the answer would go over it"))
+        .note("nothing was done; name another file for the answer")
+}
+
+/// Refuses to read what an answer goes over.
+pub(crate) fn refuse_answer(path: &str) -> Result<()> {
+    let is_answer = std::fs::canonicalize(path)
+        .is_ok_and(|path| ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).contains(&path));
+    if is_answer { Err(is_read(path)) } else { Ok(()) }
+}
+
 /// Opens a file that a verb reads.
 pub(crate) fn open(path: &str) -> Result<File> {
-    let is_answer = |answer: &PathBuf| std::fs::canonicalize(path).is_ok_and(|path| path == *answer);
-    if ANSWER.get().is_some_and(is_answer) {
-        return Err(Failure::new("E0106", format!("{path} is read, and the answer would go over it"))
-            .note("nothing was done; name another file with -o"));
-    }
+    refuse_answer(path)?;
     File::open(path).map_err(|error| cannot_read(path, &error))
 }
 
@@ -81,16 +131,16 @@ impl Whole {
         if old.as_ref().is_some_and(|about| !about.is_file() && !about.is_dir()) {
             return Ok(Whole::direct(OpenOptions::new().write(true).open(path)?));
         }
-        // What a link leads to is what is replaced, and not the link.
-        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = place_of(path)?;
         if path.is_dir() || path.file_name().is_none() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let (file, beside) = match nameless(&path) {
             Some(file) => (file, None),
             None => {
-                let beside = partial(&path);
-                (OpenOptions::new().write(true).create_new(true).open(&beside)?, Some(beside))
+                let open = |beside: &Path| OpenOptions::new().write(true).create_new(true).open(beside);
+                let (beside, file) = partial(&path, &mut { open })?;
+                (file, Some(beside))
             }
         };
         let whole = Whole { file: BufWriter::new(file), path: Some(path), beside };
@@ -106,6 +156,10 @@ impl Whole {
 
     /// Begins a file that somebody reads while it grows.
     pub(crate) fn growing(path: &Path) -> io::Result<Whole> {
+        #[cfg(unix)]
+        if std::fs::metadata(path).is_ok_and(|about| std::os::unix::fs::MetadataExt::nlink(&about) > 1) {
+            return Err(io::Error::other("it has another name, under which it would be cut as well"));
+        }
         Ok(Whole::direct(File::create(path)?))
     }
 
@@ -117,8 +171,7 @@ impl Whole {
         let beside = match &self.beside {
             Some(beside) => beside.clone(),
             None => {
-                let beside = partial(&path);
-                name(self.file.get_ref(), &beside)?;
+                let (beside, ()) = partial(&path, &mut |beside| name(self.file.get_ref(), beside))?;
                 self.beside.insert(beside).clone()
             }
         };
@@ -172,11 +225,20 @@ pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// A name of its own, which nobody else writes to.
-fn partial(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
-    path.with_file_name(name)
+/// Takes a name of its own, which nobody else writes to. Where each process has the same number, as in a container, one that was
+/// killed may have left one.
+fn partial<T>(path: &Path, take: &mut dyn FnMut(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    // File systems take no names of more than 255 bytes.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem: String = name.chars().take(50).collect();
+    for number in 0..10_000 {
+        let beside = path.with_file_name(format!("{stem}.{}-{number}.partial", std::process::id()));
+        match take(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            taken => return taken.map(|taken| (beside, taken)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Begins a file without a name, of which nothing is left wherever the program is stopped; `None` where there is no such thing.

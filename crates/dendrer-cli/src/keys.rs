@@ -81,6 +81,7 @@ pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
 /// Finds the key of a store; `None` if it is not here.
 pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<SigningKey>> {
     if let Some(path) = key_path(given, info.id) {
+        given.map_or(Ok(()), files::refuse_answer)?;
         match read_text(&path, given.is_some()) {
             Ok(text) => return read(&text, &path, info).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => {}
@@ -162,6 +163,7 @@ fn read_text(path: &Path, is_named: bool) -> std::io::Result<String> {
 
 /// Reads a key file that was named.
 pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {
+    files::refuse_answer(path)?;
     let bad =
         |why: String| Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", why);
     let text = read_text(Path::new(path), false).map_err(|error| bad(error.to_string()))?;
@@ -228,12 +230,11 @@ fn other_records(size: u64) -> String {
 /// shows. Without the key nothing is signed.
 pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {
     let Some(key) = key else { return Ok(None) };
+    // From looking at what was signed last to remembering what is now, nobody signs a copy of this log.
+    let turn = turn(store.info().id);
     refuse_rollback(store)?;
-    let note = store.sign_checkpoint(key)?;
-    if let Ok(checkpoint) = Checkpoint::parse(note.text()) {
-        pin(store.info().id, &checkpoint)?;
-    }
-    Ok(Some(note))
+    let id = store.info().id;
+    Ok(Some(store.sign_telling(key, &mut |checkpoint| pin(id, checkpoint, turn.as_ref()))?))
 }
 
 /// Signs what was written, where the key is here, and closes the store.
@@ -242,14 +243,18 @@ pub(crate) fn close(mut store: Embedded, key: Option<&SigningKey>) -> Result<()>
     Ok(Store::close(Box::new(store))?)
 }
 
-/// Remembers what the checkpoint of a store says, if the key of the store signed it: that of one that is put away must
-/// not be forgotten.
-pub(crate) fn remember(store: &Embedded) -> Result<()> {
+/// Remembers what the checkpoint of a store says, if a key signed it: that of one that is put away must not be forgotten. The key
+/// is one that is known to be that of the log; what the store says of that, somebody may have written there.
+pub(crate) fn remember(store: &Embedded, key: &VerifierKey) -> Result<()> {
     let Some(note) = store.checkpoint()? else { return Ok(()) };
-    if note.verify(std::slice::from_ref(&store.info().key)).is_ok_and(|signed| !signed.is_empty())
+    if note.verify(std::slice::from_ref(key)).is_ok_and(|signed| !signed.is_empty())
         && let Ok(checkpoint) = Checkpoint::parse(note.text())
     {
-        pin(store.info().id, &checkpoint)?;
+        let id = store.info().id;
+        let turn = turn(id);
+        if pinned(id)?.is_none_or(|(size, _)| size < checkpoint.size()) {
+            pin(id, &checkpoint, turn.as_ref());
+        }
     }
     Ok(())
 }
@@ -267,21 +272,20 @@ fn pin_path(store: StoreId) -> Option<PathBuf> {
     Some(config_dir()?.join("heads").join(format!("{store}.head")))
 }
 
-/// Remembers the newest head that was seen: a larger one is never replaced by a smaller one. That it cannot be written is not a
+/// A turn to look at what was last signed of a log and to remember what is signed next, given back with the file; `None` where
+/// nothing is remembered.
+fn turn(store: StoreId) -> Option<io::Result<File>> {
+    let path = pin_path(store)?;
+    Some(files::make_dir(files::dir_of(&path)).and_then(|()| hold(&path.with_extension("lock"))))
+}
+
+/// Remembers the newest head, which the caller has found to be newer than what was remembered. That it cannot be written is not a
 /// failure of what was asked, and is told.
-fn pin(store: StoreId, checkpoint: &Checkpoint) -> Result<()> {
-    let Some(path) = pin_path(store) else { return Ok(()) };
-    let is_known =
-        || -> Result<bool> { Ok(pinned(store)?.is_some_and(|(size, _)| size >= checkpoint.size())) };
-    if is_known()? {
-        return Ok(());
-    }
-    let held = files::make_dir(files::dir_of(&path)).and_then(|()| hold(&path.with_extension("lock")));
-    let written = match held {
-        // Another process may have signed more since.
-        Ok(_) if is_known()? => return Ok(()),
-        Ok(_lock) => write_head(&path, checkpoint),
-        Err(error) => Err(error),
+fn pin(store: StoreId, checkpoint: &Checkpoint, turn: Option<&io::Result<File>>) {
+    let (Some(path), Some(turn)) = (pin_path(store), turn) else { return };
+    let written = match turn {
+        Ok(_) => write_head(&path, checkpoint).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
     };
     if let Err(error) = written {
         let what = format!(
@@ -291,13 +295,15 @@ fn pin(store: StoreId, checkpoint: &Checkpoint) -> Result<()> {
         // Nobody can be told that stderr is closed.
         let _ = writeln!(io::stderr(), "warning[E0801]: {}", dendrer_view::quote::escape(&what));
     }
-    Ok(())
 }
 
-/// Waits for a turn, some seconds at most. It is given back with the file.
+/// Waits for a turn, half a minute at most. It is given back with the file.
 fn hold(path: &Path) -> io::Result<File> {
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        return Err(io::Error::other(format!("{} is no file", path.display())));
+    }
     let file = File::options().write(true).create(true).truncate(false).open(path)?;
-    for _ in 0..500 {
+    for _ in 0..3000 {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
             // Some file systems have no locks. There, looking once more has to do.

@@ -49,8 +49,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error, wants_json(&args), &args),
     };
-    // As everywhere, `-` is the place where answers go anyway.
-    cli.global.output = cli.global.output.filter(|file| file != "-");
+    // As everywhere, `-` is the place where answers go anyway, and what is there behind its other names is not to be replaced.
+    let is_stdout = |file: &str| ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains(&file);
+    cli.global.output = cli.global.output.filter(|file| !is_stdout(file));
     let Some(verb) = cli.verb else {
         let nothing = || {
             Failure::new("E0106", "no verb: there is nothing to make a document of")

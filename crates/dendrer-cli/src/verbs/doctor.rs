@@ -90,6 +90,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
         Check::ok("version", format!("dendrer {} on {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS)),
         config(),
     ];
+    args.report.as_deref().map_or(Ok(()), files::answer_to)?;
     let mut found = find_store(global, &mut checks)?;
     if let Some(found) = &mut found {
         look_at_store(global, args.fix, found, &mut checks)?;

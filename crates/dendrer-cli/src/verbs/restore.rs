@@ -56,11 +56,17 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let copied = make(global, "restore", copying)?;
     // While it is still in its place: what it knows to be signed must not be put away with it.
     if let Some(old) = &old {
-        keys::remember(&old.store)?;
+        match keys::remember(&old.store, &backup.info().key) {
+            // What is broken says nothing of what was signed, and is put away all the same.
+            Err(failure) if failure.exit() == 4 => {
+                out.say(format!("note: {}", quote::escape(&failure.told())));
+            }
+            remembered => remembered?,
+        }
     }
     let aside = put_in_place(&beside, &target, old)?;
     let mut store = Embedded::open(&target, Options::read())?;
-    keys::remember(&store)?;
+    keys::remember(&store, &backup.info().key)?;
     let refused = keys::refuse_rollback(&mut store).err();
     let pinned = keys::pinned(store.info().id)?.map(|(size, _)| size);
     if !out.is_text() {
@@ -122,6 +128,8 @@ fn check_whole(global: &Global, backup: &Embedded, path: &Path) -> Result<()> {
                 .at("here", own.to_string()),
         ));
     }
+    // A key that was given is that of the log, or none of its.
+    keys::find(global.key.as_deref(), backup.info())?;
     let progress = Progress::start(global, "restore", "records verified", Some(backup.tree().size));
     let options = VerifyOptions { done: Some(progress.counter()), ..VerifyOptions::default() };
     let report = backup.verify(&options)?;

@@ -125,16 +125,18 @@ fn a_key_that_cannot_be_read_is_not_taken_for_none() {
     assert!(!place.path().join("there").exists());
 }
 
-/// Of two that sign at once the one with the longer log is remembered, whichever writes last.
+/// Whoever signs looks at what was signed last when it is its turn, and not before.
 #[test]
-fn a_smaller_head_never_takes_the_place_of_a_larger_one() {
+fn what_somebody_else_signed_meanwhile_is_looked_at_before_signing() {
     let place = signed(3);
     let head = kept(&place, "heads", ".head");
     let known = Checkpoint::parse(&std::fs::read_to_string(&head).unwrap()).unwrap();
     let turn = std::fs::File::create(head.with_extension("lock")).unwrap();
     turn.lock().unwrap();
-    let checkpoint = place.path().join(".dendrer/checkpoint");
-    let before = std::fs::read(&checkpoint).unwrap();
+    let store = place.path().join(".dendrer");
+    let before = std::fs::read(store.join("checkpoint")).unwrap();
+    let size = || std::fs::metadata(store.join("segments/00000000.seg")).unwrap().len();
+    let length = size();
     let line = place.path().join("line");
     std::fs::write(&line, LINE).unwrap();
     let mut child = place
@@ -143,12 +145,14 @@ fn a_smaller_head_never_takes_the_place_of_a_larger_one() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It has signed, and waits for its turn to say so.
+    // It has written its record, and waits for its turn to sign.
     let ends = Instant::now() + Duration::from_secs(60);
-    while std::fs::read(&checkpoint).unwrap() == before {
+    while size() == length {
         assert!(Instant::now() < ends && child.try_wait().unwrap().is_none(), "it did not wait");
         std::thread::sleep(Duration::from_millis(5));
     }
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(std::fs::read(store.join("checkpoint")).unwrap(), before, "it did not wait");
     let larger = Checkpoint::new(known.origin(), 100, Digest::of_parts(&[b"x"])).unwrap().to_string();
     // As the program does it: the child may be looking.
     let other = head.with_extension("other");
@@ -156,8 +160,70 @@ fn a_smaller_head_never_takes_the_place_of_a_larger_one() {
     std::fs::rename(&other, &head).unwrap();
     turn.unlock().unwrap();
     let ran = ran(child.wait_with_output().unwrap());
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.code == 4 && ran.stderr.contains("E0307"), "{}", ran.stderr);
     assert_eq!(std::fs::read_to_string(&head).unwrap(), larger);
+    assert_eq!(std::fs::read(store.join("checkpoint")).unwrap(), before);
+}
+
+/// Of two copies of a store one goes on, and no two roots are signed for one size.
+#[test]
+fn of_two_copies_that_sign_at_once_one_does() {
+    for _ in 0..10 {
+        let place = signed(3);
+        copy(&place.path().join(".dendrer"), &place.path().join("copy"));
+        std::fs::write(place.path().join("line"), LINE).unwrap();
+        let start = |store: &str| {
+            let mut command = place.command(&["commit", "--run", "r", "--file", "line", "--store", store]);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        let children = [start(".dendrer"), start("copy")];
+        let codes = children.map(|mut child| child.wait().unwrap().code().unwrap());
+        assert!(codes == [0, 4] || codes == [4, 0], "{codes:?}");
+    }
+}
+
+/// A program that is stopped before others can see what it signed has remembered it, or has not signed it.
+#[test]
+#[cfg(target_os = "linux")]
+fn whatever_was_signed_is_remembered_wherever_the_program_is_stopped() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: no strace");
+        return;
+    }
+    let place = signed(3);
+    let store = place.path().join(".dendrer");
+    let aside = place.path().join("aside");
+    copy(&store, &aside);
+    let config = place.path().join("config aside");
+    copy(&place.config(), &config);
+    std::fs::write(place.path().join("line"), LINE).unwrap();
+    let signed = |path: &std::path::Path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        // A note is what was signed, an empty line, and signatures.
+        let signed = text.split_once("\n\n").map_or(text.clone(), |(text, _)| format!("{text}\n"));
+        Checkpoint::parse(&signed).unwrap().size()
+    };
+    let head = kept(&place, "heads", ".head");
+    let mut ahead = 0;
+    for call in ["linkat", "rename,renameat,renameat2", "fsync,fdatasync", "openat"] {
+        for when in 1..12 {
+            std::fs::remove_dir_all(&store).unwrap();
+            copy(&aside, &store);
+            std::fs::remove_dir_all(place.config()).unwrap();
+            copy(&config, &place.config());
+            let mut command = Command::new("strace");
+            let skip = if call == "openat" { 30 } else { 0 };
+            command.args(["-f", "-o", "/dev/null", "-e"]);
+            command.arg(format!("inject={call}:signal=KILL:when={}", skip + when));
+            command.arg(env!("CARGO_BIN_EXE_dendrer")).args(["commit", "--run", "r", "--file", "line"]);
+            command.current_dir(place.path()).env("HOME", place.path()).stdin(Stdio::null());
+            command.output().unwrap();
+            let (here, there) = (signed(&store.join("checkpoint")), signed(&head));
+            assert!(there >= here, "{call} {when}: {here} signed, {there} remembered");
+            ahead += u64::from(there > here);
+        }
+    }
+    assert!(ahead > 0, "no stop was between the two");
 }
 
 /// What is remembered is on disk before it has its name, and the name when the program ends; a key as well.
@@ -192,10 +258,10 @@ fn what_is_kept_for_a_store_outlasts_a_power_cut() {
     assert!(content < name && name < dir, "{trace}");
 }
 
-/// Two copies of a store are signed at once, and the one with the shorter log is slow to say so.
+/// Two copies of a store are signed at once, and the one whose turn it is is slow to remember it.
 #[test]
 #[cfg(target_os = "linux")]
-fn of_two_that_sign_at_once_the_longer_log_is_remembered() {
+fn a_copy_waits_until_what_is_signed_is_remembered() {
     if Command::new("strace").arg("-V").output().is_err() {
         eprintln!("SKIPPED: no strace");
         return;
@@ -223,8 +289,9 @@ fn of_two_that_sign_at_once_the_longer_log_is_remembered() {
         assert!(Instant::now() < ends && slow.try_wait().unwrap().is_none(), "it was not slow");
         std::thread::sleep(Duration::from_millis(5));
     }
-    place.ok(&["commit", "--run", "r", "--file", "many", "--store", "copy"]);
+    let other = place.run(&["commit", "--run", "r", "--file", "many", "--store", "copy"]);
+    assert!(other.code == 4 && other.stderr.contains("E0307"), "{}", other.stderr);
     assert!(slow.wait().unwrap().success());
     let known = Checkpoint::parse(&std::fs::read_to_string(&head).unwrap()).unwrap();
-    assert_eq!(known.size(), 5 + 20, "the longer of the two");
+    assert_eq!(known.size(), 6, "the one that signed");
 }

@@ -10,6 +10,7 @@ use dendrer_object::Digest;
 use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 
+use super::tiles::Tiled;
 use super::{Embedded, Kept};
 use crate::contract::Store as _;
 use crate::disk;
@@ -168,10 +169,8 @@ impl Embedded {
         if is_known || size > self.size() {
             return Ok(is_known);
         }
-        let extends = match size == self.size() {
-            true => root == self.end.peaks.root(),
-            false => self.extends_by_tiles(size, root)? || self.extends_by_log(size, root)?,
-        };
+        // That the end is the one that was signed shows nothing: a handle may have it from the index.
+        let extends = self.extends_by_tiles(size, root)? || self.extends_by_log(size, root)?;
         if extends {
             // The tree of a handle only grows, so that stays so.
             *proved() = Some((size, root));
@@ -179,18 +178,22 @@ impl Embedded {
         Ok(extends)
     }
 
-    /// As [`Embedded::extends`], from the tiles of what was signed last and the entries behind it. Where they do not show it, they
-    /// or the index may be what is wrong.
+    /// As [`Embedded::extends`], from the tiles of what was signed last, and the entries of the last of them and behind it: those are
+    /// what a writer goes on from. Where they do not show it, they or the index may be what is wrong.
     fn extends_by_tiles(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
-        let Some(mut peaks) = self.tiled_beyond(size, root)? else { return Ok(false) };
-        if peaks.size() > self.size() {
+        let Some(Tiled { before: mut peaks, end, root }) = self.tiled_beyond(size, root)? else {
+            return Ok(false);
+        };
+        if end > self.size() {
             return Ok(false);
         }
+        let mut passes = false;
         let entries = self.scan_entries(peaks.size()..self.size(), &mut |_, entry| {
             peaks.push(leaf_hash(&entry.text()));
+            passes |= peaks.size() == end && peaks.root() == root;
             ControlFlow::Continue(())
         });
-        self.leads_to_end(entries, &peaks)
+        Ok(self.leads_to_end(entries, &peaks)? && passes)
     }
 
     /// Tells whether entries that were read lead to the tree that the log has now. What the system does not let one read shows
@@ -215,8 +218,22 @@ impl Embedded {
         Ok(self.leads_to_end(entries, &peaks)? && begins)
     }
 
+    /// As [`Store::sign_checkpoint`](crate::Store::sign_checkpoint), and tells what is signed before anybody can see it: whoever
+    /// remembers it elsewhere then knows of everything that was ever signed, wherever the program is stopped.
+    pub fn sign_telling(
+        &mut self,
+        key: &SigningKey,
+        tell: &mut dyn FnMut(&Checkpoint),
+    ) -> Result<SignedNote, StoreError> {
+        self.locked(|store| store.sign(key, tell))
+    }
+
     /// Signs the tree as it is. The caller holds the lock.
-    pub(super) fn sign(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
+    pub(super) fn sign(
+        &mut self,
+        key: &SigningKey,
+        tell: &mut dyn FnMut(&Checkpoint),
+    ) -> Result<SignedNote, StoreError> {
         self.sync_now()?;
         if let Some((_, kept)) = self.read_checkpoint()?
             && !self.extends(kept.size(), kept.root())?
@@ -233,6 +250,7 @@ impl Embedded {
         let tree = self.tree();
         let checkpoint = Checkpoint::new(&self.info.id.origin(), tree.size, tree.root)?;
         let note = checkpoint.sign(key)?;
+        tell(&checkpoint);
         let path = self.dir.join(NAME);
         disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
             .map_err(|error| StoreError::io("write", &path, error))?;

@@ -41,24 +41,35 @@ impl Embedded {
 }
 
 impl Embedded {
-    /// Returns the tree of the tiles, if it begins with the tree that had a root at a size. Tiles can be read by anybody and
-    /// written by many; that they lead to the root is what makes them so.
-    pub(super) fn tiled_beyond(&self, size: u64, root: Digest) -> Result<Option<Peaks>, StoreError> {
+    /// Returns how far the tiles go, if their tree begins with the one that had a root at a size, and what they say of all before
+    /// the last one of their entries. Tiles can be read by anybody and written by many; that they lead to the root is what makes
+    /// them so.
+    pub(super) fn tiled_beyond(&self, size: u64, root: Digest) -> Result<Option<Tiled>, StoreError> {
         let tiles = Tiles { store: self, dir: self.dir.join("log") };
-        let Some(end) = tiles.checkpoint()?.map(|checkpoint| checkpoint.size()).filter(|end| *end >= size)
-        else {
-            return Ok(None);
-        };
+        let end = tiles.checkpoint()?.map(|checkpoint| checkpoint.size());
+        let Some(end) = end.filter(|end| *end >= size && *end > 0) else { return Ok(None) };
         let mut reader = TileReader::new(end, |tile| tiles.read_tile(tile));
-        let nodes: Result<Vec<Digest>, _> = cover(0..end).map(|node| reader.read_node(node)).collect();
-        let Some(peaks) = nodes.ok().and_then(|nodes| Peaks::from_parts(end, nodes).ok()) else {
-            return Ok(None);
+        let mut peaks_of = |size: u64| {
+            let nodes: Result<Vec<Digest>, _> = cover(0..size).map(|node| reader.read_node(node)).collect();
+            nodes.ok().and_then(|nodes| Peaks::from_parts(size, nodes).ok())
         };
+        let border = (end - 1) / u64::from(FULL_WIDTH) * u64::from(FULL_WIDTH);
+        let (Some(whole), Some(before)) = (peaks_of(end), peaks_of(border)) else { return Ok(None) };
         let proof = reader.consistency_proof(size);
         let is_begin =
-            proof.is_ok_and(|proof| verify_consistency(size, end, &proof, &root, &peaks.root()).is_ok());
-        Ok(is_begin.then_some(peaks))
+            proof.is_ok_and(|proof| verify_consistency(size, end, &proof, &root, &whole.root()).is_ok());
+        Ok(is_begin.then(|| Tiled { before, end, root: whole.root() }))
     }
+}
+
+/// What tiles say of a log.
+pub(super) struct Tiled {
+    /// The tree up to where the last tile of entries begins.
+    pub before: Peaks,
+    /// How many entries they are of.
+    pub end: u64,
+    /// The root of the tree of those.
+    pub root: Digest,
 }
 
 /// The tiles in a directory, which follow from the log of a store.
