@@ -17,7 +17,7 @@ use crate::verbs::behind_mark;
 static ANSWERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Says where an answer goes, before anything is read: into no store, to no key, and not over what is read for it.
-pub(crate) fn answer_to(path: &str) -> Result<()> {
+pub(crate) fn answer_to(path: &str, key: Option<&str>) -> Result<()> {
     let Ok(whole) = place_of(Path::new(path)) else { return Ok(()) };
     let is_store = |dir: &&Path| dir.join("store.json").is_file() && dir.join("segments").is_dir();
     if let Some(store) = whole.ancestors().skip(1).find(is_store) {
@@ -39,7 +39,8 @@ pub(crate) fn answer_to(path: &str) -> Result<()> {
     if whole.is_file() {
         ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).push(whole);
     }
-    Ok(())
+    // A verb that can do without a key would not say so.
+    key.map_or(Ok(()), refuse_answer)
 }
 
 /// Where a file is, or would be: what a link leads to, and not the link.

@@ -81,7 +81,6 @@ pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
 /// Finds the key of a store; `None` if it is not here.
 pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<SigningKey>> {
     if let Some(path) = key_path(given, info.id) {
-        given.map_or(Ok(()), files::refuse_answer)?;
         match read_text(&path, given.is_some()) {
             Ok(text) => return read(&text, &path, info).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && given.is_none() => {}
@@ -219,6 +218,15 @@ pub(crate) fn rollback(store: &mut Embedded, pinned: Option<(u64, Digest)>) -> R
         true => Some(format!("it has {} records, and had {size} when it was last signed here", tree.size)),
         false if store.root_of(size)? == Some(root) => None,
         false => Some(other_records(size)),
+    })
+}
+
+/// Says why a log may not be all that was signed here, for whoever looks at its files alone.
+pub(crate) fn doubt(store: &mut Embedded) -> Result<Option<(&'static str, String)>> {
+    Ok(match pinned(store.info().id) {
+        Err(failure) => Some((failure.code, failure.told())),
+        Ok(pinned) => rollback(store, pinned)?
+            .map(|why| (ANOTHER_LOG, format!("this is not the log that was signed here: {why}"))),
     })
 }
 

@@ -63,7 +63,8 @@ fn main() -> ExitCode {
         });
     };
     let began = Instant::now();
-    if let Some(Err(failure)) = cli.global.output.as_deref().map(files::answer_to) {
+    let output = cli.global.output.as_deref();
+    if let Some(Err(failure)) = output.map(|file| files::answer_to(file, cli.global.key.as_deref())) {
         return ExitCode::from(report(&failure, wants_json(&args), cli.global.color));
     }
     let code = match shape::answer(&cli.global, &verb) {

@@ -30,7 +30,7 @@ pub(crate) struct Mark {
 /// Looks for a mark; `None` if there is none that ends a log.
 pub(crate) fn of(store: &Embedded) -> Result<Option<Mark>> {
     // Whether it is one is known there.
-    if store.backup_head()?.is_none() { Ok(None) } else { at(store.dir()) }
+    if store.backup_head().is_none() { Ok(None) } else { at(store.dir()) }
 }
 
 /// As [`of`], of a directory that nobody has opened.

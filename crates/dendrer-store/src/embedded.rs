@@ -111,6 +111,8 @@ pub struct Embedded {
     options: Options,
     /// The process that may use this handle.
     owner: u32,
+    /// The log of a backup, as its mark said; `None` of a store.
+    made: Option<TreeHead>,
     segments: Arc<Segments>,
     lock: Option<Arc<dyn DiskFile>>,
     end: LogEnd,
@@ -210,11 +212,12 @@ impl Embedded {
     pub fn open(dir: &Path, options: Options) -> Result<Embedded, StoreError> {
         let disk = Arc::clone(&options.disk);
         let info = descriptor::read(&*disk, dir, options.write)?;
-        let limit = copy::end_of_backup(&*disk, dir)?;
-        if options.write && limit.is_some() {
+        let made = copy::end_of_backup(&*disk, dir)?;
+        if options.write && made.is_some() {
             return Err(StoreError::IsBackup { path: dir.to_owned() });
         }
-        let mut store = Embedded::unread(dir, info, options, limit);
+        let mut store = Embedded::unread(dir, info, options, made.map(|(_, end)| end));
+        store.made = made.map(|(tree, _)| tree);
         if store.options.write {
             let segments = dir.join("segments");
             disk::refuse_links(dir, &segments).map_err(|error| StoreError::io("open", &segments, error))?;
@@ -261,6 +264,7 @@ impl Embedded {
             key: None,
             dir: dir.to_owned(),
             owner: std::process::id(),
+            made: None,
             segments: Arc::new(segments),
             lock: None,
             end,

@@ -9,6 +9,7 @@ use dendrer_view::{count, document, quote, thousands};
 
 use crate::args::{Backup, Global};
 use crate::failure::{Failure, Result};
+use crate::keys;
 use crate::mark;
 use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style};
@@ -20,6 +21,10 @@ pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
     refuse_place(&path, &to)?;
     let mut store = Embedded::open(&path, Options::read())?;
     open::speak(global, &store, &path);
+    // What is copied may be less than there was.
+    if let Some((code, why)) = keys::doubt(&mut store)? {
+        out.warn(code, &why);
+    }
     open::refuse_damage(&store).map_err(|failure| failure.help(&["dendrer", "fsck"]))?;
     mark::refuse(&store, "nothing was copied")?;
     let copying = store.start_copy(&to, CopyAs::Backup).map_err(refused)?;
@@ -136,7 +141,7 @@ fn say(to: &Path, copied: &Copied, out: &mut Out) -> Result<()> {
 
 /// The log that a backup was made of has more than the backup, or something else than it says.
 pub(super) fn check_head(backup: &Embedded, path: &Path) -> Result<()> {
-    let Some(made) = backup.backup_head()? else { return Ok(()) };
+    let Some(made) = backup.backup_head() else { return Ok(()) };
     let found = backup.tree();
     if found == made {
         return Ok(());

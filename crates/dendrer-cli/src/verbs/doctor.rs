@@ -90,7 +90,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
         Check::ok("version", format!("dendrer {} on {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS)),
         config(),
     ];
-    args.report.as_deref().map_or(Ok(()), files::answer_to)?;
+    args.report.as_deref().map_or(Ok(()), |file| files::answer_to(file, global.key.as_deref()))?;
     let mut found = find_store(global, &mut checks)?;
     if let Some(found) = &mut found {
         look_at_store(global, args.fix, found, &mut checks)?;
@@ -175,7 +175,7 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
     let Found { path, store } = found;
     let tree = store.tree();
     let records = count(tree.size, "record", "records");
-    let head = store.backup_head()?;
+    let head = store.backup_head();
     let mark = mark::of(store)?;
     let what = if head.is_some() { " (a backup)" } else { "" };
     let what = format!("{}: {records}, root {}{what}", path.display(), tree.root.short());

@@ -10,7 +10,7 @@ use dendrer_view::{count, document, quote};
 use super::backup::check_head;
 use crate::args::Global;
 use crate::failure::Result;
-use crate::keys::ANOTHER_LOG;
+use crate::keys::{self, ANOTHER_LOG};
 use crate::mark::{self, Mark};
 use crate::open;
 use crate::out::{Out, Style};
@@ -33,7 +33,7 @@ impl Line {
 
 pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
     let path = open::find(global)?;
-    let store = open::with_key(global, Embedded::open(&path, global.reads())?);
+    let mut store = open::with_key(global, Embedded::open(&path, global.reads())?);
     open::speak(global, &store, &path);
     let progress = Progress::start(global, "fsck", "records", Some(store.tree().size));
     let options = VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
@@ -57,6 +57,8 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
         lines.extend(hidden);
         lines.extend(mark.closes().or_else(|| mark.unfinished()).map(|what| line("note", what)));
     }
+    // The files of a log that was put back to before are whole.
+    lines.extend(keys::doubt(&mut store)?.map(|(_, why)| Line::new("heads", "note", why)));
     lines.push(index_line(&store, &report));
     lines.extend(snapshot_lines(global, &store)?);
     lines.push(match store.tiles_state()? {

@@ -155,8 +155,11 @@ fn there(args: &Restore, backup: &Embedded, target: &Path) -> Result<Option<Old>
     if !target.join("store.json").exists() {
         return match std::fs::read_dir(target).into_iter().flatten().next() {
             None => Ok(None),
-            Some(_) => Err(Failure::new("E0115", format!("{shown} is not empty, and no store"))
-                .note("nothing was changed")),
+            Some(_) => Err(move_aside(
+                Failure::new("E0115", format!("{shown} is not empty, and no store"))
+                    .note("nothing was changed"),
+                target,
+            )),
         };
     }
     if !args.replace {
@@ -166,7 +169,8 @@ fn there(args: &Restore, backup: &Embedded, target: &Path) -> Result<Option<Old>
     }
     let lock_path = target.join("lock");
     if std::fs::symlink_metadata(&lock_path).is_ok_and(|about| !about.is_file()) {
-        return Err(Failure::new("E0115", format!("{} is there and is no file", lock_path.display())));
+        let failure = Failure::new("E0115", format!("{} is there and is no file", lock_path.display()));
+        return Err(move_aside(failure.note("nothing was changed"), target));
     }
     let lock = File::open(&lock_path).or_else(|_| File::create(&lock_path));
     let lock = lock.map_err(io("open", &lock_path))?;
@@ -174,12 +178,21 @@ fn there(args: &Restore, backup: &Embedded, target: &Path) -> Result<Option<Old>
         return Err(Failure::new("E0802", format!("another process is writing to {shown}"))
             .note("nothing was changed; stop what writes there first"));
     }
-    let store = Embedded::open(target, Options::read())?;
+    let store = Embedded::open(target, Options::read()).map_err(|error| {
+        // What cannot be opened is not known to be older.
+        move_aside(Failure::from(error).note("nothing was changed"), target)
+    })?;
     if store.info().id != backup.info().id {
         return Err(Failure::new("E0110", format!("{shown} is another store, not the one of the backup"))
             .note("nothing was changed; restore into another directory"));
     }
-    let newer = newer_than(backup, &store)?;
+    let newer = match newer_than(backup, &store) {
+        Err(failure) if failure.exit() == 4 => Some(format!(
+            "may have more than the backup, since not all of it can be read: {}",
+            failure.told()
+        )),
+        newer => newer.map_err(|failure| move_aside(failure.note("nothing was changed"), target))?,
+    };
     match newer {
         Some(why) if !args.discard_newer => Err(Failure::new("E0114", format!("{shown} {why}"))
             .note("nothing was changed")
@@ -187,6 +200,12 @@ fn there(args: &Restore, backup: &Embedded, target: &Path) -> Result<Option<Old>
             .help(&["dendrer", "restore", &args.backup, "DIR"])),
         _ => Ok(Some(Old { store, _lock: lock })),
     }
+}
+
+/// Says how what is in the place makes room, whatever it is.
+fn move_aside(failure: Failure, target: &Path) -> Failure {
+    let (shown, aside) = (target.display().to_string(), free(target).display().to_string());
+    failure.help(&["mv", &shown, &aside])
 }
 
 /// Says what a store has that the backup has not.

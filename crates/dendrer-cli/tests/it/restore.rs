@@ -4,9 +4,12 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use dendrer_object::Digest;
+use dendrer_object::note::{Checkpoint, SigningKey};
+
 use crate::keep::{code_of, commit, files, filled};
 use crate::lies::writes;
-use crate::support::{at_home, ran};
+use crate::support::{Place, at_home, copy, ran};
 
 /// A backup writes to files of its own: one that shares its segments with the store, or holds what the store does not, is none
 /// to go on from.
@@ -296,4 +299,78 @@ fn a_restore_that_is_killed_leaves_a_store_or_says_where_it_is() {
         }
         assert_eq!(stopped_between, u32::from(!exchanges));
     }
+}
+
+/// What a store says of its own key, somebody may have written there. Only what the key of the log signed is remembered.
+#[test]
+fn a_stranger_has_nothing_remembered_by_a_restore() {
+    let place = Place::with_store();
+    let line = b"{\"type\":\"plan.update\"}\n";
+    assert_eq!(place.run_with(&["commit", "--run", "r"], line).code, 0);
+    place.ok(&["backup", "safe"]);
+    let store = place.path().join(".dendrer");
+    let text = std::fs::read_to_string(store.join("store.json")).unwrap();
+    let origin =
+        std::fs::read_to_string(store.join("checkpoint")).unwrap().lines().next().unwrap().to_owned();
+    let stranger = SigningKey::from_seed(&origin, [7; 32]).unwrap();
+    let own =
+        text.split('"').find(|part| part.starts_with(&origin) && part.contains('+')).unwrap().to_owned();
+    std::fs::write(store.join("store.json"), text.replace(&own, &stranger.verifier_key().to_string()))
+        .unwrap();
+    let larger = Checkpoint::new(&origin, 1_000_000, Digest::of_parts(&[b"x"])).unwrap();
+    std::fs::write(store.join("checkpoint"), larger.sign(&stranger).unwrap().to_string()).unwrap();
+    assert_eq!(place.run(&["verify", "--all"]).code, 4);
+    place.ok(&["restore", "safe", "--replace", "--discard-newer"]);
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+    assert_eq!(place.run_with(&["commit", "--run", "r"], line).code, 0);
+}
+
+/// A store is restored when it is broken; what it is cannot keep anybody from that, and what is said to help does.
+#[test]
+fn a_store_that_is_broken_in_any_file_can_be_replaced() {
+    for file in ["checkpoint", "store.json", "lock", "segments/00000000.seg"] {
+        for cut in [true, false] {
+            let place = Place::with_store();
+            let line = b"{\"type\":\"plan.update\"}\n";
+            assert_eq!(place.run_with(&["commit", "--run", "r"], line).code, 0);
+            place.ok(&["backup", "safe"]);
+            let path = place.path().join(".dendrer").join(file);
+            match cut {
+                true => std::fs::write(&path, "{\"dendrer").unwrap(),
+                false => {
+                    std::fs::remove_file(&path).unwrap();
+                    std::fs::create_dir(&path).unwrap();
+                }
+            }
+            let restored = place.run(&["restore", "safe", "--replace", "--discard-newer"]);
+            if restored.code != 0 {
+                let help = restored.stderr.lines().find_map(|line| line.strip_prefix("help: mv "));
+                let help = help.unwrap_or_else(|| panic!("{file} {cut}: {}", restored.stderr));
+                let (from, to) = help.split_once(' ').unwrap();
+                std::fs::rename(place.path().join(from), place.path().join(to)).unwrap();
+                place.ok(&["restore", "safe"]);
+            }
+            assert_eq!(place.run(&["verify", "--all"]).code, 0, "{file} {cut}");
+            assert_eq!(place.run_with(&["commit", "--run", "r"], line).code, 0, "{file} {cut}");
+        }
+    }
+}
+
+/// What was put back to before is whole, and less than there was.
+#[test]
+fn a_backup_of_a_log_that_was_put_back_says_so() {
+    let place = Place::with_store();
+    let line = b"{\"type\":\"plan.update\"}\n";
+    assert_eq!(place.run_with(&["commit", "--run", "r"], line).code, 0);
+    let (store, older) = (place.path().join(".dendrer"), place.path().join("older"));
+    copy(&store, &older);
+    assert!(!place.run(&["backup", "good"]).stderr.contains("warning"));
+    assert!(!place.ok(&["fsck"]).contains("heads"));
+    assert_eq!(place.run_with(&["commit", "--run", "r"], line).code, 0);
+    std::fs::remove_dir_all(&store).unwrap();
+    copy(&older, &store);
+    let made = place.run(&["backup", "less"]);
+    assert!(made.code == 0 && made.stderr.contains("warning[E0307]"), "{}", made.stderr);
+    let looked = place.run(&["fsck"]);
+    assert!(looked.stdout.contains("not the log that was signed here"), "{}", looked.stdout);
 }

@@ -136,17 +136,27 @@ impl Mark {
     }
 }
 
-/// Returns where the log of a backup ends, segment and offset; `None` if the directory is none.
-pub(super) fn end_of_backup(disk: &dyn Disk, dir: &Path) -> Result<Option<(u32, u64)>, StoreError> {
+/// Returns the log of a backup and where it ends, segment and offset; `None` if the directory is none.
+pub(super) fn end_of_backup(
+    disk: &dyn Disk,
+    dir: &Path,
+) -> Result<Option<(TreeHead, (u32, u64))>, StoreError> {
     let whole = Mark::read(disk, dir)?.and_then(|mark| mark.whole);
-    Ok(whole.map(|whole| (whole.segment, whole.offset)))
+    Ok(whole.map(|whole| (whole.tree, (whole.segment, whole.offset))))
 }
 
 impl Embedded {
-    /// Returns the log of a backup as it was last found whole; `None` if this is a store and no backup.
-    pub fn backup_head(&self) -> Result<Option<TreeHead>, StoreError> {
-        let whole = Mark::read(&*self.options.disk, &self.dir)?.and_then(|mark| mark.whole);
-        Ok(whole.map(|whole| whole.tree))
+    /// Returns the log of a backup as it had been found whole when this handle was opened; `None` if this is a store and no
+    /// backup. A later backup may go on in its place meanwhile.
+    pub fn backup_head(&self) -> Option<TreeHead> {
+        self.made
+    }
+
+    /// Tells whether a later backup was made in the place of the one that this handle reads, or is being made.
+    pub(super) fn is_made_anew(&self) -> Result<bool, StoreError> {
+        let Some(made) = self.made else { return Ok(false) };
+        let now = end_of_backup(&*self.options.disk, &self.dir)?.map(|(tree, _)| tree);
+        Ok(now != Some(made) || !self.is_lock_free()?)
     }
 
     /// Begins to copy this store, as it is now, into a directory that does not exist, is empty, holds what an

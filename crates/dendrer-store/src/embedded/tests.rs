@@ -202,3 +202,55 @@ fn a_rewritten_log_is_not_signed() {
     assert!(extends());
     store.sign_checkpoint(&key).unwrap();
 }
+
+/// The end of a log is what is written behind. Where it was rewritten, and the index that covers all of it says what was signed, a
+/// handle opens with the root that was signed. Hashes of the entries say otherwise, before anything follows.
+#[test]
+fn a_rewritten_end_is_not_written_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (good, bad) = (dir.path().join("good"), dir.path().join("bad"));
+    let key = crate::conformance::key();
+    let mut root = None;
+    for (path, last) in [(&good, 1000_u64), (&bad, 2000)] {
+        let mut store = Embedded::create(path, info(), Options::write()).unwrap();
+        let mut scribe = Scribe::default();
+        store.commit(&[scribe.begin("r")]).unwrap();
+        for n in 0..300 {
+            let value = if n == 299 { last } else { 3000 + n };
+            store.commit(&[scribe.transition("r", Value::record([("n", value.into())]))]).unwrap();
+        }
+        store.update_index().unwrap();
+        if path == &good {
+            store.sign_checkpoint(&key).unwrap();
+        }
+        root.get_or_insert(store.tree());
+        Store::close(Box::new(store)).unwrap();
+    }
+    let signed = root.unwrap();
+    let segment = |dir: &std::path::Path| dir.join("segments/00000000.seg");
+    let (honest, mut forged) =
+        (std::fs::read(segment(&good)).unwrap(), std::fs::read(segment(&bad)).unwrap());
+    assert_eq!(honest.len(), forged.len());
+    // What the last commit frame says is what was signed.
+    let file = Real.open(&segment(&good), Open::Read).unwrap();
+    let mut from = 0;
+    while let Some((at, commit)) = frame::find_commit(&*file, from, 0).unwrap() {
+        if commit.size == signed.size {
+            forged.truncate(at as usize);
+            forged.extend_from_slice(&honest[at as usize..]);
+            break;
+        }
+        from = at + 1;
+    }
+    assert_eq!(honest.len(), forged.len());
+    assert_ne!(honest, forged);
+    std::fs::write(segment(&good), &forged).unwrap();
+    let store = Embedded::open(&good, Options::write()).unwrap();
+    assert!(store.trouble().is_none() && store.tree() == signed, "nobody reads all of a log to open it");
+    assert!(!store.extends(signed.size, signed.root).unwrap());
+    drop(store);
+    std::fs::write(segment(&good), &honest).unwrap();
+    let mut store = Embedded::open(&good, Options::write()).unwrap();
+    assert!(store.extends(signed.size, signed.root).unwrap());
+    store.sign_checkpoint(&key).unwrap();
+}

@@ -78,7 +78,7 @@ fn of_store(found: &Found) -> Result<Value> {
     let items = runs.iter().take(RUNS_MAX).map(|run| of_run(run, &salt));
     Ok(Value::record([
         ("format", Value::from(store.info().format)),
-        ("backup", Value::from(store.backup_head().ok().flatten().is_some())),
+        ("backup", Value::from(store.backup_head().is_some())),
         ("records", Value::from(store.tree().size)),
         ("segments", Value::from(segments.len() as u64)),
         ("log_bytes", Value::from(segments.iter().sum::<u64>())),
