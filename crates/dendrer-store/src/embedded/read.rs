@@ -221,7 +221,15 @@ impl Embedded {
             return Ok(None);
         }
         let indexed = self.index.as_ref().map_or(Ok(None), |index| index.record(position))?;
-        Ok(indexed.and_then(|indexed| indexed.opened))
+        let Some(at) = indexed.and_then(|indexed| indexed.opened) else { return Ok(None) };
+        // The index may name any place; what is no such frame of this record opens nothing.
+        let is_it = match self.segments.read(at)? {
+            Read::Frame(frame::OPENED, payload) => {
+                layout::opened_head(&payload).is_some_and(|(about, ..)| about == *id)
+            }
+            _ => false,
+        };
+        Ok(is_it.then_some(at))
     }
 
     /// Returns where the values of the record at a position are.

@@ -105,7 +105,11 @@ impl Embedded {
             signed: None,
             hidden: 0,
         };
-        let kept = self.verify_signature(options, &mut verifier)?;
+        let mut kept = self.verify_signature(options, &mut verifier)?;
+        if kept.is_some_and(|(size, _)| size > self.size()) && self.is_made_anew()? {
+            // It is the checkpoint of another backup than this handle reads.
+            kept = None;
+        }
         verifier.signed = kept.as_ref().map(|(size, _)| (*size, (*size == 0).then_some(empty.root)));
         thread::scope(|scope| {
             // Neither needs the other.

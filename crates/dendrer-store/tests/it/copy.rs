@@ -483,3 +483,35 @@ fn a_tampered_backup_is_found_out() {
     println!("{voids} flips in void frames");
     assert!(voids > 0 && voids < 500, "{voids}");
 }
+
+/// Whoever reads a backup reads the one that was there when it was opened, also where a later one is made in its place.
+#[test]
+fn a_later_backup_is_no_damage_of_the_one_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, to) = (dir.path().join("s"), dir.path().join("b"));
+    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r"), scribe.step("r")]).unwrap();
+    store.sign_checkpoint(&key()).unwrap();
+    let first = copy(&mut store, &to, CopyAs::Backup).unwrap();
+    let reader = Embedded::open(&to, Options::read()).unwrap();
+    store.commit(&[scribe.step("r"), scribe.step("r")]).unwrap();
+    store.sign_checkpoint(&key()).unwrap();
+    let second = copy(&mut store, &to, CopyAs::Backup).unwrap();
+    assert!(second.tree.size > first.tree.size);
+    assert_eq!((reader.tree(), reader.backup_head()), (first.tree, Some(first.tree)));
+    check_verifies(&reader);
+    // Nor is one that is under way, whose checkpoint may be there before its mark is.
+    let older = dir.path().join("older");
+    let mut source = Embedded::open(&to, Options::read()).unwrap();
+    copy(&mut source, &older, CopyAs::Backup).unwrap();
+    store.commit(&[scribe.step("r")]).unwrap();
+    store.sign_checkpoint(&key()).unwrap();
+    std::fs::copy(path.join("checkpoint"), older.join("checkpoint")).unwrap();
+    let lock = std::fs::File::create(older.join("lock")).unwrap();
+    lock.lock().unwrap();
+    check_verifies(&Embedded::open(&older, Options::read()).unwrap());
+    // Where nobody makes one, it is.
+    lock.unlock().unwrap();
+    assert!(Embedded::open(&older, Options::read()).unwrap().trouble().is_some());
+}
