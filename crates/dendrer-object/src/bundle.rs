@@ -23,7 +23,7 @@ use crate::json::{self, JsonError};
 use crate::merkle::Peaks;
 use crate::name::{RunName, StoreId};
 use crate::pointer::Pointer;
-use crate::record::{Body, Entry, Header, Part, Record, Salt, SealError, Seed};
+use crate::record::{Entry, Gathered, Header, Part, Record, Salt, SealError, Seed};
 use crate::value::Value;
 
 /// Values longer than this stand in blobs, so that what repeats is written once.
@@ -205,21 +205,21 @@ impl Sealed {
 
     /// Opens the record that the log's entry names: digests, id, entry and store must agree.
     pub fn open(&self, entry: &Entry, store: StoreId) -> Result<Record, RecordFault> {
-        let texts: Vec<_> = self.fields.iter().map(|field| field.text.as_ref().map(Text::whole)).collect();
-        let parts = self.fields.iter().zip(&texts).map(|(field, text)| {
-            let part = match text {
+        // One value after the other is made and compared: a wrong one ends it before the others take their room.
+        let mut body = Gathered::new(self.fields.len(), self.seed);
+        for field in &self.fields {
+            let text = field.text.as_ref().map(Text::whole);
+            let part = match &text {
                 Some(text) => Part::Open(text, field.salt),
                 None => Part::Closed(field.digest),
             };
-            (field.pointer.clone(), part)
-        });
-        let body = Body::of_parts(parts.collect(), self.seed)?;
-        for (field, opened) in self.fields.iter().zip(body.fields()) {
-            if field.digest != opened.digest {
+            let computed = body.push(field.pointer.clone(), part)?;
+            if field.digest != computed {
                 let pointer = field.pointer.clone();
-                return Err(RecordFault::Value { pointer, stored: field.digest, computed: opened.digest });
+                return Err(RecordFault::Value { pointer, stored: field.digest, computed });
             }
         }
+        let body = body.body()?;
         let (header, _) = Header::parse_with_digests(&self.header_text).map_err(|_| RecordFault::Entry)?;
         let record = Record::seal(header, body)?;
         if record.id() != entry.hash {
@@ -627,20 +627,32 @@ impl RawRecord {
         Ok(RawRecord { header_text, seed, fields })
     }
 
+    /// The same blob may stand in a value many times over, and in many values, so a short line can ask for much: what
+    /// they would be is known before any is made.
+    fn check_sizes(&self, blobs: &Pieces) -> Result<(), String> {
+        let mut whole = 0;
+        for field in &self.fields {
+            let mut size = field.text.as_ref().map_or(0, Vec::len);
+            for index in field.blobs.iter().flatten() {
+                size += blobs[*index].len();
+                if size > json::VALUE_SIZE_MAX {
+                    return Err(format!("{} has more than {} bytes", field.pointer, json::VALUE_SIZE_MAX));
+                }
+            }
+            whole += size;
+            if whole > json::RECORD_SIZE_MAX {
+                let max = json::RECORD_SIZE_MAX;
+                return Err(format!("the values of the record have more than {max} bytes together"));
+            }
+        }
+        Ok(())
+    }
+
     fn resolve(self, blobs: &Pieces) -> Result<Sealed, String> {
+        self.check_sizes(blobs)?;
         let resolve = |field: RawField| {
             let text = match (field.text, field.blobs) {
                 (None, Some(indexes)) => {
-                    // The same blob may stand in it many times over, so a short line can ask for much.
-                    let mut lengths = indexes.iter().map(|index| blobs[*index].len());
-                    let size = lengths.try_fold(0usize, usize::checked_add);
-                    if size.is_none_or(|size| size > json::VALUE_SIZE_MAX) {
-                        return Err(format!(
-                            "{} has more than {} bytes",
-                            field.pointer,
-                            json::VALUE_SIZE_MAX
-                        ));
-                    }
                     let text = Text::Pieces(Arc::clone(blobs), indexes);
                     if text.len() <= INLINE_MAX {
                         return Err(format!("{} is too small to stand in blobs", field.pointer));

@@ -325,6 +325,51 @@ impl SealError {
     }
 }
 
+/// A body that is put together field by field, so that whoever makes the values need not have them all at once.
+pub(crate) struct Gathered {
+    body: Body,
+    salts: Option<Vec<Salt>>,
+}
+
+impl Gathered {
+    /// Begins a body of so many fields.
+    pub(crate) fn new(count: usize, seed: Option<Seed>) -> Gathered {
+        let body = Body { fields: Vec::with_capacity(count), values: Vec::new(), seed };
+        Gathered { body, salts: seed.map(|seed| seed.salts(count)) }
+    }
+
+    /// Takes the next field, and returns its digest.
+    pub(crate) fn push(&mut self, pointer: Pointer, part: Part<'_>) -> Result<Digest, SealError> {
+        let Body { fields, values, .. } = &mut self.body;
+        let field = match part {
+            Part::Closed(digest) => Field { pointer, digest, salt: None, text: None },
+            Part::Open(text, own) => {
+                let derived = self.salts.as_ref().map(|salts| salts[fields.len()]);
+                let Some(salt) = own.or(derived) else { return Err(SealError::NoSalt(pointer)) };
+                if text.len() > VALUE_SIZE_MAX {
+                    return Err(SealError::ValueTooLarge { pointer, size: text.len() });
+                }
+                if let Err(error) = json::check_canonical(text) {
+                    return Err(SealError::Value { pointer, error });
+                }
+                let digest = disclosure_digest(&salt, &pointer, text);
+                let start = values.len();
+                values.extend_from_slice(text);
+                Field { pointer, digest, salt: own, text: Some(start..values.len()) }
+            }
+        };
+        let digest = field.digest;
+        fields.push(field);
+        Ok(digest)
+    }
+
+    /// Ends it.
+    pub(crate) fn body(self) -> Result<Body, SealError> {
+        self.body.check_order()?;
+        Ok(self.body)
+    }
+}
+
 impl Body {
     /// Commits to content, a sorted list of places and values as [`cut`] gives it.
     pub fn commit(content: Vec<(Pointer, Value)>, seed: Seed) -> Result<Body, SealError> {
@@ -397,32 +442,11 @@ impl Body {
 
     /// Puts a body together from what is left of its fields, checking that open values are canonical.
     pub fn of_parts(parts: Vec<(Pointer, Part<'_>)>, seed: Option<Seed>) -> Result<Body, SealError> {
-        let salts = seed.map(|seed| seed.salts(parts.len()));
-        let mut values = Vec::new();
-        let mut fields = Vec::with_capacity(parts.len());
-        for (index, (pointer, part)) in parts.into_iter().enumerate() {
-            let field = match part {
-                Part::Closed(digest) => Field { pointer, digest, salt: None, text: None },
-                Part::Open(text, own) => {
-                    let derived = salts.as_ref().map(|salts| salts[index]);
-                    let Some(salt) = own.or(derived) else { return Err(SealError::NoSalt(pointer)) };
-                    if text.len() > VALUE_SIZE_MAX {
-                        return Err(SealError::ValueTooLarge { pointer, size: text.len() });
-                    }
-                    if let Err(error) = json::check_canonical(text) {
-                        return Err(SealError::Value { pointer, error });
-                    }
-                    let digest = disclosure_digest(&salt, &pointer, text);
-                    let start = values.len();
-                    values.extend_from_slice(text);
-                    Field { pointer, digest, salt: own, text: Some(start..values.len()) }
-                }
-            };
-            fields.push(field);
+        let mut gathered = Gathered::new(parts.len(), seed);
+        for (pointer, part) in parts {
+            gathered.push(pointer, part)?;
         }
-        let body = Body { fields, values, seed };
-        body.check_order()?;
-        Ok(body)
+        gathered.body()
     }
 
     fn check_order(&self) -> Result<(), SealError> {

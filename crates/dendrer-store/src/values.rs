@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use dendrer_object::Digest;
-use dendrer_object::json::VALUE_SIZE_MAX;
+use dendrer_object::json::{RECORD_SIZE_MAX, VALUE_SIZE_MAX};
 use fastcdc::v2020::FastCDC;
 
 use crate::error::StoreError;
@@ -25,10 +25,6 @@ const DEPTH_MAX: usize = 8;
 
 /// How many positions may lead to one value, those of lists included: twice what the smallest chunks of any writer need.
 const POSITIONS_MAX: usize = VALUE_SIZE_MAX / 128;
-
-/// How many bytes the values of one record may have together. What shares its chunks takes little of a log and all of this in
-/// memory.
-pub(crate) const RECORD_MAX: usize = 512 << 20;
 
 /// A group of positions becomes a list of its own behind a chunk whose checksum ends in so many zero bits, so that an
 /// edit in the middle of a value changes few lists, and one at its end few positions.
@@ -219,7 +215,7 @@ pub(crate) fn read(
             Ok(Ok(()))
         }
         Slot::List(list) => {
-            let limit = RECORD_MAX.min(out.len() + VALUE_SIZE_MAX);
+            let limit = RECORD_SIZE_MAX.min(out.len() + VALUE_SIZE_MAX);
             let mut reader = Reader { segments, limit, positions: POSITIONS_MAX, out };
             reader.list(list, before, DEPTH_MAX)
         }
@@ -352,7 +348,7 @@ mod tests {
         let value = list(vec![at[0]; VALUE_SIZE_MAX >> 20]);
         let mut out = Vec::new();
         let mut read = || read(&segments, &Slot::List(&value), u64::MAX, &mut out).expect("the disk works");
-        for _ in 0..RECORD_MAX / VALUE_SIZE_MAX {
+        for _ in 0..RECORD_SIZE_MAX / VALUE_SIZE_MAX {
             assert_eq!(read(), Ok(()));
         }
         assert_eq!(read(), Err(at[0]));

@@ -2,7 +2,7 @@ use super::*;
 use crate::json::parse_door;
 use crate::merkle::{cover, from_leaves, leaf_hash};
 use crate::name::TypeName;
-use crate::record::{Author, Kind, cut};
+use crate::record::{Author, Body, Kind, cut};
 use crate::time::Timestamp;
 
 const STORE: StoreId = StoreId([9; 16]);
@@ -180,4 +180,35 @@ fn a_short_line_does_not_ask_for_much() {
     let many = format!(r#""/result/text":[{}0]"#, "0,".repeat((64 << 20) / 2000));
     let error = Bundle::parse(text.replace(large, &many).as_bytes()).unwrap_err();
     assert!(error.why.contains("has more than 67108864 bytes"), "{error}");
+}
+
+/// So may many values of one record, each of which is as large as a value may be.
+#[test]
+fn the_values_of_one_record_do_not_ask_for_much_together() {
+    let text = String::from_utf8(bundle(&[6], &[]).write(&|_| Vec::new())).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| line.contains(r#""chunked""#)).unwrap();
+    let size: usize = (200 * "lorem ipsum ".len()) + 2;
+    let each = format!("[{}0]", "0,".repeat((60 << 20) / size));
+    // A value of so many pieces is no JSON, which would be found in the first of them.
+    let parsed = |count: usize| {
+        let digest = lines[at].split_once(r#""/result/text":""#).unwrap().1.split_once('"').unwrap().0;
+        let names = || (0..count).map(|n| format!("/result/text/{n:02}"));
+        let fields: Vec<String> = names().map(|name| format!(r#""{name}":"{digest}""#)).collect();
+        let chunked: Vec<String> = names().map(|name| format!(r#""{name}":{each}"#)).collect();
+        let line = lines[at]
+            .replace(&format!(r#""/result/text":"{digest}""#), &fields.join(","))
+            .replace(r#""/result/text":[0]"#, &chunked.join(","));
+        let mut lines = lines.clone();
+        lines[at] = &line;
+        Bundle::parse((lines.join("\n") + "\n").as_bytes()).unwrap_err()
+    };
+    let error = parsed(9);
+    assert_eq!((error.line, error.code()), (at + 1, "E0306"), "{error}");
+    assert!(
+        error.why.contains("the values of the record have more than 536870912 bytes together"),
+        "{error}"
+    );
+    let error = parsed(8);
+    assert!(error.why.starts_with("/result/text/00: "), "{error}");
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::PoisonError;
 
+use dendrer_object::json::RECORD_SIZE_MAX;
 use dendrer_object::merkle::{Peaks, leaf_hashes};
 use dendrer_object::{Digest, Record, RunName};
 
@@ -17,7 +18,7 @@ use crate::index::Index;
 use crate::layout::{self, SEGMENT_HEADER, SegmentHeader};
 use crate::segments::Segments;
 use crate::tail::Row;
-use crate::values::{ChunkKey, Chunks, INLINE_MAX, RECORD_MAX, Writer};
+use crate::values::{ChunkKey, Chunks, INLINE_MAX, Writer};
 
 /// How large a group may be, so that offsets in a segment stay within 32 bits.
 const GROUP_MAX: u64 = 2 << 30;
@@ -203,8 +204,8 @@ fn check_sizes(records: &[Record]) -> Result<usize, StoreError> {
             values += text.len();
             largest = largest.max(text.len());
         }
-        if values > RECORD_MAX {
-            let (size, max) = (values as u64, RECORD_MAX as u64);
+        if values > RECORD_SIZE_MAX {
+            let (size, max) = (values as u64, RECORD_SIZE_MAX as u64);
             return Err(StoreError::TooLarge { what: "the values of a record", size, max });
         }
         total += (header + values) as u64;
