@@ -76,6 +76,7 @@ pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
+    tell_part(&opened, rev, out);
     if let Some(finding) = verify::opening(&opened).into_iter().next() {
         out.tampered(path, finding.code, &finding.message);
     }
@@ -162,7 +163,23 @@ pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source>
             .note("what is asked here is asked of what was recorded, and this file is not that")
             .help(&["dendrer", "verify", path]));
     }
+    tell_part(&opened, rev, out);
     Ok(Source::Bundle(Box::new(opened)))
+}
+
+/// Says of a run that is there only because another one began as a fork of it, that it may have gone on.
+fn tell_part(opened: &Opened, rev: &Rev, out: &mut Out) {
+    // Where the address means no run, whoever looks for it says so.
+    let meant = rev.run.as_ref().and_then(|_| rev.run_in(&opened.store, &opened.runs).ok());
+    if let Some(run) = meant.filter(|run| !opened.runs.contains(run))
+        && let Ok(trace) = Trace::open(&opened.store, &run)
+    {
+        let tip = trace.tip();
+        out.say(format!(
+            "note: {} holds {run} up to tick {tip}, where another run forked off; what came behind that is not in it",
+            dendrer_view::quote::escape(&opened.path.display().to_string())
+        ));
+    }
 }
 
 /// Reads a bundle file, and tells how far that is unless somebody else does.

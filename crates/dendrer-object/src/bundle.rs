@@ -15,6 +15,7 @@
 //! that writing would not give is never read.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -419,7 +420,14 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
     };
     match value.as_object() {
         Some(object) if object.len() == 6 => {
-            read().ok_or_else(|| error("a member of the header is not what it must be"))
+            let (bundle, records) =
+                read().ok_or_else(|| error("a member of the header is not what it must be"))?;
+            // Each run that is named begins with a record. No digest covers the names, so they could be any number.
+            let names: BTreeSet<&RunName> = bundle.runs.iter().collect();
+            if bundle.runs.len() > records.max(1) || names.len() < bundle.runs.len() {
+                return Err(error("the header names more runs than there are records, or one of them twice"));
+            }
+            Ok((bundle, records))
         }
         _ => Err(error("the header has exactly the members bundle, key, records, runs, size and store")),
     }

@@ -141,7 +141,9 @@ pub fn export<'s>(
     checkpoint: &SignedNote,
 ) -> Result<Export<'s>, Error> {
     let mut keep: BTreeSet<u64> = BTreeSet::new();
-    for run in runs {
+    let mut named: BTreeSet<&RunName> = BTreeSet::new();
+    let runs: Vec<RunName> = runs.iter().filter(|run| named.insert(run)).cloned().collect();
+    for run in &runs {
         keep_run(store, run, &mut keep)?;
     }
     let size = store.tree().size;
@@ -172,7 +174,7 @@ pub fn export<'s>(
     let mut bundle = Bundle {
         store: store.info().id,
         key: store.info().key.to_string(),
-        runs: runs.to_vec(),
+        runs,
         size,
         log: Vec::new(),
         records: Vec::new(),

@@ -410,3 +410,23 @@ fn small_slips_are_named_for_what_they_are() {
     assert!(ran.stdout.contains("not checked: the records of logistics-run-47"), "{}", ran.stdout);
     assert_eq!(ran.stdout.matches("chain  ").count(), 1, "{}", ran.stdout);
 }
+
+/// The bundle of a fork holds the beginning of its parent, which is not all of it.
+#[test]
+fn the_beginning_of_a_parent_is_not_taken_for_all_of_it() {
+    let place = Place::new();
+    let file = place.path().join("b.dnd").display().to_string();
+    assert_eq!(demo().run(&["export", "trip-planner-b", "-o", &file]).code, 0);
+    let question = "state.budget_remaining == 42";
+    for args in [
+        &["bisect", "b.dnd#trip-planner-a", "--predicate", question][..],
+        &["log", "b.dnd#trip-planner-a"],
+        &["state", "b.dnd#trip-planner-a"],
+        &["diff", "b.dnd#trip-planner-a", "b.dnd#trip-planner-b"],
+    ] {
+        let part = place.run(args);
+        assert!(part.stderr.contains("holds trip-planner-a up to tick 30"), "{args:?}: {}", part.stderr);
+    }
+    let whole = place.run(&["log", "b.dnd#trip-planner-b"]);
+    assert!(!whole.stderr.contains("up to tick"), "{}", whole.stderr);
+}

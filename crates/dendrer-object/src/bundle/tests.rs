@@ -140,6 +140,20 @@ fn a_newer_bundle_is_named_as_such() {
     assert_eq!(error.code(), "E0803");
 }
 
+/// No digest covers which runs a bundle names, so any number of names could stand there.
+#[test]
+fn the_runs_of_a_header_are_few_and_each_stands_there_once() {
+    let text = String::from_utf8(bundle(&[0, 7], &[]).write(&split)).unwrap();
+    let named = |names: &str| {
+        let edited = text.replacen(r#""runs":["r"]"#, &format!(r#""runs":[{names}]"#), 1);
+        Bundle::parse(edited.as_bytes()).map(|bundle| bundle.runs.len()).map_err(|error| error.code())
+    };
+    assert_eq!(named(r#""r""#), Ok(1));
+    assert_eq!(named(r#""q","r""#), Ok(2));
+    assert_eq!(named(r#""r","r""#), Err("E0306"));
+    assert_eq!(named(r#""p","q","r""#), Err("E0306"));
+}
+
 #[test]
 fn faults_name_what_does_not_fit() {
     let text = String::from_utf8(bundle(&[0, 1], &[]).write(&split)).unwrap();
