@@ -123,7 +123,7 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     used = [i for record in records for list_ in record.get("chunked", {}).values() for i in list_]
     blobs = [unb64(*members(next(lines), "blob")) for _ in set(used)]
     need(canon(list(dict.fromkeys(used))) == canon(list(range(len(blobs)))) and all(blobs)
-         and len(set(blobs)) == len(blobs), "blobs out of order, repeated or empty")
+         and len({*blobs, *names}) == len(blobs + names), "blobs or names out of order or repeated")
     runs, ticks, missing = {}, {}, []
     for entry, record in zip(entries, records):
         check_record(entry, record, blobs, store, missing)

@@ -522,9 +522,15 @@ fn the_list_of_runs_is_a_label_and_not_evidence() {
     record(&mut store, "a", "{}", &PLAIN[1..2]);
     record(&mut store, "b", "{}", &PLAIN[2..3]);
     let text = String::from_utf8(bundle_of(&mut store, &["a", "b"])).unwrap();
-    let edited = text.replacen(r#""runs":["a","b"]"#, r#""runs":["a","a"]"#, 1);
-    assert_ne!(edited, text);
-    check("label-edited", edited.as_bytes(), &[], 0);
+    for (label, names, expected) in [
+        ("label-edited", r#"["b","a"]"#, 0),
+        ("label-shortened", r#"["b"]"#, 0),
+        ("label-repeated", r#"["a","a"]"#, 4),
+    ] {
+        let edited = text.replacen(r#""runs":["a","b"]"#, &format!(r#""runs":{names}"#), 1);
+        assert_ne!(edited, text);
+        check(label, edited.as_bytes(), &[], expected);
+    }
 }
 
 #[test]
