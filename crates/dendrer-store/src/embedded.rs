@@ -216,8 +216,9 @@ impl Embedded {
         if options.write && made.is_some() {
             return Err(StoreError::IsBackup { path: dir.to_owned() });
         }
-        let mut store = Embedded::unread(dir, info, options, made.map(|(_, end)| end));
-        store.made = made.map(|(tree, _)| tree);
+        let limit = made.as_ref().map(|made| (made.segment, made.offset));
+        let mut store = Embedded::unread(dir, info, options, limit);
+        store.made = made.map(|made| made.tree);
         if store.options.write {
             let segments = dir.join("segments");
             disk::refuse_links(dir, &segments).map_err(|error| StoreError::io("open", &segments, error))?;

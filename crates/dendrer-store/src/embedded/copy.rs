@@ -84,10 +84,11 @@ struct Mark {
     whole: Option<Whole>,
 }
 
-struct Whole {
-    tree: TreeHead,
-    segment: u32,
-    offset: u64,
+/// The log of a backup, and where it ends.
+pub(super) struct Whole {
+    pub tree: TreeHead,
+    pub segment: u32,
+    pub offset: u64,
 }
 
 impl Mark {
@@ -136,13 +137,9 @@ impl Mark {
     }
 }
 
-/// Returns the log of a backup and where it ends, segment and offset; `None` if the directory is none.
-pub(super) fn end_of_backup(
-    disk: &dyn Disk,
-    dir: &Path,
-) -> Result<Option<(TreeHead, (u32, u64))>, StoreError> {
-    let whole = Mark::read(disk, dir)?.and_then(|mark| mark.whole);
-    Ok(whole.map(|whole| (whole.tree, (whole.segment, whole.offset))))
+/// Returns the log of a backup and where it ends; `None` if the directory is none.
+pub(super) fn end_of_backup(disk: &dyn Disk, dir: &Path) -> Result<Option<Whole>, StoreError> {
+    Ok(Mark::read(disk, dir)?.and_then(|mark| mark.whole))
 }
 
 impl Embedded {
@@ -155,7 +152,7 @@ impl Embedded {
     /// Tells whether a later backup was made in the place of the one that this handle reads, or is being made.
     pub(super) fn is_made_anew(&self) -> Result<bool, StoreError> {
         let Some(made) = self.made else { return Ok(false) };
-        let now = end_of_backup(&*self.options.disk, &self.dir)?.map(|(tree, _)| tree);
+        let now = end_of_backup(&*self.options.disk, &self.dir)?.map(|whole| whole.tree);
         Ok(now != Some(made) || !self.is_lock_free()?)
     }
 
