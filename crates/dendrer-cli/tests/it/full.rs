@@ -233,3 +233,32 @@ fn a_store_that_is_made_on_a_full_disk_says_what_is_there() {
     }
     assert!(said[0] > 0 && said[1] > 0, "{said:?}");
 }
+
+/// What only reads needs no lock, so it works on media that nobody can write to.
+#[test]
+fn a_store_on_read_only_media_is_read_and_handed_over() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    std::fs::create_dir(place.path().join("media")).unwrap();
+    let step = place.in_namespace(
+        r#"
+        set -e
+        mount -t tmpfs none media
+        "$D" init media >/dev/null 2>&1
+        step() { name=$1; shift; set +e; "$D" "$@" >"$name.out" 2>"$name.err"; echo $? >"$name.rc"; set -e; }
+        printf '{"type":"plan.update"}\n{"type":"plan.update"}\n' >lines
+        step recorded commit --run r --store media --file lines
+        mount -o remount,ro media
+        step exported export r -o r.dnd --store media
+        step verified verify r.dnd
+        step forked fork r --from 1 -n --store media
+        step refused commit --run r --store media --file lines
+    "#,
+    );
+    for (name, code) in [("recorded", 0), ("exported", 0), ("verified", 0), ("forked", 0), ("refused", 8)] {
+        let ran = step(name);
+        assert_eq!(ran.code, code, "{name}: {}", ran.stderr);
+    }
+}
