@@ -189,7 +189,7 @@ fn long_reading_is_spoken_of() {
     let message = "{\"role\":\"user\",\"content\":\"a\"}";
     std::fs::write(place.path().join("chat"), format!("[{}]", vec![message; 9000].join(","))).unwrap();
     // The calls that read in the middle take long.
-    let (store, file) = ("pread64:delay_enter=250000:when=8..15", "read:delay_enter=250000:when=16..22");
+    let (store, file) = ("pread64:delay_enter=250000:when=8..15", "read:delay_enter=200000:when=10..30");
     let cases: [(&str, &str, &[&str]); 12] = [
         (store, "why: ", &["why", "r", "a"]),
         (store, "backtrack: ", &["backtrack", "r", "a"]),
