@@ -242,7 +242,9 @@ pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Opt
     let turn = turn(store.info().id);
     refuse_rollback(store)?;
     let id = store.info().id;
-    Ok(Some(store.sign_telling(key, &mut |checkpoint| pin(id, checkpoint, turn.as_ref()))?))
+    let mut remembered = Ok(());
+    let note = store.sign_telling(key, &mut |checkpoint| remembered = pin(id, checkpoint, turn.as_ref()))?;
+    remembered.map(|()| Some(note))
 }
 
 /// Signs what was written, where the key is here, and closes the store.
@@ -259,10 +261,7 @@ pub(crate) fn remember(store: &Embedded, key: &VerifierKey) -> Result<()> {
         && let Ok(checkpoint) = Checkpoint::parse(note.text())
     {
         let id = store.info().id;
-        let turn = turn(id);
-        if pinned(id)?.is_none_or(|(size, _)| size < checkpoint.size()) {
-            pin(id, &checkpoint, turn.as_ref());
-        }
+        pin(id, &checkpoint, turn(id).as_ref())?;
     }
     Ok(())
 }
@@ -287,10 +286,13 @@ fn turn(store: StoreId) -> Option<io::Result<File>> {
     Some(files::make_dir(files::dir_of(&path)).and_then(|()| hold(&path.with_extension("lock"))))
 }
 
-/// Remembers the newest head, which the caller has found to be newer than what was remembered. That it cannot be written is not a
+/// Remembers the newest head that was seen: a larger one is never replaced by a smaller one. That it cannot be written is not a
 /// failure of what was asked, and is told.
-fn pin(store: StoreId, checkpoint: &Checkpoint, turn: Option<&io::Result<File>>) {
-    let (Some(path), Some(turn)) = (pin_path(store), turn) else { return };
+fn pin(store: StoreId, checkpoint: &Checkpoint, turn: Option<&io::Result<File>>) -> Result<()> {
+    let (Some(path), Some(turn)) = (pin_path(store), turn) else { return Ok(()) };
+    if pinned(store)?.is_some_and(|(size, _)| size >= checkpoint.size()) {
+        return Ok(());
+    }
     let written = match turn {
         Ok(_) => write_head(&path, checkpoint).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
@@ -303,6 +305,7 @@ fn pin(store: StoreId, checkpoint: &Checkpoint, turn: Option<&io::Result<File>>)
         // Nobody can be told that stderr is closed.
         let _ = writeln!(io::stderr(), "warning[E0801]: {}", dendrer_view::quote::escape(&what));
     }
+    Ok(())
 }
 
 /// Waits for a turn, half a minute at most. It is given back with the file.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
 use dendrer::kernel::pack::{Engine, digest};
@@ -25,7 +25,7 @@ use crate::args::{GapChoice, Global, Import, ImportKind};
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::out::{Format, Out, Style};
-use crate::progress::Progress;
+use crate::progress::{CountedRead, Progress};
 use crate::{keys, open};
 
 /// The longest name that is made from a file's.
@@ -188,9 +188,7 @@ fn spool(input: &mut dyn Read) -> Result<File> {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.read.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
+        CountedRead::new(&mut self.file, Arc::clone(&self.read)).read(buffer)
     }
 }
 
