@@ -40,6 +40,9 @@ const APPLICATION_ID: i64 = 0x646e_6472;
 /// Stands in `meta` once a record was taken in of which the index does not know all values.
 const WITHHELD: &str = "withheld";
 
+/// Stands in `meta` for how many runs began in what is covered. An index of an earlier version learns it when it grows.
+const RUNS: &str = "runs";
+
 const SCHEMA: &str = include_str!("index/schema.sql");
 
 /// How long a statement waits for another process.
@@ -195,6 +198,7 @@ impl Index {
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         put_meta(&transaction, "chunk_key", &hex(&key.0))?;
         put_covered(&transaction, store, &Covered::nothing())?;
+        put_meta(&transaction, RUNS, "0")?;
         transaction.commit()?;
         Ok(())
     }
@@ -330,6 +334,19 @@ impl Index {
             return Err(StoreError::IndexDamaged(format!("the row of {run} is not found by its name")));
         }
         Ok(None)
+    }
+
+    /// Counts the rows of the runs that began in what is covered: where one is missing, its name would look free.
+    pub(crate) fn check_runs(&self) -> Result<(), StoreError> {
+        let both =
+            "SELECT (SELECT count(*) FROM run), (SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?1)";
+        let counts = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
+        match self.reader().prepare_cached(both)?.query_row([RUNS], counts)? {
+            (found, Some(begun)) if found != begun => {
+                Err(StoreError::IndexDamaged(format!("it has rows of {found} runs, and {begun} began")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Lists where runs begin, and their names.
@@ -678,6 +695,18 @@ fn parse_covered(text: &str) -> Option<Covered> {
 fn put_meta(db: &Connection, key: &str, value: &str) -> Sql<()> {
     db.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?.execute([key, value])?;
     Ok(())
+}
+
+/// Counts the runs that began with the rows that were added. Inside the transaction that adds them.
+fn put_runs(db: &Connection, begun: u64) -> Sql<()> {
+    let known = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?1";
+    let known: Option<i64> = db.prepare_cached(known)?.query_row([RUNS], |row| row.get(0)).optional()?;
+    let runs = match known {
+        Some(_) if begun == 0 => return Ok(()),
+        Some(known) => known + begun as i64,
+        None => db.query_row("SELECT count(*) FROM run", [], |row| row.get(0))?,
+    };
+    put_meta(db, RUNS, &runs.to_string())
 }
 
 /// Moves the place that the index covers. Inside the transaction that adds the rows.

@@ -84,22 +84,24 @@ impl<'s> Trace<'s> {
                 begin.header().kind == Kind::Run && begin.header().run.as_ref() == Some(&owner.name);
             let prev = begin.header().prev;
             begins.push(begin);
-            let astray = |run: RunName| {
-                let why = "the record that should begin it begins another run, or none".to_owned();
-                Error::DamagedRecord { run, tick: 0, why }
+            let astray = || {
+                let what = format!("{} is to begin at {}, and does not", owner.name, owner.begin);
+                Error::IndexDiffers { what }
             };
             if !is_begin {
-                return Err(astray(owner.name));
+                return Err(astray());
             }
             let Some(parent) = prev else {
-                let Some(end) = end else { return Err(astray(owner.name)) };
+                let end = end.ok_or_else(astray)?;
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
                 begins.reverse();
                 let (moments, states) = (RefCell::default(), RefCell::default());
                 return Ok(Trace { store, summary, lineage, begins, moments, states, use_snapshots: true });
             };
-            let position = store.find(&parent)?.ok_or_else(|| missing(parent))?;
+            let Some(position) = store.find(&parent)? else {
+                return Err(if_in_log(store, &parent)?.unwrap_or_else(|| missing(parent)));
+            };
             let at = read(store, position)?;
             if at.id() != parent {
                 let what = format!("record {parent} is to stand at {position}, and {} does", at.id());
@@ -109,7 +111,11 @@ impl<'s> Trace<'s> {
                 return Err(missing(parent));
             };
             lineage.push((owner.name.clone(), end.unwrap_or(tick)));
-            owner = store.run(&parent_run)?.ok_or_else(|| missing(parent))?;
+            let unknown = || {
+                let what = format!("record {parent} at {position} is of {parent_run}, which is not there");
+                Error::IndexDiffers { what }
+            };
+            owner = store.run(&parent_run)?.ok_or_else(unknown)?;
             end = Some(tick);
         }
     }
@@ -703,6 +709,19 @@ fn keep<T: Clone>(kept: &RefCell<BTreeMap<u64, T>>, tick: u64, value: &T) {
     }
 }
 
+/// Says of a record that was not found where it stands in the log, if it does: then what it is found by is wrong.
+fn if_in_log(store: &dyn Store, id: &Digest) -> Result<Option<Error>, Error> {
+    let mut found = None;
+    store.entries(0..store.tree().size, &mut |position, entry| {
+        found = (entry.hash == *id).then_some(position);
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(found.map(|position| {
+        let what = format!("record {id} is to be nowhere, and stands at {position}");
+        Error::IndexDiffers { what }
+    }))
+}
+
 /// Looks whether a record is the transition that an index says it is.
 fn is_own(header: &Header, owner: &RunName, tick: u64, position: u64) -> Result<(), Error> {
     if (header.kind, header.run.as_ref(), header.tick) == (Kind::Transition, Some(owner), Some(tick)) {
@@ -723,8 +742,11 @@ pub(crate) fn read(store: &dyn Store, position: u64) -> Result<Record, Error> {
 
 /// Says that there is no such run, and which one may have been meant.
 pub(crate) fn no_run(store: &dyn Store, run: &RunName) -> Error {
-    let names: Vec<RunName> =
-        store.runs(0, 10_000).unwrap_or_default().into_iter().map(|run| run.name).collect();
-    let near = nearest(run.as_str(), names.iter().map(RunName::as_str));
+    let runs = match store.runs(0, 10_000) {
+        Ok(runs) => runs,
+        // What does not know its runs does not know that this is none of them.
+        Err(error) => return error.into(),
+    };
+    let near = nearest(run.as_str(), runs.iter().map(|run| run.name.as_str()));
     Error::NoRun { run: run.to_string(), near: near.and_then(|near| near.parse().ok()) }
 }

@@ -47,7 +47,8 @@ impl Embedded {
     /// Appends a group. The caller holds the lock and has taken in what others committed.
     pub(super) fn append_group(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         let begin = self.size();
-        let changed = fence::check(self, self.info.id, begin, records)?;
+        let checked = fence::check(self, self.info.id, begin, records);
+        let changed = checked.map_err(|error| self.or_of_the_index(error))?;
         self.write_group(records, &mut |_, _| {}, changed)?;
         Ok(begin..self.size())
     }

@@ -494,6 +494,18 @@ impl Embedded {
             let row = self.tail.row(position).expect("positions of the tail are in the tail");
             return Ok(Some((position, Known { kind: row.kind, tick: row.tick })));
         };
+        let known =
+            self.in_log(position, id, &mut |header| Known { kind: header.kind, tick: header.tick })?;
+        Ok(Some((position, known)))
+    }
+
+    /// Takes what it wants of the header of a record that the index says stands at a position, as the log has it.
+    fn in_log<T>(
+        &self,
+        position: u64,
+        id: &Digest,
+        take: &mut dyn FnMut(&Header) -> T,
+    ) -> Result<T, StoreError> {
         let at = self.locate(position)?.ok_or(StoreError::NoPosition(position))?;
         let (_, second, _) = self.segments.read_two(at)?;
         let found = match &second {
@@ -501,7 +513,21 @@ impl Embedded {
             _ => None,
         };
         let found = found.filter(|found| found.id == *id).ok_or_else(|| self.astray(position, at))?;
-        Ok(Some((position, Known { kind: found.header.kind, tick: found.header.tick })))
+        Ok(take(&found.header))
+    }
+
+    /// Says of a group that another one came before whether it is the index that has the head of the run wrong.
+    pub(super) fn or_of_the_index(&self, error: StoreError) -> StoreError {
+        let StoreError::Stale { run, .. } = &error else { return error };
+        let Ok(Some(RunSummary { head, head_position: at, .. })) = self.run_summary(run) else {
+            return error;
+        };
+        if at < self.tail.base
+            && let Err(damaged @ StoreError::IndexDamaged(_)) = self.in_log(at, &head.id, &mut |_| ())
+        {
+            return damaged;
+        }
+        error
     }
 
     pub(super) fn find_by_prefix(&self, hex: &str, limit: usize) -> Result<Vec<(Digest, u64)>, StoreError> {
@@ -521,10 +547,11 @@ impl Embedded {
         Ok(found)
     }
 
-    /// Holds the names of the runs in the index against the log, as far as that is quick: a run whose name is another there could
-    /// begin a second time.
+    /// Counts the runs in the index, and holds their names against the log as far as that is quick: a run whose name is not
+    /// there, or another one, could begin a second time.
     pub(super) fn check_names(&self) -> Result<(), StoreError> {
         let Some(index) = &self.index else { return Ok(()) };
+        index.check_runs()?;
         let runs = index.runs(0, self.tail.base, NAMES_CHECKED + 1)?;
         if runs.len() > NAMES_CHECKED {
             return Ok(());
@@ -578,7 +605,11 @@ impl Embedded {
         let Some(IndexedRun { begin, parent, first_own_tick }) = index.run(run, base)? else {
             return Ok(None);
         };
-        let Some(record) = index.record(begin)? else { return Ok(None) };
+        let Some(record) = index.record(begin)? else {
+            return Err(StoreError::IndexDamaged(format!(
+                "it has no row for record {begin}, which begins {run}"
+            )));
+        };
         let own = index.head(begin, base)?;
         let (refusals, ended, beside_ts) = index.beside_counts(begin, base)?;
         // The index may be ahead of this handle: what it says of later records does not count here.
@@ -661,7 +692,13 @@ impl Embedded {
 
     pub(super) fn list_runs(&self, from: u64, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
         let mut names = match &self.index {
-            Some(index) => index.runs(from, self.tail.base, limit)?,
+            Some(index) => {
+                // A list that begins anew is to be of all runs.
+                if from == 0 {
+                    index.check_runs()?;
+                }
+                index.runs(from, self.tail.base, limit)?
+            }
             None => Vec::new(),
         };
         names.extend(self.tail.begins().iter().filter(|(begin, _)| *begin >= from).cloned());
@@ -679,8 +716,19 @@ impl Embedded {
         {
             return Ok(usize::try_from(ahead).ok().and_then(|ahead| rows.chain.get(ahead).copied()));
         }
-        let Some(begin) = self.indexed_begin(run)? else { return Ok(None) };
-        self.index.as_ref().map_or(Ok(None), |index| index.at(begin, tick, self.tail.base))
+        let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) else { return Ok(None) };
+        match index.at(begin, tick, self.tail.base)? {
+            None if self.is_indexed(run, tick)? => Err(no_row(run, tick)),
+            found => Ok(found),
+        }
+    }
+
+    /// Tells whether a tick is among those that the index is to have a row for.
+    fn is_indexed(&self, run: &RunName, tick: u64) -> Result<bool, StoreError> {
+        let (Some(index), base) = (&self.index, self.tail.base) else { return Ok(false) };
+        let Some(IndexedRun { begin, first_own_tick, .. }) = index.run(run, base)? else { return Ok(false) };
+        let newest = index.head(begin, base)?.map(|(_, newest, ..)| newest);
+        Ok(first_own_tick.is_some_and(|first| first <= tick) && newest.is_some_and(|newest| tick <= newest))
     }
 
     pub(super) fn list_positions(
@@ -695,6 +743,11 @@ impl Embedded {
         }
         if let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) {
             found = index.positions(begin, ticks.clone(), self.tail.base, limit)?;
+            // What stands before a row that is missing is told; whoever asks from there on learns that it is.
+            let is_first = found.first().is_some_and(|(first, _)| first == ticks.start());
+            if !is_first && limit > 0 && self.is_indexed(run, *ticks.start())? {
+                return Err(no_row(run, *ticks.start()));
+            }
         }
         if let Some(rows) = self.tail.run(run) {
             let skip = ticks.start().saturating_sub(rows.first_tick);
@@ -857,6 +910,11 @@ impl Embedded {
         }
         Ok(paths_of(json::parse_canonical(&text).ok()))
     }
+}
+
+/// Says that the index lacks a tick that stands between others which it knows.
+fn no_row(run: &RunName, tick: u64) -> StoreError {
+    StoreError::IndexDamaged(format!("it has no row for tick {tick} of {run}, and has those beside it"))
 }
 
 /// Of how many runs the names are held against the log before another one begins.

@@ -254,3 +254,42 @@ fn a_rewritten_end_is_not_written_behind() {
     assert!(store.extends(signed.size, signed.root).unwrap());
     store.sign_checkpoint(&key).unwrap();
 }
+
+/// A log in which a run begins twice, or has a tick twice, was written by no writer that looks. An index covers what stands before,
+/// and can be made again.
+#[test]
+fn an_index_ends_before_what_has_no_place_in_it() {
+    for again in ["begin", "tick"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+        let mut scribe = Scribe::default();
+        store.commit(&[scribe.begin("r")]).unwrap();
+        for _ in 0..9 {
+            store.commit(&[scribe.step("r")]).unwrap();
+        }
+        let mut other = Scribe::default();
+        let (begin, step) = (other.begin("r"), other.step("r"));
+        let twice = if again == "begin" { begin } else { step };
+        store.write_group(&[scribe.step("r"), twice], &mut |_, _| {}, BTreeMap::new()).unwrap();
+        store.commit(&[scribe.begin("q")]).unwrap();
+        store.update_index().unwrap();
+        Store::close(Box::new(store)).unwrap();
+        let index = path.join("index.sqlite");
+        for made_again in [false, true] {
+            if made_again {
+                std::fs::remove_file(&index).unwrap();
+                let mut store = Embedded::open(&path, Options::write()).unwrap();
+                store.rebuild_index(false).unwrap();
+            }
+            let db = rusqlite::Connection::open(&index).unwrap();
+            let count = |text: &str| db.query_row(text, [], |row| row.get::<_, i64>(0)).unwrap();
+            assert_eq!(count("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'size'"), 10, "{again}");
+            assert_eq!(count("SELECT count(*) FROM record"), 10, "{again}");
+            assert_eq!(count("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'runs'"), 1, "{again}");
+        }
+        let store = Embedded::open(&path, Options::read()).unwrap();
+        assert_eq!(store.tree().size, 13);
+        assert!(store.index_differs().unwrap().is_none());
+    }
+}

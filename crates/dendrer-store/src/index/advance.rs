@@ -11,7 +11,8 @@ use dendrer_object::{Digest, RunName, StoreId, json};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{
-    Covered, KeyOfChunks, NoIndex, Sql, WITHHELD, open_writer, put_covered, put_meta, read_meta, tick,
+    Covered, KeyOfChunks, NoIndex, Sql, WITHHELD, open_writer, put_covered, put_meta, put_runs, read_meta,
+    tick,
 };
 use crate::contract::{AGENT, DELTA, paths_of};
 use crate::error::StoreError;
@@ -52,7 +53,8 @@ pub(super) struct Said {
 }
 
 /// Advances an index to a size of the log, which the caller knows to be on disk. Returns what it covers then: less
-/// if the log is damaged or an erasure is not finished, more if another process went further.
+/// if the log is damaged or an erasure is not finished, or where it begins a run or has a tick a second time; more if another
+/// process went further.
 pub(crate) fn advance(
     path: &Path,
     segments: &Arc<Segments>,
@@ -93,7 +95,7 @@ pub(crate) fn build(
         read_meta(&transaction, store).map_err(|why: NoIndex| StoreError::Index(format!("{why:?}")))?;
     let (mut names, mut none) = (HashMap::new(), None);
     let groups = Groups { segments, key: Some(key) };
-    let mut writer = Writer { db: &transaction, groups, runs: &mut names, later: &mut none };
+    let mut writer = Writer::new(&transaction, groups, &mut names, &mut none);
     for at in opened {
         if let Read::Frame(frame::OPENED, payload) = segments.read(at)? {
             writer.put_opened(at, &payload)?;
@@ -116,7 +118,7 @@ fn take_in(
     db: &mut Connection,
     segments: &Arc<Segments>,
     store: StoreId,
-    target: u64,
+    mut target: u64,
     stop: &AtomicBool,
     publish: &dyn Fn(&Covered),
     later: &mut Option<Later>,
@@ -130,8 +132,15 @@ fn take_in(
             let batch = (covered.size() + BATCH).min(target);
             let mut names = HashMap::new();
             let groups = Groups { segments, key: Some(key) };
-            let mut writer = Writer { db: &transaction, groups, runs: &mut names, later };
+            let mut writer = Writer::new(&transaction, groups, &mut names, later);
             covered = writer.advance(store, covered, batch)?;
+            if writer.is_stuck {
+                // What was put in of the group that has no place goes with the transaction.
+                target = covered.size();
+                continue;
+            }
+            let begun = writer.begun;
+            put_runs(&transaction, begun)?;
         }
         if covered == before {
             return Ok(covered);
@@ -157,6 +166,10 @@ struct Writer<'a> {
     runs: &'a mut HashMap<RunName, (i64, bool)>,
     /// What is put off, while there is no table of ids.
     later: &'a mut Option<Later>,
+    /// How many runs began.
+    begun: u64,
+    /// Whether a group has a row for which there is no room: no log that was written under the lock has one.
+    is_stuck: bool,
 }
 
 impl Groups<'_> {
@@ -296,13 +309,22 @@ impl Groups<'_> {
     }
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(
+        db: &'a Connection,
+        groups: Groups<'a>,
+        runs: &'a mut HashMap<RunName, (i64, bool)>,
+        later: &'a mut Option<Later>,
+    ) -> Writer<'a> {
+        Writer { db, groups, runs, later, begun: 0, is_stuck: false }
+    }
+
     fn advance(&mut self, store: StoreId, covered: Covered, target: u64) -> Result<Covered, StoreError> {
         let groups = self.groups;
         groups.each(store, covered, target, &mut |group| self.put_group(&group))
     }
 
-    /// Adds a group. `false` if it must wait because it erases values that are still there.
+    /// Adds a group. `false` if it must wait because it erases values that are still there, or has no place.
     fn put_group(&mut self, group: &Group) -> Result<bool, StoreError> {
         for (_, payload) in &group.opened {
             if let Some((_, Some(replaced), _)) = layout::opened_head(payload)
@@ -320,7 +342,10 @@ impl Writer<'_> {
                 .execute(params![&key.0[..], *frame as i64])?;
         }
         for row in &group.rows {
-            self.put_row(row)?;
+            if !self.put_row(row)? {
+                self.is_stuck = true;
+                return Ok(false);
+            }
         }
         for (at, payload) in &group.opened {
             self.forget_copies()?;
@@ -332,16 +357,21 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    fn put_row(&mut self, row: &Row) -> Sql<()> {
+    /// Adds the rows of a record. `false` where another record has its place: the name of the run, or the tick in it.
+    fn put_row(&mut self, row: &Row) -> Sql<bool> {
         let Row { position, id, header, values, said, .. } = row;
         let run = match &header.run {
-            Some(name) if header.kind == Kind::Run => Some(self.begin_run(name, *position, header)?),
+            Some(name) if header.kind == Kind::Run => match self.begin_run(name, *position, header)? {
+                None => return Ok(false),
+                begin => begin,
+            },
             Some(name) => self.run(name, header)?,
             None => None,
         };
-        self.db
+        let added = self
+            .db
             .prepare_cached(
-                "INSERT INTO record (position, id, kind, run, tick, type, agent, ts, frame)
+                "INSERT OR IGNORE INTO record (position, id, kind, run, tick, type, agent, ts, frame)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
@@ -355,10 +385,10 @@ impl Writer<'_> {
                 header.ts.ms() as i64,
                 values.to_u64() as i64,
             ])?;
-        match (run, header.tick, header.kind) {
-            (Some(run), Some(tick), Kind::Transition) => self.put_writes(run, tick, &said.paths),
-            _ => Ok(()),
+        if let (Some(run), Some(tick), Kind::Transition) = (run, header.tick, header.kind) {
+            self.put_writes(run, tick, &said.paths)?;
         }
+        Ok(added > 0)
     }
 
     fn put_writes(&self, run: i64, tick: u64, paths: &[String]) -> Sql<()> {
@@ -371,7 +401,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn begin_run(&mut self, name: &RunName, position: u64, header: &Header) -> Sql<i64> {
+    /// Adds the row of a run, and returns where it begins; `None` where one of that name is there.
+    fn begin_run(&mut self, name: &RunName, position: u64, header: &Header) -> Sql<Option<i64>> {
         let parent_tick = match (header.prev, self.later.as_mut()) {
             (Some(_), Some(later)) => {
                 later.has_forks = true;
@@ -386,7 +417,8 @@ impl Writer<'_> {
             (None, _) => None,
         };
         let first_own_tick = header.tick.or(parent_tick.map(|tick| tick + 1));
-        self.db
+        let added = self
+            .db
             .prepare_cached(
                 "INSERT OR IGNORE INTO run (begin, name, parent, first_own_tick) VALUES (?1, ?2, ?3, ?4)",
             )?
@@ -396,8 +428,12 @@ impl Writer<'_> {
                 header.prev.map(|prev| prev.0.to_vec()),
                 first_own_tick.map(|tick| tick as i64),
             ])?;
+        if added == 0 {
+            return Ok(None);
+        }
+        self.begun += 1;
         self.runs.insert(name.clone(), (position as i64, first_own_tick.is_some()));
-        Ok(position as i64)
+        Ok(Some(position as i64))
     }
 
     /// Returns where a run begins. The first transition of a fork of a foreign record says its first own tick.
