@@ -76,6 +76,12 @@ impl Failure {
         self
     }
 
+    /// Has the commands that help ask the store that was named, as [`in_store`] does.
+    pub(crate) fn help_of(mut self, store: Option<&str>) -> Failure {
+        self.help = self.help.into_iter().map(|argv| in_store(argv, store)).collect();
+        self
+    }
+
     /// What failed and why, in one line.
     pub(crate) fn told(&self) -> String {
         let whys: String = self.place.iter().map(|(name, why)| format!(" ({name}: {why})")).collect();
@@ -123,6 +129,21 @@ impl Failure {
             .chain(items),
         )
     }
+}
+
+/// Verbs that ask no store, or are told which in other ways.
+const WITHOUT_STORE: [&str; 8] =
+    ["completions", "demo", "explain", "help", "init", "man", "restore", "schema"];
+
+/// Adds to a command the store that was named: pasted without it, it would ask the one of the directory it is pasted in.
+pub(crate) fn in_store(mut argv: Vec<String>, store: Option<&str>) -> Vec<String> {
+    let asks = argv.first().is_some_and(|program| program == "dendrer")
+        && argv.get(1).is_some_and(|verb| !WITHOUT_STORE.contains(&verb.as_str()))
+        && !argv.iter().any(|word| word == "--store" || word == "--help");
+    if let Some(store) = store.filter(|_| asks) {
+        argv.extend(["--store".to_owned(), store.to_owned()]);
+    }
+    argv
 }
 
 /// Writes arguments so that a shell takes them apart again as they are. What would act on a terminal is written in the

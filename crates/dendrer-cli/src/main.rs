@@ -23,7 +23,7 @@ use std::time::Instant;
 use clap::FromArgMatches;
 
 use crate::args::{Cli, Global, Verb};
-use crate::failure::Failure;
+use crate::failure::{Failure, shell};
 use crate::out::{ColorChoice, Format, Out, QUIET};
 use crate::verbs::shape::{self, Answer};
 
@@ -101,11 +101,9 @@ fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
         && out.is_untouched()
         && verb.can_be_repeated()
     {
-        let _ = writeln!(
-            std::io::stderr(),
-            "warning[E0809]: {}; it is left out\nhelp: dendrer doctor --fix",
-            dendrer_view::quote::escape(&failure.message)
-        );
+        let fix = shell(&out.to_paste(&["dendrer", "doctor", "--fix"]));
+        let message = dendrer_view::quote::escape(&failure.message);
+        let _ = writeln!(std::io::stderr(), "warning[E0809]: {message}; it is left out\nhelp: {fix}");
         return run(&Global { without_index: true, ..global.clone() }, verb, answer);
     }
     let result = result.map_err(|failure| out.judge(failure));

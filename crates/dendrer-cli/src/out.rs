@@ -10,7 +10,7 @@ use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
 
 use crate::args::Global;
-use crate::failure::{Failure, Result, shell};
+use crate::failure::{Failure, Result, in_store, shell};
 use crate::files::{self, Whole};
 use crate::open;
 use crate::pager::{self, Pager};
@@ -61,6 +61,8 @@ pub(crate) struct Out {
     incomplete: Option<&'static str>,
     /// The files that were read, and the runs in them.
     bundles: Vec<(String, Vec<RunName>)>,
+    /// The store, where it was named.
+    store: Option<String>,
     /// Whether nothing of the answer was written yet.
     untouched: bool,
 }
@@ -137,6 +139,7 @@ impl Out {
             tampered: None,
             incomplete: None,
             bundles: Vec::new(),
+            store: global.store.clone(),
             untouched: true,
         }
     }
@@ -305,7 +308,8 @@ impl Out {
     /// Turns what was not found in a log that is not whole into what is wrong with the log.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
         let failure = self.incomplete.into_iter().fold(failure, open::not_found_in);
-        self.bundles.iter().fold(failure, |failure, (path, runs)| failure.help_in(path, runs))
+        let failure = self.bundles.iter().fold(failure, |failure, (path, runs)| failure.help_in(path, runs));
+        failure.help_of(self.store.as_deref())
     }
 
     /// Remembers which file an answer is of, so that what helps is asked of that file too.
@@ -330,7 +334,12 @@ impl Out {
 
     /// Says what to type next.
     pub(crate) fn help(&mut self, argv: &[&str]) {
-        self.say(format!("help: {}", shell(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())));
+        self.say(format!("help: {}", shell(&self.to_paste(argv))));
+    }
+
+    /// Writes down what to type next, so that it asks the store that was asked.
+    pub(crate) fn to_paste(&self, argv: &[&str]) -> Vec<String> {
+        in_store(argv.iter().map(|word| (*word).to_owned()).collect(), self.store.as_deref())
     }
 
     /// Hands over to the system what was written so far.

@@ -11,7 +11,7 @@ use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
 use crate::args::{Doctor, Global};
-use crate::failure::{Failure, Result, shell};
+use crate::failure::{Failure, Result, in_store, shell};
 use crate::files::{self, Whole};
 use crate::mark::{self, Mark};
 use crate::out::{Out, Style};
@@ -117,6 +117,9 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
         (Level::Fail, false) => 1,
         _ => 0,
     };
+    for check in &mut checks {
+        check.next = in_store(std::mem::take(&mut check.next), global.store.as_deref());
+    }
     say(&checks, worst, args, out)?;
     Ok(exit)
 }
@@ -353,6 +356,9 @@ fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
         IndexState::Ready(covered) if size.saturating_sub(covered) < UNCOVERED_MANY => {
             return Check::ok(NAME, format!("covers {} of {}", thousands(covered), thousands(size)));
         }
+        IndexState::Absent if store.backup_head().is_some() => {
+            return Check::ok(NAME, "none: a backup has none");
+        }
         IndexState::Absent if size < UNCOVERED_MANY => {
             return Check::ok(NAME, "none yet; a small store needs none");
         }
@@ -391,6 +397,16 @@ fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
         *store = again;
     }
     match made {
+        Ok(covered) if covered < store.tree().size => Check::warn(
+            NAME,
+            format!(
+                "made again as far as {} of {}: what follows in the log has no place in an index",
+                thousands(covered),
+                thousands(store.tree().size)
+            ),
+        )
+        .code("E0309")
+        .next(&["dendrer", "verify", "--all"]),
         Ok(covered) => Check::fixed(NAME, format!("made again from the log, covers {}", thousands(covered))),
         Err(error) => {
             Check::fail(NAME, "E0309", format!("{what}, and could not be made again: {}", with_cause(&error)))

@@ -399,9 +399,15 @@ fn done(plan: &Plan, tip: Digest, errors: &[(u64, String)], out: &mut Out) -> Re
     super::reduce::warn(errors, out)?;
     out.say("note: stage 0: the record is what the source says; nothing was enforced when it was made");
     if tally.errors > 0 {
-        out.say(format!("help: dendrer bisect {} --holds 'state.counters.tool_errors == 0'", plan.start.run));
+        out.help(&[
+            "dendrer",
+            "bisect",
+            plan.start.run.as_str(),
+            "--holds",
+            "state.counters.tool_errors == 0",
+        ]);
     } else {
-        out.say(format!("help: dendrer log {}", plan.start.run));
+        out.help(&["dendrer", "log", plan.start.run.as_str()]);
     }
     Ok(())
 }

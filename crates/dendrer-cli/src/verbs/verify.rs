@@ -600,12 +600,11 @@ fn print(answer: &Answer, out: &mut Out) -> Result<()> {
     }
     if answer.is_bundle
         && code == 4
-        && let Some(good) = report.runs.iter().find_map(|run| run.line.last_good)
+        && let Some((run, good)) = report.runs.iter().find_map(|run| Some((&run.run, run.line.last_good?)))
     {
-        out.say(format!(
-            "help: read what is still sound:   dendrer log {} --to tick {good}",
-            quote::escape(&answer.name)
-        ));
+        let sound = format!("{}#{run}", answer.name);
+        out.say(format!("note: up to tick {good} it is still sound"));
+        out.help(&["dendrer", "log", &sound, "--to", &format!("tick {good}")]);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dendrer_object::Value;
 
-use crate::support::{Place, Ran, demo};
+use crate::support::{Place, Ran, demo, ran};
 
 /// A place with a bundle of the demo from which something was withheld.
 fn without(field: &str) -> (Place, String) {
@@ -194,7 +194,8 @@ fn nothing_is_called_sound_that_the_signature_does_not_cover() {
     // Where one value was changed below an honest signature, what stands before it is sound.
     let ran = demo().run(&["verify", "tampered.dnd"]);
     assert!(
-        ran.stderr.contains("read what is still sound:   dendrer log tampered.dnd --to tick 17"),
+        ran.stderr.contains("up to tick 17 it is still sound")
+            && ran.stderr.contains("dendrer log tampered.dnd#logistics-run-47 --to 'tick 17'"),
         "{}",
         ran.stderr
     );
@@ -429,4 +430,30 @@ fn the_beginning_of_a_parent_is_not_taken_for_all_of_it() {
     }
     let whole = place.run(&["log", "b.dnd#trip-planner-b"]);
     assert!(!whole.stderr.contains("up to tick"), "{}", whole.stderr);
+}
+
+/// What to type next asks the store that was asked, wherever it is pasted.
+#[test]
+fn a_next_step_names_the_store_that_was_named() {
+    let place = Place::with_store();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let store = place.path().join("a b");
+    std::fs::create_dir(&store).unwrap();
+    std::fs::rename(place.path().join(".dendrer"), store.join(".dendrer")).unwrap();
+    let asked = |args: &[&str]| {
+        let mut command = place.command(args);
+        ran(command.arg("--store").arg(&store).current_dir(elsewhere.path()).output().unwrap())
+    };
+    let named = format!("--store '{}'", store.display());
+    let none = asked(&["show", "nope"]);
+    assert!(none.stderr.contains(&format!("help: dendrer runs {named}")), "{}", none.stderr);
+    let json = asked(&["show", "nope", "--json"]);
+    assert!(json.stdout.contains(r#"["dendrer","runs","--store","#), "{}", json.stdout);
+    std::fs::write(store.join(".dendrer/index.sqlite.dendrer-part-1-1"), "x").unwrap();
+    std::fs::write(store.join(".dendrer/index.sqlite"), "no database").unwrap();
+    let doctor = asked(&["doctor"]);
+    assert!(doctor.stdout.contains(&format!("next: dendrer doctor --fix {named}")), "{}", doctor.stdout);
+    // A verb that asks none is left as it is.
+    let usage = asked(&["frobnicate"]);
+    assert!(!usage.stderr.contains("help: dendrer help --store"), "{}", usage.stderr);
 }
