@@ -29,6 +29,9 @@ pub(crate) struct Failure {
     pub(crate) items: Option<Box<Value>>,
 }
 
+/// What is said of a store that refuses to be written.
+pub(crate) const READS_ONLY: &str = "the store is opened for reading only; nothing was changed";
+
 /// What every verb returns: the exit code, or why it failed.
 pub(crate) type Result<T = u8> = std::result::Result<T, Failure>;
 
@@ -37,6 +40,11 @@ impl Failure {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Failure {
         debug_assert!(codes::find(code).is_some(), "{code} is not in the table");
         Failure { code, message: message.into().into(), ..Failure::default() }
+    }
+
+    /// What a store says, with what to do about it.
+    pub(crate) fn of(error: &StoreError) -> Failure {
+        store_failure(Failure::new(error.code(), error.to_string()), error)
     }
 
     /// Says where.
@@ -233,7 +241,7 @@ impl From<Error> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        store_failure(Failure::new(error.code(), error.to_string()), &error)
+        Failure::of(&error)
     }
 }
 
@@ -284,8 +292,12 @@ fn store_failure(failure: Failure, error: &StoreError) -> Failure {
             .at("where", damage.place.to_string())
             .at("expected", damage.expected.clone())
             .at("found", damage.found.clone())
-            .note("the store is opened for reading only; nothing was changed")
-            .help(&["dendrer", "verify", "--all"]),
+            .note(READS_ONLY)
+            .help(match &*damage.place.file {
+                // What was signed is written down twice.
+                "checkpoint" => &["dendrer", "doctor", "--fix"],
+                _ => &["dendrer", "verify", "--all"],
+            }),
         StoreError::Stale { run, .. } => failure.note("nothing of this group was committed").help(&[
             "dendrer",
             "log",

@@ -13,7 +13,7 @@ use dendrer_object::RunName;
 
 use crate::address::Rev;
 use crate::args::Global;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, READS_ONLY, Result};
 use crate::files;
 use crate::keys;
 use crate::mark::{self, Mark};
@@ -351,7 +351,7 @@ pub(crate) fn refuse_damage(store: &dyn Store) -> Result<()> {
         Some(StoreError::ReadOnly { why }) => {
             Err(Failure::new("E0805", "the store is open for reading only").at("cause", why.clone()))
         }
-        Some(error) => Err(Failure::new(error.code(), error.to_string())
-            .note("the store is opened for reading only; nothing was changed")),
+        Some(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => Err(Failure::of(error)),
+        Some(error) => Err(Failure::of(error).note(READS_ONLY)),
     }
 }

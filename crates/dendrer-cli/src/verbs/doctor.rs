@@ -176,6 +176,7 @@ fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>>
 
 fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec<Check>) -> Result<()> {
     let Found { path, store } = found;
+    checks.extend(checkpoint(fix, path, store)?);
     let tree = store.tree();
     let records = count(tree.size, "record", "records");
     let head = store.backup_head();
@@ -200,7 +201,7 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
             format!("the backup has {records}, and had {} when it was made", made.size),
         )
         .next(&["dendrer", "fsck"]),
-        _ => trouble(store),
+        _ => trouble(store, fix),
     });
     checks.extend(mark.as_ref().and_then(Mark::unfinished).map(|why| Check::warn("backup", why)));
     checks.push(pinned(store, mark.is_some_and(|mark| !mark.in_store))?);
@@ -229,7 +230,34 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
     Ok(())
 }
 
-fn trouble(store: &Embedded) -> Check {
+/// A checkpoint that is none, and whether the one beside the tiles stands in for it.
+fn checkpoint(fix: bool, path: &Path, store: &mut Embedded) -> Result<Option<Check>> {
+    const NAME: &str = "checkpoint";
+    if !fix || !matches!(store.trouble().as_deref(), Some(error) if is_of_the_checkpoint(error)) {
+        return Ok(None);
+    }
+    let mended = Embedded::open(path, Options { index: false, ..Options::write() })?.mend_checkpoint();
+    *store = Embedded::open(path, Options::read())?;
+    Ok(match mended {
+        Ok(None) => None,
+        Ok(Some(size)) => Some(Check::fixed(
+            NAME,
+            format!(
+                "taken from log/checkpoint, which is signed and says the first {} of this log",
+                count(size, "record", "records")
+            ),
+        )),
+        Err(error) => {
+            Some(Check::fail(NAME, error.code(), format!("could not be mended: {}", with_cause(&error))))
+        }
+    })
+}
+
+fn is_of_the_checkpoint(error: &StoreError) -> bool {
+    matches!(error, StoreError::Damaged(damage) if damage.place.file == "checkpoint")
+}
+
+fn trouble(store: &Embedded, fix: bool) -> Check {
     const NAME: &str = "log";
     match store.trouble().as_deref() {
         None => Check::ok(NAME, "reads to its end and extends what was signed; fsck reads all of it"),
@@ -239,6 +267,9 @@ fn trouble(store: &Embedded) -> Check {
             "BACKUP",
             "--replace",
         ]),
+        Some(error) if !fix && is_of_the_checkpoint(error) => {
+            Check::fail(NAME, error.code(), error.to_string()).next(&["dendrer", "doctor", "--fix"])
+        }
         Some(error) => Check::fail(NAME, error.code(), error.to_string()).next(&["dendrer", "fsck"]),
     }
 }

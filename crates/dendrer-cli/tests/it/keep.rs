@@ -760,3 +760,40 @@ fn the_report_for_others_says_nothing_of_what_was_recorded() {
 fn contains_at(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).position(|window| window == part).unwrap()
 }
+
+/// What was signed is written down twice: a checkpoint that is none is taken from beside the tiles, if that is signed and the log
+/// says the same; else it stays as it is.
+#[test]
+fn a_broken_checkpoint_is_mended_from_beside_the_tiles() {
+    let place = Place::with_store();
+    let hello = b"{\"type\":\"observation.add\"}\n";
+    for _ in 0..3 {
+        assert_eq!(place.run_with(&["commit", "--run", "r"], hello).code, 0);
+    }
+    let dir = place.path().join(".dendrer");
+    let (checkpoint, twin) = (dir.join("checkpoint"), dir.join("log/checkpoint"));
+    let whole = std::fs::read_to_string(&checkpoint).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    for broken in ["", "not a note", &whole[..60], &whole.replacen(lines[1], "9", 1)] {
+        std::fs::write(&checkpoint, broken).unwrap();
+        let refused = place.run_with(&["commit", "--run", "r"], hello);
+        assert!(
+            refused.code == 4 && refused.stderr.contains("help: dendrer doctor --fix"),
+            "{}",
+            refused.stderr
+        );
+        assert!(place.run(&["doctor"]).stdout.contains("next: dendrer doctor --fix"));
+        // A twin that is no better, or of another log, mends nothing.
+        let other = whole.replacen(lines[2], &lines[2].chars().rev().collect::<String>(), 1);
+        for twice in [broken, &other] {
+            std::fs::write(&twin, twice).unwrap();
+            assert_eq!(place.run(&["doctor", "--fix"]).code, 4);
+            assert_eq!(std::fs::read_to_string(&checkpoint).unwrap(), *broken);
+        }
+        std::fs::write(&twin, &whole).unwrap();
+        assert!(place.ok(&["doctor", "--fix"]).contains("fixed  checkpoint"));
+        assert_eq!(std::fs::read_to_string(&checkpoint).unwrap(), whole);
+        assert_eq!(place.run(&["verify", "--all"]).code, 0);
+    }
+    assert_eq!(place.run_with(&["commit", "--run", "r"], hello).code, 0);
+}

@@ -4,6 +4,7 @@
 //! it whenever a store is opened.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::PoisonError;
 
 use dendrer_object::Digest;
@@ -28,9 +29,13 @@ fn damage(kind: DamageKind, what: &'static str, expected: String, found: String)
 impl Embedded {
     /// Reads the newest checkpoint. Its signature is checked if the store's key made it.
     pub(super) fn read_checkpoint(&self) -> Result<Option<Kept>, StoreError> {
-        let path = self.dir.join(NAME);
-        let bytes = disk::read_file(&*self.options.disk, &path, 1 << 20)
-            .map_err(|error| StoreError::io("read", &path, error))?;
+        self.read_note(&self.dir.join(NAME))
+    }
+
+    /// Reads a checkpoint of this log from a file.
+    fn read_note(&self, path: &Path) -> Result<Option<Kept>, StoreError> {
+        let bytes = disk::read_file(&*self.options.disk, path, 1 << 20)
+            .map_err(|error| StoreError::io("read", path, error))?;
         let Some(bytes) = bytes else { return Ok(None) };
         let unreadable =
             |found: String| damage(DamageKind::File, "checkpoint", "a signed note".into(), found);
@@ -113,6 +118,32 @@ impl Embedded {
         let found = root.map_or("no group that ends there".into(), |root| root.to_string());
         let expected = format!("{}, as was signed for {size} records", kept.root());
         Ok(Some(damage(DamageKind::Loss, "root of the log", expected, found)))
+    }
+
+    /// Puts in the place of a checkpoint that is none the one beside the tiles, if the key of the store signed that and the log
+    /// begins with what it says, by hashes of the entries. Returns for how many records it was signed; `None` where there is
+    /// nothing to mend, or nothing to mend it with.
+    pub fn mend_checkpoint(&mut self) -> Result<Option<u64>, StoreError> {
+        self.check_owner()?;
+        self.take_lock()?;
+        let mended = self.take_twin();
+        self.unlock();
+        mended
+    }
+
+    fn take_twin(&self) -> Result<Option<u64>, StoreError> {
+        let path = self.dir.join(NAME);
+        let Err(StoreError::Damaged(_)) = self.read_note(&path) else { return Ok(None) };
+        let Ok(Some((note, twin))) = self.read_note(&self.dir.join("log").join(NAME)) else {
+            return Ok(None);
+        };
+        let is_signed = note.verify(std::slice::from_ref(&self.info.key)).is_ok_and(|by| !by.is_empty());
+        if self.made.is_some() || !is_signed || !self.extends(twin.size(), twin.root())? {
+            return Ok(None);
+        }
+        disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
+            .map_err(|error| StoreError::io("write", &path, error))?;
+        Ok(Some(twin.size()))
     }
 
     /// Returns the root that the log has at a size, if a group ends there.
