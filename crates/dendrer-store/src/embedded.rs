@@ -212,7 +212,7 @@ impl Embedded {
     pub fn open(dir: &Path, options: Options) -> Result<Embedded, StoreError> {
         let disk = Arc::clone(&options.disk);
         let info = descriptor::read(&*disk, dir, options.write)?;
-        let made = copy::end_of_backup(&*disk, dir)?;
+        let made = copy::end_of_backup(&*disk, dir, info.id)?;
         if options.write && made.is_some() {
             return Err(StoreError::IsBackup { path: dir.to_owned() });
         }

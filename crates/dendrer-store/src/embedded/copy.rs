@@ -137,9 +137,19 @@ impl Mark {
     }
 }
 
-/// Returns the log of a backup and where it ends; `None` if the directory is none.
-pub(super) fn end_of_backup(disk: &dyn Disk, dir: &Path) -> Result<Option<Whole>, StoreError> {
-    Ok(Mark::read(disk, dir)?.and_then(|mark| mark.whole))
+/// Returns the log of a backup of a store and where it ends; `None` if the directory is none.
+pub(super) fn end_of_backup(
+    disk: &dyn Disk,
+    dir: &Path,
+    store: StoreId,
+) -> Result<Option<Whole>, StoreError> {
+    let Some(Mark { id, whole }) = Mark::read(disk, dir)? else { return Ok(None) };
+    if id != store {
+        let place = Place { file: MARK.into(), ..Place::default() };
+        let (kind, what) = (DamageKind::File, "store of the mark");
+        return Err(Damage { kind, place, what, expected: store.to_string(), found: id.to_string() }.into());
+    }
+    Ok(whole)
 }
 
 impl Embedded {
@@ -149,11 +159,12 @@ impl Embedded {
         self.made
     }
 
-    /// Tells whether a later backup was made in the place of the one that this handle reads, or is being made.
+    /// Tells whether a later backup was made in the place of the one that this handle reads. Its mark is there before its
+    /// checkpoint is.
     pub(super) fn is_made_anew(&self) -> Result<bool, StoreError> {
         let Some(made) = self.made else { return Ok(false) };
-        let now = end_of_backup(&*self.options.disk, &self.dir)?.map(|whole| whole.tree);
-        Ok(now != Some(made) || !self.is_lock_free()?)
+        let now = end_of_backup(&*self.options.disk, &self.dir, self.info.id)?.map(|whole| whole.tree);
+        Ok(now != Some(made))
     }
 
     /// Begins to copy this store, as it is now, into a directory that does not exist, is empty, holds what an
@@ -163,6 +174,10 @@ impl Embedded {
         // A checkpoint that was read before the log was is one that the log reaches.
         let note = self.read_checkpoint()?;
         self.refresh()?;
+        if self.made.is_some() && note.as_ref().is_some_and(|(_, kept)| kept.size() > self.size()) {
+            // A later backup was made in the place of this one: that is the one which the checkpoint is of.
+            self.open_again()?;
+        }
         if let Some(trouble) = &self.trouble {
             return Err(StoreError::ReadOnly { why: trouble.to_string() });
         }
@@ -171,7 +186,13 @@ impl Embedded {
             let path = path.to_owned();
             move |error| StoreError::io(action, &path, error)
         };
-        self.there(to, what)?;
+        // What is being made there now is another matter once that is done.
+        let is_held =
+            |disk: &dyn Disk| disk.list(to).is_ok_and(|names| names.iter().any(|name| name == "lock"));
+        match self.there(to, what) {
+            Err(StoreError::NotItsBackup { .. }) if is_held(&*disk) => {}
+            there => there.map(drop)?,
+        }
         disk.create_dir(to).map_err(io("create", to))?;
         let path = to.join("lock");
         let lock = disk.open(&path, Open::Create).map_err(io("create", &path))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, StoreId, Value};
@@ -501,7 +502,13 @@ fn a_later_backup_is_no_damage_of_the_one_before() {
     assert!(second.tree.size > first.tree.size);
     assert_eq!((reader.tree(), reader.backup_head()), (first.tree, Some(first.tree)));
     check_verifies(&reader);
-    // Nor is one that is under way, whose checkpoint may be there before its mark is.
+    // What is made of the one that was read is whole all the same: the later one with its checkpoint, or nothing.
+    let mut reader = reader;
+    let restored = copy(&mut reader, &dir.path().join("restored"), CopyAs::Store).unwrap();
+    assert_eq!((restored.tree, restored.signed), (second.tree, Some(second.tree.size)));
+    let restored = Embedded::open(&dir.path().join("restored"), Options::write()).unwrap();
+    assert!(restored.trouble().is_none(), "{:?}", restored.trouble());
+    // A mark is there before its checkpoint, whoever is at work: one that lacks what was signed is damage.
     let older = dir.path().join("older");
     let mut source = Embedded::open(&to, Options::read()).unwrap();
     copy(&mut source, &older, CopyAs::Backup).unwrap();
@@ -510,8 +517,36 @@ fn a_later_backup_is_no_damage_of_the_one_before() {
     std::fs::copy(path.join("checkpoint"), older.join("checkpoint")).unwrap();
     let lock = std::fs::File::create(older.join("lock")).unwrap();
     lock.lock().unwrap();
-    check_verifies(&Embedded::open(&older, Options::read()).unwrap());
-    // Where nobody makes one, it is.
-    lock.unlock().unwrap();
     assert!(Embedded::open(&older, Options::read()).unwrap().trouble().is_some());
+    lock.unlock().unwrap();
+    // Whose backup it is, is held against whose log it is.
+    let (id, other) = (info().id.to_string(), "5".repeat(31) + "0");
+    let mark = std::fs::read_to_string(to.join("backup.json")).unwrap();
+    std::fs::write(to.join("backup.json"), mark.replace(&id, &other)).unwrap();
+    let damaged = Embedded::open(&to, Options::read()).unwrap_err();
+    assert!(damaged.code() == "E0305" && damaged.to_string().contains("backup.json"), "{damaged}");
+}
+
+/// Of two backups into one directory the second waits for the first, and goes on from that.
+#[test]
+fn a_backup_waits_for_the_one_that_is_made_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, to) = (dir.path().join("s"), dir.path().join("b"));
+    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r"), scribe.step("r")]).unwrap();
+    copy(&mut store, &to, CopyAs::Backup).unwrap();
+    store.commit(&[scribe.step("r")]).unwrap();
+    store.sign_checkpoint(&key()).unwrap();
+    // As it stands between the mark and the checkpoint of another one, seen from behind it.
+    std::fs::copy(path.join("checkpoint"), to.join("checkpoint")).unwrap();
+    let lock = std::fs::File::create(to.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let mut late =
+        Embedded::open(&path, Options { lock_wait: Duration::from_millis(50), ..Options::write() }).unwrap();
+    let waited = late.start_copy(&to, CopyAs::Backup).map(drop).unwrap_err();
+    assert!(matches!(waited, StoreError::Locked { .. }), "{waited}");
+    lock.unlock().unwrap();
+    let refused = late.start_copy(&to, CopyAs::Backup).map(drop).unwrap_err();
+    assert_eq!(refused.code(), "E0113");
 }
