@@ -229,17 +229,34 @@ pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
 /// Takes a name of its own, which nobody else writes to. Where each process has the same number, as in a container, one that was
 /// killed may have left one.
 fn partial<T>(path: &Path, take: &mut dyn FnMut(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
-    // File systems take no names of more than 255 bytes.
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem: String = name.chars().take(50).collect();
+    let stem = stem_of(path);
     for number in 0..10_000 {
-        let beside = path.with_file_name(format!("{stem}.{}-{number}.partial", std::process::id()));
+        let beside = path.with_file_name(format!("{stem}{}-{number}{PARTIAL}", std::process::id()));
         match take(&beside) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             taken => return taken.map(|taken| (beside, taken)),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Removes what programs left that were stopped while they wrote a file. Nobody may be writing it.
+pub(crate) fn remove_partial(path: &Path) {
+    let stem = stem_of(path);
+    let is_left = |name: &str| name.starts_with(&stem) && name.ends_with(PARTIAL);
+    for found in std::fs::read_dir(dir_of(path)).into_iter().flatten().flatten() {
+        if found.file_name().to_str().is_some_and(is_left) {
+            // It is in nobody's way.
+            let _ = std::fs::remove_file(found.path());
+        }
+    }
+}
+
+const PARTIAL: &str = ".partial";
+
+/// What the names begin with that a file has while it is written. File systems take no names of more than 255 bytes.
+fn stem_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().chars().take(50).collect::<String>() + "."
 }
 
 /// Begins a file without a name, of which nothing is left wherever the program is stopped; `None` where there is no such thing.

@@ -192,11 +192,16 @@ pub(crate) fn refuse_rollback(store: &mut Embedded) -> Result<()> {
     {
         why = Some(other_records(size));
     }
-    let Some(why) = why else { return Ok(()) };
-    Err(Failure::new(ANOTHER_LOG, "the log is not the one that was signed here")
-        .at("why", why)
-        .note("nothing was committed: what follows would be a second history")
-        .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"))
+    why.map_or(Ok(()), |why| {
+        Err(another_log(why, "nothing was committed: what follows would be a second history"))
+    })
+}
+
+/// Says that this is another log than the one that was signed here, and what became of what was to follow.
+fn another_log(why: String, became: &str) -> Failure {
+    Failure::new(ANOTHER_LOG, "the log is not the one that was signed here").at("why", why).note(became).note(
+        "if an older copy is meant to go on, give it another identity: make a new store and import from it",
+    )
 }
 
 /// The code of a log that is not the one that was signed here.
@@ -215,7 +220,7 @@ pub(crate) fn rollback(store: &mut Embedded, pinned: Option<(u64, Digest)>) -> R
         return Ok(None);
     }
     Ok(match size > tree.size {
-        true => Some(format!("it has {} records, and had {size} when it was last signed here", tree.size)),
+        true => Some(shorter(tree.size, size)),
         false if store.root_of(size)? == Some(root) => None,
         false => Some(other_records(size)),
     })
@@ -230,6 +235,10 @@ pub(crate) fn doubt(store: &mut Embedded) -> Result<Option<(&'static str, String
     })
 }
 
+fn shorter(has: u64, had: u64) -> String {
+    format!("it has {has} records, and had {had} when it was last signed here")
+}
+
 fn other_records(size: u64) -> String {
     format!("its first {size} records are not the ones that were last signed here")
 }
@@ -238,13 +247,27 @@ fn other_records(size: u64) -> String {
 /// shows. Without the key nothing is signed.
 pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {
     let Some(key) = key else { return Ok(None) };
-    // From looking at what was signed last to remembering what is now, nobody signs a copy of this log.
-    let turn = turn(store.info().id);
-    refuse_rollback(store)?;
     let id = store.info().id;
-    let mut remembered = Ok(());
-    let note = store.sign_telling(key, &mut |checkpoint| remembered = pin(id, checkpoint, turn.as_ref()))?;
-    remembered.map(|()| Some(note))
+    // From looking at what was signed last to remembering what is now, nobody signs a copy of this log.
+    let turn = turn(id)?;
+    refuse_rollback(store)?;
+    let mut refused = Ok(());
+    let note = store.sign_asking(key, &mut |store, checkpoint| {
+        refused = match pinned(id) {
+            // Where a file system has no locks, somebody may have had a turn all the same.
+            Ok(Some((size, root))) if !store.extends(size, root)? => {
+                let why = match size > checkpoint.size() {
+                    true => shorter(checkpoint.size(), size),
+                    false => other_records(size),
+                };
+                Err(another_log(why, "what was committed stands in this copy, and is not signed"))
+            }
+            Ok(_) => pin(id, checkpoint, &turn),
+            Err(failure) => Err(failure),
+        };
+        Ok(refused.is_ok())
+    })?;
+    refused.map(|()| note)
 }
 
 /// Signs what was written, where the key is here, and closes the store.
@@ -261,7 +284,7 @@ pub(crate) fn remember(store: &Embedded, key: &VerifierKey) -> Result<()> {
         && let Ok(checkpoint) = Checkpoint::parse(note.text())
     {
         let id = store.info().id;
-        pin(id, &checkpoint, turn(id).as_ref())?;
+        pin(id, &checkpoint, &turn(id)?)?;
     }
     Ok(())
 }
@@ -279,27 +302,66 @@ fn pin_path(store: StoreId) -> Option<PathBuf> {
     Some(config_dir()?.join("heads").join(format!("{store}.head")))
 }
 
-/// A turn to look at what was last signed of a log and to remember what is signed next, given back with the file; `None` where
-/// nothing is remembered.
-fn turn(store: StoreId) -> Option<io::Result<File>> {
-    let path = pin_path(store)?;
-    Some(files::make_dir(files::dir_of(&path)).and_then(|()| hold(&path.with_extension("lock"))))
+/// A turn to look at what was last signed of a log and to remember what is signed next.
+enum Turn {
+    /// Until the file is closed.
+    Held {
+        _lock: File,
+        /// Whether nobody else has one: some file systems have no locks.
+        is_alone: bool,
+    },
+    /// Nothing can be remembered here, and why.
+    Nowhere(String),
+    /// Nothing is remembered.
+    Needless,
+}
+
+/// Takes a turn. Whoever has one and does not give it back keeps everybody from signing: a copy of the log would be signed twice.
+fn turn(store: StoreId) -> Result<Turn> {
+    use ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull, TimedOut};
+    let Some(path) = pin_path(store) else { return Ok(Turn::Needless) };
+    if let Err(error) = files::make_dir(files::dir_of(&path)) {
+        return Ok(Turn::Nowhere(error.to_string()));
+    }
+    let path = path.with_extension("lock");
+    let unsigned = "what was committed stands in the log, and is not signed; the next commit signs it";
+    match hold(&path) {
+        Ok((lock, is_alone)) => Ok(Turn::Held { _lock: lock, is_alone }),
+        Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull) => {
+            Ok(Turn::Nowhere(error.to_string()))
+        }
+        Err(error) if error.kind() == TimedOut => {
+            Err(Failure::new("E0802", "another program has been signing this log for half a minute")
+                .at("lock", path.display().to_string())
+                .note(unsigned))
+        }
+        Err(error) => Err(Failure::new("E0801", format!("cannot hold {}", path.display()))
+            .at("cause", error.to_string())
+            .note(unsigned)),
+    }
 }
 
 /// Remembers the newest head that was seen: a larger one is never replaced by a smaller one. That it cannot be written is not a
 /// failure of what was asked, and is told.
-fn pin(store: StoreId, checkpoint: &Checkpoint, turn: Option<&io::Result<File>>) -> Result<()> {
-    let (Some(path), Some(turn)) = (pin_path(store), turn) else { return Ok(()) };
+fn pin(store: StoreId, checkpoint: &Checkpoint, turn: &Turn) -> Result<()> {
+    let Some(path) = pin_path(store) else { return Ok(()) };
     if pinned(store)?.is_some_and(|(size, _)| size >= checkpoint.size()) {
         return Ok(());
     }
     let written = match turn {
-        Ok(_) => write_head(&path, checkpoint).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
+        Turn::Held { is_alone, .. } => {
+            if *is_alone {
+                // What another one left that was killed.
+                files::remove_partial(&path);
+            }
+            write_head(&path, checkpoint).map_err(|error| error.to_string())
+        }
+        Turn::Nowhere(error) => Err(error.clone()),
+        Turn::Needless => return Ok(()),
     };
     if let Err(error) = written {
         let what = format!(
-            "what was signed could not be remembered in {} ({error}), so a log that is put back to before it would not show",
+            "what was signed could not be remembered in {} ({error}), so a log that is put back to before it, or a copy that is signed as well, would not show",
             path.display()
         );
         // Nobody can be told that stderr is closed.
@@ -308,8 +370,8 @@ fn pin(store: StoreId, checkpoint: &Checkpoint, turn: Option<&io::Result<File>>)
     Ok(())
 }
 
-/// Waits for a turn, half a minute at most. It is given back with the file.
-fn hold(path: &Path) -> io::Result<File> {
+/// Waits for a turn, half a minute at most. It is given back with the file. Returns whether the file is locked.
+fn hold(path: &Path) -> io::Result<(File, bool)> {
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
         return Err(io::Error::other(format!("{} is no file", path.display())));
     }
@@ -317,8 +379,9 @@ fn hold(path: &Path) -> io::Result<File> {
     for _ in 0..3000 {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            Ok(()) => return Ok((file, true)),
             // Some file systems have no locks. There, looking once more has to do.
-            Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
+            Err(TryLockError::Error(_)) => return Ok((file, false)),
         }
     }
     Err(ErrorKind::TimedOut.into())

@@ -159,7 +159,15 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
     };
     // A bundle whose end no signature covers would verify as tampered, and an honest record with it.
     let signed = Checkpoint::parse(note.text()).map_err(dendrer::Error::from)?.size();
+    if signed > store.tree().size {
+        // What was signed since this handle read the log stands in what it has not read yet.
+        store.refresh()?;
+    }
     let size = store.tree().size;
+    if signed > size && !is_troubled {
+        return Err(Failure::new("E0802", "more was signed while the log was read")
+            .note("nothing was written; ask again"));
+    }
     if signed < size {
         // With the key at hand, what is wrong is what kept it from signing.
         if let Some(failure) = unsigned {

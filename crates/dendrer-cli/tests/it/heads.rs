@@ -295,3 +295,35 @@ fn a_copy_waits_until_what_is_signed_is_remembered() {
     let known = Checkpoint::parse(&std::fs::read_to_string(&head).unwrap()).unwrap();
     assert_eq!(known.size(), 6, "the one that signed");
 }
+
+/// Whoever cannot have a turn does not sign: not while somebody has one and is stopped in it, and not where the lock cannot be held.
+/// What was committed stands, and is signed with what comes next. What was left by whoever was killed in a turn goes.
+#[test]
+fn without_a_turn_nothing_is_signed() {
+    let place = signed(3);
+    let store = place.path().join(".dendrer");
+    let checkpoint = || std::fs::read_to_string(store.join("checkpoint")).unwrap();
+    let (head, lock) = (kept(&place, "heads", ".head"), kept(&place, "heads", ".lock"));
+    let before = checkpoint();
+    let held = std::fs::File::open(&lock).unwrap();
+    held.lock().unwrap();
+    let begin = Instant::now();
+    let late = place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
+    assert!(late.code == 8 && late.stderr.contains("error[E0802]"), "{}", late.stderr);
+    assert!(late.stdout.contains("tick 4") && late.stderr.contains("is not signed"), "{}", late.stderr);
+    assert!(begin.elapsed() > Duration::from_secs(20) && checkpoint() == before);
+    held.unlock().unwrap();
+
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    let refused = place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
+    assert!(refused.code == 8 && refused.stderr.contains("error[E0801]"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(lock.to_str().unwrap()) && checkpoint() == before, "{}", refused.stderr);
+    std::fs::remove_dir(&lock).unwrap();
+
+    let left = head.with_extension("head.77-0.partial");
+    std::fs::write(&left, "half").unwrap();
+    let signed = place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
+    assert!(signed.code == 0 && checkpoint() != before && !left.exists(), "{}", signed.stderr);
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+}

@@ -21,6 +21,9 @@ use crate::layout::SEGMENT_HEADER;
 
 const NAME: &str = "checkpoint";
 
+/// Says of a store whether what is about to be signed may be.
+pub(super) type Ask<'a> = dyn FnMut(&Embedded, &Checkpoint) -> Result<bool, StoreError> + 'a;
+
 fn damage(kind: DamageKind, what: &'static str, expected: String, found: String) -> StoreError {
     let place = Place { file: NAME.into(), ..Place::default() };
     Damage { kind, place, what, expected, found }.into()
@@ -253,22 +256,23 @@ impl Embedded {
         Ok(self.leads_to_end(entries, &peaks)? && begins)
     }
 
-    /// As [`Store::sign_checkpoint`](crate::Store::sign_checkpoint), and tells what is signed before anybody can see it: whoever
-    /// remembers it elsewhere then knows of everything that was ever signed, wherever the program is stopped.
-    pub fn sign_telling(
+    /// As [`Store::sign_checkpoint`](crate::Store::sign_checkpoint), and asks before anybody can see what is signed: whoever
+    /// remembers it elsewhere then knows of everything that was ever signed, wherever the program is stopped, and can say that
+    /// something else was. Where it is not to be signed, nothing is.
+    pub fn sign_asking(
         &mut self,
         key: &SigningKey,
-        tell: &mut dyn FnMut(&Checkpoint),
-    ) -> Result<SignedNote, StoreError> {
-        self.locked(|store| store.sign(key, tell))
+        may: &mut Ask<'_>,
+    ) -> Result<Option<SignedNote>, StoreError> {
+        self.locked(|store| store.sign(key, may))
     }
 
     /// Signs the tree as it is. The caller holds the lock.
     pub(super) fn sign(
         &mut self,
         key: &SigningKey,
-        tell: &mut dyn FnMut(&Checkpoint),
-    ) -> Result<SignedNote, StoreError> {
+        may: &mut Ask<'_>,
+    ) -> Result<Option<SignedNote>, StoreError> {
         self.sync_now()?;
         if let Some((_, kept)) = self.read_checkpoint()?
             && !self.extends(kept.size(), kept.root())?
@@ -285,13 +289,15 @@ impl Embedded {
         let tree = self.tree();
         let checkpoint = Checkpoint::new(&self.info.id.origin(), tree.size, tree.root)?;
         let note = checkpoint.sign(key)?;
-        tell(&checkpoint);
+        if !may(self, &checkpoint)? {
+            return Ok(None);
+        }
         let path = self.dir.join(NAME);
         disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
             .map_err(|error| StoreError::io("write", &path, error))?;
         *self.proved.get_mut().unwrap_or_else(PoisonError::into_inner) = Some((tree.size, tree.root));
         // The tiles follow from the log. That they could not be written keeps nobody from using the note.
         let _ = self.write_tiles(&note, tree.size);
-        Ok(note)
+        Ok(Some(note))
     }
 }

@@ -293,3 +293,32 @@ fn an_index_ends_before_what_has_no_place_in_it() {
         assert!(store.index_differs().unwrap().is_none());
     }
 }
+
+/// Nothing is signed that whoever is asked does not want signed.
+#[test]
+fn what_may_not_be_signed_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s");
+    let key = crate::conformance::key();
+    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r")]).unwrap();
+    store.sign_checkpoint(&key).unwrap();
+    let before = std::fs::read(path.join("checkpoint")).unwrap();
+    store.commit(&[scribe.step("r")]).unwrap();
+    let mut asked = 0;
+    let note = store.sign_asking(&key, &mut |store, checkpoint| {
+        asked = checkpoint.size();
+        assert_eq!((checkpoint.size(), checkpoint.root()), (store.tree().size, store.tree().root));
+        Ok(false)
+    });
+    assert!(note.unwrap().is_none() && asked == 2);
+    let no = StoreError::Unsupported("no");
+    assert!(
+        store
+            .sign_asking(&key, &mut |_, _| Err(StoreError::Unsupported("no")))
+            .is_err_and(|said| said.to_string() == no.to_string())
+    );
+    assert_eq!(std::fs::read(path.join("checkpoint")).unwrap(), before);
+    store.sign_checkpoint(&key).unwrap();
+}
