@@ -327,3 +327,54 @@ fn without_a_turn_nothing_is_signed() {
     assert!(signed.code == 0 && checkpoint() != before && !left.exists(), "{}", signed.stderr);
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
 }
+
+/// What is read while somebody else signs, or makes a later backup, is the one or the other: never the log of one with the
+/// checkpoint of the other.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_read_is_signed_as_it_is_read() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: no strace");
+        return;
+    }
+    let place = signed(3);
+    place.ok(&["backup", "BK"]);
+    let slow = |calls: &str, when: usize, args: &[&str], config: &str| {
+        let mut command = Command::new("strace");
+        command.args(["-f", "-o", "/dev/null", "-e"]).arg(format!("trace={calls}"));
+        command.arg("-e").arg(format!("inject={calls}:delay_enter=600000:when={when}"));
+        command.arg(env!("CARGO_BIN_EXE_dendrer")).args(args);
+        command.current_dir(place.path()).env("HOME", place.path()).env("XDG_CONFIG_HOME", config);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    // Somebody without the key, and without a head.
+    let nobody = place.path().join("nobody");
+    let nobody = nobody.to_str().unwrap();
+    let mut done = 0;
+    for when in [8, 10, 11, 12, 13, 15] {
+        let export = slow("?openat", when, &["export", "r", "-o", "r.dnd"], nobody);
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(place.run_with(&["commit", "--run", "r"], LINE.as_bytes()).code, 0);
+        let export = ran(export.wait_with_output().unwrap());
+        if export.code == 0 {
+            let verified = place.run(&["verify", "r.dnd"]);
+            assert_eq!(verified.code, 0, "{when}: {}{}", verified.stdout, verified.stderr);
+            done += 1;
+        }
+    }
+    assert!(done > 0, "no export was in time");
+    for when in 1..4 {
+        let to = format!("R{when}");
+        let restore = slow("?mkdir,?mkdirat", when, &["restore", "BK", &to], nobody);
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(place.run_with(&["commit", "--run", "r"], LINE.as_bytes()).code, 0);
+        place.ok(&["backup", "BK"]);
+        let restore = ran(restore.wait_with_output().unwrap());
+        assert_eq!(restore.code, 0, "{when}: {}", restore.stderr);
+        let verified = place.run(&["verify", "--all", "--store", &to]);
+        assert!(verified.code == 0 || verified.stdout.contains("pinned here"), "{when}: {}", verified.stdout);
+        let mut verified = place.command(&["verify", "--all", "--store", &to]);
+        let verified = ran(verified.env("XDG_CONFIG_HOME", nobody).output().unwrap());
+        assert_eq!(verified.code, 0, "{when}: {}", verified.stdout);
+    }
+}
