@@ -97,7 +97,7 @@ def check_chain(entry, prev, head, ts, runs, ticks, missing):
 def check(data, key=None, tip=None):  # returns the exit code and the lines to print
     lines = map(parse, data.removesuffix(b"\n").split(b"\n"))
     head = next(lines)
-    need(type(head["bundle"]) is int and data.endswith(b"\n"), "the file is cut short, or none")
+    need(type(head["bundle"]) in (int, decimal.Decimal) and data[-1:] == b"\n", "cut short or none")
     if head["bundle"] != 1: return 6, ["UNVERIFIABLE: a bundle of another format"]
     _, own_key, count, names, size, store = members(head, "bundle key records runs size store")
     peaks, entries, at, item = {}, [], 0, {}

@@ -4,6 +4,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
@@ -13,13 +14,23 @@ use crate::failure::{Failure, Result};
 use crate::keys;
 use crate::verbs::behind_mark;
 
-/// Where answers go, as far as those are files which are there already.
+/// Where answers go, as far as those are files or will be.
 static ANSWERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Whether something was not read because an answer goes there. Whoever goes on without it must not write that answer.
+static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Says where an answer goes, before anything is read: into no store, to no key, and not over what is read for it.
 pub(crate) fn answer_to(path: &str, key: Option<&str>) -> Result<()> {
-    let Ok(whole) = place_of(Path::new(path)) else { return Ok(()) };
-    let is_store = |dir: &&Path| dir.join("store.json").is_file() && dir.join("segments").is_dir();
+    // What is yet to be made is no place for an answer: what makes it would find that there.
+    let whole = place_of(Path::new(path)).map_err(|error| {
+        Failure { notes: Vec::new(), ..cannot_write(Path::new(path), &error) }.note("nothing was done")
+    })?;
+    // One of which the descriptor is missing is one to be mended.
+    let is_store = |dir: &&Path| {
+        dir.join("segments").is_dir()
+            && (dir.join("store.json").is_file() || dir.join("segments/00000000.seg").is_file())
+    };
     if let Some(store) = whole.ancestors().skip(1).find(is_store) {
         return Err(Failure::new("E0106", format!("{path} is in the store at {}", store.display()))
             .note("nothing was done; an answer goes beside a store"));
@@ -36,7 +47,7 @@ pub(crate) fn answer_to(path: &str, key: Option<&str>) -> Result<()> {
     if is_stdin(&whole) {
         return Err(is_read(path));
     }
-    if whole.is_file() {
+    if whole.is_file() || !whole.exists() {
         ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).push(whole);
     }
     // A verb that can do without a key would not say so.
@@ -64,6 +75,11 @@ fn place_of(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
+/// Tells whether a name is one of standard output.
+pub(crate) fn is_stdout(file: &str) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains(&file)
+}
+
 /// Tells whether a file is what comes in on standard input.
 #[cfg(unix)]
 fn is_stdin(path: &Path) -> bool {
@@ -86,9 +102,31 @@ fn is_read(path: &str) -> Failure {
 
 /// Refuses to read what an answer goes over.
 pub(crate) fn refuse_answer(path: &str) -> Result<()> {
-    let is_answer = std::fs::canonicalize(path)
-        .is_ok_and(|path| ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).contains(&path));
-    if is_answer { Err(is_read(path)) } else { Ok(()) }
+    let answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !place_of(Path::new(path)).is_ok_and(|place| answers.contains(&place)) {
+        return Ok(());
+    }
+    REFUSED.store(true, Ordering::Relaxed);
+    Err(is_read(path))
+}
+
+/// Refuses to make a file or a directory where an answer goes, or around it.
+pub(crate) fn makes(path: &Path) -> Result<()> {
+    let answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(place) = place_of(path) else { return Ok(()) };
+    match answers.iter().find(|answer| answer.starts_with(&place)) {
+        None => Ok(()),
+        Some(answer) => Err(Failure::new(
+            "E0106",
+            format!("{} is made, and the answer would go over it", answer.display()),
+        )
+        .note("nothing was done; name another file for the answer")),
+    }
+}
+
+/// Refuses to put an answer where something was that was to be read for it.
+pub(crate) fn refuse_late(path: &Path) -> Result<()> {
+    if REFUSED.load(Ordering::Relaxed) { Err(is_read(&path.display().to_string())) } else { Ok(()) }
 }
 
 /// Opens a file that a verb reads.

@@ -49,6 +49,7 @@ pub(crate) fn create(given: Option<&str>, store: StoreId) -> Result<(SigningKey,
 
 /// Makes a key with a name and writes it to a new file that only its owner may read.
 pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
+    files::makes(path)?;
     let mut seed = [0; 32];
     SystemRandom::new()
         .fill(&mut seed)

@@ -50,8 +50,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error, wants_json(&args), &args),
     };
     // As everywhere, `-` is the place where answers go anyway, and what is there behind its other names is not to be replaced.
-    let is_stdout = |file: &str| ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains(&file);
-    cli.global.output = cli.global.output.filter(|file| !is_stdout(file));
+    cli.global.output = cli.global.output.filter(|file| !files::is_stdout(file));
     let Some(verb) = cli.verb else {
         let nothing = || {
             Failure::new("E0106", "no verb: there is nothing to make a document of")
@@ -59,7 +58,7 @@ fn main() -> ExitCode {
         };
         return ExitCode::from(match wants_json(&args) {
             true => report(&nothing(), true, cli.global.color),
-            false => verbs::welcome(),
+            false => printed(std::io::stdout().write_all(verbs::WELCOME.as_bytes()), cli.global.color),
         });
     };
     let began = Instant::now();
@@ -115,6 +114,14 @@ fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
     result.unwrap_or_else(|failure| report(&failure, json, global.color))
 }
 
+/// The exit code of what needs no verb and was written to stdout.
+fn printed(written: std::io::Result<()>, color: ColorChoice) -> u8 {
+    match written.and_then(|()| std::io::stdout().flush()).map_err(out::closed) {
+        Ok(()) => 0,
+        Err(failure) => report(&failure, false, color),
+    }
+}
+
 /// Prints a failure where it belongs and returns its exit code.
 fn report(failure: &Failure, json: bool, color: ColorChoice) -> u8 {
     if failure.code == QUIET {
@@ -139,8 +146,7 @@ fn report(failure: &Failure, json: bool, color: ColorChoice) -> u8 {
 fn usage(error: &clap::Error, json: bool, args: &[String]) -> ExitCode {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        return ExitCode::from(printed(error.print(), ColorChoice::Auto));
     }
     let text = error.render().to_string();
     let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());

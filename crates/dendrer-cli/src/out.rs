@@ -413,6 +413,7 @@ impl Answer {
 
     fn finish(self, is_answer: bool) -> Result<()> {
         let file = self.file.filter(|_| is_answer || self.grows);
+        files::refuse_late(&self.path)?;
         file.map_or(Ok(()), Whole::finish).map_err(|error| files::cannot_write(&self.path, &error))
     }
 }
@@ -426,7 +427,8 @@ fn to_stderr(line: &str) {
 pub(crate) const CUT: &str = "(lines are cut at the width; a larger --width shows more, --full everything)";
 
 /// A reader that went away ends the program quietly; anything else is a failure.
-fn closed(error: io::Error) -> Failure {
+/// What it means that an answer cannot be written.
+pub(crate) fn closed(error: io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Failure { code: QUIET, ..Failure::default() };
     }

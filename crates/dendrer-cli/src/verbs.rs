@@ -108,24 +108,18 @@ fn list_fields(verb: &Verb, out: &mut Out) -> Result {
 }
 
 /// What `dendrer` alone prints.
-#[expect(clippy::print_stdout, reason = "the one answer that needs no flags and no output file")]
-pub(crate) fn welcome() -> u8 {
-    println!("dendrer: version control for the runs of AI agents");
-    println!();
-    println!(
-        "Records what an agent proposed, what was allowed and which state followed; proves that the record is"
-    );
-    println!(
-        "what was committed; replays it without a model or a tool; finds the first tick that went wrong."
-    );
-    println!();
-    println!("  dendrer demo            make a sample store and take a tour");
-    println!("  dendrer init            create a store here");
-    println!("  dendrer commit --run R  record intents, as JSON lines on standard input");
-    println!("  dendrer import FILE     bring in a trace that another program wrote");
-    println!("  dendrer help            all verbs");
-    0
-}
+pub(crate) const WELCOME: &str = "\
+dendrer: version control for the runs of AI agents
+
+Records what an agent proposed, what was allowed and which state followed; proves that the record is
+what was committed; replays it without a model or a tool; finds the first tick that went wrong.
+
+  dendrer demo            make a sample store and take a tour
+  dendrer init            create a store here
+  dendrer commit --run R  record intents, as JSON lines on standard input
+  dendrer import FILE     bring in a trace that another program wrote
+  dendrer help            all verbs
+";
 
 /// Writes a time as asked; nothing for `--time none`.
 fn time(ts: Timestamp, choice: TimeChoice) -> String {

@@ -23,6 +23,7 @@ use crate::digest::{Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError};
 use crate::merkle::Peaks;
 use crate::name::{RunName, StoreId};
+use crate::number::Number;
 use crate::pointer::Pointer;
 use crate::record::{Entry, Gathered, Header, Part, Record, Salt, SealError, Seed};
 use crate::value::Value;
@@ -392,8 +393,10 @@ fn parse_own(text: &[u8]) -> Value {
 
 fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
     let error = |why: &str| BundleError::new(1, why);
-    match value.get("bundle").and_then(Value::as_u64) {
-        Some(1) => {}
+    // Any other whole number, of whatever size, says that this is not for this version to read.
+    let is_whole = |version: &&Number| version.as_i64().is_some() || version.is_big();
+    match value.get("bundle").and_then(Value::as_number).filter(is_whole) {
+        Some(version) if version.as_u64() == Some(1) => {}
         Some(version) => {
             let why = format!("the bundle has format version {version}, and this program reads version 1");
             return Err(BundleError { line: 1, why, newer: true });

@@ -244,12 +244,14 @@ fn a_plain_run_is_intact_and_its_tip_and_key_are_compared() {
     check("wrong-key", &text, &["--key", &other_key], 6);
     check("cut", &text[..text.len() - 1], &[], 4);
     check("empty", b"", &[], 4);
-    check(
-        "newer",
-        String::from_utf8(text).unwrap().replacen("\"bundle\":1", "\"bundle\":2", 1).as_bytes(),
-        &[],
-        6,
-    );
+    let text = String::from_utf8(text).unwrap();
+    let versions =
+        ["2", "0", "-1", "9223372036854775808", "-100000000000000000000000000"].map(|text| (text, 6));
+    for (version, code) in versions.into_iter().chain(["1.5", "true", "\"2\"", "null"].map(|text| (text, 4)))
+    {
+        let text = text.replacen("\"bundle\":1", &format!("\"bundle\":{version}"), 1);
+        check("version", text.as_bytes(), &[], code);
+    }
 }
 
 #[test]

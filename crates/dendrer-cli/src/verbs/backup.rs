@@ -9,16 +9,17 @@ use dendrer_view::{count, document, quote, thousands};
 
 use crate::args::{Backup, Global};
 use crate::failure::{Failure, Result};
-use crate::keys;
 use crate::mark;
 use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
+use crate::{files, keys};
 
 pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
     let path = open::find(global)?;
     let to = PathBuf::from(&args.dir);
     refuse_place(&path, &to)?;
+    files::makes(&to)?;
     let mut store = Embedded::open(&path, Options::read())?;
     open::speak(global, &store, &path);
     // What is copied may be less than there was.

@@ -14,10 +14,10 @@ use dendrer_view::{document, quote, thousands};
 use crate::args::{Demo, Global};
 use crate::demo as content;
 use crate::failure::{Failure, Result};
-use crate::keys;
 use crate::open::{self, STORE_DIR};
 use crate::out::Out;
 use crate::progress::Progress;
+use crate::{files, keys};
 
 /// When the demo's log begins: 2026-02-22T22:40:00Z.
 const BEGINS_MS: u64 = 1_771_800_000_000;
@@ -90,6 +90,9 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
             Failure::new("E0801", format!("cannot write {path}")).at("cause", error.to_string())
         }
     };
+    for name in [STORE_DIR, "corrupt", "logistics-run-47.dnd", "tampered.dnd"] {
+        files::makes(&dir.join(name))?;
+    }
     // Made beside and moved to its place when it is whole: one that was interrupted is in nobody's way.
     std::fs::create_dir_all(dir).map_err(io(dir))?;
     let mut beside = tempfile::Builder::new();

@@ -90,7 +90,14 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
         Check::ok("version", format!("dendrer {} on {}", env!("CARGO_PKG_VERSION"), std::env::consts::OS)),
         config(),
     ];
-    args.report.as_deref().map_or(Ok(()), |file| files::answer_to(file, global.key.as_deref()))?;
+    if let Some(file) = args.report.as_deref() {
+        if files::is_stdout(file) {
+            return Err(Failure::new("E0106", "the report is a file of its own: the answer goes to stdout")
+                .note("nothing was done; name a file"));
+        }
+        files::makes(Path::new(file))?;
+        files::answer_to(file, global.key.as_deref())?;
+    }
     let mut found = find_store(global, &mut checks)?;
     if let Some(found) = &mut found {
         look_at_store(global, args.fix, found, &mut checks)?;

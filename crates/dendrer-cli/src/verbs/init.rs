@@ -43,6 +43,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
             Failure::new("E0106", "the key of a store does not lie in the store").note("nothing was made")
         );
     }
+    files::makes(&path)?;
     let mut id = [0; 16];
     SystemRandom::new().fill(&mut id).map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
     let id = StoreId(id);

@@ -31,6 +31,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     mark::refuse(&backup, "nothing was restored")?;
     check_whole(global, &backup, &from)?;
     let old = there(args, &backup, &target)?;
+    files::makes(&target)?;
     let beside = beside(&target, RESTORING);
     if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).map_err(io("make", parent))?;
@@ -241,7 +242,7 @@ fn put_in_place(new: &Path, target: &Path, old: Option<Old>) -> Result<Option<Pa
             std::fs::remove_dir(target).map_err(io("put the store into", target))?;
         }
         std::fs::rename(new, target).map_err(io("put the store into", target))?;
-        sync(target)?;
+        sync(target, None)?;
         return Ok(None);
     };
     // Windows moves no directory in which a file is open, the lock included.
@@ -249,9 +250,9 @@ fn put_in_place(new: &Path, target: &Path, old: Option<Old>) -> Result<Option<Pa
     let aside = free(target);
     if exchange(new, target)? {
         // Whatever happens now, there is a store in the place.
-        sync(target)?;
+        sync(target, Some(new))?;
         let aside = if std::fs::rename(new, &aside).is_ok() { aside } else { new.to_owned() };
-        sync(target)?;
+        sync(target, Some(&aside))?;
         return Ok(Some(aside));
     }
     std::fs::rename(target, &aside).map_err(io("move aside", target))?;
@@ -260,7 +261,7 @@ fn put_in_place(new: &Path, target: &Path, old: Option<Old>) -> Result<Option<Pa
         let _ = std::fs::rename(&aside, target);
         return Err(io("put the store into", target)(error));
     }
-    sync(target)?;
+    sync(target, Some(&aside))?;
     Ok(Some(aside))
 }
 
@@ -274,10 +275,17 @@ fn free(target: &Path) -> PathBuf {
     free.unwrap_or_else(|| beside(target, REPLACED))
 }
 
-/// Makes the new names durable.
-fn sync(target: &Path) -> Result<()> {
+/// Makes the new names durable. Where the system does not say that they are, the store has been restored all the same.
+fn sync(target: &Path, aside: Option<&Path>) -> Result<()> {
     let dir = files::dir_of(target);
-    files::sync_dir(dir).map_err(io("sync", dir))
+    let Err(error) = files::sync_dir(dir) else { return Ok(()) };
+    let shown = target.display().to_string();
+    let failure = io("sync", dir)(error)
+        .note(format!("{shown} is the restored store; whether its name outlasts a power cut is not known"));
+    let failure = aside.iter().fold(failure, |failure, aside| {
+        failure.note(format!("the store that was there is in {}", aside.display()))
+    });
+    Err(failure.help(&["dendrer", "verify", "--all", "--store", &shown]))
 }
 
 /// Puts each of two directories in the place of the other, with no moment in which one is missing. Tells whether the system can.
