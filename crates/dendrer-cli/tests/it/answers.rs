@@ -98,3 +98,85 @@ fn an_answer_gets_its_name_whatever_was_left_beside_it_and_however_long_it_is() 
     let all = std::fs::read_to_string(place.path().join("all")).unwrap();
     assert!(all.starts_with("old\n") && all.contains("plan.update"), "{all}");
 }
+
+/// What a verb makes is not there when it begins, and no place for its answer.
+#[test]
+fn no_answer_goes_over_what_is_made_for_it() {
+    let place = place();
+    place.ok(&["backup", "BK"]);
+    std::fs::create_dir(place.path().join("empty")).unwrap();
+    std::fs::create_dir_all(place.path().join("there/.dendrer")).unwrap();
+    let cases: [(&[&str], i32); 11] = [
+        (&["init", "new", "--key", "k", "-o", "k"], 2),
+        (&["init", "new", "-o", "new/.dendrer/store.json"], 8),
+        (&["init", "there", "-o", "there/.dendrer/store.json"], 2),
+        (&["backup", "B", "-o", "B/store.json"], 8),
+        (&["backup", "empty", "-o", "empty/store.json"], 2),
+        (&["restore", "BK", "R", "-o", "R/.dendrer/segments/00000000.seg"], 8),
+        (&["restore", "BK", "there", "-o", "there/.dendrer/checkpoint"], 2),
+        (&["demo", "-o", "dendrer-demo/.dendrer/checkpoint"], 8),
+        (&["demo", "empty", "-o", "empty/tampered.dnd"], 2),
+        (&["doctor", "--report", "x", "-o", "x"], 2),
+        (&["doctor", "--report", "/dev/stdout"], 2),
+    ];
+    for (args, code) in cases {
+        let refused = place.run(args);
+        assert_eq!(refused.code, code, "{args:?}: {}{}", refused.stdout, refused.stderr);
+        assert!(refused.stderr.contains("nothing was done"), "{args:?}: {}", refused.stderr);
+    }
+    let names = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.filter(|name| name != ".config").collect();
+    names.sort();
+    assert_eq!(names, [".dendrer", "BK", "empty", "there"]);
+    assert_eq!(place.ok(&["init", "new", "--key", "k", "-o", "said"]), "");
+    assert!(std::fs::read_to_string(place.path().join("k")).unwrap().contains("PRIVATE"));
+    // A store without its descriptor is one that somebody mends.
+    std::fs::rename(place.path().join(".dendrer/store.json"), place.path().join("aside")).unwrap();
+    let refused = place.run(&["--store", "new", "runs", "-o", ".dendrer/segments/00000000.seg"]);
+    assert!(refused.code == 2 && refused.stderr.contains("is in the store"), "{}", refused.stderr);
+}
+
+/// What was not read because the answer goes there is not written over either, whatever else there was to do.
+#[test]
+fn an_answer_over_a_bundle_that_was_to_be_verified_is_none() {
+    let place = place();
+    place.ok(&["demo", "--no-tour"]);
+    let bundle = |name: &str| place.path().join("dendrer-demo").join(name);
+    std::fs::copy(bundle("logistics-run-47.dnd"), bundle("1.dnd")).unwrap();
+    let whole = std::fs::read(bundle("1.dnd")).unwrap();
+    for args in [
+        &["verify", "1.dnd", "--keep-going", "--json", "-o", "1.dnd"][..],
+        &["verify", "tampered.dnd", "1.dnd", "--keep-going", "-o", "1.dnd"],
+        &["verify", "--suite", "corrupt/suite.json", "-o", "corrupt/gap.dnd"],
+    ] {
+        let gap = std::fs::read(bundle("corrupt/gap.dnd")).unwrap();
+        let mut command = place.command(args);
+        let refused = ran(command.current_dir(place.path().join("dendrer-demo")).output().unwrap());
+        let said = refused.stdout + &refused.stderr;
+        assert!(refused.code == 2 && said.contains("E0106"), "{args:?}: {} {said}", refused.code);
+        assert_eq!(std::fs::read(bundle("1.dnd")).unwrap(), whole);
+        assert_eq!(std::fs::read(bundle("corrupt/gap.dnd")).unwrap(), gap);
+    }
+}
+
+/// Help, version and greeting are answers: where they cannot be written, that is told.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_printed_without_a_verb_is_not_lost_without_a_word() {
+    let place = Place::new();
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for args in [&[][..], &["--help"], &["log", "--help"], &["-V"], &["help"]] {
+        let ran = ran(place.command(args).stdout(full()).stderr(Stdio::piped()).output().unwrap());
+        assert!(
+            ran.code == 8 && ran.stderr.contains("error[E0801]"),
+            "{args:?}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+        let mut command = place.command(args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let gone = crate::support::ran(child.wait_with_output().unwrap());
+        assert!(gone.code == 0 && gone.stderr.is_empty(), "{args:?}: {} {}", gone.code, gone.stderr);
+    }
+}

@@ -374,3 +374,39 @@ fn a_backup_of_a_log_that_was_put_back_says_so() {
     let looked = place.run(&["fsck"]);
     assert!(looked.stdout.contains("not the log that was signed here"), "{}", looked.stdout);
 }
+
+/// Where the last thing that fails is to make the names durable, the store has been restored, and whoever asked is told so.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_restore_that_took_place_says_so() {
+    if std::process::Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: no strace");
+        return;
+    }
+    let place = Place::with_store();
+    let line = b"{\"type\":\"plan.update\"}\n";
+    assert_eq!(place.run_with(&["commit", "--run", "r"], line).code, 0);
+    place.ok(&["backup", "BK"]);
+    let (store, aside) = (place.path().join(".dendrer"), place.path().join("aside"));
+    assert_eq!(place.run_with(&["commit", "--run", "r"], line).code, 0);
+    crate::support::copy(&store, &aside);
+    let ticks = || place.ok(&["runs", "--json", "--fields", "name,ticks"]);
+    let newer = ticks();
+    let mut told = 0;
+    for when in 1..16 {
+        for left in ["", ".replaced", ".restoring"] {
+            let _ = std::fs::remove_dir_all(place.path().join(format!(".dendrer{left}")));
+        }
+        crate::support::copy(&aside, &store);
+        let mut command = std::process::Command::new("strace");
+        command.args(["-f", "-o", "/dev/null", "-e"]).arg(format!("inject=fsync:error=EIO:when={when}"));
+        command.arg(env!("CARGO_BIN_EXE_dendrer")).args(["restore", "BK", "--replace", "--discard-newer"]);
+        command.current_dir(place.path()).env("HOME", place.path()).stdin(std::process::Stdio::null());
+        let ran = crate::support::ran(command.output().unwrap());
+        let is_restored = ticks() != newer;
+        let is_told = ran.stderr.contains("is the restored store");
+        assert!(ran.code == 0 || is_told == is_restored, "{when}: {} {}", ran.code, ran.stderr);
+        told += u64::from(is_told);
+    }
+    assert!(told > 0, "no failure came that late");
+}
