@@ -148,7 +148,8 @@ pub(crate) fn in_store(mut argv: Vec<String>, store: Option<&str>) -> Vec<String
     let asks = argv.first().is_some_and(|program| program == "dendrer")
         && argv.get(1).is_some_and(|verb| !WITHOUT_STORE.contains(&verb.as_str()))
         && !argv.iter().any(|word| word == "--store" || word == "--help");
-    if let Some(store) = store.filter(|_| asks) {
+    // What was named may be a bundle, which stands in another place.
+    if let Some(store) = store.filter(|store| asks && !argv.iter().any(|word| word == store)) {
         argv.extend(["--store".to_owned(), store.to_owned()]);
     }
     argv

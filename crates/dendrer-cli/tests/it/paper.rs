@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use dendrer_object::Value;
 
 use crate::output::check_schema;
-use crate::support::{Place, demo};
+use crate::support::{Place, demo, ran};
 
 /// A place with a run that sets a number at every tick.
 fn recorded(field: &str, first: f64, values: &[f64]) -> Place {
@@ -196,7 +196,8 @@ fn the_quality_oscillator_is_rejected_as_printed() {
     let place = Place::new();
     place.ok(&["demo", "--no-tour"]);
     let name = "acme.quality_oscillator";
-    let store = |args: &[&str]| place.run(&[args, &["--store", "dendrer-demo"]].concat());
+    let dir = place.path().join("dendrer-demo");
+    let store = |args: &[&str]| ran(place.command(args).current_dir(&dir).output().unwrap());
     let rejected = store(&[
         "predicate",
         "register",
@@ -245,7 +246,8 @@ fn the_quality_oscillator_of_the_demo_is_asked_by_its_name() {
     let place = Place::new();
     place.ok(&["demo", "--no-tour"]);
     let name = "acme.quality_oscillator";
-    let store = |args: &[&str]| place.run(&[args, &["--store", "dendrer-demo"]].concat());
+    let dir = place.path().join("dendrer-demo");
+    let store = |args: &[&str]| ran(place.command(args).current_dir(&dir).output().unwrap());
     let refused = store(&["bisect", "logistics-run-47", "--predicate", name]);
     assert_eq!(refused.code, 6, "{}", refused.stdout);
     assert!(
@@ -489,7 +491,8 @@ state: {risk_score: {init: s0.risk_score}}
 fn names_of_the_paper_are_names() {
     let place = Place::new();
     place.ok(&["demo", "--no-tour"]);
-    let store = |args: &[&str]| place.run(&[args, &["--store", "dendrer-demo"]].concat());
+    let dir = place.path().join("dendrer-demo");
+    let store = |args: &[&str]| ran(place.command(args).current_dir(&dir).output().unwrap());
     for (name, version, run, holds, onset) in [
         ("acme.tax_compliance_v2", "v2.1.3", "logistics-run-47", "state.quality_score >= 0.65", 22),
         ("ws.risk_threshold", "v1", "logistics-planner-1", "state.risk_score <= 0.75", 14),
