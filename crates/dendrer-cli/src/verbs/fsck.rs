@@ -83,7 +83,10 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
         store.foreign()?.into_iter().map(|file| Line::new(&file.file, "foreign", "no file of a store")),
     );
     let damaged = lines.iter().any(|line| line.code.is_some());
-    let lost = lost(&report);
+    // Of the right number of records some may be others.
+    let is_of_another = |damage: &Damage| matches!(damage.kind, DamageKind::Root | DamageKind::Loss);
+    let other_log = report.findings.iter().any(is_of_another);
+    let lost = Some(lost(&report)).filter(|lost| *lost > 0 || !other_log && !hidden);
     if !out.is_text() {
         out.document(&to_json(&path.display().to_string(), &report, &lines, lost, damaged))?;
         return Ok(if damaged { 4 } else { 0 });
@@ -201,7 +204,7 @@ fn snapshot_lines(global: &Global, store: &Embedded) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-fn to_json(path: &str, report: &Report, lines: &[Line], lost: u64, damaged: bool) -> Value {
+fn to_json(path: &str, report: &Report, lines: &[Line], lost: Option<u64>, damaged: bool) -> Value {
     let item = |line: &Line| {
         Value::record([
             ("file", Value::from(line.file.as_str())),
@@ -222,7 +225,14 @@ fn to_json(path: &str, report: &Report, lines: &[Line], lost: u64, damaged: bool
     )
 }
 
-fn print(path: &str, lines: &[Line], lost: u64, damaged: bool, hidden: bool, out: &mut Out) -> Result<()> {
+fn print(
+    path: &str,
+    lines: &[Line],
+    lost: Option<u64>,
+    damaged: bool,
+    hidden: bool,
+    out: &mut Out,
+) -> Result<()> {
     let width = lines.iter().map(|line| line.file.chars().count()).max().unwrap_or(0).min(30);
     for line in lines {
         let style = match line.state {
@@ -241,9 +251,12 @@ fn print(path: &str, lines: &[Line], lost: u64, damaged: bool, hidden: bool, out
     let ill = lines.iter().filter(|line| line.state == "damaged").count();
     if ill > 0 {
         let what = match lost {
-            0 if hidden => "not known: nothing behind the mark was looked at".to_owned(),
-            0 => "no record: each still opens as it was committed".to_owned(),
-            lost => format!("{}; every other one opens as it was committed", records(lost)),
+            None if hidden => "not known: nothing behind the mark was looked at".to_owned(),
+            None => {
+                "not known: each record opens, and together they are not the log that was signed".to_owned()
+            }
+            Some(0) => "no record: each still opens as it was committed".to_owned(),
+            Some(lost) => format!("{}; every other one opens as it was committed", records(lost)),
         };
         out.line(format!("lost       {what}"))?;
     }

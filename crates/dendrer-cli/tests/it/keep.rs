@@ -797,3 +797,29 @@ fn a_broken_checkpoint_is_mended_from_beside_the_tiles() {
     }
     assert_eq!(place.run_with(&["commit", "--run", "r"], hello).code, 0);
 }
+
+/// Records that all open, and are not the log that was signed: what of it is lost is not known.
+#[test]
+fn what_another_log_has_lost_is_not_known() {
+    let place = Place::with_store();
+    let commit = |place: &Place, kind: &str| {
+        let line = format!("{{\"type\":\"{kind}\"}}\n");
+        assert_eq!(place.run_with(&["commit", "--run", "r"], line.as_bytes()).code, 0);
+    };
+    commit(&place, "plan.update");
+    let twin = Place::new();
+    for dir in [".dendrer", ".config"] {
+        crate::support::copy(&place.path().join(dir), &twin.path().join(dir));
+    }
+    commit(&place, "plan.update");
+    commit(&twin, "observation.add");
+    std::fs::copy(twin.path().join(".dendrer/checkpoint"), place.path().join(".dendrer/checkpoint")).unwrap();
+    let found = place.run(&["fsck"]);
+    assert!(
+        found.code == 4 && found.stdout.contains("lost       not known: each record opens"),
+        "{}",
+        found.stdout
+    );
+    let (_, json) = place.json(&["fsck"]);
+    assert!(json.get("lost").is_some_and(|lost| *lost == dendrer_object::Value::Null), "{json}");
+}
