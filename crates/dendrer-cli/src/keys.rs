@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dendrer::store::embedded::Embedded;
 use dendrer::store::{Store, StoreInfo};
@@ -324,9 +324,9 @@ fn turn(store: StoreId) -> Result<Turn> {
     if let Err(error) = files::make_dir(files::dir_of(&path)) {
         return Ok(Turn::Nowhere(error.to_string()));
     }
-    let path = path.with_extension("lock");
+    let (head, path) = (&path, path.with_extension("lock"));
     let unsigned = "what was committed stands in the log, and is not signed; the next commit signs it";
-    match hold(&path) {
+    match hold(&path, head) {
         Ok((lock, is_alone)) => Ok(Turn::Held { _lock: lock, is_alone }),
         Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull) => {
             Ok(Turn::Nowhere(error.to_string()))
@@ -371,15 +371,24 @@ fn pin(store: StoreId, checkpoint: &Checkpoint, turn: &Turn) -> Result<()> {
     Ok(())
 }
 
-/// Waits for a turn, half a minute at most. It is given back with the file. Returns whether the file is locked.
-fn hold(path: &Path) -> io::Result<(File, bool)> {
+/// Waits for a turn, as long as others have theirs, and half a minute at most where what they remember stays as it is. It is given
+/// back with the file. Returns whether the file is locked.
+fn hold(path: &Path, head: &Path) -> io::Result<(File, bool)> {
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
         return Err(io::Error::other(format!("{} is no file", path.display())));
     }
     let file = File::options().write(true).create(true).truncate(false).open(path)?;
-    for _ in 0..3000 {
+    let remembered = || read_kept(head).ok().flatten();
+    let (mut seen, mut begin) = (remembered(), Instant::now());
+    while begin.elapsed() < TURN_MAX {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(Duration::from_millis(10));
+                let now = remembered();
+                if now != seen {
+                    (seen, begin) = (now, Instant::now());
+                }
+            }
             Ok(()) => return Ok((file, true)),
             // Some file systems have no locks. There, looking once more has to do.
             Err(TryLockError::Error(_)) => return Ok((file, false)),
@@ -387,6 +396,9 @@ fn hold(path: &Path) -> io::Result<(File, bool)> {
     }
     Err(ErrorKind::TimedOut.into())
 }
+
+/// How long a turn may take.
+const TURN_MAX: Duration = Duration::from_secs(30);
 
 /// A power cut leaves the head that was there or this one.
 fn write_head(path: &Path, checkpoint: &Checkpoint) -> io::Result<()> {

@@ -426,26 +426,30 @@ fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
     let without = Embedded::open(path, Options { index: false, ..Options::read() });
     let made = without.map(|without| *store = without).and_then(|()| {
         let mut store = Embedded::open(path, Options::write())?;
+        // Others may write meanwhile.
+        let size = store.tree().size;
         store.rebuild_index(false)?;
         let covered = store.index_status().unwrap_or(0);
         Store::close(Box::new(store))?;
-        Ok(covered)
+        Ok((covered, size))
     });
     if let Ok(again) = Embedded::open(path, Options::read()) {
         *store = again;
     }
     match made {
-        Ok(covered) if covered < store.tree().size => Check::warn(
+        Ok((covered, size)) if covered < size => Check::warn(
             NAME,
             format!(
                 "made again as far as {} of {}: what follows in the log has no place in an index",
                 thousands(covered),
-                thousands(store.tree().size)
+                thousands(size)
             ),
         )
         .code("E0309")
         .next(&["dendrer", "verify", "--all"]),
-        Ok(covered) => Check::fixed(NAME, format!("made again from the log, covers {}", thousands(covered))),
+        Ok((covered, _)) => {
+            Check::fixed(NAME, format!("made again from the log, covers {}", thousands(covered)))
+        }
         Err(error) => {
             Check::fail(NAME, "E0309", format!("{what}, and could not be made again: {}", with_cause(&error)))
         }
