@@ -250,7 +250,8 @@ pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Opt
     let Some(key) = key else { return Ok(None) };
     let id = store.info().id;
     // From looking at what was signed last to remembering what is now, nobody signs a copy of this log.
-    let turn = turn(id)?;
+    let unsigned = "what was committed stands in the log, and is not signed; the next commit signs it";
+    let turn = turn(id, unsigned)?;
     refuse_rollback(store)?;
     let mut refused = Ok(());
     let note = store.sign_asking(key, &mut |store, checkpoint| {
@@ -285,7 +286,7 @@ pub(crate) fn remember(store: &Embedded, key: &VerifierKey) -> Result<()> {
         && let Ok(checkpoint) = Checkpoint::parse(note.text())
     {
         let id = store.info().id;
-        pin(id, &checkpoint, &turn(id)?)?;
+        pin(id, &checkpoint, &turn(id, "what the store says was signed is not remembered here")?)?;
     }
     Ok(())
 }
@@ -317,15 +318,14 @@ enum Turn {
     Needless,
 }
 
-/// Takes a turn. Whoever has one and does not give it back keeps everybody from signing: a copy of the log would be signed twice.
-fn turn(store: StoreId) -> Result<Turn> {
+/// Takes a turn, and says what is so without one. Whoever has one and does not give it back keeps everybody from signing: a copy of the log would be signed twice.
+fn turn(store: StoreId, without: &str) -> Result<Turn> {
     use ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull, TimedOut};
     let Some(path) = pin_path(store) else { return Ok(Turn::Needless) };
     if let Err(error) = files::make_dir(files::dir_of(&path)) {
         return Ok(Turn::Nowhere(error.to_string()));
     }
     let (head, path) = (&path, path.with_extension("lock"));
-    let unsigned = "what was committed stands in the log, and is not signed; the next commit signs it";
     match hold(&path, head) {
         Ok((lock, is_alone)) => Ok(Turn::Held { _lock: lock, is_alone }),
         Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull) => {
@@ -334,11 +334,11 @@ fn turn(store: StoreId) -> Result<Turn> {
         Err(error) if error.kind() == TimedOut => {
             Err(Failure::new("E0802", "another program has been signing this log for half a minute")
                 .at("lock", path.display().to_string())
-                .note(unsigned))
+                .note(without))
         }
         Err(error) => Err(Failure::new("E0801", format!("cannot hold {}", path.display()))
             .at("cause", error.to_string())
-            .note(unsigned)),
+            .note(without)),
     }
 }
 

@@ -67,7 +67,8 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     }
     let aside = put_in_place(&beside, &target, old)?;
     let mut store = Embedded::open(&target, Options::read())?;
-    keys::remember(&store, &backup.info().key)?;
+    keys::remember(&store, &backup.info().key)
+        .map_err(|failure| took_place(failure, &target, aside.as_deref()))?;
     let refused = keys::refuse_rollback(&mut store).err();
     let pinned = keys::pinned(store.info().id)?.map(|(size, _)| size);
     if !out.is_text() {
@@ -278,14 +279,20 @@ fn free(target: &Path) -> PathBuf {
 /// Makes the new names durable. Where the system does not say that they are, the store has been restored all the same.
 fn sync(target: &Path, aside: Option<&Path>) -> Result<()> {
     let dir = files::dir_of(target);
-    let Err(error) = files::sync_dir(dir) else { return Ok(()) };
+    files::sync_dir(dir).map_err(|error| {
+        let failure = io("sync", dir)(error);
+        took_place(failure.note("whether its name outlasts a power cut is not known"), target, aside)
+    })
+}
+
+/// Says of what failed behind a restore that it took place.
+fn took_place(failure: Failure, target: &Path, aside: Option<&Path>) -> Failure {
     let shown = target.display().to_string();
-    let failure = io("sync", dir)(error)
-        .note(format!("{shown} is the restored store; whether its name outlasts a power cut is not known"));
+    let failure = failure.note(format!("{shown} is the restored store"));
     let failure = aside.iter().fold(failure, |failure, aside| {
         failure.note(format!("the store that was there is in {}", aside.display()))
     });
-    Err(failure.help(&["dendrer", "verify", "--all", "--store", &shown]))
+    failure.help(&["dendrer", "verify", "--all", "--store", &shown])
 }
 
 /// Puts each of two directories in the place of the other, with no moment in which one is missing. Tells whether the system can.
