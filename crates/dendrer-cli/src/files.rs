@@ -23,7 +23,11 @@ static REFUSED: AtomicBool = AtomicBool::new(false);
 /// Says where an answer goes, before anything is read: into no store, to no key, and not over what is read for it.
 pub(crate) fn answer_to(path: &str, key: Option<&str>) -> Result<()> {
     // What is yet to be made is no place for an answer: what makes it would find that there.
-    let whole = place_of(Path::new(path)).map_err(|error| {
+    let whole = match path.ends_with('/') && !Path::new(path).exists() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => place_of(Path::new(path)),
+    };
+    let whole = whole.map_err(|error| {
         Failure { notes: Vec::new(), ..cannot_write(Path::new(path), &error) }.note("nothing was done")
     })?;
     // One of which the descriptor is missing is one to be mended.
@@ -110,11 +114,24 @@ pub(crate) fn refuse_answer(path: &str) -> Result<()> {
     Err(is_read(path))
 }
 
-/// Refuses to make a file or a directory where an answer goes, or around it.
+/// Where a file would be, and the directories that are made for it.
+fn place_to_be(path: &Path) -> PathBuf {
+    let mut rest = PathBuf::new();
+    for dir in path.ancestors() {
+        let here = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        if let Ok(place) = place_of(here) {
+            return place.join(rest);
+        }
+        rest = Path::new(dir.file_name().unwrap_or_default()).join(rest);
+    }
+    path.to_owned()
+}
+
+/// Refuses to make a file or a directory where an answer goes, around it or below it.
 pub(crate) fn makes(path: &Path) -> Result<()> {
     let answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let Ok(place) = place_of(path) else { return Ok(()) };
-    match answers.iter().find(|answer| answer.starts_with(&place)) {
+    let place = place_to_be(path);
+    match answers.iter().find(|answer| answer.starts_with(&place) || place.starts_with(answer)) {
         None => Ok(()),
         Some(answer) => Err(Failure::new(
             "E0106",

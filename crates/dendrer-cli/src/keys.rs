@@ -286,6 +286,9 @@ pub(crate) fn remember(store: &Embedded, key: &VerifierKey) -> Result<()> {
         && let Ok(checkpoint) = Checkpoint::parse(note.text())
     {
         let id = store.info().id;
+        if pinned(id)?.is_some_and(|(size, _)| size >= checkpoint.size()) {
+            return Ok(());
+        }
         pin(id, &checkpoint, &turn(id, "what the store says was signed is not remembered here")?)?;
     }
     Ok(())

@@ -40,6 +40,8 @@ mod verify;
 mod version;
 mod why;
 
+use std::time::SystemTime;
+
 use dendrer_object::{Timestamp, Value};
 
 use crate::args::{Global, TimeChoice, Verb};
@@ -121,12 +123,21 @@ what was committed; replays it without a model or a tool; finds the first tick t
   dendrer help            all verbs
 ";
 
+/// The time of the clock in milliseconds since 1970, whatever it is set to.
+fn now_ms() -> i64 {
+    let since = SystemTime::UNIX_EPOCH.elapsed().map_or_else(
+        |before| -i128::try_from(before.duration().as_millis()).unwrap_or(i128::MAX),
+        |passed| i128::try_from(passed.as_millis()).unwrap_or(i128::MAX),
+    );
+    i64::try_from(since).unwrap_or(if since < 0 { i64::MIN } else { i64::MAX })
+}
+
 /// Writes a time as asked; nothing for `--time none`.
 fn time(ts: Timestamp, choice: TimeChoice) -> String {
     match choice {
         TimeChoice::None => String::new(),
         TimeChoice::Utc => ts.to_string(),
-        TimeChoice::Relative => relative(ts.ms(), jiff::Timestamp::now().as_millisecond()),
+        TimeChoice::Relative => relative(ts.ms(), now_ms()),
         TimeChoice::Local => {
             let ms = i64::try_from(ts.ms()).unwrap_or(i64::MAX);
             match jiff::Timestamp::from_millisecond(ms) {

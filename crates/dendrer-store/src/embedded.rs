@@ -641,8 +641,11 @@ impl Embedded {
             index::build(&beside, &self.segments, self.info.id, self.durable)?;
         }
         self.take_lock()?;
+        // An erasure meanwhile brought the old one up to date; this one would say what was erased, wherever the program is
+        // stopped.
+        let caught_up = if lost { Ok(()) } else { self.catch_up_beside(&beside) };
         self.index = None;
-        let placed = index::put_in_place(&beside, &path);
+        let placed = caught_up.and_then(|()| index::put_in_place(&beside, &path));
         self.unlock();
         // Also where it stays the old one: this handle has no other way to what an index covers.
         self.open_again()?;
@@ -650,6 +653,14 @@ impl Embedded {
         self.update_index()?;
         // What was erased while it was made was taken in above, and must not stay in SQLite's own log.
         index::truncate_log(&path)
+    }
+
+    /// Takes into an index that was made beside what was written meanwhile. The caller holds the lock.
+    fn catch_up_beside(&mut self, beside: &Path) -> Result<(), StoreError> {
+        self.catch_up(true)?;
+        self.sync_now()?;
+        let never = AtomicBool::new(false);
+        index::advance(beside, &self.segments, self.info.id, self.durable, &never, &|_| {}).map(drop)
     }
 
     /// Takes the lock of whoever makes an index beside the one in use, which is not to be disturbed: held as long as the file.

@@ -40,7 +40,8 @@ const APPLICATION_ID: i64 = 0x646e_6472;
 /// Stands in `meta` once a record was taken in of which the index does not know all values.
 const WITHHELD: &str = "withheld";
 
-/// Stands in `meta` for how many runs began in what is covered. An index of an earlier version learns it when it grows.
+/// Stands in `meta` for how many runs began in what is covered, behind the size of that. Where the size is another, somebody
+/// advanced the index who does not count runs, and they are counted when it grows next.
 const RUNS: &str = "runs";
 
 const SCHEMA: &str = include_str!("index/schema.sql");
@@ -198,7 +199,7 @@ impl Index {
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         put_meta(&transaction, "chunk_key", &hex(&key.0))?;
         put_covered(&transaction, store, &Covered::nothing())?;
-        put_meta(&transaction, RUNS, "0")?;
+        put_meta(&transaction, RUNS, &counted(0, 0))?;
         transaction.commit()?;
         Ok(())
     }
@@ -338,11 +339,14 @@ impl Index {
 
     /// Counts the rows of the runs that began in what is covered: where one is missing, its name would look free.
     pub(crate) fn check_runs(&self) -> Result<(), StoreError> {
-        let both =
-            "SELECT (SELECT count(*) FROM run), (SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?1)";
-        let counts = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
-        match self.reader().prepare_cached(both)?.query_row([RUNS], counts)? {
-            (found, Some(begun)) if found != begun => {
+        let all = "SELECT (SELECT count(*) FROM run), (SELECT value FROM meta WHERE key = ?1),
+                   (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'size')";
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, i64>(2)?))
+        };
+        let (found, said, size) = self.reader().prepare_cached(all)?.query_row([RUNS], row)?;
+        match said.as_deref().and_then(runs_of) {
+            Some((at, begun)) if at == size as u64 && begun != found as u64 => {
                 Err(StoreError::IndexDamaged(format!("it has rows of {found} runs, and {begun} began")))
             }
             _ => Ok(()),
@@ -697,16 +701,24 @@ fn put_meta(db: &Connection, key: &str, value: &str) -> Sql<()> {
     Ok(())
 }
 
-/// Counts the runs that began with the rows that were added. Inside the transaction that adds them.
-fn put_runs(db: &Connection, begun: u64) -> Sql<()> {
-    let known = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?1";
-    let known: Option<i64> = db.prepare_cached(known)?.query_row([RUNS], |row| row.get(0)).optional()?;
-    let runs = match known {
-        Some(_) if begun == 0 => return Ok(()),
-        Some(known) => known + begun as i64,
-        None => db.query_row("SELECT count(*) FROM run", [], |row| row.get(0))?,
+/// Counts the runs that began with the rows that were added, from one size to another. Inside the transaction that adds them.
+fn put_runs(db: &Connection, before: u64, size: u64, begun: u64) -> Sql<()> {
+    let known = "SELECT value FROM meta WHERE key = ?1";
+    let known: Option<String> = db.prepare_cached(known)?.query_row([RUNS], |row| row.get(0)).optional()?;
+    let runs = match known.as_deref().and_then(runs_of) {
+        Some((at, known)) if at == before => known + begun,
+        _ => db.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0))? as u64,
     };
-    put_meta(db, RUNS, &runs.to_string())
+    put_meta(db, RUNS, &counted(size, runs))
+}
+
+fn counted(size: u64, runs: u64) -> String {
+    format!("{size} {runs}")
+}
+
+fn runs_of(text: &str) -> Option<(u64, u64)> {
+    let (size, runs) = text.split_once(' ')?;
+    Some((size.parse().ok()?, runs.parse().ok()?))
 }
 
 /// Moves the place that the index covers. Inside the transaction that adds the rows.

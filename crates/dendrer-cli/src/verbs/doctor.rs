@@ -243,7 +243,9 @@ fn checkpoint(fix: bool, path: &Path, store: &mut Embedded) -> Result<Option<Che
     if !fix || !matches!(store.trouble().as_deref(), Some(error) if is_of_the_checkpoint(error)) {
         return Ok(None);
     }
-    let mended = Embedded::open(path, Options { index: false, ..Options::write() })?.mend_checkpoint();
+    let known = keys::pinned(store.info().id)?.map(|(size, _)| size);
+    let mended = Embedded::open(path, Options { index: false, ..Options::write() })
+        .and_then(|mut store| store.mend_checkpoint(known));
     *store = Embedded::open(path, Options::read())?;
     Ok(match mended {
         Ok(None) => None,
@@ -489,13 +491,12 @@ fn leftovers(fix: bool, path: &Path, files: &[Leftover]) -> Check {
 /// A clock that is behind the log stamps what is committed with the time of the newest record.
 fn clock(store: Option<&Embedded>) -> Check {
     const NAME: &str = "clock";
-    let now = jiff::Timestamp::now();
+    let now = super::now_ms();
     let newest = store.and_then(|store| {
         let last = store.tree().size.checked_sub(1)?;
         Some(store.get(last).ok()??.header().ts)
     });
-    let ahead = newest
-        .map_or(0, |ts| i64::try_from(ts.ms()).unwrap_or(i64::MAX).saturating_sub(now.as_millisecond()));
+    let ahead = newest.map_or(0, |ts| i64::try_from(ts.ms()).unwrap_or(i64::MAX).saturating_sub(now));
     if ahead <= 1000 {
         return Check::ok(NAME, "not behind the newest record");
     }

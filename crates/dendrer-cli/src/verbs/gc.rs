@@ -18,7 +18,7 @@ pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     let mut store = open::with_key(global, Embedded::open(&path, options)?);
     open::speak(global, &store, &path);
     open::refuse_damage(&store)?;
-    let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
+    let now = u64::try_from(super::now_ms()).unwrap_or(0);
     let rule = Rule {
         thin: args.snapshots == Some(SnapshotsChoice::Thin),
         since_ms: args.keep.map_or(0, |age| now.saturating_sub(age)),

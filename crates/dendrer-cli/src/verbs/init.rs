@@ -10,7 +10,7 @@ use dendrer_view::{document, quote};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::args::{Global, Init};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, in_store, shell};
 use crate::open::{self, STORE_DIR};
 use crate::out::Out;
 use crate::{files, keys};
@@ -95,6 +95,11 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         "note: the key of its log is in {}, readable by you alone; it is not part of the store",
         quote::escape(&key_path.display().to_string())
     ));
-    out.say("help: echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first");
+    let commit = ["dendrer", "commit", "--run", "first"].map(str::to_owned).to_vec();
+    let there = args.dir.as_deref().or(global.store.as_deref()).filter(|dir| *dir != ".");
+    let commit = shell(&in_store(commit, there));
+    out.say(format!(
+        "help: echo '{{\"type\":\"observation.add\",\"intent\":{{\"description\":\"hello\"}}}}' | {commit}"
+    ));
     Ok(0)
 }

@@ -31,7 +31,9 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     mark::refuse(&backup, "nothing was restored")?;
     check_whole(global, &backup, &from)?;
     let old = there(args, &backup, &target)?;
-    files::makes(&target)?;
+    for path in [&target, &beside(&target, RESTORING), &free(&target)] {
+        files::makes(path)?;
+    }
     let beside = beside(&target, RESTORING);
     if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).map_err(io("make", parent))?;
@@ -62,7 +64,12 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
             Err(failure) if failure.exit() == 4 => {
                 out.say(format!("note: {}", quote::escape(&failure.told())));
             }
-            remembered => remembered?,
+            Err(failure) => {
+                // The next one would have to put it aside.
+                let _ = std::fs::remove_dir_all(&beside);
+                return Err(failure.note("nothing was restored"));
+            }
+            Ok(()) => {}
         }
     }
     let aside = put_in_place(&beside, &target, old)?;

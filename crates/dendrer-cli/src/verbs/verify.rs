@@ -604,7 +604,7 @@ fn print(answer: &Answer, out: &mut Out) -> Result<()> {
     {
         let sound = format!("{}#{run}", answer.name);
         out.say(format!("note: up to tick {good} it is still sound"));
-        out.help(&["dendrer", "log", &sound, "--to", &format!("tick {good}")]);
+        out.help(&["dendrer", "log", &sound, "--to", "tick", &good.to_string()]);
     }
     Ok(())
 }

@@ -106,7 +106,12 @@ fn no_answer_goes_over_what_is_made_for_it() {
     place.ok(&["backup", "BK"]);
     std::fs::create_dir(place.path().join("empty")).unwrap();
     std::fs::create_dir_all(place.path().join("there/.dendrer")).unwrap();
-    let cases: [(&[&str], i32); 11] = [
+    let cases: [(&[&str], i32); 16] = [
+        (&["init", "--store", "q", "-o", "q"], 2),
+        (&["restore", "BK", "q", "-o", "q"], 2),
+        (&["restore", "BK", "there", "-o", "there/.dendrer.restoring"], 2),
+        (&["demo", "q", "-o", "q"], 2),
+        (&["runs", "-o", "empty/new/"], 8),
         (&["init", "new", "--key", "k", "-o", "k"], 2),
         (&["init", "new", "-o", "new/.dendrer/store.json"], 8),
         (&["init", "there", "-o", "there/.dendrer/store.json"], 2),

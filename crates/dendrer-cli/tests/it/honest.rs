@@ -195,10 +195,12 @@ fn nothing_is_called_sound_that_the_signature_does_not_cover() {
     let ran = demo().run(&["verify", "tampered.dnd"]);
     assert!(
         ran.stderr.contains("up to tick 17 it is still sound")
-            && ran.stderr.contains("dendrer log tampered.dnd#logistics-run-47 --to 'tick 17'"),
+            && ran.stderr.contains("help: dendrer log tampered.dnd#logistics-run-47 --to tick 17\n"),
         "{}",
         ran.stderr
     );
+    let sound = demo().run(&["log", "tampered.dnd#logistics-run-47", "--to", "tick", "17"]);
+    assert!(sound.code == 4 || sound.code == 0 && sound.stdout.contains("17"), "{}", sound.stderr);
     let tip = "sha256:".to_owned() + &"0".repeat(64);
     let ran = demo().run(&["verify", "corrupt/rewritten.dnd", "--tip", &tip]);
     assert!(ran.stdout.contains(&format!("given     {tip}        found     sha256:")), "{}", ran.stdout);
@@ -453,7 +455,34 @@ fn a_next_step_names_the_store_that_was_named() {
     std::fs::write(store.join(".dendrer/index.sqlite"), "no database").unwrap();
     let doctor = asked(&["doctor"]);
     assert!(doctor.stdout.contains(&format!("next: dendrer doctor --fix {named}")), "{}", doctor.stdout);
+    let made = asked(&["init"]);
+    assert!(made.code == 2, "it is there");
+    let made = ran(place.command(&["init", "--store", "other one"]).output().unwrap());
+    assert!(made.stderr.contains("dendrer commit --run first --store 'other one'"), "{}", made.stderr);
     // A verb that asks none is left as it is.
     let usage = asked(&["frobnicate"]);
     assert!(!usage.stderr.contains("help: dendrer help --store"), "{}", usage.stderr);
+}
+
+/// A clock that says a year that no calendar here has is told of, and ends nothing.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_clock_at_the_end_of_time_ends_no_verb() {
+    if std::process::Command::new("faketime").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: no faketime");
+        return;
+    }
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    for verb in
+        [&["doctor"][..], &["gc", "-n"], &["gc", "-n", "--keep", "30d"], &["runs", "--time", "relative"]]
+    {
+        let mut command = std::process::Command::new("faketime");
+        command.arg("9999-12-31 23:59:59").arg(env!("CARGO_BIN_EXE_dendrer")).args(verb);
+        let ran = ran(crate::support::at_home(&mut command, place.path())
+            .current_dir(place.path())
+            .output()
+            .unwrap());
+        assert_eq!(ran.code, 0, "{verb:?}: {}{}", ran.stdout, ran.stderr);
+    }
 }

@@ -774,7 +774,8 @@ fn a_broken_checkpoint_is_mended_from_beside_the_tiles() {
     let (checkpoint, twin) = (dir.join("checkpoint"), dir.join("log/checkpoint"));
     let whole = std::fs::read_to_string(&checkpoint).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
-    for broken in ["", "not a note", &whole[..60], &whole.replacen(lines[1], "9", 1)] {
+    let forged = whole.replacen(lines[2], "iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii=", 1);
+    for broken in ["", "not a note", &whole[..60], &forged] {
         std::fs::write(&checkpoint, broken).unwrap();
         let refused = place.run_with(&["commit", "--run", "r"], hello);
         assert!(
@@ -795,6 +796,18 @@ fn a_broken_checkpoint_is_mended_from_beside_the_tiles() {
         assert_eq!(std::fs::read_to_string(&checkpoint).unwrap(), whole);
         assert_eq!(place.run(&["verify", "--all"]).code, 0);
     }
+    // What speaks for a longer log is kept, and where nothing says how long it was, nothing is known to be the newest.
+    let elsewhere = place.path().join("elsewhere");
+    for (broken, config) in
+        [(whole.replacen("\n5\n", "\n9\n", 1), place.config()), (String::new(), elsewhere)]
+    {
+        std::fs::write(&checkpoint, &broken).unwrap();
+        let mut doctor = place.command(&["doctor", "--fix"]);
+        let left = ran(doctor.env("XDG_CONFIG_HOME", config.parent().unwrap()).output().unwrap());
+        assert!(left.code == 4 && !left.stdout.contains("fixed  checkpoint"), "{}", left.stdout);
+        assert_eq!(std::fs::read_to_string(&checkpoint).unwrap(), broken);
+    }
+    std::fs::write(&checkpoint, &whole).unwrap();
     assert_eq!(place.run_with(&["commit", "--run", "r"], hello).code, 0);
 }
 

@@ -210,6 +210,26 @@ fn a_row_that_is_missing_or_wrong_is_told_as_one_of_the_index() {
     }
 }
 
+/// An index that was advanced by a version that counts no runs is no damaged one.
+#[test]
+fn runs_are_counted_anew_where_somebody_did_not_count_them() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "a"], writes(0..1500).as_bytes());
+    sql(&place, "UPDATE meta SET value = '1 0' WHERE key = 'runs'");
+    assert_eq!(place.run(&["runs"]).stderr, "");
+    assert_eq!(place.run_with(&["commit", "--run", "b"], writes(0..1500).as_bytes()).code, 0);
+    sql(
+        &place,
+        "DELETE FROM record WHERE run = (SELECT begin FROM run WHERE name = 'b'); DELETE FROM run WHERE name = 'b'",
+    );
+    let refused = place.run_with(&["commit", "--run", "b"], writes(0..1).as_bytes());
+    assert!(
+        refused.code == 8 && refused.stderr.contains("rows of 1 runs, and 2 began"),
+        "{}",
+        refused.stderr
+    );
+}
+
 /// Of two that begin a run at once, neither asked for a new one: who comes second is told that it moved, as elsewhere.
 #[test]
 fn a_run_that_another_process_began_meanwhile_has_moved() {

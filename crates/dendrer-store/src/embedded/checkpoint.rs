@@ -123,25 +123,33 @@ impl Embedded {
         Ok(Some(damage(DamageKind::Loss, "root of the log", expected, found)))
     }
 
-    /// Puts in the place of a checkpoint that is none the one beside the tiles, if the key of the store signed that and the log
-    /// begins with what it says, by hashes of the entries. Returns for how many records it was signed; `None` where there is
-    /// nothing to mend, or nothing to mend it with.
-    pub fn mend_checkpoint(&mut self) -> Result<Option<u64>, StoreError> {
+    /// Puts in the place of a checkpoint that is none the one beside the tiles, if the key of the store signed that, the log
+    /// begins with what it says, by hashes of the entries, and nothing speaks for a longer one: neither what can still be read of
+    /// the broken one nor the size that is known from elsewhere, and one of the two must say as much. Returns for how many
+    /// records it was signed; `None` where there is nothing to mend, or nothing to mend it with.
+    pub fn mend_checkpoint(&mut self, known: Option<u64>) -> Result<Option<u64>, StoreError> {
         self.check_owner()?;
         self.take_lock()?;
-        let mended = self.take_twin();
+        let mended = self.take_twin(known);
         self.unlock();
         mended
     }
 
-    fn take_twin(&self) -> Result<Option<u64>, StoreError> {
+    fn take_twin(&self, known: Option<u64>) -> Result<Option<u64>, StoreError> {
         let path = self.dir.join(NAME);
         let Err(StoreError::Damaged(_)) = self.read_note(&path) else { return Ok(None) };
+        let broken = disk::read_file(&*self.options.disk, &path, 1 << 20)
+            .map_err(|error| StoreError::io("read", &path, error))?
+            .unwrap_or_default();
+        // The second line of a note is the size (C2SP tlog-checkpoint).
+        let said = broken.split(|byte| *byte == b'\n').nth(1).map(String::from_utf8_lossy);
+        let said = said.and_then(|line| line.parse::<u64>().ok());
         let Ok(Some((note, twin))) = self.read_note(&self.dir.join("log").join(NAME)) else {
             return Ok(None);
         };
         let is_signed = note.verify(std::slice::from_ref(&self.info.key)).is_ok_and(|by| !by.is_empty());
-        if self.made.is_some() || !is_signed || !self.extends(twin.size(), twin.root())? {
+        let is_newest = said.max(known) == Some(twin.size());
+        if self.made.is_some() || !is_signed || !is_newest || !self.extends(twin.size(), twin.root())? {
             return Ok(None);
         }
         disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())

@@ -140,7 +140,7 @@ fn take_in(
                 continue;
             }
             let begun = writer.begun;
-            put_runs(&transaction, begun)?;
+            put_runs(&transaction, before.size(), covered.size(), begun)?;
         }
         if covered == before {
             return Ok(covered);

@@ -6,6 +6,7 @@
 //! what the source says is never replaced by what it seems to mean; a status that was read off a text says so.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -352,13 +353,14 @@ fn read_request<'m>(message: Message<'m>, at: At<'_>, open: &Calls) -> Step<'m> 
     let taken = if listed.is_some() { "tool_calls" } else { "function_call" };
     let mut asked = Vec::new();
     let mut known: Vec<Call> = Vec::new();
+    let mut ids = HashSet::new();
     let mut notes = Vec::new();
     for (index, call) in listed.into_iter().flat_map(Array::iter).chain(single).enumerate() {
         let place = CallAt { message: at, member: taken, index: listed.map(|_| index) };
         let one = read_call(call, &place, &mut notes);
         let call = one.call(&agent, index);
         if let Some(id) = &call.id
-            && (open.is_open(id) || known.iter().any(|other| other.id.as_ref() == Some(id)))
+            && (!ids.insert(Arc::clone(id)) || open.is_open(id))
         {
             let text =
                 format!("a call with the id {id:?} is open already; a result answers the older one first");
