@@ -23,13 +23,8 @@ static REFUSED: AtomicBool = AtomicBool::new(false);
 /// Says where an answer goes, before anything is read: into no store, to no key, and not over what is read for it.
 pub(crate) fn answer_to(path: &str, key: Option<&str>) -> Result<()> {
     // What is yet to be made is no place for an answer: what makes it would find that there.
-    let whole = match path.ends_with('/') && !Path::new(path).exists() {
-        true => Err(io::ErrorKind::IsADirectory.into()),
-        false => place_of(Path::new(path)),
-    };
-    let whole = whole.map_err(|error| {
-        Failure { notes: Vec::new(), ..cannot_write(Path::new(path), &error) }.note("nothing was done")
-    })?;
+    let whole = place_of(Path::new(path))
+        .map_err(|error| unwritable(Path::new(path), &error).note("nothing was done"))?;
     // One of which the descriptor is missing is one to be mended.
     let is_store = |dir: &&Path| {
         dir.join("segments").is_dir()
@@ -71,6 +66,10 @@ fn place_of(path: &Path) -> io::Result<PathBuf> {
             Ok(next) => path = dir_of(&path).join(next),
             // What is not there yet goes into a directory that is.
             Err(_) => {
+                // A name that ends so means a directory, and the library reads over it.
+                if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+                    return Err(io::ErrorKind::IsADirectory.into());
+                }
                 let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
                 return Ok(dir_of(&path).canonicalize()?.join(name));
             }
@@ -349,7 +348,9 @@ fn name(_: &File, _: &Path) -> io::Result<()> {
 
 /// Says that a file cannot be written, and why.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::new("E0801", format!("cannot write {}", path.display()))
-        .at("cause", error.to_string())
-        .note("what was there before is still there")
+    unwritable(path, error).note("what was there before is still there")
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new("E0801", format!("cannot write {}", path.display())).at("cause", error.to_string())
 }

@@ -191,7 +191,7 @@ pub(crate) fn refuse_rollback(store: &mut Embedded) -> Result<()> {
         && size <= store.tree().size
         && !store.extends(size, root)?
     {
-        why = Some(other_records(size));
+        why = Some(other(store.tree().size, size));
     }
     why.map_or(Ok(()), |why| {
         Err(another_log(why, "nothing was committed: what follows would be a second history"))
@@ -220,11 +220,7 @@ pub(crate) fn rollback(store: &mut Embedded, pinned: Option<(u64, Digest)>) -> R
         // A backup says itself how far it goes, and the store it was made of has gone on.
         return Ok(None);
     }
-    Ok(match size > tree.size {
-        true => Some(shorter(tree.size, size)),
-        false if store.root_of(size)? == Some(root) => None,
-        false => Some(other_records(size)),
-    })
+    Ok((store.root_of(size)? != Some(root)).then(|| other(tree.size, size)))
 }
 
 /// Says why a log may not be all that was signed here, for whoever looks at its files alone.
@@ -236,12 +232,12 @@ pub(crate) fn doubt(store: &mut Embedded) -> Result<Option<(&'static str, String
     })
 }
 
-fn shorter(has: u64, had: u64) -> String {
-    format!("it has {has} records, and had {had} when it was last signed here")
-}
-
-fn other_records(size: u64) -> String {
-    format!("its first {size} records are not the ones that were last signed here")
+/// Says in what a log is not the one that was last signed here.
+fn other(has: u64, had: u64) -> String {
+    match had > has {
+        true => format!("it has {has} records, and had {had} when it was last signed here"),
+        false => format!("its first {had} records are not the ones that were last signed here"),
+    }
 }
 
 /// Signs the log as it is, and remembers outside the store what was signed, so that a store that was rolled back
@@ -249,22 +245,22 @@ fn other_records(size: u64) -> String {
 pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Option<SignedNote>> {
     let Some(key) = key else { return Ok(None) };
     let id = store.info().id;
-    // From looking at what was signed last to remembering what is now, nobody signs a copy of this log.
     let unsigned = "what was committed stands in the log, and is not signed; the next commit signs it";
+    // From looking at what was signed last to remembering what is now, nobody signs a copy of this log.
     let turn = turn(id, unsigned)?;
     refuse_rollback(store)?;
     let mut refused = Ok(());
     let note = store.sign_asking(key, &mut |store, checkpoint| {
         refused = match pinned(id) {
             // Where a file system has no locks, somebody may have had a turn all the same.
-            Ok(Some((size, root))) if !store.extends(size, root)? => {
-                let why = match size > checkpoint.size() {
-                    true => shorter(checkpoint.size(), size),
-                    false => other_records(size),
-                };
-                Err(another_log(why, "what was committed stands in this copy, and is not signed"))
+            Ok(Some((size, root))) if !store.extends(size, root)? => Err(another_log(
+                other(checkpoint.size(), size),
+                "what was committed stands in this copy, and is not signed",
+            )),
+            Ok(known) => {
+                pin(known, checkpoint, turn.as_ref());
+                Ok(())
             }
-            Ok(_) => pin(id, checkpoint, &turn),
             Err(failure) => Err(failure),
         };
         Ok(refused.is_ok())
@@ -286,10 +282,11 @@ pub(crate) fn remember(store: &Embedded, key: &VerifierKey) -> Result<()> {
         && let Ok(checkpoint) = Checkpoint::parse(note.text())
     {
         let id = store.info().id;
-        if pinned(id)?.is_some_and(|(size, _)| size >= checkpoint.size()) {
+        if is_known(pinned(id)?, &checkpoint) {
             return Ok(());
         }
-        pin(id, &checkpoint, &turn(id, "what the store says was signed is not remembered here")?)?;
+        let turn = turn(id, "what the store says was signed is not remembered here")?;
+        pin(pinned(id)?, &checkpoint, turn.as_ref());
     }
     Ok(())
 }
@@ -308,31 +305,33 @@ fn pin_path(store: StoreId) -> Option<PathBuf> {
 }
 
 /// A turn to look at what was last signed of a log and to remember what is signed next.
-enum Turn {
-    /// Until the file is closed.
-    Held {
-        _lock: File,
-        /// Whether nobody else has one: some file systems have no locks.
-        is_alone: bool,
-    },
-    /// Nothing can be remembered here, and why.
-    Nowhere(String),
-    /// Nothing is remembered.
-    Needless,
+struct Turn {
+    /// Where that is remembered.
+    head: PathBuf,
+    /// The lock, until the turn ends; or why nothing can be remembered there.
+    held: io::Result<Lock>,
 }
 
-/// Takes a turn, and says what is so without one. Whoever has one and does not give it back keeps everybody from signing: a copy of the log would be signed twice.
-fn turn(store: StoreId, without: &str) -> Result<Turn> {
+/// A lock that is given back with its file.
+struct Lock {
+    _file: File,
+    /// Whether nobody else has it: some file systems have no locks.
+    is_alone: bool,
+}
+
+/// Takes a turn, where anything is remembered, and says what is so without one. Whoever has one and does not give it back keeps
+/// everybody from signing: a copy of the log would be signed twice.
+fn turn(store: StoreId, without: &str) -> Result<Option<Turn>> {
     use ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull, TimedOut};
-    let Some(path) = pin_path(store) else { return Ok(Turn::Needless) };
-    if let Err(error) = files::make_dir(files::dir_of(&path)) {
-        return Ok(Turn::Nowhere(error.to_string()));
+    let Some(head) = pin_path(store) else { return Ok(None) };
+    if let Err(error) = files::make_dir(files::dir_of(&head)) {
+        return Ok(Some(Turn { head, held: Err(error) }));
     }
-    let (head, path) = (&path, path.with_extension("lock"));
-    match hold(&path, head) {
-        Ok((lock, is_alone)) => Ok(Turn::Held { _lock: lock, is_alone }),
+    let path = head.with_extension("lock");
+    match hold(&path, &head) {
+        Ok(lock) => Ok(Some(Turn { head, held: Ok(lock) })),
         Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull) => {
-            Ok(Turn::Nowhere(error.to_string()))
+            Ok(Some(Turn { head, held: Err(error) }))
         }
         Err(error) if error.kind() == TimedOut => {
             Err(Failure::new("E0802", "another program has been signing this log for half a minute")
@@ -347,36 +346,35 @@ fn turn(store: StoreId, without: &str) -> Result<Turn> {
 
 /// Remembers the newest head that was seen: a larger one is never replaced by a smaller one. That it cannot be written is not a
 /// failure of what was asked, and is told.
-fn pin(store: StoreId, checkpoint: &Checkpoint, turn: &Turn) -> Result<()> {
-    let Some(path) = pin_path(store) else { return Ok(()) };
-    if pinned(store)?.is_some_and(|(size, _)| size >= checkpoint.size()) {
-        return Ok(());
-    }
-    let written = match turn {
-        Turn::Held { is_alone, .. } => {
-            if *is_alone {
+fn pin(known: Option<(u64, Digest)>, checkpoint: &Checkpoint, turn: Option<&Turn>) {
+    let Some(Turn { head, held }) = turn.filter(|_| !is_known(known, checkpoint)) else { return };
+    let written = match held {
+        Ok(lock) => {
+            if lock.is_alone {
                 // What another one left that was killed.
-                files::remove_partial(&path);
+                files::remove_partial(head);
             }
-            write_head(&path, checkpoint).map_err(|error| error.to_string())
+            write_head(head, checkpoint).map_err(|error| error.to_string())
         }
-        Turn::Nowhere(error) => Err(error.clone()),
-        Turn::Needless => return Ok(()),
+        Err(error) => Err(error.to_string()),
     };
     if let Err(error) = written {
         let what = format!(
             "what was signed could not be remembered in {} ({error}), so a log that is put back to before it, or a copy that is signed as well, would not show",
-            path.display()
+            head.display()
         );
         // Nobody can be told that stderr is closed.
         let _ = writeln!(io::stderr(), "warning[E0801]: {}", dendrer_view::quote::escape(&what));
     }
-    Ok(())
 }
 
-/// Waits for a turn, as long as others have theirs, and half a minute at most where what they remember stays as it is. It is given
-/// back with the file. Returns whether the file is locked.
-fn hold(path: &Path, head: &Path) -> io::Result<(File, bool)> {
+/// Tells whether what is remembered is as new as a checkpoint.
+fn is_known(known: Option<(u64, Digest)>, checkpoint: &Checkpoint) -> bool {
+    known.is_some_and(|(size, _)| size >= checkpoint.size())
+}
+
+/// Waits for a turn, as long as others have theirs, and half a minute at most where what they remember stays as it is.
+fn hold(path: &Path, head: &Path) -> io::Result<Lock> {
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
         return Err(io::Error::other(format!("{} is no file", path.display())));
     }
@@ -392,9 +390,9 @@ fn hold(path: &Path, head: &Path) -> io::Result<(File, bool)> {
                     (seen, begin) = (now, Instant::now());
                 }
             }
-            Ok(()) => return Ok((file, true)),
+            Ok(()) => return Ok(Lock { _file: file, is_alone: true }),
             // Some file systems have no locks. There, looking once more has to do.
-            Err(TryLockError::Error(_)) => return Ok((file, false)),
+            Err(TryLockError::Error(_)) => return Ok(Lock { _file: file, is_alone: false }),
         }
     }
     Err(ErrorKind::TimedOut.into())

@@ -427,7 +427,6 @@ fn to_stderr(line: &str) {
 pub(crate) const CUT: &str = "(lines are cut at the width; a larger --width shows more, --full everything)";
 
 /// A reader that went away ends the program quietly; anything else is a failure.
-/// What it means that an answer cannot be written.
 pub(crate) fn closed(error: io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Failure { code: QUIET, ..Failure::default() };

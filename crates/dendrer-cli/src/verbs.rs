@@ -40,7 +40,7 @@ mod verify;
 mod version;
 mod why;
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use dendrer_object::{Timestamp, Value};
 
@@ -125,11 +125,8 @@ what was committed; replays it without a model or a tool; finds the first tick t
 
 /// The time of the clock in milliseconds since 1970, whatever it is set to.
 fn now_ms() -> i64 {
-    let since = SystemTime::UNIX_EPOCH.elapsed().map_or_else(
-        |before| -i128::try_from(before.duration().as_millis()).unwrap_or(i128::MAX),
-        |passed| i128::try_from(passed.as_millis()).unwrap_or(i128::MAX),
-    );
-    i64::try_from(since).unwrap_or(if since < 0 { i64::MIN } else { i64::MAX })
+    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    SystemTime::UNIX_EPOCH.elapsed().map_or_else(|before| -ms(before.duration()), ms)
 }
 
 /// Writes a time as asked; nothing for `--time none`.

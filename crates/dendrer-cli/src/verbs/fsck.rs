@@ -83,10 +83,7 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
         store.foreign()?.into_iter().map(|file| Line::new(&file.file, "foreign", "no file of a store")),
     );
     let damaged = lines.iter().any(|line| line.code.is_some());
-    // Of the right number of records some may be others.
-    let is_of_another = |damage: &Damage| matches!(damage.kind, DamageKind::Root | DamageKind::Loss);
-    let other_log = report.findings.iter().any(is_of_another);
-    let lost = Some(lost(&report)).filter(|lost| *lost > 0 || !other_log && !hidden);
+    let lost = lost(&report).filter(|lost| *lost > 0 || !hidden);
     if !out.is_text() {
         out.document(&to_json(&path.display().to_string(), &report, &lines, lost, damaged))?;
         return Ok(if damaged { 4 } else { 0 });
@@ -103,9 +100,14 @@ fn records(size: u64) -> String {
     count(size, "record", "records")
 }
 
-/// How many records of the log do not open as they were committed.
-fn lost(report: &Report) -> u64 {
-    report.tree.size.max(report.checkpoint.unwrap_or(0)).saturating_sub(report.records)
+/// How many records of the log do not open as they were committed. Of another log than the one that was signed each may open, and
+/// how many are others is not known.
+fn lost(report: &Report) -> Option<u64> {
+    let is_of_another = |damage: &Damage| matches!(damage.kind, DamageKind::Root | DamageKind::Loss);
+    match report.tree.size.max(report.checkpoint.unwrap_or(0)).saturating_sub(report.records) {
+        0 if report.findings.iter().any(is_of_another) => None,
+        lost => Some(lost),
+    }
 }
 
 fn is_of_index(damage: &Damage) -> bool {

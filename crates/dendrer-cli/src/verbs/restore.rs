@@ -31,10 +31,10 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     mark::refuse(&backup, "nothing was restored")?;
     check_whole(global, &backup, &from)?;
     let old = there(args, &backup, &target)?;
-    for path in [&target, &beside(&target, RESTORING), &free(&target)] {
+    let beside = beside(&target, RESTORING);
+    for path in [&target, &beside, &free(&target)] {
         files::makes(path)?;
     }
-    let beside = beside(&target, RESTORING);
     if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).map_err(io("make", parent))?;
     }

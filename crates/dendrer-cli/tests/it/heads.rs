@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dendrer_object::Digest;
 use dendrer_object::note::Checkpoint;
 
-use crate::support::{Place, copy, ran};
+use crate::support::{Place, can_strace, copy, ran};
 
 const LINE: &str = "{\"type\":\"plan.update\"}\n";
 
@@ -186,8 +186,7 @@ fn of_two_copies_that_sign_at_once_one_does() {
 #[test]
 #[cfg(target_os = "linux")]
 fn whatever_was_signed_is_remembered_wherever_the_program_is_stopped() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: no strace");
+    if !can_strace() {
         return;
     }
     let place = signed(3);
@@ -230,8 +229,7 @@ fn whatever_was_signed_is_remembered_wherever_the_program_is_stopped() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_is_kept_for_a_store_outlasts_a_power_cut() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: no strace");
+    if !can_strace() {
         return;
     }
     let place = Place::new();
@@ -262,8 +260,7 @@ fn what_is_kept_for_a_store_outlasts_a_power_cut() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_copy_waits_until_what_is_signed_is_remembered() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: no strace");
+    if !can_strace() {
         return;
     }
     let place = signed(3);
@@ -333,8 +330,7 @@ fn without_a_turn_nothing_is_signed() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_is_read_is_signed_as_it_is_read() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: no strace");
+    if !can_strace() {
         return;
     }
     let place = signed(3);

@@ -9,7 +9,7 @@ use dendrer_object::note::{Checkpoint, SigningKey};
 
 use crate::keep::{code_of, commit, files, filled};
 use crate::lies::writes;
-use crate::support::{Place, at_home, copy, ran};
+use crate::support::{Place, at_home, can_strace, copy, ran};
 
 /// A backup writes to files of its own: one that shares its segments with the store, or holds what the store does not, is none
 /// to go on from.
@@ -249,8 +249,7 @@ fn where_a_restore_was_cut_off_no_other_store_is_taken_for_the_one_that_was_ther
 #[test]
 #[cfg(target_os = "linux")]
 fn a_restore_that_is_killed_leaves_a_store_or_says_where_it_is() {
-    if std::process::Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: no strace");
+    if !can_strace() {
         return;
     }
     const LAST: u32 = 40;
@@ -379,8 +378,7 @@ fn a_backup_of_a_log_that_was_put_back_says_so() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_restore_that_took_place_says_so() {
-    if std::process::Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: no strace");
+    if !can_strace() {
         return;
     }
     let place = Place::with_store();

@@ -25,6 +25,15 @@ pub(crate) fn can_mount() -> bool {
     can
 }
 
+/// Tells whether the calls of a program can be struck from outside, and says so loudly if not.
+pub(crate) fn can_strace() -> bool {
+    let can = Command::new("strace").arg("-V").output().is_ok();
+    if !can {
+        eprintln!("SKIPPED: no strace");
+    }
+    can
+}
+
 /// A directory with a home of its own, so that tests never meet a user's keys.
 pub(crate) struct Place {
     dir: tempfile::TempDir,

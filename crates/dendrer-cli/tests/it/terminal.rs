@@ -9,7 +9,7 @@ use std::time::Duration;
 use dendrer_object::json;
 
 use crate::output::{fits, schema};
-use crate::support::{Place, demo};
+use crate::support::{Place, can_strace, demo};
 
 /// Runs a shell line on a terminal of 10 rows and 90 columns; `None` where there is no `script` to make one.
 #[cfg(unix)]
@@ -178,8 +178,7 @@ fn progress_is_said_after_half_a_second_and_once_a_second() {
 #[test]
 #[cfg(target_os = "linux")]
 fn long_reading_is_spoken_of() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("SKIPPED: no strace");
+    if !can_strace() {
         return;
     }
     let place = Place::with_store();

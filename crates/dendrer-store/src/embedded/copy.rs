@@ -187,10 +187,9 @@ impl Embedded {
             move |error| StoreError::io(action, &path, error)
         };
         // What is being made there now is another matter once that is done.
-        let is_held =
-            |disk: &dyn Disk| disk.list(to).is_ok_and(|names| names.iter().any(|name| name == "lock"));
+        let has_lock = || disk.list(to).is_ok_and(|names| names.iter().any(|name| name == "lock"));
         match self.there(to, what) {
-            Err(StoreError::NotItsBackup { .. }) if is_held(&*disk) => {}
+            Err(StoreError::NotItsBackup { .. }) if has_lock() => {}
             there => there.map(drop)?,
         }
         disk.create_dir(to).map_err(io("create", to))?;

@@ -494,26 +494,19 @@ impl Embedded {
             let row = self.tail.row(position).expect("positions of the tail are in the tail");
             return Ok(Some((position, Known { kind: row.kind, tick: row.tick })));
         };
-        let known =
-            self.in_log(position, id, &mut |header| Known { kind: header.kind, tick: header.tick })?;
-        Ok(Some((position, known)))
+        Ok(Some((position, self.in_log(position, &|found| found.id == *id)?)))
     }
 
-    /// Takes what it wants of the header of a record that the index says stands at a position, as the log has it.
-    fn in_log<T>(
-        &self,
-        position: u64,
-        id: &Digest,
-        take: &mut dyn FnMut(&Header) -> T,
-    ) -> Result<T, StoreError> {
+    /// Returns what stands at a position, as the log has it, if it is what the index says.
+    fn in_log(&self, position: u64, is_it: &dyn Fn(&RecordFrame<'_>) -> bool) -> Result<Known, StoreError> {
         let at = self.locate(position)?.ok_or(StoreError::NoPosition(position))?;
         let (_, second, _) = self.segments.read_two(at)?;
         let found = match &second {
             Read::Frame(frame::RECORD, payload) => RecordFrame::parse(payload, self.info.id),
             _ => None,
         };
-        let found = found.filter(|found| found.id == *id).ok_or_else(|| self.astray(position, at))?;
-        Ok(take(&found.header))
+        let found = found.filter(is_it).ok_or_else(|| self.astray(position, at))?;
+        Ok(Known { kind: found.header.kind, tick: found.header.tick })
     }
 
     /// Says of a group that another one came before whether it is the index that has the head of the run wrong.
@@ -523,7 +516,7 @@ impl Embedded {
             return error;
         };
         if at < self.tail.base
-            && let Err(damaged @ StoreError::IndexDamaged(_)) = self.in_log(at, &head.id, &mut |_| ())
+            && let Err(damaged @ StoreError::IndexDamaged(_)) = self.in_log(at, &|found| found.id == head.id)
         {
             return damaged;
         }
@@ -556,17 +549,9 @@ impl Embedded {
         if runs.len() > NAMES_CHECKED {
             return Ok(());
         }
-        for (begin, name) in runs {
-            let at = self.locate(begin)?.ok_or(StoreError::NoPosition(begin))?;
-            let (_, second, _) = self.segments.read_two(at)?;
-            let is_its = matches!(&second, Read::Frame(frame::RECORD, payload)
-                if RecordFrame::parse(payload, self.info.id)
-                    .is_some_and(|frame| frame.header.run.as_ref() == Some(&name)));
-            if !is_its {
-                return Err(self.astray(begin, at));
-            }
-        }
-        Ok(())
+        runs.iter().try_for_each(|(begin, name)| {
+            self.in_log(*begin, &|found| found.header.run.as_ref() == Some(name)).map(drop)
+        })
     }
 
     /// Returns where a run begins, as the index knows it.

@@ -385,10 +385,13 @@ impl<'a> Writer<'a> {
                 header.ts.ms() as i64,
                 values.to_u64() as i64,
             ])?;
+        if added == 0 {
+            return Ok(false);
+        }
         if let (Some(run), Some(tick), Kind::Transition) = (run, header.tick, header.kind) {
             self.put_writes(run, tick, &said.paths)?;
         }
-        Ok(added > 0)
+        Ok(true)
     }
 
     fn put_writes(&self, run: i64, tick: u64, paths: &[String]) -> Sql<()> {
