@@ -357,6 +357,8 @@ acknowledged. Go on from there with `dendrer commit --run FORK`, or fork it agai
 "E0809" "damaged_index" 8 "The index is damaged."
 "It is derived from the log, of which nothing is lost. Commands that only read do without it; dendrer doctor --fix makes it \
 again."
+"E0810" "cancelled" 8 "The caller stopped the work."
+"A program that uses dendrer as a library asked it to stop. Nothing was changed; ask again."
 "E0900" "pack" 2 "A pack does not check."
 "`dendrer pack check FILE` lists everything that is wrong with it, each with line, column and what to write instead."
 "E0901" "pack_text" 2 "A text is not YAML 1.2 or JSON as packs are written."

@@ -165,10 +165,10 @@ fn names_below(base: &str) -> Option<Vec<String>> {
     let store = open::read_store(&global()).ok()?;
     let (rev, run) = words().iter().find_map(|word| {
         let rev = Rev::parse(word).ok().filter(|rev| rev.bundle.is_none())?;
-        let run = rev.run_in(&*store, &[]).ok()?;
+        let run = rev.run_in(&store, &[]).ok()?;
         Some((rev, run))
     })?;
-    let trace = dendrer::Trace::open(&*store, &run).ok()?;
+    let trace = dendrer::Trace::open(&store, &run).ok()?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace).ok()?;
     let state = trace.state(tick).ok()?;
     let place = crate::address::state_path(base.trim_end_matches('.')).ok()?;

@@ -1,9 +1,12 @@
 //! What a command that fails says: one shape, one voice.
 
+use std::path::Path;
+
 use dendrer::Error;
-use dendrer::error::Limited;
+use dendrer::error::{AddressError, Limited, NoStore, TrustError};
 use dendrer::kernel::expr::{ExprError, Span};
 use dendrer::store::StoreError;
+use dendrer::store::embedded::Mark;
 use dendrer_object::{RunName, Value};
 use dendrer_view::{document, quote};
 
@@ -45,6 +48,11 @@ impl Failure {
     /// What a store says, with what to do about it.
     pub(crate) fn of(error: &StoreError) -> Failure {
         store_failure(Failure::new(error.code(), error.to_string()), error)
+    }
+
+    /// What is said of a key or a head that cannot be had.
+    pub(crate) fn from_trust(error: &TrustError) -> Failure {
+        trust_failure(Failure::new(error.code(), error.to_string()), error)
     }
 
     /// Says where.
@@ -233,10 +241,126 @@ impl From<Error> for Failure {
             Error::NotImportable { run, .. } => failure
                 .note("nothing was changed; choose a tick that an agent or its runtime wrote")
                 .help(&["dendrer", "log", run.as_str()]),
+            Error::Address(error) => address_failure(failure, &error),
+            Error::IdWithoutTick { id, .. } => failure.help(&["dendrer", "show", &id.short()]),
+            Error::SeveralRuns { runs } => {
+                let names: Vec<&str> = runs.iter().map(RunName::as_str).collect();
+                failure.at("runs", names.join(", "))
+            }
+            Error::SeveralRecords { ids, .. } => {
+                let ids: Vec<String> = ids.iter().map(|id| id.short()).collect();
+                failure.at("ids", ids.join(", "))
+            }
+            Error::EmptyStore => failure.help(&["dendrer", "demo"]),
+            Error::NoOnset { run, is_recorded: false } => failure.help(&[
+                "dendrer",
+                "bisect",
+                run.as_str(),
+                "--predicate",
+                "kernel.policy_compliant",
+                "--record",
+            ]),
+            Error::LabelElsewhere { label, .. } => failure.help(&["dendrer", "show", &label]),
+            Error::NoStore(error) => no_store(failure, *error),
+            Error::Trust(error) => trust_failure(failure, &error),
+            Error::NotSigned(error) => trust_failure(failure, &error)
+                .note("what was committed stands in the log, and is not signed; the next commit signs it"),
+            Error::AnotherLog { why, committed } => failure
+                .at("why", why.to_string())
+                .note(match committed {
+                    false => "nothing was committed: what follows would be a second history",
+                    true => "what was committed stands in this copy, and is not signed",
+                })
+                .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"),
+            Error::Unwritable(error) => match &*error {
+                StoreError::ReadOnly { why } => {
+                    Failure::new("E0805", "the store is open for reading only").at("cause", why.clone())
+                }
+                error @ (StoreError::Damaged(_) | StoreError::Lost(_)) => Failure::of(error),
+                error => Failure::of(error).note(READS_ONLY),
+            },
             Error::Store(error) => store_failure(failure, &error),
             Error::Expr(error) => expr_failure(&error),
             _ => failure,
         }
+    }
+}
+
+fn address_failure(failure: Failure, error: &AddressError) -> Failure {
+    match error {
+        AddressError::NotAnAddress(_) => {
+            failure.note("write RUN, RUN@TICK, RUN@tip, RUN@fork, RUN@LABEL or file.dnd")
+        }
+        AddressError::NotARange(_) => failure.note("write RUN@FROM..TO, like run@10..12 or run@10..tip"),
+        AddressError::NotAPath(_) => failure.note("write a.b[2] or /a/b/2"),
+        _ => failure,
+    }
+}
+
+impl From<AddressError> for Failure {
+    fn from(error: AddressError) -> Failure {
+        Error::from(error).into()
+    }
+}
+
+fn no_store(failure: Failure, error: NoStore) -> Failure {
+    let shown = |path: &Path| path.display().to_string();
+    match error {
+        NoStore::Nowhere { .. } => failure.help(&["dendrer", "init"]).help(&["dendrer", "demo"]),
+        NoStore::Interrupted { dir, place, restored, replaced, searched } => {
+            let failure = restored.iter().fold(failure, |failure, path| failure.at("restored", shown(path)));
+            let failure = replaced.iter().fold(failure, |failure, path| failure.at("replaced", shown(path)));
+            let failure = failure.note("run the restore again, or put the store back that was there").help(&[
+                "dendrer",
+                "restore",
+                "BACKUP",
+                &shown(&dir),
+                "--replace",
+            ]);
+            let failure = replaced
+                .iter()
+                .fold(failure, |failure, path| failure.help(&["mv", &shown(path), &shown(&place)]));
+            if searched { failure.note("no store further up was looked for") } else { failure }
+        }
+        NoStore::Hidden { why, .. } => {
+            failure.at("cause", why).note("no store further up was looked for; --store names one")
+        }
+        NoStore::IsFile { name } if name.ends_with(".dnd") => failure
+            .note("a bundle stands in place of a run and needs no store: FILE.dnd, FILE.dnd@TICK or FILE.dnd#RUN@TICK")
+            .help(&["dendrer", "log", &name]),
+        NoStore::IsFile { .. } => failure
+            .note("name the directory that holds .dendrer, or leave --store out to look for it from here on up"),
+        NoStore::NoDirectory { source } => failure.at("cause", source.to_string()),
+        _ => failure,
+    }
+}
+
+/// Adds to a failure of keys and heads the file's own error, and what to do.
+fn trust_failure(failure: Failure, error: &TrustError) -> Failure {
+    let unknown = "so it is not known how long the log was when it was last signed here";
+    match error {
+        TrustError::NoHome => failure.help(&["dendrer", "init", "--key", "FILE"]),
+        TrustError::KeyName(_) => {
+            failure.note("the name of a key has at least one character, no blank and no +, like j.doe")
+        }
+        TrustError::KeyNotWritten { source, .. }
+        | TrustError::KeyNotRead { source, .. }
+        | TrustError::NoLock { source, .. } => failure.at("cause", source.to_string()),
+        TrustError::KeyUnusable { why, .. } => failure.at("cause", why.as_str()),
+        TrustError::Busy { lock } => failure.at("lock", lock.display().to_string()),
+        TrustError::HeadNotRead { source, .. } => failure
+            .at("cause", source.to_string())
+            .note(unknown)
+            .note("see that the file can be read, and try again"),
+        TrustError::NotAHead { path, size } => {
+            let shown = path.display().to_string();
+            failure
+                .at("found", dendrer_view::count(*size as u64, "byte", "bytes"))
+                .note(unknown)
+                .note("where a backup, or a checkpoint kept elsewhere, shows that the log is whole, move the file away; the next signature makes it anew")
+                .help(&["mv", &shown, &format!("{shown}.aside")])
+        }
+        _ => failure,
     }
 }
 
@@ -306,7 +430,7 @@ fn store_failure(failure: Failure, error: &StoreError) -> Failure {
             "-n",
             "5",
         ]),
-        StoreError::IsBackup { path } => match mark::at(path).ok().flatten().and_then(|mark| mark.hides()) {
+        StoreError::IsBackup { path } => match Mark::at(path).ok().flatten().as_ref().and_then(mark::hides) {
             // What is restored from it would lack what it hides.
             Some(why) => mark::explain(failure.note(why), path),
             None => failure.help(&["dendrer", "restore", &path.display().to_string(), "DIR"]),

@@ -14,7 +14,6 @@ mod out;
 mod pager;
 mod progress;
 mod verbs;
-mod verified;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;

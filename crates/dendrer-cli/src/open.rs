@@ -1,45 +1,44 @@
-//! Finding and opening what a command reads or writes: a store, or a bundle in its place.
+//! Opens what a command reads or writes: a store, or a bundle in its place.
 
-use std::io::{BufRead as _, BufReader, ErrorKind, Write};
+use std::io::{BufRead as _, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dendrer::Trace;
 use dendrer::bundle::{self, Opened};
+use dendrer::error::NoStore;
+use dendrer::repo::{Mode, Repo, Signed, Warning, is_of_the_log, locate};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreError};
-use dendrer::verify;
+use dendrer::store::{Shared, Store};
+use dendrer::trust::Trust as _;
+use dendrer::watch::Watch;
+use dendrer::{Trace, verify};
 use dendrer_object::RunName;
+use dendrer_object::note::SignedNote;
 
 use crate::address::Rev;
 use crate::args::Global;
-use crate::failure::{Failure, READS_ONLY, Result};
+use crate::failure::{Failure, Result};
 use crate::files;
 use crate::keys;
-use crate::mark::{self, Mark};
+use crate::mark;
 use crate::out::Out;
-use crate::progress::{Counted, CountedRead, Progress};
+use crate::progress::Progress;
 
-/// The name of the directory that is a store.
-pub(crate) const STORE_DIR: &str = ".dendrer";
-
-/// What follows that name where a restore makes its copy, and where it moves what was there.
-pub(crate) const RESTORING: &str = "restoring";
-pub(crate) const REPLACED: &str = "replaced";
+pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
 
 /// What a reading command reads.
 pub(crate) enum Source {
-    /// A store on disk.
-    Store(Box<dyn Store>),
+    /// A store on disk, and the handle that reads it.
+    Store(Repo, Arc<dyn Store>),
     /// A bundle.
     Bundle(Box<Opened>),
 }
 
 impl Source {
     /// The store, whichever it is.
-    pub(crate) fn store(&self) -> &dyn Store {
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
         match self {
-            Source::Store(store) => &**store,
+            Source::Store(_, store) => store,
             Source::Bundle(opened) => &opened.store,
         }
     }
@@ -47,26 +46,26 @@ impl Source {
     /// The runs that a bundle is of; none for a store.
     pub(crate) fn named(&self) -> &[RunName] {
         match self {
-            Source::Store(_) => &[],
+            Source::Store(..) => &[],
             Source::Bundle(opened) => &opened.runs,
         }
     }
 
     /// Opens the run that an address means.
-    pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace<'_>> {
+    pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace> {
         self.trace_through(self.store(), rev)
     }
 
     /// As [`Source::trace`], read through a handle that counts what is read.
-    pub(crate) fn trace_through<'s>(&self, store: &'s dyn Store, rev: &Rev) -> Result<Trace<'s>> {
+    pub(crate) fn trace_through(&self, store: &Arc<dyn Store>, rev: &Rev) -> Result<Trace> {
         let run = rev.run_in(self.store(), self.named())?;
         Ok(Trace::open(store, &run)?)
     }
 
-    /// Begins to tell how many records a verb has read, which may be every one of a run. Ends when the first is dropped.
-    pub(crate) fn watched(&self, global: &Global, what: &'static str) -> (Progress, Counted<'_>) {
+    /// Begins to show how many records a verb has read, which may be every one of a run. Ends when the first is dropped.
+    pub(crate) fn watched(&self, global: &Global, what: &'static str) -> (Progress, Arc<dyn Store>) {
         let progress = Progress::start(global, what, "records", None);
-        let counted = Counted::new(self.store(), progress.counter());
+        let counted = progress.watch().over(self.store());
         (progress, counted)
     }
 }
@@ -85,48 +84,38 @@ pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source
 
 /// Opens the store for reading, and says what is wrong with it as a whole: what is shown may not be all there was.
 pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
-    let (mut store, path) = open_store(global)?;
-    warn(&mut store, &path, out)?;
-    Ok(Source::Store(Box::new(store)))
+    let (repo, path) = read_repo(global)?;
+    warn(repo.warnings(), &path, out);
+    let store = repo.reader()?;
+    Ok(Source::Store(repo, store))
 }
 
-/// Says what is wrong with a store as a whole, and tells whether anything is.
-pub(crate) fn warn(store: &mut Embedded, path: &Path, out: &mut Out) -> Result<bool> {
-    let known = store.trouble().filter(|trouble| is_of_the_log(trouble));
-    let mark = mark::of(store)?;
-    let hidden = mark.as_ref().and_then(Mark::hides).map(|why| (keys::ANOTHER_LOG, why));
-    let wrong = match (
-        known.map(|trouble| (trouble.code(), trouble.to_string())).or(hidden),
-        keys::pinned(store.info().id),
-    ) {
-        (Some(wrong), _) => Some(wrong),
-        (None, Ok(pinned)) => keys::rollback(store, pinned)?.map(|why| (keys::ANOTHER_LOG, why)),
-        (None, Err(failure)) => {
-            let told = failure.told();
-            out.warn(failure.code, &format!("{told}; whether the log is as long as it was is not known"));
-            None
+/// Prints what is wrong with a store as a whole, and returns whether records may be missing.
+pub(crate) fn warn(warnings: &[Warning], path: &Path, out: &mut Out) -> bool {
+    let shown = path.display().to_string();
+    for warning in warnings {
+        let code = warning.code();
+        match warning {
+            Warning::Damaged(error) => out.incomplete(&shown, code, &error.to_string()),
+            Warning::Hidden(hiding) => {
+                out.incomplete(&shown, code, &mark::hides(hiding).unwrap_or_default());
+                out.help(&mark::unmark(path).each_ref().map(String::as_str));
+            }
+            Warning::AnotherLog(why) => out.incomplete(&shown, code, &why.to_string()),
+            Warning::HeadUnknown(error) => {
+                let told = Failure::from_trust(error).told();
+                out.warn(code, &format!("{told}; whether the log is as long as it was is not known"));
+            }
+            Warning::IsBackup(closing) => {
+                out.warn(code, &format!("{shown}: {}", mark::closes(closing).unwrap_or_default()));
+            }
+            Warning::Unfinished(open) => {
+                out.say(format!("note: {}", mark::unfinished(open).unwrap_or_default()));
+            }
+            _ => {}
         }
-    };
-    if let Some((code, message)) = &wrong {
-        out.incomplete(&path.display().to_string(), code, message);
     }
-    let Some(mark) = mark else { return Ok(wrong.is_some()) };
-    if let Some(why) = mark.closes() {
-        out.warn("E0806", &format!("{}: {why}", path.display()));
-    }
-    if mark.hides().is_some() {
-        out.help(&mark::unmark(path).each_ref().map(String::as_str));
-    }
-    // Whoever holds the lock is making a later one.
-    if let Some(why) = mark.unfinished().filter(|_| store.is_lock_free().unwrap_or(true)) {
-        out.say(format!("note: {why}"));
-    }
-    Ok(wrong.is_some())
-}
-
-/// Tells whether what is wrong with a store is what its log says.
-fn is_of_the_log(trouble: &StoreError) -> bool {
-    matches!(trouble, StoreError::Damaged(_) | StoreError::Lost(_))
+    warnings.iter().any(Warning::is_incomplete)
 }
 
 /// Says of what is not found in a log that is not whole that it may be in what is missing.
@@ -187,8 +176,8 @@ pub(crate) fn open_bundle(global: Option<&Global>, path: &str) -> Result<Opened>
     let file = files::open(path)?;
     let size = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
     let progress = global.map(|global| Progress::start(global, "reading", "bytes", size));
-    let count = progress.as_ref().map(Progress::counter).unwrap_or_default();
-    let mut file = BufReader::new(CountedRead::new(file, count));
+    let watch = progress.as_ref().map_or_else(Watch::new, Progress::watch);
+    let mut file = BufReader::new(watch.reader(file));
     let begins = file.fill_buf().map_err(|error| files::cannot_read(path, &error))?;
     let is_compressed = matches!(begins, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]);
     bundle::open(PathBuf::from(path), file).map_err(|error| {
@@ -208,32 +197,71 @@ pub(crate) fn open_bundle(global: Option<&Global>, path: &str) -> Result<Opened>
 }
 
 /// Opens the store for reading.
-pub(crate) fn read_store(global: &Global) -> Result<Box<dyn Store>> {
-    Ok(Box::new(open_store(global)?.0))
+pub(crate) fn read_store(global: &Global) -> Result<Arc<dyn Store>> {
+    Ok(read_repo(global)?.0.reader()?)
 }
 
-/// As [`read_store`], and where it is.
-pub(crate) fn open_store(global: &Global) -> Result<(Embedded, PathBuf)> {
+/// As [`read_store`], with what is known of it, and where it is.
+pub(crate) fn read_repo(global: &Global) -> Result<(Repo, PathBuf)> {
     let path = find(global)?;
-    let store = with_key(global, Embedded::open(&path, global.reads())?);
-    speak(global, &store, &path);
-    Ok((store, path))
+    let repo = Repo::open_with(&path, keys::trust(global), global.reads(), Mode::Read)?;
+    speak(global, &*repo.reader()?, &path);
+    Ok((repo, path))
 }
 
-/// Opens the store for writing.
-pub(crate) fn write_store(global: &Global) -> Result<Embedded> {
-    let path = find(global)?;
-    let options = Options { index: !global.without_index, ..Options::write() };
-    let store = with_key(global, Embedded::open(&path, options)?);
-    speak(global, &store, &path);
+/// Opens the embedded store itself, for what only it can do.
+pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result<Embedded> {
+    let store = Embedded::open(path, options)?;
+    // A key that cannot be used is reported by the verb that needs one.
+    let key = keys::trust(global).key(store.info()).ok().flatten();
+    let store = store.with_key(key);
+    speak(global, &store, path);
     Ok(store)
 }
 
-/// Gives a store its key, if that is at hand: what was worked out before counts under no other. A key that cannot be used is
-/// told to whoever needs one.
-pub(crate) fn with_key(global: &Global, store: Embedded) -> Embedded {
-    let key = keys::find(global.key.as_deref(), store.info()).ok().flatten();
-    store.with_key(key.map(Arc::new))
+/// Opens the store for a dry run: what is proposed is discarded, and an append would fail.
+pub(crate) fn rehearse(global: &Global) -> Result<Shared> {
+    let path = find(global)?;
+    Ok(Shared::new(Box::new(embedded(global, &path, global.reads())?)))
+}
+
+/// Opens the store for writing. Fails if it is damaged, or not the log that was signed here.
+pub(crate) fn write_store(global: &Global) -> Result<Repo> {
+    let path = find(global)?;
+    write_at(global, &path).map_err(|error| {
+        let is_head = matches!(error, dendrer::Error::Trust(_));
+        let failure = Failure::from(error);
+        if is_head { failure.note("nothing was committed") } else { failure }
+    })
+}
+
+/// As [`write_store`], of the store at a place.
+pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo, dendrer::Error> {
+    let options = Options { index: !global.without_index, ..Options::write() };
+    let repo = Repo::open_with(path, keys::trust(global), options, Mode::Write)?;
+    speak(global, repo.writer()?, path);
+    Ok(repo)
+}
+
+/// Signs the log if its key is here, and warns if what was signed could not be remembered.
+pub(crate) fn sign(repo: &Repo) -> Result<Option<SignedNote>> {
+    Ok(signed(repo.sign()?))
+}
+
+/// Signs the log if its key is here, and closes the store.
+pub(crate) fn close(repo: Repo) -> Result<()> {
+    signed(repo.close()?);
+    Ok(())
+}
+
+fn signed(signed: Signed) -> Option<SignedNote> {
+    let Signed::UpTo { note, not_remembered } = signed else { return None };
+    if let Some(error) = not_remembered {
+        let text = dendrer_view::quote::escape(&error.to_string());
+        // Ignored: there is no other place to report a closed stderr.
+        let _ = writeln!(std::io::stderr(), "warning[{}]: {text}", error.code());
+    }
+    Some(note)
 }
 
 /// With `--verbose`, says which store was opened.
@@ -255,103 +283,23 @@ pub(crate) fn speak(global: &Global, store: &dyn Store, path: &Path) {
 pub(crate) fn find(global: &Global) -> Result<PathBuf> {
     let told = std::env::var_os("DENDRER_STORE").filter(|text| !text.is_empty() && global.store.is_none());
     let told = told.map(|text| text.into_string()).transpose().map_err(|text| {
-        Failure::new("E0106", format!("DENDRER_STORE is not UTF-8: {}", text.to_string_lossy()))
+        let text = text.to_string_lossy().into_owned();
+        dendrer::Error::NoStore(Box::new(NoStore::NotText { text }))
     })?;
-    let named = global.store.clone().or(told);
-    if let Some(named) = named {
-        let path = Path::new(&named);
-        if path.is_file() {
-            return Err(not_a_store(&named));
-        }
-        let inner = path.join(STORE_DIR);
-        if inner.is_dir() {
-            return Ok(inner);
-        }
-        let outer = if path.ends_with(STORE_DIR) { files::dir_of(path) } else { path };
-        let is_store = path.join("store.json").exists();
-        return cut_off(outer).filter(|_| !is_store).map_or(Ok(path.to_owned()), Err);
+    if let Some(named) = global.store.clone().or(told) {
+        return Ok(locate::named(&named)?);
     }
-    let here = std::env::current_dir().map_err(|error| {
-        Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
-    })?;
-    for found in here.ancestors().map(|dir| dir.join(STORE_DIR)) {
-        // What cannot be looked at may be the store that is meant, and one further up is not.
-        let why = match std::fs::metadata(&found) {
-            Ok(about) if about.is_dir() => return Ok(found),
-            Ok(_) => "it is no directory".to_owned(),
-            Err(error) if error.kind() == ErrorKind::NotFound && !found.is_symlink() => {
-                // The one that is meant was about to be put there.
-                match cut_off(found.parent().unwrap_or(&here)) {
-                    Some(failure) => return Err(failure.note("no store further up was looked for")),
-                    None => continue,
-                }
-            }
-            Err(error) => error.to_string(),
-        };
-        return Err(Failure::new("E0801", format!("cannot look at {}", found.display()))
-            .at("cause", why)
-            .note("no store further up was looked for; --store names one"));
-    }
-    Err(Failure::new("E0103", format!("no store in {} or above", here.display()))
-        .help(&["dendrer", "init"])
-        .help(&["dendrer", "demo"]))
+    let here = std::env::current_dir()
+        .map_err(|source| dendrer::Error::NoStore(Box::new(NoStore::NoDirectory { source })))?;
+    Ok(Repo::find(&here)?)
 }
 
-/// Says what a restore that was cut off left in a directory that has no store; `None` if it left nothing there.
+/// Returns the failure for a directory in which a restore was interrupted; `None` for any other.
 pub(crate) fn cut_off(dir: &Path) -> Option<Failure> {
-    let beside = |word: &str| dir.join(format!("{STORE_DIR}.{word}"));
-    let is_there = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok();
-    let place = dir.join(STORE_DIR);
-    let (new, old) = (beside(RESTORING), beside(REPLACED));
-    if is_there(&place) || !is_there(&new) && !is_there(&old) {
-        return None;
-    }
-    let shown = |path: &Path| path.display().to_string();
-    let mut failure =
-        Failure::new("E0103", format!("no store in {}, where a restore was cut off", dir.display()));
-    if is_there(&new) {
-        failure = failure.at("restored", shown(&new));
-    }
-    if is_there(&old) {
-        failure = failure.at("replaced", shown(&old));
-    }
-    failure = failure.note("run the restore again, or put the store back that was there").help(&[
-        "dendrer",
-        "restore",
-        "BACKUP",
-        &shown(dir),
-        "--replace",
-    ]);
-    Some(if is_there(&old) { failure.help(&["mv", &shown(&old), &shown(&place)]) } else { failure })
+    locate::interrupted(dir).map(|error| dendrer::Error::NoStore(Box::new(error)).into())
 }
 
-/// Says that a store is a directory, and how a bundle is read, to whoever named a file as one.
-fn not_a_store(file: &str) -> Failure {
-    let failure = Failure::new("E0103", format!("{file} is a file, and a store is a directory"));
-    match file.ends_with(".dnd") {
-        true => failure
-            .note("a bundle stands in place of a run and needs no store: FILE.dnd, FILE.dnd@TICK or FILE.dnd#RUN@TICK")
-            .help(&["dendrer", "log", file]),
-        false => failure.note("name the directory that holds .dendrer, or leave --store out to look for it from here on up"),
-    }
-}
-
-/// Says that a store refuses to be written, in words for whoever wanted to: it is damaged, or not the log that was
-/// signed here.
-pub(crate) fn refuse_trouble(store: &mut Embedded) -> Result<()> {
-    refuse_damage(store)?;
-    keys::pinned(store.info().id).map_err(|failure| failure.note("nothing was committed"))?;
-    keys::refuse_rollback(store)
-}
-
-/// As [`refuse_trouble`], for what only reads the log.
+/// Fails for a store that cannot be read whole.
 pub(crate) fn refuse_damage(store: &dyn Store) -> Result<()> {
-    match store.trouble().as_deref() {
-        None => Ok(()),
-        Some(StoreError::ReadOnly { why }) => {
-            Err(Failure::new("E0805", "the store is open for reading only").at("cause", why.clone()))
-        }
-        Some(error @ (StoreError::Damaged(_) | StoreError::Lost(_))) => Err(Failure::of(error)),
-        Some(error) => Err(Failure::of(error).note(READS_ONLY)),
-    }
+    Ok(dendrer::repo::refuse_damage(store)?)
 }

@@ -3,8 +3,6 @@
 //! Work counts into one number; a thread looks at it. The work never waits for that thread, and its answer does
 //! not depend on whether anybody watches.
 
-mod counted;
-
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +11,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use dendrer::watch::Watch;
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
-pub(crate) use counted::{Counted, CountedRead};
 
 use crate::args::Global;
 use crate::out::accessible;
@@ -80,6 +77,11 @@ impl Progress {
     /// The number that work counts into.
     pub(crate) fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.done)
+    }
+
+    /// A watch that counts into the same number.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::counting(self.counter())
     }
 
     /// Says how much is done.

@@ -48,7 +48,6 @@ use crate::args::{Global, TimeChoice, Verb};
 use crate::failure::Result;
 use crate::out::Out;
 
-pub(crate) use casebook::is_casebook;
 pub(crate) use runs::all as all_runs;
 
 /// Runs a verb and returns the exit code.

@@ -13,7 +13,7 @@ use crate::{EXACT, HEURISTIC, count, log, quote};
 const SHOWN: usize = 12;
 
 /// Writes contributors. What an agent would have done without them is not known, and the heading says so.
-pub fn lines(trace: &Trace<'_>, found: &Contributors) -> Result<Vec<String>, dendrer::Error> {
+pub fn lines(trace: &Trace, found: &Contributors) -> Result<Vec<String>, dendrer::Error> {
     let mut lines = vec![
         "CONTRIBUTORS (exact for the recorded intents, heuristic for what an agent would then have done)"
             .to_owned(),
@@ -77,7 +77,7 @@ fn unapplied(proof: &Proof) -> Option<String> {
 }
 
 /// Returns contributors as a member of `dendrer.bisect/1`.
-pub fn to_json(trace: &Trace<'_>, found: &Contributors) -> Result<Value, dendrer::Error> {
+pub fn to_json(trace: &Trace, found: &Contributors) -> Result<Value, dendrer::Error> {
     let (outcome, ticks, shown, without) = match &found.found {
         Found::Set { ticks, shown, without } => ("set", &ticks[..], Some(*shown), Some(without)),
         Found::Nothing => ("nothing", &[][..], None, None),

@@ -53,7 +53,7 @@ pub fn place(store: &dyn Store, id: &Digest) -> Result<Option<Place>, Error> {
 }
 
 /// Collects what is on record of a transition of a run.
-pub fn find(trace: &Trace<'_>, record: &Record) -> Result<Provenance, Error> {
+pub fn find(trace: &Trace, record: &Record) -> Result<Provenance, Error> {
     let store = trace.store();
     let header = record.header();
     let content = record.content();
@@ -63,7 +63,7 @@ pub fn find(trace: &Trace<'_>, record: &Record) -> Result<Provenance, Error> {
     // A checkpoint that cannot be read signs nothing; `verify` says what is wrong with it.
     let note = store.checkpoint().ok().flatten();
     let signed = note.and_then(|note| Checkpoint::parse(note.text()).ok()).map_or(0, |note| note.size());
-    let links = header.links.iter().map(|link| Ok((link.rel, link.hash, place(store, &link.hash)?)));
+    let links = header.links.iter().map(|link| Ok((link.rel, link.hash, place(&**store, &link.hash)?)));
     Ok(Provenance {
         author: header.author.to_string(),
         agent: text(&content, "agent_id"),

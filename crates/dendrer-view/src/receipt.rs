@@ -18,7 +18,7 @@ const WORDS_MAX: usize = 72;
 /// Hands over the lines of the receipt until `f` breaks. The run is replayed for the last line; what came out of
 /// that is returned, as the number of ticks or the reason why not.
 pub fn receipt(
-    trace: &Trace<'_>,
+    trace: &Trace,
     f: &mut dyn FnMut(&str) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
     let start = trace.start().content();
@@ -50,7 +50,7 @@ pub fn receipt(
 }
 
 /// The agents that the run was begun with and whoever else acted, and the last artifact that was named.
-fn agents(trace: &Trace<'_>, start: &Value) -> Result<(Vec<String>, Option<String>), Error> {
+fn agents(trace: &Trace, start: &Value) -> Result<(Vec<String>, Option<String>), Error> {
     let begun = start.get("meta").and_then(|meta| meta.get("agents")).and_then(Value::as_array);
     let begun = begun.into_iter().flat_map(|list| list.iter()).filter_map(Value::as_str);
     let mut agents: Vec<String> = begun.map(str::to_owned).collect();

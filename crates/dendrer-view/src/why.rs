@@ -67,14 +67,14 @@ pub fn stops_words(stops: &Stops) -> &'static str {
 }
 
 /// Writes a tree, two blanks a level.
-pub fn tree_lines(trace: &Trace<'_>, node: &Node) -> Result<Vec<String>, dendrer::Error> {
+pub fn tree_lines(trace: &Trace, node: &Node) -> Result<Vec<String>, dendrer::Error> {
     let mut lines = Vec::new();
     node_lines(trace, node, 0, &mut lines)?;
     Ok(lines)
 }
 
 fn node_lines(
-    trace: &Trace<'_>,
+    trace: &Trace,
     node: &Node,
     level: usize,
     lines: &mut Vec<String>,
@@ -110,7 +110,7 @@ fn node_lines(
 }
 
 /// Returns what identifies a transition in these documents.
-pub fn transition_json(trace: &Trace<'_>, tick: u64) -> Result<Vec<(&'static str, Value)>, dendrer::Error> {
+pub fn transition_json(trace: &Trace, tick: u64) -> Result<Vec<(&'static str, Value)>, dendrer::Error> {
     let record = trace.record(tick)?;
     let row = log::row(&record).to_json(&record);
     let take = |name: &'static str| (name, row.get(name).cloned().unwrap_or(Value::Null));
@@ -137,7 +137,7 @@ fn because_json(because: &Because) -> Value {
 }
 
 /// Returns a tree.
-pub fn node_json(trace: &Trace<'_>, node: &Node) -> Result<Value, dendrer::Error> {
+pub fn node_json(trace: &Trace, node: &Node) -> Result<Value, dendrer::Error> {
     let mut members = transition_json(trace, node.tick)?;
     if let Some((place, ops)) = &node.wrote {
         members.push(("path", Value::from(place.as_str())));
@@ -161,7 +161,7 @@ pub fn node_json(trace: &Trace<'_>, node: &Node) -> Result<Value, dendrer::Error
 }
 
 /// Writes what followed from an onset.
-pub fn chain_lines(trace: &Trace<'_>, chain: &Chain) -> Result<Vec<String>, dendrer::Error> {
+pub fn chain_lines(trace: &Trace, chain: &Chain) -> Result<Vec<String>, dendrer::Error> {
     let basis = match chain.rules {
         true => "links, and what the rules of the pack may read",
         false => "recorded links alone: what a delta read is not known",
@@ -185,7 +185,7 @@ pub fn chain_lines(trace: &Trace<'_>, chain: &Chain) -> Result<Vec<String>, dend
 }
 
 /// Returns what followed from an onset.
-pub fn chain_json(trace: &Trace<'_>, chain: &Chain) -> Result<Value, dendrer::Error> {
+pub fn chain_json(trace: &Trace, chain: &Chain) -> Result<Value, dendrer::Error> {
     let items = chain.members.iter().map(|member| {
         let mut members = transition_json(trace, member.tick)?;
         let because = member.because.iter().map(|(tick, because)| {

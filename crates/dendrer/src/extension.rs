@@ -3,7 +3,7 @@
 use dendrer_kernel::step::Extension;
 use dendrer_object::record::Record;
 use dendrer_object::{RunName, Value};
-use dendrer_store::Store;
+use dendrer_store::Shared;
 
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
@@ -20,7 +20,7 @@ pub struct Extended {
 /// Extends the contract of a run. `approval` is the signed note of the approver, where the pack names keys; `dry` checks and
 /// writes nothing. It holds from the tick that it names on, and for nothing before.
 pub fn extend(
-    store: &mut dyn Store,
+    store: &Shared,
     run: &RunName,
     value: &Value,
     approval: Option<&str>,

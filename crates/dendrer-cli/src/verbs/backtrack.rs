@@ -25,7 +25,7 @@ struct Shown {
 pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "backtrack");
     let trace = source.trace_through(&counted, &rev)?;
     let place = state_path(&args.path)?;
@@ -138,7 +138,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
 }
 
 impl Shown {
-    fn to_json(&self, trace: &dendrer::Trace<'_>) -> Result<Value> {
+    fn to_json(&self, trace: &dendrer::Trace) -> Result<Value> {
         let mut members = transition_json(trace, self.tick)?;
         members.push(("ops", ops_json(&self.ops)));
         if let Some((before, after)) = &self.sides {
@@ -153,7 +153,7 @@ impl Shown {
     }
 }
 
-fn text(trace: &dendrer::Trace<'_>, shown: &[Shown], place: &Pointer, out: &mut Out) -> Result<()> {
+fn text(trace: &dendrer::Trace, shown: &[Shown], place: &Pointer, out: &mut Out) -> Result<()> {
     let width = |part: fn(&Shown) -> usize| shown.iter().map(part).max().unwrap_or(0);
     let (ticks, agents, types) = (
         width(|write| write.tick.to_string().len()),

@@ -10,6 +10,7 @@ use dendrer::diagnosis::Class;
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::kernel::progress::Evaluation;
 use dendrer::registry::Known;
+use dendrer::watch::Watch;
 use dendrer::why::Chain;
 use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{
@@ -28,7 +29,7 @@ use crate::args::{Bisect, Global};
 use crate::failure::{Failure, Result, shell};
 use crate::open::{self, Source};
 use crate::out::{Out, Style};
-use crate::progress::{Counted, Progress};
+use crate::progress::Progress;
 
 mod causes;
 mod regression;
@@ -45,11 +46,11 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
     causes::refuse(args, &rev)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let run = rev.run_in(source.store(), source.named())?;
     // How many records the probes take depends on where snapshots lie, so no remaining time is told.
     let progress = Progress::start(global, "bisect", "records", None);
-    let counted = Counted::new(source.store(), progress.counter());
+    let counted = progress.watch().over(source.store());
     let trace = Trace::open(&counted, &run)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -103,7 +104,7 @@ fn divergence(
     global: &Global,
     source: &Source,
     rev: &Rev,
-    trace: &Trace<'_>,
+    trace: &Trace,
     other: &str,
     counter: Arc<AtomicU64>,
     out: &mut Out,
@@ -111,24 +112,24 @@ fn divergence(
     let named = Rev::parse(other)?;
     let elsewhere = (named.bundle != rev.bundle).then(|| open::sound(global, &named, out)).transpose()?;
     let place = elsewhere.as_ref().unwrap_or(source);
-    let named = named.settle(place.store())?;
+    let named = named.resolve(place.store())?;
     if named.pos.is_some() {
         return Err(Failure::new("E0106", "--divergence takes a run, and this is a place in one")
             .note("RUN@TICK ends the run that is asked about, and --to as well"));
     }
-    let counted = Counted::new(place.store(), counter);
+    let counted = Watch::counting(counter).over(place.store());
     let other = Trace::open(&counted, &named.run_in(place.store(), place.named())?)?;
     Ok(Asked { question: dendrer::bisect::divergence(trace, &other)?, meant: None })
 }
 
-fn ask(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>> {
+fn ask(trace: &Trace, questions: &[Question], range: &Range) -> Result<Vec<Report>> {
     Ok(bisect_each(trace, questions, range)?)
 }
 
 fn one(
     global: &Global,
     args: &Bisect,
-    trace: &Trace<'_>,
+    trace: &Trace,
     asked: &Asked,
     report: &Report,
     out: &mut Out,
@@ -177,7 +178,7 @@ fn one(
 /// The whole answer as a document.
 fn document_of(
     args: &Bisect,
-    trace: &Trace<'_>,
+    trace: &Trace,
     asked: &Asked,
     report: &Report,
     causes: &Causes,
@@ -208,7 +209,7 @@ fn document_of(
 
 /// What a progress contract says of both ends, and of the tick where it is violated first.
 fn evaluations(
-    trace: &Trace<'_>,
+    trace: &Trace,
     question: &Question,
     report: &Report,
 ) -> Result<Option<Vec<(u64, Evaluation)>>> {
@@ -235,7 +236,7 @@ fn exit(report: &Report) -> u8 {
     }
 }
 
-fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<Value> {
+fn report_json(trace: &Trace, question: &Question, report: &Report) -> Result<Value> {
     let origin = report.onset().map(|tick| origin_json(trace, tick)).transpose()?;
     let document = to_json(trace.name().as_str(), question, report, origin);
     let mut document = document.as_object().cloned().unwrap_or_default();
@@ -245,12 +246,7 @@ fn report_json(trace: &Trace<'_>, question: &Question, report: &Report) -> Resul
 
 /// The fork from before the onset, as a command that can be pasted. None where the problem was there before the first
 /// transition, because then no state of the run is from before it; nor for a run that is only read from a bundle.
-fn suggestion(
-    args: &Bisect,
-    trace: &Trace<'_>,
-    report: &Report,
-    causes: &Causes,
-) -> Result<Option<Vec<String>>> {
+fn suggestion(args: &Bisect, trace: &Trace, report: &Report, causes: &Causes) -> Result<Option<Vec<String>>> {
     let Some(tick) = report.onset().filter(|tick| *tick > 1) else { return Ok(None) };
     // Where two runs part is no failure of either.
     let class = match causes.class() {
@@ -281,7 +277,7 @@ fn suggestion(
 }
 
 /// Follows the onset forward, where there is one and nobody asked not to.
-fn chain_of(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<Chain>> {
+fn chain_of(args: &Bisect, trace: &Trace, report: &Report) -> Result<Option<Chain>> {
     match report.outcome {
         Outcome::Onset(tick) if !args.no_chain && args.chain_limit > 0 => {
             Ok(Some(dendrer::why::chain(trace, tick, report.high.0, args.chain_limit)?))
@@ -291,7 +287,7 @@ fn chain_of(args: &Bisect, trace: &Trace<'_>, report: &Report) -> Result<Option<
 }
 
 /// Makes the questions where there is more than one answer to give: all predicates of a file, or several expressions.
-fn several(args: &Bisect, trace: &Trace<'_>) -> Result<Option<Vec<Question>>> {
+fn several(args: &Bisect, trace: &Trace) -> Result<Option<Vec<Question>>> {
     let predicates = match &args.all_of {
         Some(path) => {
             let predicates = of_file(path, trace)?;
@@ -318,13 +314,7 @@ fn several(args: &Bisect, trace: &Trace<'_>) -> Result<Option<Vec<Question>>> {
 }
 
 /// Gives each of several questions its answer. The worst exit code counts.
-fn each(
-    questions: &[Question],
-    trace: &Trace<'_>,
-    range: &Range,
-    progress: Progress,
-    out: &mut Out,
-) -> Result {
+fn each(questions: &[Question], trace: &Trace, range: &Range, progress: Progress, out: &mut Out) -> Result {
     let reports = ask(trace, questions, range)?;
     drop(progress);
     let worst = reports.iter().map(exit).max().unwrap_or(0);
@@ -353,7 +343,7 @@ fn label(question: &Question) -> String {
     }
 }
 
-fn table(trace: &Trace<'_>, questions: &[Question], reports: &[Report], out: &mut Out) -> Result<()> {
+fn table(trace: &Trace, questions: &[Question], reports: &[Report], out: &mut Out) -> Result<()> {
     let left = Align::Left;
     let mut table = Table::new([
         ("predicate", left),
@@ -402,7 +392,7 @@ fn table(trace: &Trace<'_>, questions: &[Question], reports: &[Report], out: &mu
 }
 
 /// Finds or makes what was asked for.
-fn question(args: &Bisect, trace: &Trace<'_>) -> Result<Asked> {
+fn question(args: &Bisect, trace: &Trace) -> Result<Asked> {
     if let Some(about) = &args.policy_flip {
         let about: TypeName = about.parse().map_err(|_| {
             Failure::new("E0210", format!("\"{about}\" is not a transition type"))
@@ -422,7 +412,7 @@ fn question(args: &Bisect, trace: &Trace<'_>) -> Result<Asked> {
 }
 
 /// What ends without an answer, and why.
-fn refusal(args: &Bisect, trace: &Trace<'_>, question: &Question, report: &Report) -> Option<Failure> {
+fn refusal(args: &Bisect, trace: &Trace, question: &Question, report: &Report) -> Option<Failure> {
     match &report.outcome {
         Outcome::Recovers(turns) => {
             let turns: Vec<String> =
@@ -460,7 +450,7 @@ fn refusal(args: &Bisect, trace: &Trace<'_>, question: &Question, report: &Repor
 
 fn text(
     args: &Bisect,
-    trace: &Trace<'_>,
+    trace: &Trace,
     asked: &Asked,
     report: &Report,
     (causes, chain): (&Causes, Option<&Chain>),
@@ -622,7 +612,7 @@ fn differences(found: &Divergence, out: &mut Out) -> Result<()> {
 }
 
 /// Prints the transition at the onset: what it said and what it wrote.
-fn origin(trace: &Trace<'_>, tick: u64, certainty: &str, out: &mut Out) -> Result<()> {
+fn origin(trace: &Trace, tick: u64, certainty: &str, out: &mut Out) -> Result<()> {
     let record = trace.record(tick)?;
     let content = record.content();
     let row = dendrer_view::log::row(&record);
@@ -645,12 +635,12 @@ fn origin(trace: &Trace<'_>, tick: u64, certainty: &str, out: &mut Out) -> Resul
     Ok(())
 }
 
-fn origin_changes(trace: &Trace<'_>, tick: u64) -> Result<Vec<Changed>> {
+fn origin_changes(trace: &Trace, tick: u64) -> Result<Vec<Changed>> {
     let record = trace.record(tick)?;
     Ok(changes(&record, &trace.state(tick - 1)?, &trace.state(tick)?))
 }
 
-fn origin_json(trace: &Trace<'_>, tick: u64) -> Result<Value> {
+fn origin_json(trace: &Trace, tick: u64) -> Result<Value> {
     let record = trace.record(tick)?;
     let row = dendrer_view::log::row(&record).to_json(&record);
     let writes = if tick == 0 { Vec::new() } else { origin_changes(trace, tick)? };

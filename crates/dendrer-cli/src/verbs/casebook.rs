@@ -1,9 +1,9 @@
 //! `dendrer label` and `dendrer note`: what people say about moments, in the casebook.
 
+use dendrer::Error;
 use dendrer::casebook::{self, Moment, Note};
 use dendrer::recorder::{Surroundings, World};
-use dendrer::store::Store;
-use dendrer::{Error, Trace};
+use dendrer::store::Shared;
 use dendrer_object::Value;
 use dendrer_object::record::Record;
 use dendrer_view::table::{Align, Table};
@@ -13,8 +13,8 @@ use super::bisect::{recorded_json, recorded_lines};
 use crate::address::Rev;
 use crate::args::{Global, Label, NoteArgs};
 use crate::failure::{Failure, Result};
+use crate::open;
 use crate::out::{CUT, Out, accessible};
-use crate::{keys, open};
 
 /// The longest note, in bytes: more belongs into a file whose digest is noted.
 const NOTE_MAX: usize = 64 << 10;
@@ -22,13 +22,13 @@ const NOTE_MAX: usize = 64 << 10;
 /// Opens the store, lets something be written into its casebook, and signs the log.
 pub(super) fn write_down<T>(
     global: &Global,
-    write: impl FnOnce(&mut dyn Store, Box<dyn Surroundings>) -> std::result::Result<T, Error>,
+    write: impl FnOnce(&Shared, Box<dyn Surroundings>) -> std::result::Result<T, Error>,
 ) -> Result<T> {
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
-    let key = keys::of(global.key.as_deref(), &store)?;
-    let made = write(&mut store, Box::new(World::default()))?;
-    keys::close(store, key.as_deref())?;
+    let repo = open::write_store(global)?;
+    let store = repo.writer()?;
+    let _key = repo.signing_key()?;
+    let made = write(store, Box::new(World::default()))?;
+    open::close(repo)?;
     Ok(made)
 }
 
@@ -40,7 +40,7 @@ fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
             .note("labels and notes are of runs of the store"));
     }
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
     Ok(Moment::of(&trace, tick)?)
@@ -60,7 +60,7 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
         (Some(name), None) => {
             let failure = Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
                 .note("nothing was changed");
-            let state = casebook::read(&*open::read_store(global)?)?.unwrap_or_else(Value::object);
+            let state = casebook::read(&open::read_store(global)?)?.unwrap_or_else(Value::object);
             let is_there = casebook::labels(&state).iter().any(|(known, _)| known == name);
             return Err(match is_there {
                 true => failure.help(&["dendrer", "label", name, "--remove"]),
@@ -69,7 +69,7 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
         }
     };
     let store = open::read_store(global)?;
-    let state = casebook::read(&*store)?.unwrap_or_else(Value::object);
+    let state = casebook::read(&store)?.unwrap_or_else(Value::object);
     let labels = casebook::labels(&state);
     let items = labels.iter().map(|(name, at)| {
         Value::record([("name", Value::from(name.as_str()))].into_iter().chain(moment_json(at)))
@@ -106,7 +106,7 @@ pub(crate) fn note(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
         _ => Vec::new(),
     };
     let store = open::read_store(global)?;
-    let state = casebook::read(&*store)?.unwrap_or_else(Value::object);
+    let state = casebook::read(&store)?.unwrap_or_else(Value::object);
     let mut notes = casebook::notes(&state);
     // A moment has its own notes, a run those of all its ticks.
     notes.retain(|note| match &at {
@@ -149,12 +149,4 @@ fn print_recorded(recorded: &[Record], out: &mut Out) -> Result {
 
 fn moment_json(at: &Moment) -> [(&'static str, Value); 3] {
     [("run", Value::from(at.run.as_str())), ("tick", Value::from(at.tick)), ("id", Value::from(at.id))]
-}
-
-/// Whether a run is the casebook of its store, by the record with which it begins.
-pub(crate) fn is_casebook(store: &dyn Store, run: &dendrer_object::RunName) -> Result<bool> {
-    if run.as_str() != casebook::NAME {
-        return Ok(false);
-    }
-    Ok(casebook::is_casebook(&Trace::open(store, run)?))
 }

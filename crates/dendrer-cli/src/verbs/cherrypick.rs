@@ -13,8 +13,8 @@ use crate::address::{Rev, one_tick};
 use crate::args::{Cherrypick, Global};
 use crate::codes;
 use crate::failure::{Failure, Result};
+use crate::open;
 use crate::out::{Out, Style};
-use crate::{keys, open};
 
 pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
@@ -34,7 +34,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "cherrypick");
     let trace = source.trace_through(&counted, &rev)?;
     let say = "say once which tick is imported: --tick N, or RUN@N";
@@ -48,15 +48,15 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let imported = match args.dry_run {
         // The door is asked all the same, and nothing is written.
         true => {
-            let mut store = open::read_store(global)?;
-            import(&mut *store, &name, &mut pick, at, world, true)?
+            let store = &open::rehearse(global)?;
+            import(store, &name, &mut pick, at, world, true)?
         }
         false => {
-            let mut store = open::write_store(global)?;
-            open::refuse_trouble(&mut store)?;
-            let key = keys::of(global.key.as_deref(), &store)?;
-            let imported = import(&mut store, &name, &mut pick, at, world, false)?;
-            keys::close(store, key.as_deref())?;
+            let repo = open::write_store(global)?;
+            let store = repo.writer()?;
+            let _key = repo.signing_key()?;
+            let imported = import(store, &name, &mut pick, at, world, false)?;
+            open::close(repo)?;
             imported
         }
     };

@@ -12,9 +12,9 @@ use super::intents::{self, Reading, Tally};
 use crate::args::{AuthorChoice, Commit, Global};
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::open;
 use crate::out::{Format, Out};
 use crate::progress::Progress;
-use crate::{keys, open};
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {
@@ -26,8 +26,8 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         .parse()
         .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
     let lines = intents::read(input(&args.file)?)?;
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let repo = open::write_store(global)?;
+    let store = repo.writer()?;
     let exists = store.run(&name)?.is_some();
     if !exists {
         refuse_unreachable(&name)?;
@@ -42,16 +42,16 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
             format!("{name} exists already; --goal, --state, --policy and --pack are for a new run"),
         ));
     }
-    let key = keys::of(global.key.as_deref(), &store)?;
+    let key = repo.signing_key()?;
     if key.is_none() {
         out.say(
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
         );
     }
     let mut recorder = match exists {
-        true => Recorder::resume(&mut store, &name, Box::new(World::default()))?,
+        true => Recorder::resume(store, &name, Box::new(World::default()))?,
         false => {
-            let begun = Recorder::begin(&mut store, &start(args, name)?, Box::new(World::default()));
+            let begun = Recorder::begin(store, &start(args, name)?, Box::new(World::default()));
             begun.map_err(|error| begun_meanwhile(args, not_begun(args, error)))?
         }
     };
@@ -71,7 +71,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let result = intents::take(&reading, &lines, &mut recorder, &mut tally, out);
     drop(recorder);
     drop(progress);
-    let closed = if args.dry_run { Ok(()) } else { keys::close(store, key.as_deref()) };
+    let closed = if args.dry_run { Ok(()) } else { open::close(repo) };
     // Whatever kept lines from being taken may keep them from being signed, too.
     result.map_err(|failure| tally.told_in(begun_meanwhile(args, failure), args.dry_run))?;
     closed?;

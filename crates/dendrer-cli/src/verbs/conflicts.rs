@@ -9,8 +9,8 @@ use dendrer_view::{count, document, quote};
 use crate::address::{Rev, state_path};
 use crate::args::{ConflictsResolve, ConflictsVerb, Global};
 use crate::failure::{Failure, Result};
+use crate::open;
 use crate::out::{Out, Style};
-use crate::{keys, open};
 
 pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Result {
     match verb {
@@ -109,19 +109,19 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     };
     let world = Box::new(World::default());
     let (name, record) = if args.dry_run {
-        let mut store = open::read_store(global)?;
+        let store = &open::rehearse(global)?;
         let name = rev.run_in(&*store, &[])?;
-        let record = resolve(&mut *store, &name, &resolution, world, true);
+        let record = resolve(store, &name, &resolution, world, true);
         let record = record.map_err(|error| not_resolved(args, error))?;
         (name, record)
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
-        let key = keys::of(global.key.as_deref(), &store)?;
+        let repo = open::write_store(global)?;
+        let store = repo.writer()?;
+        let _key = repo.signing_key()?;
         let name = rev.run_in(&store, &[])?;
         // What the door turned down is kept beside the run, so there is something to sign either way.
-        let record = resolve(&mut store, &name, &resolution, world, false);
-        let closed = keys::close(store, key.as_deref());
+        let record = resolve(store, &name, &resolution, world, false);
+        let closed = open::close(repo);
         let record = record.map_err(|error| not_resolved(args, error))?;
         closed?;
         (name, record)

@@ -41,7 +41,7 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
 fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "contract");
     let trace = source.trace_through(&counted, &rev)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
@@ -79,7 +79,7 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
 
 fn print(
     args: &ContractCheck,
-    trace: &Trace<'_>,
+    trace: &Trace,
     stage: Option<u64>,
     checked: &Checked,
     out: &mut Out,
@@ -144,7 +144,7 @@ fn print(
 
 fn violation_lines(
     args: &ContractCheck,
-    trace: &Trace<'_>,
+    trace: &Trace,
     judged: &Judged,
     width: usize,
     out: &Out,
@@ -178,7 +178,7 @@ fn violation_lines(
     lines
 }
 
-fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checked: &Checked) -> Value {
+fn to_json(trace: &Trace, (from, to): (u64, u64), stage: Option<u64>, checked: &Checked) -> Value {
     let in_force = checked.in_force.iter().map(|terms| {
         Value::record([
             ("name", Value::from(&*terms.contracts.name)),

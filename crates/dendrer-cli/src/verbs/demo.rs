@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::recorder::{Fixed, begin_log};
-use dendrer::store::Store;
+use dendrer::repo::Repo;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::trace::ReadHandle;
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 
@@ -46,7 +47,7 @@ const SUITE: &str = r#"{"cases":[
 "#;
 
 /// The receipt of the journey, with which the tour begins, and how to have that of any run.
-fn receipt(store: &dyn Store) -> Result<Vec<String>> {
+fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
     let name = "trip-planner-a".parse().map_err(|_| Failure::new("E0210", "trip-planner-a"))?;
     let trace = Trace::open(store, &name)?;
     let mut lines = Vec::new();
@@ -104,19 +105,21 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let store = Embedded::create(making.path(), content::store_info(), Options::write())?;
     let mut store = store.with_key(Some(Arc::clone(&key)));
     begin_log(&mut store, &mut Fixed::new("dendrer demo log", BEGINS_MS, 1))?;
+    let repo = Repo::over(Box::new(store), keys::trust(global))?;
+    let store = repo.writer()?;
     let runs = match size {
-        None => content::fill(&mut store)?,
+        None => content::fill(store)?,
         Some(ticks) => {
             let progress = Progress::start(global, "demo", "ticks", Some(ticks));
-            vec![content::fill_sized(&mut store, ticks, &mut |tick| progress.set(tick))?]
+            vec![content::fill_sized(store, ticks, &mut |tick| progress.set(tick))?]
         }
     };
-    let note = keys::sign(&mut store, Some(&key))?;
+    let note = open::sign(&repo)?;
     let mut files = Vec::new();
     let mut damaged = 0;
     if let (None, Some(note)) = (size, &note) {
         let victim = "logistics-run-47".parse().map_err(|_| Failure::new("E0210", "logistics-run-47"))?;
-        let bundle = dendrer::bundle::export(&store, &[victim], note)?.to_vec()?;
+        let bundle = dendrer::bundle::export(store, &[victim], note)?.to_vec()?;
         let bad = content::damaged(&bundle)?;
         damaged = bad.len();
         let good = [("logistics-run-47.dnd", bundle), ("corrupt/suite.json", SUITE.as_bytes().to_vec())];
@@ -128,10 +131,10 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         }
     }
     let receipt = match size {
-        None if out.is_text() && !args.no_tour => receipt(&store)?,
+        None if out.is_text() && !args.no_tour => receipt(store)?,
         _ => Vec::new(),
     };
-    Store::close(Box::new(store))?;
+    open::close(repo)?;
     let path = dir.join(STORE_DIR);
     std::fs::rename(making.keep(), &path).map_err(io(&path))?;
     if !out.is_text() {

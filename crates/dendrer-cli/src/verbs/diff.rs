@@ -1,10 +1,12 @@
 //! `dendrer diff`
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::casebook::{self, Moment};
 use dendrer::diff::{self, Align, Kind, MEMBERS, Pair, Question, Report, STATE};
+use dendrer::store::Store;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::diff::{
@@ -21,7 +23,7 @@ use crate::args::{AlignChoice, Diff, Global, KindChoice};
 use crate::failure::{Failure, Result};
 use crate::open::{self, Source};
 use crate::out::{CUT, Format, Out, Style, accessible};
-use crate::progress::{Counted, Progress};
+use crate::progress::Progress;
 
 /// How many places of one pair are listed where lines are cut to a width anyway.
 const PLACES: usize = 8;
@@ -39,8 +41,8 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let source_b = other.as_ref().unwrap_or(&source_a);
     let progress = Progress::start(global, "diff", "records", None);
     let (store_a, store_b) = (counted_of(&source_a, &progress), counted_of(source_b, &progress));
-    let rev_a = rev_a.settle(source_a.store())?;
-    let rev_b = rev_b.settle(source_b.store())?;
+    let rev_a = rev_a.resolve(source_a.store())?;
+    let rev_b = rev_b.resolve(source_b.store())?;
     let a = Trace::open(&store_a, &rev_a.run_in(source_a.store(), source_a.named())?)?;
     let b = Trace::open(&store_b, &rev_b.run_in(source_b.store(), source_b.named())?)?;
     let question = question(args, (&a, &rev_a), (&b, &rev_b))?;
@@ -80,7 +82,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
 /// Writes the answer into the casebook, without the pairs that make it up.
 fn record(
     global: &Global,
-    (a, b): (&Trace<'_>, &Trace<'_>),
+    (a, b): (&Trace, &Trace),
     report: &Report,
     question: &Question,
     part: bool,
@@ -101,8 +103,8 @@ fn record(
     write_down(global, |store, world| casebook::record_diff(store, [&runs[0], &runs[1]], &said, world))
 }
 
-fn counted_of<'s>(source: &'s Source, progress: &Progress) -> Counted<'s> {
-    Counted::new(source.store(), progress.counter())
+fn counted_of<'s>(source: &'s Source, progress: &Progress) -> Arc<dyn Store> {
+    progress.watch().over(source.store())
 }
 
 /// Refuses forms that exclude each other and that the argument parser knows nothing of.
@@ -127,9 +129,8 @@ fn refuse_pairs(args: &Diff, out: &Out) -> Result<()> {
     }
 }
 
-fn question(args: &Diff, a: (&Trace<'_>, &Rev), b: (&Trace<'_>, &Rev)) -> Result<Question> {
-    let end =
-        |(trace, rev): (&Trace<'_>, &Rev)| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
+fn question(args: &Diff, a: (&Trace, &Rev), b: (&Trace, &Rev)) -> Result<Question> {
+    let end = |(trace, rev): (&Trace, &Rev)| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
     let ends = (end(a)?, end(b)?);
     let tick = |pos: &Option<Pos>| pos.as_ref().map(|pos| pos.tick(a.0)).transpose();
     let (from, to) = (tick(&args.from)?, tick(&args.to)?);
@@ -264,7 +265,7 @@ impl Listed {
     fn document(
         self,
         args: &Diff,
-        (a, b): (&Trace<'_>, &Trace<'_>),
+        (a, b): (&Trace, &Trace),
         report: &Report,
         question: &Question,
         (part, recorded): (bool, &[Record]),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use dendrer::bundle;
 use dendrer::profile::{self, Profile};
-use dendrer::store::Store;
 use dendrer::verify;
 use dendrer_object::note::Checkpoint;
 use dendrer_object::{Pointer, RunName, Value};
@@ -15,10 +14,9 @@ use crate::address::Rev;
 use crate::args::{Export, Global};
 use crate::failure::{Failure, Result};
 use crate::files::{self, Whole};
-use crate::keys;
 use crate::open::{self, Source};
 use crate::out::Out;
-use crate::progress::{Counted, Progress};
+use crate::progress::Progress;
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +43,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     if form != Form::Bundle && !args.withhold.is_empty() {
         return Err(Failure::new("E0106", "--withhold is for bundles, where what is left still verifies"));
     }
-    let revs = args.runs.iter().map(|text| Rev::parse(text)).collect::<Result<Vec<_>>>()?;
+    let revs = args.runs.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<Vec<_>>>()?;
     if let Some((rev, text)) = revs.iter().zip(&args.runs).find(|(rev, _)| rev.pos.is_some()) {
         let run = rev.run.as_deref().or(rev.bundle.as_deref()).unwrap_or_default();
         return Err(Failure::new(
@@ -127,15 +125,14 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
             })
         })
         .collect::<Result<_>>()?;
-    let (mut store, unwritable) = match open::write_store(global) {
-        // A newer version may let this one read it all the same, and so does a disk that takes nothing. What is signed already can
-        // be handed over.
-        Err(failure) if matches!(failure.code, "E0801" | "E0803") => {
-            (open::open_store(global)?.0, Some(failure))
-        }
-        store => (store?, None),
+    let path = open::find(global)?;
+    let (repo, unwritable) = match open::write_at(global, &path) {
+        Ok(repo) => (repo, None),
+        // A store that cannot be written can still hand over what was signed before.
+        Err(error) => (open::read_repo(global)?.0, Some(Failure::from(error))),
     };
-    let is_troubled = open::warn(&mut store, &open::find(global)?, out)?;
+    let is_troubled = open::warn(repo.warnings(), &path, out);
+    let mut store = repo.reader()?;
     let mut names: Vec<RunName> = Vec::new();
     for rev in revs {
         let name = rev.run_in(&store, &[])?;
@@ -143,9 +140,8 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
             names.push(name);
         }
     }
-    let key = keys::of(global.key.as_deref(), &store)?;
-    // A store that cannot be written can still hand over what was signed before.
-    let (note, mut unsigned) = match unwritable.map_or_else(|| keys::sign(&mut store, key.as_deref()), Err) {
+    repo.signing_key()?;
+    let (note, mut unsigned) = match unwritable.map_or_else(|| open::sign(&repo), Err) {
         Ok(note) => (note, None),
         Err(failure) => (None, Some(failure)),
     };
@@ -161,7 +157,7 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
     let signed = Checkpoint::parse(note.text()).map_err(dendrer::Error::from)?.size();
     if signed > store.tree().size {
         // What was signed since this handle read the log stands in what it has not read yet.
-        store.refresh()?;
+        store = repo.reader()?;
     }
     let size = store.tree().size;
     if signed > size && !is_troubled {
@@ -185,7 +181,7 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
         total += store.run(name)?.map_or(0, |run| 2 * run.head.tick.unwrap_or(0) + run.refusals);
     }
     let progress = Progress::start(global, "export", "records", Some(total));
-    let counted = Counted::new(&store, progress.counter());
+    let counted = progress.watch().over(&store);
     let export = bundle::export(&counted, &names, &note)?;
     if !withheld.is_empty() {
         all_there(&export, &withheld)?;
@@ -201,7 +197,7 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
 
 /// Looks whether there is something at each place. Whoever asks to withhold something and is handed a bundle must not find it
 /// in there.
-fn all_there(export: &bundle::Export<'_>, withheld: &[Pointer]) -> Result<()> {
+fn all_there(export: &bundle::Export, withheld: &[Pointer]) -> Result<()> {
     let mut idle: Vec<&Pointer> = withheld.iter().collect();
     let mut whole: Option<Pointer> = None;
     export.each(&mut |record| {

@@ -6,7 +6,8 @@ use dendrer::kernel::pack::extend::{EFFECTIVE_FROM, all, governs_behind};
 use dendrer::kernel::step::{Approval, ExtensionFault, Stage};
 use dendrer::pack::yaml::Document;
 use dendrer::recorder::World;
-use dendrer::store::Store;
+use dendrer::store::Shared;
+use dendrer::trace::ReadHandle;
 use dendrer::trace::Trace;
 use dendrer_object::note::SignedNote;
 use dendrer_object::{RunName, Value};
@@ -28,7 +29,7 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
     let value = read(args)?;
     let note = args.signature.as_deref().map(read_file).transpose()?;
     let note = note.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let made = |store: &mut dyn Store| -> Result<(RunName, Extended, Option<u64>)> {
+    let made = |store: &Shared| -> Result<(RunName, Extended, Option<u64>)> {
         let name = rev.run_in(store, &[])?;
         let note = match &args.approver_key {
             None => note,
@@ -41,13 +42,13 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
         Ok((name, extended, stage.and_then(|stage| stage.as_u64())))
     };
     let (name, extended, stage) = match args.dry_run {
-        true => made(&mut *open::read_store(global)?)?,
+        true => made(&open::rehearse(global)?)?,
         false => {
-            let mut store = open::write_store(global)?;
-            open::refuse_trouble(&mut store)?;
-            let key = keys::of(global.key.as_deref(), &store)?;
-            let made = made(&mut store)?;
-            keys::close(store, key.as_deref())?;
+            let repo = open::write_store(global)?;
+            let store = repo.writer()?;
+            let _key = repo.signing_key()?;
+            let made = made(store)?;
+            open::close(repo)?;
             made
         }
     };
@@ -60,14 +61,14 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
 }
 
 /// Who approved the extension before, where there is one.
-fn last_approver(store: &dyn Store, run: &RunName) -> Option<String> {
+fn last_approver(store: &impl ReadHandle, run: &RunName) -> Option<String> {
     let trace = Trace::open(store, run).ok()?;
     let state = trace.state(trace.tip()).ok()?;
     all(&state).last()?.get("approved_by")?.as_str().map(str::to_owned)
 }
 
 /// Says why a contract is not extended, and with which command it would be.
-fn refused(args: &ContractExtend, store: &dyn Store, run: &RunName, error: Error) -> Failure {
+fn refused(args: &ContractExtend, store: &impl ReadHandle, run: &RunName, error: Error) -> Failure {
     let Error::Extension(not) = &error else { return error.into() };
     let (mut from, mut by, mut key) =
         (args.effective_from, args.approved_by.clone(), args.approver_key.clone());
@@ -125,7 +126,7 @@ fn read(args: &ContractExtend) -> Result<Value> {
 /// Signs the text of an extension with the key in a file, once all else about it is in order.
 fn sign(
     args: &ContractExtend,
-    store: &mut dyn Store,
+    store: &Shared,
     run: &RunName,
     value: &Value,
     path: &str,

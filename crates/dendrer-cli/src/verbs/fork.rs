@@ -8,8 +8,7 @@ use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What
 use dendrer::kernel::pack::{Bound, extend};
 use dendrer::kernel::step::Head;
 use dendrer::recorder::{Recorder, World};
-use dendrer::store::Store;
-use dendrer::store::embedded::Embedded;
+use dendrer::store::{Shared, Store};
 use dendrer::{Trace, fork::fork};
 use dendrer_object::{Delta, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, quote};
@@ -21,8 +20,8 @@ use crate::address::{Pos, Rev, one_tick, state_path};
 use crate::args::{Fork, Global};
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::open;
 use crate::out::{Format, Out, Style};
-use crate::{keys, open};
 
 /// How many ticks of which nothing is said are named in a note.
 const SILENT_SHOWN: usize = 8;
@@ -39,24 +38,28 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     }
     // The parent is read through a handle of its own; the fork is written through another.
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "fork");
     let parent = source.trace_through(&counted, &rev)?;
     let say = "say once where it is forked: --from tick N, or RUN@N";
     let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
-    let mut store = match args.dry_run {
-        true => open::open_store(global)?.0,
-        false => open::write_store(global)?,
+    let repo = if args.dry_run { None } else { Some(open::write_store(global)?) };
+    let rehearsal = if args.dry_run { Some(open::rehearse(global)?) } else { None };
+    let store = match (&repo, &rehearsal) {
+        (Some(repo), _) => repo.writer()?,
+        (None, Some(store)) => store,
+        (None, None) => unreachable!("one of both is opened"),
     };
-    open::refuse_trouble(&mut store)?;
-    let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &store)?;
+    let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), store)?;
     let terms = terms(args, name, &parent)?;
     if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
         return Err(Failure::new("E0106", "--exec names no command").note("nothing was changed"));
     }
-    let key = keys::of(global.key.as_deref(), &store)?;
+    if let Some(repo) = &repo {
+        repo.signing_key()?;
+    }
     let surroundings = Box::new(World::default());
-    let (mut recorder, forked) = fork(&parent, &mut store, tick, &terms, surroundings)?;
+    let (mut recorder, forked) = fork(&parent, store, tick, &terms, surroundings)?;
     let carried = match args.replay_rest {
         true => Some(fork::carry_on(&mut recorder, &parent, &forked, &terms, !args.dry_run)?),
         false => None,
@@ -80,21 +83,14 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     if out.is_text() {
         made.print(out)?;
     }
-    if !args.dry_run {
-        // Whatever becomes of a command, the fork is made and signed before it begins.
-        keys::sign(&mut store, key.as_deref())?;
-    }
+    let Some(repo) = repo else { return made.end(Ran { tip, ..Ran::default() }, out) };
+    // The fork is made and signed before a command goes on with it.
+    open::sign(&repo)?;
     let ran = match &args.exec {
-        Some(command) if !args.dry_run => {
-            let ran = made.go_on(global, command, &mut store, out)?;
-            keys::sign(&mut store, key.as_deref())?;
-            ran
-        }
-        _ => Ran { tip, ..Ran::default() },
+        Some(command) => made.go_on(global, command, repo.writer()?, out)?,
+        None => Ran { tip, ..Ran::default() },
     };
-    if !args.dry_run {
-        Store::close(Box::new(store))?;
-    }
+    open::close(repo)?;
     made.end(ran, out)
 }
 
@@ -133,7 +129,7 @@ pub(super) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Re
     }
 }
 
-fn terms(args: &Fork, name: RunName, parent: &Trace<'_>) -> Result<Terms> {
+fn terms(args: &Fork, name: RunName, parent: &Trace) -> Result<Terms> {
     let mut terms = Terms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
     terms.restored = args.restore.as_deref().map(Into::into);
@@ -225,7 +221,7 @@ fn answer(file: &str, takes_delta: bool) -> Result<Answer> {
 /// What was made, or would be.
 struct Made<'a> {
     args: &'a Fork,
-    parent: &'a Trace<'a>,
+    parent: &'a Trace,
     terms: &'a Terms,
     forked: &'a Forked,
     carried: Option<&'a Carried>,
@@ -289,7 +285,7 @@ impl Made<'_> {
     }
 
     /// Goes on with the fork by a command.
-    fn go_on(&self, global: &Global, command: &str, store: &mut Embedded, out: &mut Out) -> Result<Ran> {
+    fn go_on(&self, global: &Global, command: &str, store: &Shared, out: &mut Out) -> Result<Ran> {
         let fork = self.document(None);
         if out.format() == Format::Jsonl {
             out.item(&fork)?;

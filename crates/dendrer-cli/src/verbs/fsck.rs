@@ -6,6 +6,7 @@ use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Report, TilesStat
 use dendrer::store::{Damage, DamageKind, Store};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
+use std::sync::Arc;
 
 use super::backup::check_head;
 use crate::args::Global;
@@ -33,8 +34,7 @@ impl Line {
 
 pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
     let path = open::find(global)?;
-    let mut store = open::with_key(global, Embedded::open(&path, global.reads())?);
-    open::speak(global, &store, &path);
+    let mut store = Arc::new(open::embedded(global, &path, global.reads())?);
     let progress = Progress::start(global, "fsck", "records", Some(store.tree().size));
     let options = VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
     let report = store.verify(&options)?;
@@ -49,16 +49,19 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
         let what = format!("{}: {}", failure.message, place.join(", "));
         lines.push(Line { code: Some(failure.code), ..Line::new("backup.json", "damaged", what) });
     }
-    let mark = mark::of(&store)?;
-    let hidden = mark.as_ref().and_then(Mark::hides).is_some();
+    let mark = store.mark()?;
+    let hidden = mark.as_ref().is_some_and(Mark::hides);
     if let Some(mark) = &mark {
         let line = |state, what| Line::new("backup.json", state, what);
-        let hidden = mark.hides().map(|why| Line { code: Some(ANOTHER_LOG), ..line("damaged", why) });
+        let hidden = mark::hides(mark).map(|why| Line { code: Some(ANOTHER_LOG), ..line("damaged", why) });
         lines.extend(hidden);
-        lines.extend(mark.closes().or_else(|| mark.unfinished()).map(|what| line("note", what)));
+        lines.extend(mark::closes(mark).or_else(|| mark::unfinished(mark)).map(|what| line("note", what)));
     }
     // The files of a log that was put back to before are whole.
-    lines.extend(keys::doubt(&mut store)?.map(|(_, why)| Line::new("heads", "note", why)));
+    lines.extend(
+        keys::doubt(Arc::get_mut(&mut store).expect("no trace is open yet"))?
+            .map(|(_, why)| Line::new("heads", "note", why)),
+    );
     lines.push(index_line(&store, &report));
     lines.extend(snapshot_lines(global, &store)?);
     lines.push(match store.tiles_state()? {
@@ -176,7 +179,7 @@ fn index_line(store: &Embedded, report: &Report) -> Line {
 }
 
 /// Checks each state that is kept against the record that it is of.
-fn snapshot_lines(global: &Global, store: &Embedded) -> Result<Vec<Line>> {
+fn snapshot_lines(global: &Global, store: &Arc<Embedded>) -> Result<Vec<Line>> {
     let rows = store.kept_rows()?;
     let snapshots: Vec<_> = rows
         .iter()

@@ -2,31 +2,32 @@
 
 use dendrer::keep::{self, Rule, Why};
 use dendrer::store::Store;
-use dendrer::store::embedded::{Embedded, IndexState, KeptRow, KeptWhat, Leftover, Options};
+use dendrer::store::embedded::{IndexState, KeptRow, KeptWhat, Leftover, Options};
 use dendrer_object::{Timestamp, Value};
 use dendrer_view::{count, document, quote, thousands};
+use std::sync::Arc;
 
 use crate::args::{Gc, Global, SnapshotsChoice};
 use crate::failure::Result;
 use crate::open;
 use crate::out::{Out, Style};
-use crate::progress::{Counted, Progress};
+use crate::progress::Progress;
 
 pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     let path = open::find(global)?;
     let options = if args.dry_run { Options::read() } else { Options::write() };
-    let mut store = open::with_key(global, Embedded::open(&path, options)?);
-    open::speak(global, &store, &path);
-    open::refuse_damage(&store)?;
+    let store = Arc::new(open::embedded(global, &path, options)?);
+    open::refuse_damage(&*store)?;
     let now = u64::try_from(super::now_ms()).unwrap_or(0);
     let rule = Rule {
         thin: args.snapshots == Some(SnapshotsChoice::Thin),
         since_ms: args.keep.map_or(0, |age| now.saturating_sub(age)),
     };
     let progress = Progress::start(global, "gc", "records", None);
-    let counted = Counted::new(&store, progress.counter());
+    let counted = progress.watch().over(&store);
     let spare = keep::spare(&counted, &store.kept_rows()?, rule)?;
-    drop(progress);
+    drop((counted, progress));
+    let mut store = Arc::into_inner(store).expect("no trace is open any more");
     let mut room = store.index_room()?;
     let leftovers = match args.dry_run {
         true => store.leftovers()?,

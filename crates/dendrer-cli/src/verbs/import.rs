@@ -15,6 +15,7 @@ use dendrer::kernel::step::Start;
 use dendrer::pack::errors_of_rules;
 use dendrer::recorder::World;
 use dendrer::store::Store;
+use dendrer::watch::Watch;
 use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
@@ -24,9 +25,9 @@ use super::reduce::errors_json;
 use crate::args::{GapChoice, Global, Import, ImportKind};
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::open;
 use crate::out::{Format, Out, Style};
-use crate::progress::{CountedRead, Progress};
-use crate::{keys, open};
+use crate::progress::Progress;
 
 /// The longest name that is made from a file's.
 const NAME_SIZE_MAX: usize = 100;
@@ -84,10 +85,10 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         say(args, &plan, None, &errors, out)?;
         return Ok(0);
     }
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
-    check_new(args, &store, &plan)?;
-    let key = keys::of(global.key.as_deref(), &store)?;
+    let repo = open::write_store(global)?;
+    let store = repo.writer()?;
+    check_new(args, store, &plan)?;
+    let key = repo.signing_key()?;
     if key.is_none() {
         out.say(
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
@@ -95,11 +96,11 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     }
     let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
-    let result = import::record(&mut store, &mut source, &plan, Box::new(World::default()), &mut |more| {
+    let result = import::record(store, &mut source, &plan, Box::new(World::default()), &mut |more| {
         settled += more;
     });
     drop(progress);
-    let closed = keys::close(store, key.as_deref());
+    let closed = open::close(repo);
     let tip = result.map_err(|error| match settled {
         0 => failure(args, &error, 0),
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
@@ -107,7 +108,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     closed?;
     let errors = match pack {
         None => Vec::new(),
-        Some(_) => errors_of_rules(&Trace::open(&*open::read_store(global)?, &plan.start.run)?)?,
+        Some(_) => errors_of_rules(&Trace::open(&open::read_store(global)?, &plan.start.run)?)?,
     };
     say(args, &plan, Some(tip), &errors, out)?;
     Ok(0)
@@ -188,7 +189,7 @@ fn spool(input: &mut dyn Read) -> Result<File> {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        CountedRead::new(&mut self.file, Arc::clone(&self.read)).read(buffer)
+        Watch::counting(Arc::clone(&self.read)).reader(&mut self.file).read(buffer)
     }
 }
 

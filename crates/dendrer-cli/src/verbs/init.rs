@@ -1,13 +1,14 @@
 //! `dendrer init`
 
 use std::path::Path;
+use std::sync::Arc;
 
-use dendrer::recorder::{World, begin_log};
+use dendrer::repo::{self, Repo};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::{Store, StoreError};
+use dendrer::trust::{self, Trust};
 use dendrer_object::{StoreId, Value};
 use dendrer_view::{document, quote};
-use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::args::{Global, Init};
 use crate::failure::{Failure, Result, in_store, shell};
@@ -44,19 +45,23 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         );
     }
     files::makes(&path)?;
-    let mut id = [0; 16];
-    SystemRandom::new().fill(&mut id).map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
-    let id = StoreId(id);
-    let (key, key_path) = keys::create(global.key.as_deref(), id)?;
+    let trust = keys::trust(global);
+    let id = repo::new_id().map_err(dendrer::Error::from)?;
+    let key = Arc::new(trust::make_key(&id.origin()).map_err(dendrer::Error::from)?);
+    let key_path = keys::path_of(global.key.as_deref(), id).unwrap_or_default();
+    files::makes(&key_path)?;
+    trust.keep_key(id, &key).map_err(dendrer::Error::from)?;
     let verifier = key.verifier_key().clone();
     let made = || -> Result<()> {
-        std::fs::create_dir_all(&path).map_err(|error| {
-            Failure::new("E0801", format!("cannot make {}", path.display())).at("cause", error.to_string())
+        let trust: Arc<dyn Trust> = trust.clone();
+        let repo = Repo::create(&path, id, &key, &trust).map_err(|error| match error {
+            dendrer::Error::Store(StoreError::Io { action: "make", path, source }) => {
+                Failure::new("E0801", format!("cannot make {}", path.display()))
+                    .at("cause", source.to_string())
+            }
+            error => error.into(),
         })?;
-        let mut store = Embedded::create(&path, StoreInfo::new(id, verifier.clone()), Options::write())?;
-        begin_log(&mut store, &mut World::default())?;
-        keys::sign(&mut store, Some(&key))?;
-        Ok(Store::close(Box::new(store))?)
+        open::close(repo)
     };
     if let Err(mut failure) = made() {
         // What is said of a store that was there before says nothing of this one.

@@ -132,7 +132,7 @@ pub(super) fn no_thread(error: &std::io::Error) -> Failure {
 pub(super) fn take(
     reading: &Reading<'_>,
     lines: &Receiver<Line>,
-    recorder: &mut Recorder<'_>,
+    recorder: &mut Recorder,
     tally: &mut Tally,
     out: &mut Out,
 ) -> Result<()> {

@@ -17,10 +17,10 @@ use regex::Regex;
 use crate::address::{self, Rev, state_path};
 use crate::args::{Global, Log};
 use crate::failure::{Failure, Result};
+use crate::keys;
 use crate::open::{self, Source};
 use crate::out::{CUT, Format, Out, Style};
-use crate::progress::{Counted, Progress};
-use crate::verified;
+use crate::progress::Progress;
 
 /// How many transitions a log shows where nothing else is asked for.
 const LIMIT: usize = 1000;
@@ -111,7 +111,7 @@ fn listed(global: &Global, args: &Log, out: &mut Out) -> Result {
         return follow(global, args, &rev, &filter, out);
     }
     let source = open::source(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let (from, to) = range(&trace, args, &rev)?;
     let limit = match args.limit {
@@ -172,7 +172,7 @@ fn listed(global: &Global, args: &Log, out: &mut Out) -> Result {
     Ok(0)
 }
 
-fn range(trace: &Trace<'_>, args: &Log, rev: &Rev) -> Result<(u64, u64)> {
+fn range(trace: &Trace, args: &Log, rev: &Rev) -> Result<(u64, u64)> {
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(trace))?;
     if args.from.is_some() {
@@ -248,7 +248,7 @@ impl<'o> Writer<'o> {
         });
     }
 
-    fn take(&mut self, trace: &Trace<'_>, record: &Record, graph: Option<&str>) -> Result<()> {
+    fn take(&mut self, trace: &Trace, record: &Record, graph: Option<&str>) -> Result<()> {
         let mut row = row(record);
         self.shown += 1;
         self.agents.insert(row.agent.clone());
@@ -332,7 +332,7 @@ impl<'o> Writer<'o> {
         Ok(())
     }
 
-    fn finish(mut self, trace: &Trace<'_>, from: u64, to: u64) -> Result<()> {
+    fn finish(mut self, trace: &Trace, from: u64, to: u64) -> Result<()> {
         let total = (to + 1).saturating_sub(from.max(1));
         let members = [
             ("run", Value::from(self.run.as_str())),
@@ -380,18 +380,17 @@ impl<'o> Writer<'o> {
 }
 
 /// Whether a verification here found the run intact as it is now. Of a bundle nothing is remembered.
-fn found_intact(global: &Global, source: &Source, trace: &Trace<'_>) -> bool {
-    let Source::Store(store) = source else { return false };
-    let Ok(path) = open::find(global) else { return false };
-    let known = verified::known(&path, store.info().id);
-    known.get(trace.name().as_str()) == Some(&trace.summary().head.id)
+fn found_intact(_global: &Global, source: &Source, trace: &Trace) -> bool {
+    let Source::Store(repo, store) = source else { return false };
+    let known = keys::seen(store.info().id).zip(repo.dir()).map(|(seen, dir)| seen.known(dir));
+    known.unwrap_or_default().get(trace.name().as_str()) == Some(&trace.summary().head.id)
 }
 
 /// Names what a transition is linked to: the tick where it is of this run, else run and tick.
-fn edges(trace: &Trace<'_>, record: &Record) -> Result<String> {
+fn edges(trace: &Trace, record: &Record) -> Result<String> {
     let mut edges = Vec::new();
     for link in record.header().links.iter().filter(|link| link.rel != Rel::Predecessor) {
-        let target = provenance::place(trace.store(), &link.hash)?;
+        let target = provenance::place(&**trace.store(), &link.hash)?;
         let place = match target {
             Some(place) if place.run == *trace.name() => place.tick.to_string(),
             Some(place) => format!("{}@{}", place.run, place.tick),
@@ -425,7 +424,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
     let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
-    let counted = Counted::new(source.store(), progress.counter());
+    let counted = progress.watch().over(source.store());
     let trace = Trace::open(&counted, &run)?;
     let mut written = Ok(());
     let replayed = dendrer_view::receipt::receipt(&trace, &mut |line| {
@@ -441,7 +440,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
 }
 
 fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out) -> Result {
-    let Source::Store(mut store) = open::source(global, rev, out)? else {
+    let Source::Store(repo, mut store) = open::source(global, rev, out)? else {
         return Err(Failure::new("E0106", "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {
@@ -449,15 +448,15 @@ fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out
             .help(&["dendrer", "log", &args.run, "--follow", "--jsonl"]));
     }
     out.has_no_end();
-    let run = rev.run_in(&*store, &[])?;
+    let run = rev.run_in(&store, &[])?;
     let mut next = {
-        let trace = Trace::open(&*store, &run)?;
+        let trace = Trace::open(&store, &run)?;
         args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?.max(1)
     };
     let mut items = 0u64;
     let mut complete = false;
     loop {
-        let trace = Trace::open(&*store, &run)?;
+        let trace = Trace::open(&store, &run)?;
         let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         let ended = trace.summary().ended;
         let mut writer = Writer::new(out, run.as_str());
@@ -487,7 +486,10 @@ fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out
         loop {
             std::thread::sleep(LOOK_EVERY);
             let before = store.tree().size;
-            if store.refresh()? > before {
+            // The handle is refreshed in place if nothing else has it.
+            drop(store);
+            store = repo.reader()?;
+            if store.tree().size > before {
                 break;
             }
         }

@@ -13,11 +13,11 @@ use super::fork::new_name;
 use crate::address::{Rev, state_path};
 use crate::args::{Global, Merge, StrategyChoice};
 use crate::failure::{Failure, Result};
+use crate::open;
 use crate::out::{Out, Style};
-use crate::{keys, open};
 
 pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
-    let revs: Vec<Rev> = args.from.iter().map(|text| Rev::parse(text)).collect::<Result<_>>()?;
+    let revs: Vec<Rev> = args.from.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<_>>()?;
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(Failure::new("E0106", "a run of a bundle is read; a merge is made of runs of the store")
             .note("nothing was changed"));
@@ -27,15 +27,14 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     let (reader, (progress, counted)) = (source.store(), source.watched(global, "merge"));
     let mut traces = Vec::with_capacity(revs.len());
     for rev in revs {
-        let rev = rev.settle(reader)?;
+        let rev = rev.resolve(reader)?;
         let trace = source.trace_through(&counted, &rev)?;
         let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         traces.push((trace, tick));
     }
-    let sources: Vec<Source<'_, '_>> =
-        traces.iter().map(|(trace, tick)| Source { trace, tick: *tick }).collect();
+    let sources: Vec<Source<'_>> = traces.iter().map(|(trace, tick)| Source { trace, tick: *tick }).collect();
     let terms = Terms {
-        run: new_name(Some(&args.new), "", reader)?,
+        run: new_name(Some(&args.new), "", &**reader)?,
         artifacts: args.artifact.iter().map(|path| state_path(path)).collect::<Result<_>>()?,
         strategy: match args.strategy {
             StrategyChoice::Manual => Strategy::Manual,
@@ -47,23 +46,23 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     };
     let world = Box::new(World::default());
     let (merged, unjudged, root, begin) = if args.dry_run {
-        let mut store = open::read_store(global)?;
-        let made = merge(&sources, &mut *store, &terms, world);
+        let store = &open::rehearse(global)?;
+        let made = merge(&sources, store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let (unjudged, root) = (unjudged(recorder.head(), &merged), recorder.head().state().digest());
         recorder.discard();
         (merged, unjudged, root, None)
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
-        let key = keys::of(global.key.as_deref(), &store)?;
-        let made = merge(&sources, &mut store, &terms, world);
+        let repo = open::write_store(global)?;
+        let store = repo.writer()?;
+        let _key = repo.signing_key()?;
+        let made = merge(&sources, store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let unjudged = unjudged(recorder.head(), &merged);
         let (root, begin) = (recorder.head().state().digest(), recorder.head().id());
         recorder.commit()?;
         drop(recorder);
-        keys::close(store, key.as_deref())?;
+        open::close(repo)?;
         (merged, unjudged, root, Some(begin))
     };
     drop(progress);

@@ -8,9 +8,10 @@ use dendrer::kernel::pack::{Pack, extend};
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
+use dendrer::repo::Repo;
 use dendrer::store::Store;
-use dendrer::store::embedded::Embedded;
 use dendrer::timeline::{self, Timeline};
+use dendrer::trace::ReadHandle as _;
 use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, Value, json};
@@ -21,6 +22,7 @@ use dendrer_view::bisect::{
 use dendrer_view::predicate::{declared_json, declared_words, entry_json, known_words};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
+use std::sync::Arc;
 
 use super::pack;
 use crate::address::{self, Rev};
@@ -30,8 +32,8 @@ use crate::args::{
 };
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::open;
 use crate::out::{Out, Style};
-use crate::{keys, open};
 
 /// How many turns are printed for people; documents have them all.
 const TURNS_SHOWN: usize = 40;
@@ -114,7 +116,7 @@ impl Meant {
 
 /// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the
 /// pack of the run, expression.
-pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
+pub(super) fn resolve(trace: &Trace, text: &str) -> Result<Meant> {
     if let Some(built_in) = Predicate::built_in(text) {
         return Ok(Meant::plain(built_in));
     }
@@ -154,7 +156,7 @@ pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
 
 /// Reads an expression that is asked of a run. What stands for itself is the same predicate on every run; any other may
 /// use the constants and definitions of the run's pack. Either is held against the fields that the pack declares.
-pub(super) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> Result<Predicate> {
+pub(super) fn expression(trace: &Trace, polarity: Polarity, text: &str) -> Result<Predicate> {
     Ok(under(dendrer::pack::of_run(trace)?.as_ref(), polarity, text)?)
 }
 
@@ -196,7 +198,7 @@ fn hidden(registry: &Registry, failure: Failure) -> Failure {
 
 /// Reads the predicates of a file that are asked of a run: a pack, or a list of them as JSON, which may use the names of
 /// the run's pack.
-pub(super) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
+pub(super) fn of_file(path: &str, trace: &Trace) -> Result<Vec<Predicate>> {
     let text = pack::read_file(path)?;
     let value = json::parse_door(super::behind_mark(&text)).ok();
     let listed =
@@ -257,7 +259,7 @@ pub(super) fn registration_line(registered: &Registered) -> String {
 fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "predicate");
     let trace = source.trace_through(&counted, &rev)?;
     let meant = match args.holds {
@@ -333,7 +335,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
 }
 
 /// Whether a run was closed with this tick, so that nothing comes after it.
-pub(super) fn ended(trace: &Trace<'_>, tick: u64) -> bool {
+pub(super) fn ended(trace: &Trace, tick: u64) -> bool {
     tick == trace.tip() && trace.summary().ended
 }
 
@@ -356,7 +358,7 @@ impl TickRow {
     }
 }
 
-fn tick_rows(trace: &Trace<'_>, line: &Timeline) -> Result<Vec<TickRow>> {
+fn tick_rows(trace: &Trace, line: &Timeline) -> Result<Vec<TickRow>> {
     let row = |tick| {
         let row = dendrer_view::log::row(&trace.record(tick)?);
         Ok(TickRow { tick, type_name: row.type_name, verdict: line.at(tick).clone(), notes: row.summary })
@@ -387,12 +389,12 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
             Failure::new("E0513", format!("\"{}\" is not a name for a predicate", args.name)).note(note)
         );
     }
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let repo = open::write_store(global)?;
+    let store = repo.writer()?;
     let names = Registry::read(&store)?;
     let predicate = asked_for(args, &names)?;
     let predicate = version(args, &names, predicate)?;
-    let (known, uncertain) = prove(args, &store, &predicate, out)?;
+    let (known, uncertain) = prove(args, &store.to_handle(), &predicate, out)?;
     if let Some(failure) = uncertain {
         return Err(failure);
     }
@@ -410,12 +412,12 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
     let (entry, changed) = match same {
         Some(entry) => (entry.clone(), false),
         None => {
-            let record = registry::register(&mut store, &predicate, &known, &mut World::default())?;
+            let record = registry::register(store, &predicate, &known, &mut World::default())?;
             let (id, ts) = (record.id(), record.header().ts);
             (Registered { predicate, known, id, ts, retired: None }, true)
         }
     };
-    close(global, store, changed)?;
+    close(repo, changed)?;
     let rejected = matches!(entry.known, Known::Recovers(_));
     if !out.is_text() {
         out.document(&entry_document(&entry, changed))?;
@@ -453,13 +455,9 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
     Ok(0)
 }
 
-/// Signs what was added, where the key is here, and closes.
-fn close(global: &Global, store: Embedded, changed: bool) -> Result<()> {
-    if !changed {
-        return Ok(Store::close(Box::new(store))?);
-    }
-    let key = keys::of(global.key.as_deref(), &store)?;
-    keys::close(store, key.as_deref())
+/// Signs what was added if the key is here, and closes.
+fn close(repo: Repo, changed: bool) -> Result<()> {
+    if changed { open::close(repo) } else { Ok(()) }
 }
 
 /// Makes the predicate that the flags describe, or takes up the newest one of the name.
@@ -531,7 +529,7 @@ fn version(args: &PredicateRegister, names: &Registry, predicate: Predicate) -> 
 /// could not be judged.
 fn prove(
     args: &PredicateRegister,
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     predicate: &Predicate,
     out: &mut Out,
 ) -> Result<(Known, Option<Failure>)> {
@@ -579,7 +577,7 @@ fn prove(
 }
 
 /// Says what a missing field was probably meant to be, or else offers to say what its absence means.
-pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicate) -> Failure {
+pub(super) fn has_hint(failure: Failure, trace: &Trace, predicate: &Predicate) -> Failure {
     if predicate.expr().is_none() {
         return failure.note("the module is to say ok or violation of every state, whatever a state has not");
     }
@@ -607,7 +605,7 @@ pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicat
 
 /// Finds what a name was probably meant to be that the state of a run does not have: a counter, or a field that it has
 /// at the tip.
-fn meant_field(trace: &Trace<'_>, predicate: &Predicate) -> Option<String> {
+fn meant_field(trace: &Trace, predicate: &Predicate) -> Option<String> {
     let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
     let names: Vec<String> = predicate.read_set().iter().filter_map(first).collect();
     if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {
@@ -662,7 +660,7 @@ fn entry_document(entry: &Registered, changed: bool) -> Value {
 fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
     Ok(match bundle {
         Some(path) => Registry::read(&open::open_bundle(Some(global), path)?.store)?,
-        None => Registry::read(&*open::read_store(global)?)?,
+        None => Registry::read(&open::read_store(global)?)?,
     })
 }
 
@@ -692,7 +690,7 @@ fn declared_by(
     let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
     let rev = Rev::parse(&named)?;
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
     let tip = trace.tip();
@@ -803,8 +801,8 @@ fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
 }
 
 fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let repo = open::write_store(global)?;
+    let store = repo.writer()?;
     if Predicate::built_in(&args.name).is_some() {
         return Err(Failure::new("E0513", format!("{} is built in and cannot be retired", args.name))
             .note("it is in every store, and no record says so; nothing was changed"));
@@ -816,9 +814,9 @@ fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
     let mut entry = entry.clone();
     let changed = entry.retired.is_none();
     if changed {
-        entry.retired = Some(registry::retire(&mut store, &args.name, &mut World::default())?.id());
+        entry.retired = Some(registry::retire(store, &args.name, &mut World::default())?.id());
     }
-    close(global, store, changed)?;
+    close(repo, changed)?;
     if out.is_text() {
         let word = if changed { "retired" } else { "was retired already:" };
         out.line(format!("{word} {}   what was registered stays on record", quote::escape(&args.name)))?;

@@ -10,8 +10,8 @@ use super::fork::new_name;
 use crate::address::Rev;
 use crate::args::{Global, Rebase, StopOn};
 use crate::failure::{Failure, Result};
+use crate::open;
 use crate::out::{Out, Style};
-use crate::{keys, open};
 
 pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
@@ -35,12 +35,12 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     }
     // Both are read through a handle of their own; the new run is written through another.
     let reader = open::sound(global, &rev, out)?;
-    let onto = onto.settle(reader.store())?;
+    let onto = onto.resolve(reader.store())?;
     let (progress, counted) = reader.watched(global, "rebase");
     let (source, base) = (reader.trace_through(&counted, &rev)?, reader.trace_through(&counted, &onto)?);
     let tick = onto.pos.as_ref().map_or(Ok(base.tip()), |pos| pos.tick(&base))?;
     let is_dry = args.plan || args.dry_run;
-    let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), reader.store())?;
+    let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), &**reader.store())?;
     let mut terms = Terms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
     terms.stop_on_effectful = args.stop_on.contains(&StopOn::Effectful);
@@ -49,15 +49,15 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let world = Box::new(World::default());
     let mut answer = Answer { args, onto: base.name(), tick, name: &terms.run, tip: None };
     let rebased = if is_dry {
-        let mut store = open::read_store(global)?;
-        let (mut recorder, rebased) = rebase(&source, &base, tick, &mut *store, &terms, None, world)?;
+        let store = &open::rehearse(global)?;
+        let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
         recorder.discard();
         rebased
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
-        let key = keys::of(global.key.as_deref(), &store)?;
-        let (mut recorder, rebased) = rebase(&source, &base, tick, &mut store, &terms, None, world)?;
+        let repo = open::write_store(global)?;
+        let store = repo.writer()?;
+        let _key = repo.signing_key()?;
+        let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
         // A run with nothing in it but where it comes from would be of no use to anybody.
         match rebased.carried() {
             0 => drop(recorder.discard()),
@@ -67,7 +67,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
             }
         }
         drop(recorder);
-        keys::close(store, key.as_deref())?;
+        open::close(repo)?;
         rebased
     };
     drop(progress);

@@ -13,8 +13,8 @@ use crate::address::Rev;
 use crate::args::{Global, Reduce};
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::open;
 use crate::out::{Out, Style};
-use crate::{keys, open};
 
 /// How many errors of rules are printed for people; the run has them all.
 const ERRORS_SHOWN: usize = 10;
@@ -34,15 +34,15 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let source = open::sound(global, &rev, out)?;
     let (progress, counted) = source.watched(global, "reduce");
     let trace = source.trace_through(&counted, &rev)?;
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let repo = open::write_store(global)?;
+    let store = repo.writer()?;
     if store.run(&name)?.is_some() {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
-    let key = keys::of(global.key.as_deref(), &store)?;
-    let reduced = pack::reduce(&trace, &mut store, &pack, name, s0, Box::new(World::default()));
+    let _key = repo.signing_key()?;
+    let reduced = pack::reduce(&trace, store, &pack, name, s0, Box::new(World::default()));
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
-    keys::close(store, key.as_deref())?;
+    open::close(repo)?;
     drop(progress);
     let named = format!("{} {}", pack.pack.name, pack.pack.version);
     if !out.is_text() {

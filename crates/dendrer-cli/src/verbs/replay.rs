@@ -17,7 +17,7 @@ use crate::progress::Progress;
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;

@@ -77,7 +77,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     keys::remember(&store, &backup.info().key)
         .map_err(|failure| took_place(failure, &target, aside.as_deref()))?;
     let refused = keys::refuse_rollback(&mut store).err();
-    let pinned = keys::pinned(store.info().id)?.map(|(size, _)| size);
+    let pinned = keys::head(store.info().id)?.map(|head| head.size);
     if !out.is_text() {
         out.document(&document(
             "restore",
@@ -128,7 +128,7 @@ fn check_whole(global: &Global, backup: &Embedded, path: &Path) -> Result<()> {
     check_head(backup, path).map_err(with_note)?;
     open::refuse_damage(backup).map_err(with_note)?;
     // What was signed here must be known before a log is put in the place of another.
-    keys::pinned(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
+    keys::head(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
     let own = keys::own(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
     if let Some(own) = own.filter(|own| *own != backup.info().key) {
         return Err(with_note(
@@ -219,7 +219,7 @@ fn move_aside(failure: Failure, target: &Path) -> Failure {
 
 /// Says what a store has that the backup has not.
 fn newer_than(backup: &Embedded, store: &Embedded) -> Result<Option<String>> {
-    if let Some(why) = mark::of(store)?.and_then(|mark| mark.hides()) {
+    if let Some(why) = store.mark()?.as_ref().and_then(mark::hides) {
         return Ok(Some(format!("may have more than the backup: {why}")));
     }
     let mine = backup.tree();

@@ -1,6 +1,7 @@
 //! `dendrer runs`
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::kernel::counters::Counters;
@@ -13,9 +14,9 @@ use dendrer_view::{document, quote, thousands};
 use crate::address::Rev;
 use crate::args::{Global, RunSort, Runs};
 use crate::failure::{Failure, Result};
+use crate::keys;
 use crate::open::{self, Source};
 use crate::out::{CUT, Out, accessible};
-use crate::verified;
 
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // What does not look like a bundle is to be read as one all the same: an answer about the store would be one to another
@@ -23,11 +24,14 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     let rev = Rev { bundle: args.file.clone(), run: None, pos: None };
     let source = open::source(global, &rev, out)?;
     let store = source.store();
-    let mut runs = all(store)?;
+    let mut runs = all(&**store)?;
     let total = runs.len();
     let asked = args.filter.as_deref().map(Where::parse).transpose()?;
     let known = match &source {
-        Source::Store(_) => verified::known(&open::find(global)?, store.info().id),
+        Source::Store(repo, _) => {
+            let seen = keys::seen(store.info().id).zip(repo.dir());
+            seen.map(|(seen, dir)| seen.known(dir)).unwrap_or_default()
+        }
         Source::Bundle(_) => BTreeMap::new(),
     };
     let mut chosen = Vec::new();
@@ -164,7 +168,7 @@ struct Row {
 }
 
 impl Row {
-    fn read(store: &dyn Store, summary: RunSummary, known: &BTreeMap<String, Digest>) -> Result<Row> {
+    fn read(store: &Arc<dyn Store>, summary: RunSummary, known: &BTreeMap<String, Digest>) -> Result<Row> {
         let mut start = store.get(summary.begin)?.map_or(Value::object(), |record| record.content());
         let forked_from = forked_from(store, &summary)?;
         // A fork says neither goal nor `meta`: those of the run with which its lineage begins hold on.
@@ -180,7 +184,7 @@ impl Row {
             start = Value::Object(members);
         }
         let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
-        let casebook = super::is_casebook(store, &summary.name)?;
+        let casebook = dendrer::casebook::is_of(store, &summary.name)?;
         Ok(Row { summary, start, forked_from, verified, casebook, depth: 0 })
     }
 
@@ -212,7 +216,7 @@ impl Where {
     }
 
     /// Judges a run; the inner error says what keeps it from being judged.
-    fn judge(&self, store: &dyn Store, row: &Row) -> Result<std::result::Result<Truth, String>> {
+    fn judge(&self, store: &Arc<dyn Store>, row: &Row) -> Result<std::result::Result<Truth, String>> {
         let item = row.to_json();
         let field = |name: &str| item.get(name).cloned().unwrap_or(Value::Null);
         let values: Vec<Value> = ROOTS
@@ -282,7 +286,7 @@ pub(crate) fn all(store: &dyn Store) -> Result<Vec<RunSummary>> {
     }
 }
 
-fn forked_from(store: &dyn Store, run: &RunSummary) -> Result<Option<(String, u64)>> {
+fn forked_from(store: &Arc<dyn Store>, run: &RunSummary) -> Result<Option<(String, u64)>> {
     let Some(parent) = run.parent else { return Ok(None) };
     let Some(position) = store.find(&parent)? else { return Ok(None) };
     let record = store.get(position)?;

@@ -11,6 +11,7 @@ use dendrer_view::closed::closed;
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::why::op_words;
 use dendrer_view::{RECORDED, count, document, provenance, quote};
+use std::sync::Arc;
 
 use super::state::state_at;
 use crate::address::{Pos, Rev, state_path};
@@ -28,7 +29,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     {
         return beside(global, args, &record, source.store(), out);
     }
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     let record = trace.record(tick)?;
@@ -94,7 +95,7 @@ enum Written {
 }
 
 impl Written {
-    fn of(trace: &Trace<'_>, tick: u64, record: &Record) -> Result<Written> {
+    fn of(trace: &Trace, tick: u64, record: &Record) -> Result<Written> {
         if tick == 0 {
             return Ok(Written::Known(Vec::new()));
         }
@@ -155,7 +156,7 @@ fn stands_at_a_tick(record: &Record) -> bool {
 }
 
 /// Shows a record that stands at no tick: a refusal, a registration, the beginning of a fork. It changed no state.
-fn beside(global: &Global, args: &Show, record: &Record, store: &dyn Store, out: &mut Out) -> Result {
+fn beside(global: &Global, args: &Show, record: &Record, store: &Arc<dyn Store>, out: &mut Out) -> Result {
     let run = record.header().run.clone();
     if args.raw_json {
         out.document(&raw(record))?;
@@ -203,7 +204,7 @@ fn sections(args: &Show) -> Sections {
 }
 
 /// Prints a record in full, as `log --full` does.
-pub(super) fn whole(global: &Global, trace: &Trace<'_>, record: &Record, out: &mut Out) -> Result<()> {
+pub(super) fn whole(global: &Global, trace: &Trace, record: &Record, out: &mut Out) -> Result<()> {
     let sections = Sections { all: true, intent: true, result: true, provenance: false };
     // A refusal has no tick and changed nothing.
     let written = match record.header().tick {
@@ -253,7 +254,7 @@ fn to_json(
 fn text(
     global: &Global,
     sections: &Sections,
-    trace: Option<&Trace<'_>>,
+    trace: Option<&Trace>,
     record: &Record,
     written: Option<&Written>,
     out: &mut Out,

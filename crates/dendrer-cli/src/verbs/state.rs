@@ -18,7 +18,7 @@ use crate::out::{Out, Style};
 fn difference(
     global: &Global,
     args: &State,
-    trace: &Trace<'_>,
+    trace: &Trace,
     tick: u64,
     state: &Value,
     base: &str,
@@ -27,7 +27,7 @@ fn difference(
 ) -> Result {
     let rev = Rev::parse(base)?;
     let source = open::source(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let other = source.trace(&rev)?;
     let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
     let before = state_at(&other, &rev, from)?;
@@ -66,7 +66,7 @@ fn difference(
 }
 
 /// Reads the state of the run of an address right after a tick, or says which missing value leaves it unknown.
-pub(super) fn state_at(trace: &Trace<'_>, rev: &Rev, tick: u64) -> Result<Value> {
+pub(super) fn state_at(trace: &Trace, rev: &Rev, tick: u64) -> Result<Value> {
     trace.state(tick).map_err(|error| match error {
         dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
             let name = trace.name();
@@ -74,7 +74,7 @@ pub(super) fn state_at(trace: &Trace<'_>, rev: &Rev, tick: u64) -> Result<Value>
             Failure::new("E0311", format!("the state of {name} after tick {tick} is not known"))
                 .at("why", format!("the {what} of tick {first} was erased or withheld"))
                 .note("show and log print what is left of each transition")
-                .help(&["dendrer", "show", &rev.beside(trace, first)])
+                .help(&["dendrer", "show", &rev.beside(trace.name(), first)])
         }
         error => error.into(),
     })
@@ -87,7 +87,7 @@ fn window(args: &State) -> &'static str {
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
     let source = open::source(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "state");
     let trace = source.trace_through(&counted, &rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;

@@ -14,7 +14,7 @@ use crate::out::Out;
 pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "why");
     let trace = source.trace_through(&counted, &rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;

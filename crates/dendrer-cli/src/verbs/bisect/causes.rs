@@ -45,12 +45,7 @@ pub(super) fn refuse(args: &Bisect, rev: &Rev) -> Result<()> {
 }
 
 impl Causes {
-    pub(super) fn find(
-        args: &Bisect,
-        trace: &Trace<'_>,
-        question: &Question,
-        report: &Report,
-    ) -> Result<Causes> {
+    pub(super) fn find(args: &Bisect, trace: &Trace, question: &Question, report: &Report) -> Result<Causes> {
         let mut causes = Causes::default();
         let onset = report.onset();
         if let (true, Some(onset), Some(predicate)) = (args.contributors, onset, question.predicate()) {
@@ -76,7 +71,7 @@ impl Causes {
         self.decided.or(self.offer.as_ref().map(|offer| offer.class))
     }
 
-    pub(super) fn add_to(&self, trace: &Trace<'_>, document: &mut Object) -> Result<()> {
+    pub(super) fn add_to(&self, trace: &Trace, document: &mut Object) -> Result<()> {
         let found = self.contributors.as_ref().map(|found| view::to_json(trace, found)).transpose()?;
         document.set("contributors", Value::from(found));
         let offer = self.offer.as_ref().map(|offer| view::diagnosis_json(offer, self.decided));
@@ -84,7 +79,7 @@ impl Causes {
         Ok(())
     }
 
-    pub(super) fn print_contributors(&self, trace: &Trace<'_>, out: &mut Out) -> Result<()> {
+    pub(super) fn print_contributors(&self, trace: &Trace, out: &mut Out) -> Result<()> {
         let Some(found) = &self.contributors else { return Ok(()) };
         for line in view::lines(trace, found)? {
             let line = out.fit(&line, out.width());
@@ -168,7 +163,7 @@ fn ask(args: &Bisect, offer: &Offer) -> Result<Option<Class>> {
 /// Writes the answer into the casebook.
 pub(super) fn record(
     global: &Global,
-    trace: &Trace<'_>,
+    trace: &Trace,
     report: &Report,
     document: &Value,
 ) -> Result<Vec<Record>> {

@@ -23,7 +23,7 @@ const HEURISTIC: &str =
 
 pub(super) fn run(
     args: &Bisect,
-    trace: &Trace<'_>,
+    trace: &Trace,
     name: &str,
     range: &Range,
     progress: Progress,
@@ -94,7 +94,7 @@ fn without(args: &Bisect, failure: Failure) -> Failure {
 #[expect(clippy::too_many_arguments, reason = "each is a part of one answer")]
 fn text(
     args: &Bisect,
-    trace: &Trace<'_>,
+    trace: &Trace,
     question: &Question,
     found: &Regression,
     report: &Report,

@@ -7,7 +7,6 @@ use dendrer::contract::find::{Added, InForce, Listing, carried, in_force, list a
 use dendrer::contract::terms::{Marks, terms};
 use dendrer::kernel::pack::Pack;
 use dendrer::pack::{Files, read_with, text_of_run};
-use dendrer::store::Store;
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, RunName, TypeName, Value};
 use dendrer_view::contract::{
@@ -97,7 +96,7 @@ fn find(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<R
 
 fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Out) -> Result<Resolved> {
     let store = open::read_store(global)?;
-    let listing = list_all(&*store)?;
+    let listing = list_all(&store)?;
     let mut found = listing.named(name, version);
     let (first, second) = (found.next(), found.next());
     let runs = |runs: &[RunName]| runs.iter().take(3).map(RunName::as_str).collect::<Vec<_>>().join(", ");
@@ -134,7 +133,7 @@ fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Ou
 fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     let rev = Rev::parse(address)?;
     let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let found = match meant {
@@ -158,8 +157,7 @@ fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result
 
 pub(super) fn list(global: &Global, out: &mut Out) -> Result {
     let store = open::read_store(global)?;
-    let listing = list_all(&*store)?;
-    Store::close(store)?;
+    let listing = list_all(&store)?;
     if !out.is_text() {
         out.document(&listing_json(&listing))?;
         return Ok(0);

@@ -92,7 +92,7 @@ fn of_store(found: &Found) -> Result<Value> {
             Value::from(kept.iter().filter(|row| matches!(row.what, KeptWhat::Verdicts(_))).count() as u64),
         ),
         ("trouble", store.trouble().as_deref().map(StoreError::code).map_or(Value::Null, Value::from)),
-        ("signed_here", Value::from(keys::pinned(store.info().id).ok().flatten().map(|(size, _)| size))),
+        ("signed_here", Value::from(keys::head(store.info().id).ok().flatten().map(|head| head.size))),
         ("runs", Value::from(runs.len() as u64)),
         ("transitions", Value::from(sum(|run| run.transitions))),
         ("refusals", Value::from(sum(|run| run.refusals))),

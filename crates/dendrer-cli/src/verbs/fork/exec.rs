@@ -39,7 +39,7 @@ pub(super) fn go_on(
     command: &str,
     store: &Path,
     fork: &Value,
-    recorder: &mut Recorder<'_>,
+    recorder: &mut Recorder,
     out: &mut Out,
 ) -> Result<Ran> {
     let tick = recorder.head().tick();
