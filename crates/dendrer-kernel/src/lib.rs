@@ -6,6 +6,7 @@ pub mod contract;
 pub mod counters;
 pub mod expr;
 pub mod fold;
+pub mod names;
 pub mod obligation;
 pub mod ontology;
 pub mod pack;
@@ -14,6 +15,7 @@ pub mod progress;
 pub mod reduce;
 pub mod replay;
 pub mod step;
+pub mod stopped;
 pub mod verify;
 
 pub use pack::Pack;

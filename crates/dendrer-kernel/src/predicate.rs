@@ -12,6 +12,7 @@ use dendrer_object::{Digest, Pointer, TypeName, Value};
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Look, Obligation, unknown_words};
 use crate::progress::{Evaluation, Scored};
+pub use crate::stopped::Stopped;
 
 /// Which truth value of the expression is the violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,17 +53,6 @@ pub enum Verdict {
     Violation,
     /// It cannot be said: a field is missing, a type does not fit, or the budget ran out.
     Uncertain(String),
-}
-
-/// A program that was ended by a limit. It says nothing of the state, because engines count differently: neither a
-/// verdict nor anything on record may rest on it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("module {} was stopped: {limit}", .program.short())]
-pub struct Stopped {
-    /// The digest of the program.
-    pub program: Digest,
-    /// Which limit, in words.
-    pub limit: String,
 }
 
 /// A predicate that is a program, bound by its digest, and a function of the state alone by construction. The kernel

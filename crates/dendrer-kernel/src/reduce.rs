@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::{Digest, Intent, Pointer, Value};
 
-use crate::predicate::Stopped;
+use crate::stopped::Stopped;
 
 /// How it is known that a reducer is a function of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

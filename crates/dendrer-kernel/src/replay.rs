@@ -10,9 +10,10 @@ use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::{Difference, first_difference};
 use dendrer_object::{Digest, Intent, Pointer, Value, json};
 
-use crate::predicate::Stopped;
+use crate::names::COUNTERS;
 use crate::reduce::{DeltaReducer, Purity, ReduceError, Reducer};
 use crate::step::{self, Cause, Head, Inputs, StartError, StepError};
+use crate::stopped::Stopped;
 
 /// Replay came out differently from the record. Both sides are here.
 #[derive(Debug, Clone, PartialEq)]
@@ -329,9 +330,7 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, Repl
         return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) });
     }
     let (made, head) = Head::made_at_start(record).map_err(|error| match error {
-        StartError::Counters => {
-            ReplayError::Reserved { tick: 0, path: Pointer::of(["state", step::COUNTERS]) }
-        }
+        StartError::Counters => ReplayError::Reserved { tick: 0, path: Pointer::of(["state", COUNTERS]) },
         error => unstarted(&error),
     })?;
     let recorded = body.value("/reducer");

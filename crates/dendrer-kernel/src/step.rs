@@ -20,10 +20,12 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
+pub use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
-use crate::predicate::{Predicate, Stopped, Verdict};
+use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
+use crate::stopped::Stopped;
 
 mod cause;
 mod diversion;
@@ -47,13 +49,6 @@ use terms::Terms;
 /// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
 /// rules of its time.
 pub const KERNEL_VERSION: u64 = 1;
-
-/// The members of the state that only the kernel writes (design, section 5).
-pub const KERNEL_PATHS: [&str; 3] = ["kernel_anomalies", "policy", "progress"];
-
-/// The name at the top of the state under which expressions read the derived counters. Nothing of the state can bear
-/// it: whoever asks for `state.counters` would be told of the one or the other.
-pub const COUNTERS: &str = "counters";
 
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
 const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];

@@ -16,8 +16,9 @@ use super::{Bound, Fault, Origin, Pack};
 use crate::expr::{Budget, Env, Expr, Truth};
 use crate::obligation::Course;
 use crate::ontology::{self, Class};
-use crate::predicate::{Predicate, Stopped, Verdict};
+use crate::predicate::{Predicate, Verdict};
 use crate::step::{Head, Inputs, Outcome, Stage, Start, StepError, begin, step_with};
+use crate::stopped::Stopped;
 
 /// A small transcript with what must come out.
 #[derive(Debug)]

@@ -132,7 +132,7 @@ fn read_contract(
 fn check_field(reader: &mut Reader, at: &At<'_>, name: &str, known: Option<&Known<'_>>, at_name: bool) {
     let Some(known) = known else { return };
     let top = name.split('.').next().unwrap_or_default();
-    let is_kernels = crate::step::KERNEL_PATHS.contains(&top);
+    let is_kernels = crate::names::KERNEL_PATHS.contains(&top);
     if name.split('.').any(str::is_empty) {
         reader.fault(
             "E0903",

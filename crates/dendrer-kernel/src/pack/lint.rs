@@ -15,9 +15,9 @@ use super::{Effect, Engine, Pack};
 use crate::contract::{Contract, Match, Required};
 use crate::expr::{Compared, Expr, Literal, Place, Span};
 use crate::fold::{Act, Rule, Step, Template, Write};
+use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
 use crate::predicate::Polarity;
-use crate::step::{COUNTERS, KERNEL_PATHS};
 
 /// How many findings are kept; a pack with more is not better understood by more.
 const FINDINGS_MAX: usize = 1000;

@@ -11,8 +11,9 @@ use dendrer_object::{Digest, Intent, Pointer, Value, tag};
 
 use super::kind;
 use super::read::{At, Reader};
-use crate::predicate::{Program, Stopped, Verdict};
+use crate::predicate::{Program, Verdict};
 use crate::reduce::{Purity, ReduceError, Reducer};
+use crate::stopped::Stopped;
 
 /// The name of the reducer that is a module, and of the engine of a predicate that is one.
 pub const NAME: &str = "wasm/1";

@@ -17,9 +17,9 @@ use super::{
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
 use crate::fold::Fold;
+use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
 use crate::predicate::{Asked, BUILT_IN, Polarity, Predicate, Window};
-use crate::step::{COUNTERS, KERNEL_PATHS};
 use dendrer_object::note::VerifierKey;
 
 /// The members of a pack.

@@ -13,9 +13,10 @@ use super::fork::marker_change;
 use super::terms::watch;
 use super::{Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce};
 use crate::counters::Counters;
-use crate::predicate::{Predicate, Stopped};
+use crate::predicate::Predicate;
 use crate::reduce::Reducer;
 use crate::replay::{self, ReplayError};
+use crate::stopped::Stopped;
 
 /// A recorded transition, taken apart once so that it can be reduced again many times.
 pub struct Told {

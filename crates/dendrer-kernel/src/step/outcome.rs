@@ -8,8 +8,8 @@ use dendrer_object::{Pointer, TypeName};
 use super::KERNEL_VERSION;
 use crate::contract::Lack;
 use crate::ontology::AuthorshipError;
-use crate::predicate::Stopped;
 use crate::reduce::ReduceError;
+use crate::stopped::Stopped;
 
 /// What became of an intent.
 #[derive(Debug, Clone)]
