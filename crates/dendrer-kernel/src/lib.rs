@@ -2,6 +2,7 @@
 //!
 //! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
 
+pub mod chain_rules;
 pub mod contract;
 pub mod counters;
 pub mod expr;
@@ -16,7 +17,6 @@ pub mod reduce;
 pub mod replay;
 pub mod step;
 pub mod stopped;
-pub mod verify;
 
 pub use pack::Pack;
 pub use predicate::{Predicate, Verdict};
