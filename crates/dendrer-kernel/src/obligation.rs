@@ -48,7 +48,7 @@ impl Obligation {
     pub fn new(holds: &Expr, due: Due, lost: Option<Expr>) -> Obligation {
         let mut owed = Obligation { due, lost, reads: Vec::new() };
         let places = std::iter::once(holds).chain(owed.exprs()).flat_map(|expr| expr.read_set().to_vec());
-        owed.reads = crate::pack::outermost(places.collect());
+        owed.reads = Pointer::outermost(places.collect());
         owed
     }
 

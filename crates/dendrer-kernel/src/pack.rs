@@ -387,7 +387,7 @@ impl Pack {
                 }
             });
         }
-        outermost(places)
+        Pointer::outermost(places)
     }
 
     /// Computes the state with which a run begins.
@@ -452,12 +452,4 @@ pub(crate) fn kind(value: &Value) -> &'static str {
         Value::Array(_) => "a list",
         Value::Object(_) => "a map",
     }
-}
-
-pub(crate) fn outermost(mut places: Vec<Pointer>) -> Vec<Pointer> {
-    places.sort();
-    places.dedup();
-    let all = places.clone();
-    places.retain(|place| !all.iter().any(|other| other != place && other.contains(place)));
-    places
 }

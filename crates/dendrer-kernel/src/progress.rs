@@ -69,7 +69,7 @@ impl Scored {
     pub fn new(violation: &Expr, score: Expr, reason: Option<Expr>, uncertain: Option<Expr>) -> Scored {
         let mut scored = Scored { score, reason, uncertain, reads: Vec::new() };
         let exprs = std::iter::once(violation).chain(scored.exprs());
-        scored.reads = crate::pack::outermost(exprs.flat_map(|expr| expr.read_set().to_vec()).collect());
+        scored.reads = Pointer::outermost(exprs.flat_map(|expr| expr.read_set().to_vec()).collect());
         scored
     }
 
@@ -209,7 +209,7 @@ impl Plan {
         tolerance: f64,
     ) -> Plan {
         let mut plan = Plan { goals, constraints, challenges, weights, tolerance, reads: Vec::new() };
-        plan.reads = crate::pack::outermost(plan.exprs().flat_map(|expr| expr.read_set().to_vec()).collect());
+        plan.reads = Pointer::outermost(plan.exprs().flat_map(|expr| expr.read_set().to_vec()).collect());
         plan
     }
 

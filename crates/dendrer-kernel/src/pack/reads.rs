@@ -3,7 +3,7 @@
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};
 
-use super::{Engine, Pack, outermost};
+use super::{Engine, Pack};
 use crate::expr::Expr;
 use crate::fold::{self, Rule, steps_exprs};
 use crate::step::{self, Cause};
@@ -24,7 +24,9 @@ impl Pack {
             | Cause::Violation
             | Cause::Extension(_)
             | Cause::Import(..) => Some(Vec::new()),
-            Cause::Proposed(intent) => Some(outermost(fold::reads(&self.fold, before, &intent, field))),
+            Cause::Proposed(intent) => {
+                Some(Pointer::outermost(fold::reads(&self.fold, before, &intent, field)))
+            }
         }
     }
 
@@ -49,7 +51,7 @@ impl Pack {
                 }
             });
         }
-        Some(outermost(places))
+        Some(Pointer::outermost(places))
     }
 }
 
