@@ -15,11 +15,24 @@ use dendrer_object::record::Rel;
 use dendrer_object::{Delta, Intent, TypeName, Value};
 
 use crate::expr::Expr;
-use crate::pack::kind;
 use crate::reduce::{Purity, ReduceError, Reducer};
 
 mod run;
 pub(crate) mod target;
+/// Names the kind of a value, with its article, as rules of packs call it.
+///
+/// Other words than [`Value::described`]: errors of rules are in sealed refusals, and replay makes those again.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
 #[cfg(test)]
 mod tests;
 

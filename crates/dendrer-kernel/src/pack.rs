@@ -441,15 +441,3 @@ pub struct Bound {
     /// The text it was read from.
     pub text: Arc<str>,
 }
-
-/// Names what a value is, as a sentence needs it.
-pub(crate) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a map",
-    }
-}

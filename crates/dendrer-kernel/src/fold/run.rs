@@ -7,10 +7,9 @@ use dendrer_object::{Intent, Pointer, Value};
 use super::target::{Segment, Target};
 use super::{
     Act, EACH_ITEMS_MAX, EVALUATION_STEPS_MAX, Fold, Rule, STATE_SIZE_MAX, Step, Template, WRITES_MAX,
-    WRITTEN_SIZE_MAX, Write, quantize, transition,
+    WRITTEN_SIZE_MAX, Write, kind, quantize, transition,
 };
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
-use crate::pack::kind;
 use crate::reduce::ReduceError;
 
 /// Returns what the rules write for this transition on this state, and tells of each rule that writes by its index.

@@ -8,9 +8,10 @@ use dendrer_object::{Digest, TypeName, Value, json};
 
 use super::read::{At, Reader, Types, near_type};
 use super::scopes::Place;
-use super::{DECIMALS_MAX, Declared, kind};
+use super::{DECIMALS_MAX, Declared};
 use crate::contract::{Contract, Contracts, Kind, Match, Required};
 use crate::expr::Scope;
+use crate::fold::kind;
 use crate::ontology;
 use crate::predicate::Monotone;
 

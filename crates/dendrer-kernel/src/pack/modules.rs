@@ -9,8 +9,8 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, Value, tag};
 
-use super::kind;
 use super::read::{At, Reader};
+use crate::fold::kind;
 use crate::predicate::{Program, Verdict};
 use crate::reduce::{Purity, ReduceError, Reducer};
 use crate::stopped::Stopped;

@@ -12,11 +12,11 @@ use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
     DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, MONOTONE_LIFT, Pack, Tool, cases,
-    contracts, digest, kind, obligations, progress,
+    contracts, digest, obligations, progress,
 };
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
-use crate::fold::Fold;
+use crate::fold::{Fold, kind};
 use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
 use crate::predicate::{Asked, BUILT_IN, Polarity, Predicate, Window};

@@ -8,10 +8,10 @@ use dendrer_object::{TypeName, Value};
 
 use super::read::{At, Reader, Types, has_type, near_type};
 use super::scopes::{Place, is_variable};
-use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, STEPS_MAX, kind};
+use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, STEPS_MAX};
 use crate::expr::Expr;
 use crate::fold::target::{Segment, Target, Written, split};
-use crate::fold::{Act, Rule, Step, Template, Write};
+use crate::fold::{Act, Rule, Step, Template, Write, kind};
 
 /// What a step can be, by its member.
 const ACTS: [&str; 6] = ["let", "each", "set", "remove", "append", "add"];
