@@ -94,7 +94,7 @@ pub struct Pack {
     pub cases: Vec<cases::Case>,
     /// The names that the constants and definitions give, for people: `name` or `name(a, b)`.
     pub named: Vec<String>,
-    fold: Arc<Fold>,
+    pub(crate) fold: Arc<Fold>,
     /// What reduces where that is a module, and only then.
     module: Option<Made>,
     scope: Scope,

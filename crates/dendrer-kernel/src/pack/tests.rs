@@ -1,6 +1,7 @@
 use dendrer_object::json::parse_door;
 
 use super::*;
+use crate::cases;
 use crate::predicate::Verdict;
 
 fn json(text: &str) -> Value {
@@ -570,7 +571,7 @@ fn a_test_of_a_pack_follows_its_obligations() {
                 {"t":{"type":"memory.write","intent":{"x":2}},"predicates":{"two":"ok"}}]}]}"#,
     ))
     .unwrap();
-    let ran = super::cases::run(&pack, &pack.cases[0]);
+    let ran = cases::run(&pack, &pack.cases[0]);
     assert_eq!(ran.failed.len(), 1, "{:?}", ran.failed);
     assert_eq!(ran.failed[0].message, "two: expected ok, found violation", "once missed, missed for good");
 }
