@@ -31,7 +31,6 @@ pub mod modules;
 mod obligations;
 mod progress;
 mod read;
-mod reads;
 mod rules;
 mod scopes;
 #[cfg(test)]

@@ -34,6 +34,7 @@ mod finding;
 mod fork;
 mod import;
 mod outcome;
+mod reads;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};

@@ -3,10 +3,10 @@
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};
 
-use super::{Engine, Pack};
+use super::Cause;
 use crate::expr::Expr;
 use crate::fold::{self, Rule, steps_exprs};
-use crate::step::{self, Cause};
+use crate::pack::{Engine, Pack};
 
 impl Pack {
     /// Returns the places of the state that the rules which applied to a recorded transition looked at, given the state
@@ -17,7 +17,7 @@ impl Pack {
         if self.engine != Engine::Fold {
             return None;
         }
-        match step::cause(record, false)?.0 {
+        match super::cause(record, false)?.0 {
             // The kernel's own: no rule is asked.
             Cause::Anomaly(_)
             | Cause::Marker(_)
