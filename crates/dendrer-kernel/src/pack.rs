@@ -27,6 +27,7 @@ pub mod cases;
 mod contracts;
 pub mod extend;
 pub mod lint;
+pub mod members;
 pub mod modules;
 mod obligations;
 mod progress;

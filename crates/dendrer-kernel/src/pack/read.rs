@@ -7,6 +7,7 @@ use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
+use super::members::MEMBERS;
 use super::modules::{self, Made, Modules, Reading};
 use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
@@ -21,30 +22,6 @@ use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
 use crate::predicate::{Asked, BUILT_IN, Polarity, Predicate, Window};
 use dendrer_object::note::VerifierKey;
-
-/// The members of a pack.
-const MEMBERS: [&str; 20] = [
-    "name",
-    "version",
-    "words",
-    "goal",
-    "reducer",
-    "module",
-    "constants",
-    "define",
-    "state",
-    "types",
-    "tools",
-    "rules",
-    "predicates",
-    "contracts",
-    "violations",
-    "approvers",
-    "obligations",
-    "progress_contracts",
-    "progress",
-    "tests",
-];
 
 /// How many faults are kept; a pack with more is not better understood by more.
 const FAULTS_MAX: usize = 1000;
@@ -280,7 +257,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fau
     let mut reader = Reader::default();
     let mut modules = Reading::new(modules);
     let root = At { value, path: Pointer::root() };
-    if reader.object(&root, "a pack", &MEMBERS).is_none() {
+    if reader.object(&root, "a pack", &MEMBERS.map(|member| member.name)).is_none() {
         return Err(reader.finish());
     }
     let name = read_name(&mut reader, &root);
