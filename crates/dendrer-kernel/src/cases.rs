@@ -1,7 +1,8 @@
-//! Tests of a pack: small transcripts, and what must come out of them.
+//! Runs the tests of a pack: small transcripts with the state, verdicts and errors that they expect.
 //!
-//! A case goes through the same door as a run, at stage 2, so that an error in a rule is a refusal. Nothing is
-//! stored. A newcomer would break one rule: an expectation that cannot be judged has failed.
+//! A case goes through the same door as a run, at stage 2, so that an error in a rule is a refusal. Stores nothing.
+//!
+//! Rule: an expectation that cannot be judged has failed, see `run_step`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct Ran {
 /// Something that came out otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// Where the expectation stands.
+    /// Place of the expectation in the pack, or in the file of cases.
     pub path: Pointer,
     /// One sentence with both sides.
     pub message: String,
@@ -107,7 +108,7 @@ fn run_step(
             None
         }
         Some((_, Ok(Outcome::Refused(refused)))) => Some(refused.reason.to_string()),
-        // A limit of the engine is no error that anybody could expect.
+        // A limit depends on the engine, so no case can expect it.
         Some((_, Err(StepError::Stopped(limit)))) => {
             *stopped = Some((step.path.clone(), None, limit));
             return;

@@ -4,8 +4,8 @@
 //! rules on a state and a transition and gives the delta of what the steps wrote, path by path. There is no clock,
 //! no I/O and no loop without a list that was fixed before it began, so a pack is pure and ends by construction.
 //!
-//! The invariant a newcomer would break: a rule sees what a transition says and never its time, its metrics or its
-//! digests, so that replay, a fork and a record of another store give the same state.
+//! Rule: a rule of a pack sees the content of a transition and never its time, its metrics or its digests, so that
+//! replay, a fork and a record of another store give the same state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

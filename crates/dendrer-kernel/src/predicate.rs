@@ -1,7 +1,9 @@
 //! Predicates: pure functions of a committed state that say ok, violation or uncertain (dendrer paper 3.3).
 //!
 //! Polarity is explicit. `condition` names the violation, `holds` names what must be true, and every output says
-//! which. A newcomer would break one rule: uncertain is never taken for ok.
+//! which.
+//!
+//! Rule: [`Verdict::Uncertain`] is never taken for ok.
 
 use std::fmt;
 use std::slice;
@@ -56,7 +58,7 @@ pub enum Verdict {
 }
 
 /// A predicate that is a program, bound by its digest, and a function of the state alone by construction. The kernel
-/// knows no engine: whoever can run one brings it.
+/// knows no engine: the caller brings it.
 pub trait Program: fmt::Debug + Send + Sync {
     /// The digest of its bytes.
     fn digest(&self) -> Digest;
@@ -308,12 +310,12 @@ impl Predicate {
             _ => return None,
         };
         let predicate = Predicate::condition(name, text).expect("a built-in predicate checks");
-        // The kernel appends to the one and sets the other once; nobody else writes there.
+        // The kernel appends to the one and sets the other once; it is the only writer.
         Some(Predicate { monotone: Monotone::ByConstruction, ..predicate })
     }
 
     /// Violated from the first anomaly of a kind on, in a `kernel.anomaly` or noted in a transition.
-    /// `kernel.anomaly` stands for every anomaly that the kernel put on record.
+    /// `kernel.anomaly` means every anomaly that the kernel recorded.
     pub fn anomaly(kind: &str) -> Predicate {
         if kind == "kernel.anomaly" {
             return Predicate::built_in("kernel.anomaly_free").expect("a built-in");

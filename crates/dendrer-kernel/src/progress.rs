@@ -4,8 +4,9 @@
 //! A [`Scored`] predicate is the paper's progress contract: one state gives ok with a score, a violation with a reason, or
 //! uncertain. A [`Plan`] is its composite signal, which is walked over a run by a [`course::Course`]. Scores are made of states and
 //! records alone, each step is one IEEE double, and what comes out is rounded to [`DECIMALS`] decimals, so that they are
-//! the same on every machine. A newcomer would break one rule: no invariant rests on a score. It is a heuristic, and
-//! what it says of a run is labelled so.
+//! the same on every machine.
+//!
+//! Rule: no invariant depends on a score. It is a heuristic, and every output labels it so.
 
 use std::fmt;
 use std::sync::Arc;

@@ -46,7 +46,7 @@ pub enum ReduceError {
         why: String,
     },
     /// A module was ended by a limit of the engine. It says nothing of the transition: [`step`](crate::step) hands it to
-    /// the caller and puts nothing on record, and whoever reduces elsewhere has to do the same.
+    /// the caller and puts nothing on record, and other callers of a reducer have to do the same.
     #[error("{0}")]
     Stopped(#[from] Stopped),
     /// A host function says no.

@@ -74,7 +74,7 @@ pub enum ReplayError {
         /// The record that it names.
         head: Option<Digest>,
     },
-    /// The beginning of the run is none that this kernel makes.
+    /// This kernel does not make such a beginning of a run.
     Start {
         /// The code under which `dendrer explain` knows why.
         code: &'static str,
@@ -352,8 +352,7 @@ fn unstarted(error: &StartError) -> ReplayError {
     ReplayError::Start { code, why, elsewhere: matches!(error, StartError::Kernel(_)) }
 }
 
-/// Goes on with a recorded fork from where its parent stands at that tick, once its `run` record was made again to the
-/// byte.
+/// Replays a recorded fork from the head of its parent at that tick: makes its `run` record again, to the byte.
 pub fn replay_fork(head: &mut Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
     let tick = head.tick();
     let body = record.body();

@@ -97,7 +97,7 @@ struct Run<'a> {
 /// Where a target leads in the state as it is.
 struct Place {
     pointer: Pointer,
-    /// What stands there.
+    /// The value at this place.
     found: Option<Value>,
 }
 
@@ -318,8 +318,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Computes a value that is to be written. Its size is looked at before anything walks it: a few names for what
-    /// stands in itself twice make a value that no memory holds.
+    /// Computes a value that is to be written. Its size is looked at before anything walks it: a few definitions,
+    /// each of which contains the one before it twice, make a value that no memory holds.
     fn written(&mut self, template: &Template) -> Result<Value, String> {
         let value = self.value(template)?;
         self.written = self.written.saturating_add(value.size());

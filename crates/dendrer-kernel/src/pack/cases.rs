@@ -17,7 +17,7 @@ use crate::ontology::{self, Class};
 pub struct Case {
     /// What it is called.
     pub name: Arc<str>,
-    /// Where in the pack, or in the file of cases, it stands.
+    /// Place in the pack, or in the file of cases.
     pub path: Pointer,
     pub(crate) origin: Origin,
     pub(crate) steps: Vec<Step>,
@@ -38,7 +38,7 @@ const STEP_MEMBERS: [&str; 5] = ["t", "state", "holds", "predicates", "error"];
 const VERDICTS: [&str; 3] = ["ok", "violation", "uncertain"];
 
 impl Pack {
-    /// Checks a list of cases that stands in a file of its own.
+    /// Checks a list of cases from a file of its own.
     pub fn read_cases(&self, value: &Value) -> Result<Vec<Case>, Vec<Fault>> {
         let mut reader = Reader::default();
         let root = At { value, path: Pointer::root() };

@@ -1,4 +1,4 @@
-//! Reading a pack: members, kinds, names. Every fault is kept and reading goes on.
+//! Reads a pack: members, kinds, names. Keeps every fault and continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const FAULTS_MAX: usize = 1000;
 /// The longest name, in bytes.
 const NAME_SIZE_MAX: usize = 128;
 
-/// A value in a pack, and where it stands.
+/// A value in a pack, and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct At<'a> {
     pub(crate) value: &'a Value,
@@ -84,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// Reports a value. An empty hint is none.
+    /// Reports a value. An empty hint is left out.
     pub(crate) fn fault(&mut self, code: &'static str, at: &At<'_>, message: impl Into<String>, hint: &str) {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
         let path = at.path.clone();
@@ -238,7 +238,7 @@ impl Reader {
         None
     }
 
-    /// Parses the condition that stands in a member.
+    /// Parses the condition in a member.
     pub(crate) fn condition(&mut self, parent: &At<'_>, name: &str, place: &Place) -> Option<Expr> {
         let at = parent.member(name)?;
         match at.value {
@@ -640,7 +640,7 @@ const PREDICATE: [&str; 13] = [
     "module",
 ];
 
-/// A predicate before it is understood, and where its name stands.
+/// A predicate before it is parsed, and the place of its name.
 struct Entry<'a> {
     name: &'a str,
     at: At<'a>,
@@ -716,7 +716,7 @@ pub(super) fn near_type<'t>(types: &'t Types, name: &str) -> Option<&'t str> {
     nearest(name, known.chain(types.keys().map(TypeName::as_str)))
 }
 
-/// Reads the `id` of an item of a list, with where it stands.
+/// Reads the `id` of an item of a list, with its place.
 pub(super) fn read_id<'a>(
     reader: &mut Reader,
     at: &At<'a>,

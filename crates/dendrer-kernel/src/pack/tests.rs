@@ -259,7 +259,7 @@ E0210 tests[0].then[1].t.type: "Execute" is not a transition type: lower-case wo
     assert_eq!(found.join("\n"), expected);
 }
 
-/// A rule that asks for what no transition has would never apply, and nobody would know.
+/// A rule that asks for what no transition has would never apply, in silence.
 #[test]
 fn a_rule_knows_what_a_transition_has() {
     let when = |text: &str| faults("/rules/0/when", &Value::from(text).to_string()).join("\n");

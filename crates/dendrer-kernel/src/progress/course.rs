@@ -15,14 +15,14 @@ use crate::obligation::unknown_words;
 use crate::predicate::truth;
 use crate::step::{self, Cause};
 
-/// What a signal says: a score, or why there is none.
+/// A score, or the reason that there is no score.
 pub type Reading = Result<f64, String>;
 
 /// A run as far as its progress goes, tick by tick from 0.
 #[derive(Debug)]
 pub struct Course<'p> {
     plan: &'p Plan,
-    /// For each sub-goal: whether it is reached, or why nobody can say.
+    /// For each sub-goal: whether it is reached, or why that is unknown.
     reached: Vec<Result<bool, String>>,
     /// The newest challenges: whether what was challenged stood.
     survived: VecDeque<Result<bool, String>>,
@@ -114,7 +114,7 @@ impl<'p> Course<'p> {
     }
 }
 
-/// The share of what is so, in written order, or the first reason why nobody can say.
+/// The share by weight of the parts that are true, or the first reason why one is unknown.
 fn share<'r>(parts: impl Iterator<Item = (&'r Result<bool, String>, f64)>) -> Reading {
     let (mut so, mut all) = (0.0, 0.0);
     for (part, weight) in parts {
