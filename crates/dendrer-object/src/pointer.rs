@@ -62,7 +62,7 @@ impl Pointer {
         places
     }
 
-    /// Returns what stands at this place.
+    /// Returns the value at this place.
     pub fn get<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         let mut value = value;
         for token in self.tokens() {
