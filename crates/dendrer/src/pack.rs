@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_kernel::cases::Failed;
 use dendrer_kernel::ontology::check_authorship;
-use dendrer_kernel::pack::cases::{Case, Failed};
+use dendrer_kernel::pack::cases::Case;
 use dendrer_kernel::pack::{Bound, Declared, Fault, Origin, Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
@@ -150,7 +151,7 @@ impl Source {
     fn run(&self, cases: &[Case], document: &yaml::Document) -> Vec<Tested> {
         let place = |failed: Failed| (document.mark(&failed.path, false, None), failed.message);
         let run = |case: &Case| {
-            let ran = dendrer_kernel::pack::cases::run(&self.pack, case);
+            let ran = dendrer_kernel::cases::run(&self.pack, case);
             let stopped = ran.stopped.map(|(path, predicate, stopped)| {
                 let error = predicate.iter().fold(Error::from(stopped), |error, name| error.asked_as(name));
                 (document.mark(&path, false, None), error)

@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_kernel::progress::{Course, DECIMALS, Evaluation, Plan, Signal};
+use dendrer_kernel::progress::course::Course;
+use dendrer_kernel::progress::{DECIMALS, Evaluation, Plan, Signal};
 use dendrer_object::number::round_half_even;
 use dendrer_object::{Digest, Pointer};
 

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_kernel::chain_rules::{ChainFault, Chains, Line};
 use dendrer_kernel::reduce::{Purity, Reducer};
 use dendrer_kernel::replay::{ReplayError, replay_fork, replay_refusal, replay_start, replay_step};
 use dendrer_kernel::step::Head;
-use dendrer_kernel::verify::{ChainFault, Chains, Line};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};

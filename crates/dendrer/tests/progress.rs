@@ -2,7 +2,8 @@
 
 use dendrer::bisect::{self, Outcome, Question, Range};
 use dendrer::kernel::predicate::Predicate;
-use dendrer::kernel::progress::{Course, Evaluation, Plan, Signal};
+use dendrer::kernel::progress::course::Course;
+use dendrer::kernel::progress::{Evaluation, Plan, Signal};
 use dendrer::kernel::step::Start;
 use dendrer::progress::{Metric, readings, regression};
 use dendrer::{Trace, pack};

@@ -1,14 +1,16 @@
-//! The rules of the chain: what must hold between the records of a log, whoever wrote them.
+//! Checks the rules of the chain: ticks, predecessors and times of the records of a log.
 //!
-//! Knows entries and headers, not stores. A newcomer would break one rule: a fault is reported where it is, and
-//! what follows is still checked, so that a reader learns how much is sound.
+//! Knows entries and headers, not stores, and trusts no writer.
+//!
+//! Rule: report a fault at its record and go on with the next, so that a reader learns how much is sound; test
+//! `faults_are_named_where_they_are_and_the_rest_is_still_checked`.
 
 use std::collections::BTreeMap;
 
 use dendrer_object::record::{Entry, Kind, Record};
 use dendrer_object::{Digest, RunName, Timestamp};
 
-/// A rule of the chain that does not hold.
+/// A violation of a rule of the chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainFault {
@@ -193,7 +195,8 @@ impl Line {
         }
     }
 
-    /// What is beside the chain was judged against the newest record of it (design, section 2: fenced writers).
+    /// Checks that a refusal or the end of a run names the newest record of the chain (design, section 2: fenced
+    /// writers).
     fn check_head(&self, record: Option<&Record>) -> Result<(), ChainFault> {
         match (self.tip, record.and_then(|record| record.header().head)) {
             (Some(expected), Some(found)) if expected != found => Err(ChainFault::Head { expected, found }),

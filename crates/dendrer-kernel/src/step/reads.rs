@@ -3,10 +3,10 @@
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};
 
-use super::{Engine, Pack, outermost};
+use super::Cause;
 use crate::expr::Expr;
 use crate::fold::{self, Rule, steps_exprs};
-use crate::step::{self, Cause};
+use crate::pack::{Engine, Pack};
 
 impl Pack {
     /// Returns the places of the state that the rules which applied to a recorded transition looked at, given the state
@@ -17,14 +17,16 @@ impl Pack {
         if self.engine != Engine::Fold {
             return None;
         }
-        match step::cause(record, false)?.0 {
+        match super::cause(record, false)?.0 {
             // The kernel's own: no rule is asked.
             Cause::Anomaly(_)
             | Cause::Marker(_)
             | Cause::Violation
             | Cause::Extension(_)
             | Cause::Import(..) => Some(Vec::new()),
-            Cause::Proposed(intent) => Some(outermost(fold::reads(&self.fold, before, &intent, field))),
+            Cause::Proposed(intent) => {
+                Some(Pointer::outermost(fold::reads(&self.fold, before, &intent, field)))
+            }
         }
     }
 
@@ -49,7 +51,7 @@ impl Pack {
                 }
             });
         }
-        Some(outermost(places))
+        Some(Pointer::outermost(places))
     }
 }
 
