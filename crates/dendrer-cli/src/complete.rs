@@ -18,7 +18,7 @@ use dendrer_view::schemas;
 
 use crate::address::{Pos, Rev};
 use crate::args::{self, Global};
-use crate::{codes, open};
+use crate::{codes, context};
 
 /// The variable by which a shell asks.
 const ASKED: &str = "COMPLETE";
@@ -146,7 +146,7 @@ pub(crate) fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn run_names() -> Option<Vec<String>> {
-    let store = open::read_store(&global()).ok()?;
+    let store = context::read_store(&global()).ok()?;
     let mut runs = crate::verbs::all_runs(&*store).ok()?;
     runs.sort_by_key(|run| std::cmp::Reverse(run.head_position));
     Some(runs.into_iter().map(|run| run.name.to_string()).collect())
@@ -162,7 +162,7 @@ pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn names_below(base: &str) -> Option<Vec<String>> {
-    let store = open::read_store(&global()).ok()?;
+    let store = context::read_store(&global()).ok()?;
     let (rev, run) = words().iter().find_map(|word| {
         let rev = Rev::parse(word).ok().filter(|rev| rev.bundle.is_none())?;
         let run = rev.run_in(&store, &[]).ok()?;

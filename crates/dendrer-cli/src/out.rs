@@ -10,9 +10,9 @@ use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
 
 use crate::args::Global;
+use crate::context;
 use crate::failure::{Failure, Result, in_store, shell};
 use crate::files::{self, Whole};
-use crate::open;
 use crate::pager::{self, Pager};
 
 /// How an answer is written.
@@ -307,7 +307,7 @@ impl Out {
 
     /// Turns what was not found in a log that is not whole into what is wrong with the log.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
-        let failure = self.incomplete.into_iter().fold(failure, open::not_found_in);
+        let failure = self.incomplete.into_iter().fold(failure, context::not_found_in);
         let failure = self.bundles.iter().fold(failure, |failure, (path, runs)| failure.help_in(path, runs));
         failure.help_of(self.store.as_deref())
     }

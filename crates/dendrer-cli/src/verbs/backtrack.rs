@@ -8,8 +8,8 @@ use dendrer_view::{EXACT, count, document, quote};
 
 use crate::address::{self, Rev, state_path};
 use crate::args::{Backtrack, Global};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Format, Out};
 
 /// One write as it is shown.
@@ -24,7 +24,7 @@ struct Shown {
 
 pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "backtrack");
     let trace = source.trace_through(&counted, &rev)?;

@@ -8,25 +8,25 @@ use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
 use crate::args::{Backup, Global};
+use crate::context::{self, STORE_DIR};
 use crate::failure::{Failure, Result};
 use crate::mark;
-use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 use crate::{files, keys};
 
 pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
-    let path = open::find(global)?;
+    let path = context::find(global)?;
     let to = PathBuf::from(&args.dir);
     refuse_place(&path, &to)?;
     files::makes(&to)?;
     let mut store = Embedded::open(&path, Options::read())?;
-    open::speak(global, &store, &path);
+    context::speak(global, &store, &path);
     // What is copied may be less than there was.
     if let Some((code, why)) = keys::doubt(&mut store)? {
         out.warn(code, &why);
     }
-    open::refuse_damage(&store).map_err(|failure| failure.help(&["dendrer", "fsck"]))?;
+    context::refuse_damage(&store).map_err(|failure| failure.help(&["dendrer", "fsck"]))?;
     mark::refuse(&store, "nothing was copied")?;
     let copying = store.start_copy(&to, CopyAs::Backup).map_err(refused)?;
     let copied = make(global, "backup", copying).map_err(|failure| {

@@ -26,8 +26,8 @@ use self::causes::Causes;
 use super::predicate::{Meant, ended, expression, has_hint, of_file, registration_line, resolve};
 use crate::address::{self, Rev};
 use crate::args::{Bisect, Global};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result, shell};
-use crate::open::{self, Source};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 
@@ -44,7 +44,7 @@ struct Asked {
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     causes::refuse(args, &rev)?;
     let rev = rev.resolve(source.store())?;
     let run = rev.run_in(source.store(), source.named())?;
@@ -110,7 +110,7 @@ fn divergence(
     out: &mut Out,
 ) -> Result<Asked> {
     let named = Rev::parse(other)?;
-    let elsewhere = (named.bundle != rev.bundle).then(|| open::sound(global, &named, out)).transpose()?;
+    let elsewhere = (named.bundle != rev.bundle).then(|| context::sound(global, &named, out)).transpose()?;
     let place = elsewhere.as_ref().unwrap_or(source);
     let named = named.resolve(place.store())?;
     if named.pos.is_some() {

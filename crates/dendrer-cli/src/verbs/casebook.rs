@@ -12,8 +12,8 @@ use dendrer_view::{count, document, quote};
 use super::bisect::{recorded_json, recorded_lines};
 use crate::address::Rev;
 use crate::args::{Global, Label, NoteArgs};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{CUT, Out, accessible};
 
 /// The longest note, in bytes: more belongs into a file whose digest is noted.
@@ -24,11 +24,11 @@ pub(super) fn write_down<T>(
     global: &Global,
     write: impl FnOnce(&Shared, Box<dyn Surroundings>) -> std::result::Result<T, Error>,
 ) -> Result<T> {
-    let repo = open::write_store(global)?;
+    let repo = context::write_store(global)?;
     let store = repo.writer()?;
     let _key = repo.signing_key()?;
     let made = write(store, Box::new(World::default()))?;
-    open::close(repo)?;
+    context::close(repo)?;
     Ok(made)
 }
 
@@ -39,7 +39,7 @@ fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("labels and notes are of runs of the store"));
     }
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
@@ -60,7 +60,7 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
         (Some(name), None) => {
             let failure = Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
                 .note("nothing was changed");
-            let state = casebook::read(&open::read_store(global)?)?.unwrap_or_else(Value::object);
+            let state = casebook::read(&context::read_store(global)?)?.unwrap_or_else(Value::object);
             let is_there = casebook::labels(&state).iter().any(|(known, _)| known == name);
             return Err(match is_there {
                 true => failure.help(&["dendrer", "label", name, "--remove"]),
@@ -68,7 +68,7 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
             });
         }
     };
-    let store = open::read_store(global)?;
+    let store = context::read_store(global)?;
     let state = casebook::read(&store)?.unwrap_or_else(Value::object);
     let labels = casebook::labels(&state);
     let items = labels.iter().map(|(name, at)| {
@@ -105,7 +105,7 @@ pub(crate) fn note(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
         }
         _ => Vec::new(),
     };
-    let store = open::read_store(global)?;
+    let store = context::read_store(global)?;
     let state = casebook::read(&store)?.unwrap_or_else(Value::object);
     let mut notes = casebook::notes(&state);
     // A moment has its own notes, a run those of all its ticks.

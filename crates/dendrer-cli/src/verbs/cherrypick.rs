@@ -12,8 +12,8 @@ use dendrer_view::{count, document, quote};
 use crate::address::{Rev, one_tick};
 use crate::args::{Cherrypick, Global};
 use crate::codes;
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Out, Style};
 
 pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
@@ -33,7 +33,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
         return Err(Failure::new("E0106", "a target is a run of the store; it takes in at its last tick")
             .note("nothing was changed"));
     }
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "cherrypick");
     let trace = source.trace_through(&counted, &rev)?;
@@ -48,15 +48,15 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let imported = match args.dry_run {
         // The door is asked all the same, and nothing is written.
         true => {
-            let store = &open::rehearse(global)?;
+            let store = &context::rehearse(global)?;
             import(store, &name, &mut pick, at, world, true)?
         }
         false => {
-            let repo = open::write_store(global)?;
+            let repo = context::write_store(global)?;
             let store = repo.writer()?;
             let _key = repo.signing_key()?;
             let imported = import(store, &name, &mut pick, at, world, false)?;
-            open::close(repo)?;
+            context::close(repo)?;
             imported
         }
     };

@@ -10,9 +10,9 @@ use dendrer_view::document;
 
 use super::intents::{self, Reading, Tally};
 use crate::args::{AuthorChoice, Commit, Global};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::open;
 use crate::out::{Format, Out};
 use crate::progress::Progress;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         .parse()
         .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
     let lines = intents::read(input(&args.file)?)?;
-    let repo = open::write_store(global)?;
+    let repo = context::write_store(global)?;
     let store = repo.writer()?;
     let exists = store.run(&name)?.is_some();
     if !exists {
@@ -71,7 +71,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let result = intents::take(&reading, &lines, &mut recorder, &mut tally, out);
     drop(recorder);
     drop(progress);
-    let closed = if args.dry_run { Ok(()) } else { open::close(repo) };
+    let closed = if args.dry_run { Ok(()) } else { context::close(repo) };
     // Whatever kept lines from being taken may keep them from being signed, too.
     result.map_err(|failure| tally.told_in(begun_meanwhile(args, failure), args.dry_run))?;
     closed?;

@@ -8,8 +8,8 @@ use dendrer_view::{count, document, quote};
 
 use crate::address::{Rev, state_path};
 use crate::args::{ConflictsResolve, ConflictsVerb, Global};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Out, Style};
 
 pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Result {
@@ -28,7 +28,7 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
             "conflicts are shown as they stand now: name the run without a tick",
         ));
     }
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let trace = source.trace(&rev)?;
     let merged = merged(&trace)?;
     let standings = standings(&trace, &merged)?;
@@ -109,19 +109,19 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     };
     let world = Box::new(World::default());
     let (name, record) = if args.dry_run {
-        let store = &open::rehearse(global)?;
+        let store = &context::rehearse(global)?;
         let name = rev.run_in(&*store, &[])?;
         let record = resolve(store, &name, &resolution, world, true);
         let record = record.map_err(|error| not_resolved(args, error))?;
         (name, record)
     } else {
-        let repo = open::write_store(global)?;
+        let repo = context::write_store(global)?;
         let store = repo.writer()?;
         let _key = repo.signing_key()?;
         let name = rev.run_in(&store, &[])?;
         // What the door turned down is kept beside the run, so there is something to sign either way.
         let record = resolve(store, &name, &resolution, world, false);
-        let closed = open::close(repo);
+        let closed = context::close(repo);
         let record = record.map_err(|error| not_resolved(args, error))?;
         closed?;
         (name, record)

@@ -10,8 +10,8 @@ use dendrer_view::{count, document, quote};
 use super::predicate::ended;
 use crate::address::{self, Rev};
 use crate::args::{ContractCheck, ContractVerb, Global};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Out, Style};
 
 mod forms;
@@ -40,7 +40,7 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
 
 fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "contract");
     let trace = source.trace_through(&counted, &rev)?;

@@ -13,9 +13,9 @@ use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 
 use crate::args::{Demo, Global};
+use crate::context::{self, STORE_DIR};
 use crate::demo as content;
 use crate::failure::{Failure, Result};
-use crate::open::{self, STORE_DIR};
 use crate::out::Out;
 use crate::progress::Progress;
 use crate::{files, keys};
@@ -70,7 +70,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         return Err(Failure::new("E0110", format!("{} holds a store already", dir.display()))
             .note("nothing was changed"));
     }
-    if let Some(failure) = open::cut_off(dir) {
+    if let Some(failure) = context::cut_off(dir) {
         return Err(failure.note("nothing was made"));
     }
     let size = match args.size.as_str() {
@@ -114,7 +114,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
             vec![content::fill_sized(store, ticks, &mut |tick| progress.set(tick))?]
         }
     };
-    let note = open::sign(&repo)?;
+    let note = context::sign(&repo)?;
     let mut files = Vec::new();
     let mut damaged = 0;
     if let (None, Some(note)) = (size, &note) {
@@ -134,7 +134,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         None if out.is_text() && !args.no_tour => receipt(store)?,
         _ => Vec::new(),
     };
-    open::close(repo)?;
+    context::close(repo)?;
     let path = dir.join(STORE_DIR);
     std::fs::rename(making.keep(), &path).map_err(io(&path))?;
     if !out.is_text() {

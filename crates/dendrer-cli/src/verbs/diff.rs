@@ -20,8 +20,8 @@ use super::bisect::{recorded_json, recorded_lines};
 use super::casebook::write_down;
 use crate::address::{self, Pos, Rev, state_path};
 use crate::args::{AlignChoice, Diff, Global, KindChoice};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
-use crate::open::{self, Source};
 use crate::out::{CUT, Format, Out, Style, accessible};
 use crate::progress::Progress;
 
@@ -35,9 +35,9 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("--record writes into the store that both runs are recorded in"));
     }
-    let source_a = open::sound(global, &rev_a, out)?;
+    let source_a = context::sound(global, &rev_a, out)?;
     // Two runs of one place are read from one place.
-    let other = (rev_a.bundle != rev_b.bundle).then(|| open::sound(global, &rev_b, out)).transpose()?;
+    let other = (rev_a.bundle != rev_b.bundle).then(|| context::sound(global, &rev_b, out)).transpose()?;
     let source_b = other.as_ref().unwrap_or(&source_a);
     let progress = Progress::start(global, "diff", "records", None);
     let (store_a, store_b) = (counted_of(&source_a, &progress), counted_of(source_b, &progress));

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result, in_store, shell};
 use crate::files::{self, Whole};
 use crate::mark;
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{context, keys};
 
 mod disk;
 mod report;
@@ -152,7 +152,7 @@ fn config() -> Check {
 
 fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>> {
     const NAME: &str = "store";
-    let path = match open::find(global) {
+    let path = match context::find(global) {
         Ok(path) => path,
         Err(failure) => {
             let check = Check::warn(NAME, failure.told()).code(failure.code);
@@ -165,7 +165,7 @@ fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>>
     };
     match Embedded::open(&path, Options::read()) {
         Ok(store) => {
-            open::speak(global, &store, &path);
+            context::speak(global, &store, &path);
             Ok(Some(Found { path, store }))
         }
         Err(error) => {

@@ -12,9 +12,9 @@ use dendrer_view::{document, quote};
 
 use crate::address::Rev;
 use crate::args::{Export, Global};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::files::{self, Whole};
-use crate::open::{self, Source};
 use crate::out::Out;
 use crate::progress::Progress;
 
@@ -125,13 +125,13 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
             })
         })
         .collect::<Result<_>>()?;
-    let path = open::find(global)?;
-    let (repo, unwritable) = match open::write_at(global, &path) {
+    let path = context::find(global)?;
+    let (repo, unwritable) = match context::write_at(global, &path) {
         Ok(repo) => (repo, None),
         // A store that cannot be written can still hand over what was signed before.
-        Err(error) => (open::read_repo(global)?.0, Some(Failure::from(error))),
+        Err(error) => (context::read_repo(global)?.0, Some(Failure::from(error))),
     };
-    let is_troubled = open::warn(repo.warnings(), &path, out);
+    let is_troubled = context::warn(repo.warnings(), &path, out);
     let mut store = repo.reader()?;
     let mut names: Vec<RunName> = Vec::new();
     for rev in revs {
@@ -141,7 +141,7 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
         }
     }
     repo.signing_key()?;
-    let (note, mut unsigned) = match unwritable.map_or_else(|| open::sign(&repo), Err) {
+    let (note, mut unsigned) = match unwritable.map_or_else(|| context::sign(&repo), Err) {
         Ok(note) => (note, None),
         Err(failure) => (None, Some(failure)),
     };
@@ -238,7 +238,7 @@ fn lines(
         return Err(Failure::new("E0106", "a chain of hashes is that of one run: export one at a time"));
     }
     for rev in revs {
-        let source: Source = open::sound(global, rev, out)?;
+        let source: Source = context::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
         let mut line = |value: Value| sink(out, format!("{}\n", quote::json(&value)).as_bytes());
         match profile {

@@ -18,7 +18,7 @@ use crate::address::Rev;
 use crate::args::{ContractExtend, ContractKeygen, Global};
 use crate::failure::{Failure, Result};
 use crate::out::Out;
-use crate::{keys, open};
+use crate::{context, keys};
 
 pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
@@ -42,13 +42,13 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
         Ok((name, extended, stage.and_then(|stage| stage.as_u64())))
     };
     let (name, extended, stage) = match args.dry_run {
-        true => made(&open::rehearse(global)?)?,
+        true => made(&context::rehearse(global)?)?,
         false => {
-            let repo = open::write_store(global)?;
+            let repo = context::write_store(global)?;
             let store = repo.writer()?;
             let _key = repo.signing_key()?;
             let made = made(store)?;
-            open::close(repo)?;
+            context::close(repo)?;
             made
         }
     };

@@ -18,9 +18,9 @@ use super::commit::refuse_unreachable;
 use super::pack::load;
 use crate::address::{Pos, Rev, one_tick, state_path};
 use crate::args::{Fork, Global};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::open;
 use crate::out::{Format, Out, Style};
 
 /// How many ticks of which nothing is said are named in a note.
@@ -37,14 +37,14 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // The parent is read through a handle of its own; the fork is written through another.
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "fork");
     let parent = source.trace_through(&counted, &rev)?;
     let say = "say once where it is forked: --from tick N, or RUN@N";
     let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
-    let repo = if args.dry_run { None } else { Some(open::write_store(global)?) };
-    let rehearsal = if args.dry_run { Some(open::rehearse(global)?) } else { None };
+    let repo = if args.dry_run { None } else { Some(context::write_store(global)?) };
+    let rehearsal = if args.dry_run { Some(context::rehearse(global)?) } else { None };
     let store = match (&repo, &rehearsal) {
         (Some(repo), _) => repo.writer()?,
         (None, Some(store)) => store,
@@ -85,12 +85,12 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     }
     let Some(repo) = repo else { return made.end(Ran { tip, ..Ran::default() }, out) };
     // The fork is made and signed before a command goes on with it.
-    open::sign(&repo)?;
+    context::sign(&repo)?;
     let ran = match &args.exec {
         Some(command) => made.go_on(global, command, repo.writer()?, out)?,
         None => Ran { tip, ..Ran::default() },
     };
-    open::close(repo)?;
+    context::close(repo)?;
     made.end(ran, out)
 }
 
@@ -291,7 +291,7 @@ impl Made<'_> {
             out.item(&fork)?;
             out.flush()?;
         }
-        let place = std::path::absolute(open::find(global)?).map_err(|error| {
+        let place = std::path::absolute(context::find(global)?).map_err(|error| {
             Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
         })?;
         let resumed = Recorder::resume(store, &self.terms.run, Box::new(World::default()));

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use super::backup::check_head;
 use crate::args::Global;
+use crate::context;
 use crate::failure::Result;
 use crate::keys::{self, ANOTHER_LOG};
 use crate::mark::{self, Mark};
-use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 
@@ -33,8 +33,8 @@ impl Line {
 }
 
 pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
-    let path = open::find(global)?;
-    let mut store = Arc::new(open::embedded(global, &path, global.reads())?);
+    let path = context::find(global)?;
+    let mut store = Arc::new(context::embedded(global, &path, global.reads())?);
     let progress = Progress::start(global, "fsck", "records", Some(store.tree().size));
     let options = VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
     let report = store.verify(&options)?;

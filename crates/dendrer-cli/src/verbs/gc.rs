@@ -8,16 +8,16 @@ use dendrer_view::{count, document, quote, thousands};
 use std::sync::Arc;
 
 use crate::args::{Gc, Global, SnapshotsChoice};
+use crate::context;
 use crate::failure::Result;
-use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 
 pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
-    let path = open::find(global)?;
+    let path = context::find(global)?;
     let options = if args.dry_run { Options::read() } else { Options::write() };
-    let store = Arc::new(open::embedded(global, &path, options)?);
-    open::refuse_damage(&*store)?;
+    let store = Arc::new(context::embedded(global, &path, options)?);
+    context::refuse_damage(&*store)?;
     let now = u64::try_from(super::now_ms()).unwrap_or(0);
     let rule = Rule {
         thin: args.snapshots == Some(SnapshotsChoice::Thin),

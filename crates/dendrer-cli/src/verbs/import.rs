@@ -23,9 +23,9 @@ use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options,
 use super::pack::load;
 use super::reduce::errors_json;
 use crate::args::{GapChoice, Global, Import, ImportKind};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::open;
 use crate::out::{Format, Out, Style};
 use crate::progress::Progress;
 
@@ -71,7 +71,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     }
     if args.dry_run {
         // A dry run says what it can without a store, too.
-        if let Ok(store) = open::read_store(global) {
+        if let Ok(store) = context::read_store(global) {
             check_new(args, &*store, &plan)?;
         }
         let errors = match &pack {
@@ -85,7 +85,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         say(args, &plan, None, &errors, out)?;
         return Ok(0);
     }
-    let repo = open::write_store(global)?;
+    let repo = context::write_store(global)?;
     let store = repo.writer()?;
     check_new(args, store, &plan)?;
     let key = repo.signing_key()?;
@@ -100,7 +100,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         settled += more;
     });
     drop(progress);
-    let closed = open::close(repo);
+    let closed = context::close(repo);
     let tip = result.map_err(|error| match settled {
         0 => failure(args, &error, 0),
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
@@ -108,7 +108,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     closed?;
     let errors = match pack {
         None => Vec::new(),
-        Some(_) => errors_of_rules(&Trace::open(&open::read_store(global)?, &plan.start.run)?)?,
+        Some(_) => errors_of_rules(&Trace::open(&context::read_store(global)?, &plan.start.run)?)?,
     };
     say(args, &plan, Some(tip), &errors, out)?;
     Ok(0)

@@ -11,8 +11,8 @@ use dendrer_object::{StoreId, Value};
 use dendrer_view::{document, quote};
 
 use crate::args::{Global, Init};
+use crate::context::{self, STORE_DIR};
 use crate::failure::{Failure, Result, in_store, shell};
-use crate::open::{self, STORE_DIR};
 use crate::out::Out;
 use crate::{files, keys};
 
@@ -32,7 +32,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // Whoever goes on with the restore has a store.
-    if let Some(failure) = open::cut_off(files::dir_of(&path)) {
+    if let Some(failure) = context::cut_off(files::dir_of(&path)) {
         return Err(failure.note("nothing was made"));
     }
     // Whoever copies the store, or hands it over, must not hand over its key.
@@ -61,7 +61,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
             }
             error => error.into(),
         })?;
-        open::close(repo)
+        context::close(repo)
     };
     if let Err(mut failure) = made() {
         // What is said of a store that was there before says nothing of this one.

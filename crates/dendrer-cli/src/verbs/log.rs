@@ -16,9 +16,9 @@ use regex::Regex;
 
 use crate::address::{self, Rev, state_path};
 use crate::args::{Global, Log};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::keys;
-use crate::open::{self, Source};
 use crate::out::{CUT, Format, Out, Style};
 use crate::progress::Progress;
 
@@ -110,7 +110,7 @@ fn listed(global: &Global, args: &Log, out: &mut Out) -> Result {
     if args.follows() {
         return follow(global, args, &rev, &filter, out);
     }
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let (from, to) = range(&trace, args, &rev)?;
@@ -420,7 +420,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
     if filtered {
         return Err(Failure::new("E0106", "a receipt is of a whole run: it takes no other flag of log"));
     }
-    let source = open::sound(global, rev, out)?;
+    let source = context::sound(global, rev, out)?;
     let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
@@ -440,7 +440,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
 }
 
 fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out) -> Result {
-    let Source::Store(repo, mut store) = open::source(global, rev, out)? else {
+    let Source::Store(repo, mut store) = context::source(global, rev, out)? else {
         return Err(Failure::new("E0106", "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {

@@ -12,8 +12,8 @@ use dendrer_view::{count, document, quote};
 use super::fork::new_name;
 use crate::address::{Rev, state_path};
 use crate::args::{Global, Merge, StrategyChoice};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Out, Style};
 
 pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
@@ -23,7 +23,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // The sources are read through a handle of their own; the new run is written through another.
-    let source = open::whole_store(global, out)?;
+    let source = context::whole_store(global, out)?;
     let (reader, (progress, counted)) = (source.store(), source.watched(global, "merge"));
     let mut traces = Vec::with_capacity(revs.len());
     for rev in revs {
@@ -46,14 +46,14 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     };
     let world = Box::new(World::default());
     let (merged, unjudged, root, begin) = if args.dry_run {
-        let store = &open::rehearse(global)?;
+        let store = &context::rehearse(global)?;
         let made = merge(&sources, store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let (unjudged, root) = (unjudged(recorder.head(), &merged), recorder.head().state().digest());
         recorder.discard();
         (merged, unjudged, root, None)
     } else {
-        let repo = open::write_store(global)?;
+        let repo = context::write_store(global)?;
         let store = repo.writer()?;
         let _key = repo.signing_key()?;
         let made = merge(&sources, store, &terms, world);
@@ -62,7 +62,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         let (root, begin) = (recorder.head().state().digest(), recorder.head().id());
         recorder.commit()?;
         drop(recorder);
-        open::close(repo)?;
+        context::close(repo)?;
         (merged, unjudged, root, Some(begin))
     };
     drop(progress);

@@ -14,9 +14,9 @@ use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
 use crate::args::{Global, PackCheck, PackShow, PackTest, PackVerb};
+use crate::context;
 use crate::failure::{self, Failure, Result};
 use crate::files;
-use crate::open;
 use crate::out::{Out, Style};
 
 /// How many problems are printed for people; a document has them all.
@@ -143,7 +143,7 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
         Shown { pack, text_agrees: None, text: Some(text) }
     } else {
         let rev = Rev::parse(&args.target)?;
-        let source = open::source(global, &rev, out)?;
+        let source = context::source(global, &rev, out)?;
         let trace = source.trace(&rev)?;
         if args.text {
             return match pack::text_of_run(&trace) {

@@ -30,9 +30,9 @@ use crate::args::{
     Global, PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest, PredicateVerb,
     WindowChoice,
 };
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::open;
 use crate::out::{Out, Style};
 
 /// How many turns are printed for people; documents have them all.
@@ -258,7 +258,7 @@ pub(super) fn registration_line(registered: &Registered) -> String {
 
 fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "predicate");
     let trace = source.trace_through(&counted, &rev)?;
@@ -389,7 +389,7 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
             Failure::new("E0513", format!("\"{}\" is not a name for a predicate", args.name)).note(note)
         );
     }
-    let repo = open::write_store(global)?;
+    let repo = context::write_store(global)?;
     let store = repo.writer()?;
     let names = Registry::read(&store)?;
     let predicate = asked_for(args, &names)?;
@@ -457,7 +457,7 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
 
 /// Signs what was added if the key is here, and closes.
 fn close(repo: Repo, changed: bool) -> Result<()> {
-    if changed { open::close(repo) } else { Ok(()) }
+    if changed { context::close(repo) } else { Ok(()) }
 }
 
 /// Makes the predicate that the flags describe, or takes up the newest one of the name.
@@ -659,8 +659,8 @@ fn entry_document(entry: &Registered, changed: bool) -> Value {
 /// Reads the names of a bundle, or else of the store.
 fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
     Ok(match bundle {
-        Some(path) => Registry::read(&open::open_bundle(Some(global), path)?.store)?,
-        None => Registry::read(&open::read_store(global)?)?,
+        Some(path) => Registry::read(&context::open_bundle(Some(global), path)?.store)?,
+        None => Registry::read(&context::read_store(global)?)?,
     })
 }
 
@@ -689,7 +689,7 @@ fn declared_by(
     let Some(run) = run else { return Ok(Vec::new()) };
     let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
     let rev = Rev::parse(&named)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
@@ -801,7 +801,7 @@ fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
 }
 
 fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
-    let repo = open::write_store(global)?;
+    let repo = context::write_store(global)?;
     let store = repo.writer()?;
     if Predicate::built_in(&args.name).is_some() {
         return Err(Failure::new("E0513", format!("{} is built in and cannot be retired", args.name))

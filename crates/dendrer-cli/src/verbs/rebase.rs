@@ -9,8 +9,8 @@ use dendrer_view::{count, document, quote};
 use super::fork::new_name;
 use crate::address::Rev;
 use crate::args::{Global, Rebase, StopOn};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Out, Style};
 
 pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
@@ -34,7 +34,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
         .note("nothing was changed"));
     }
     // Both are read through a handle of their own; the new run is written through another.
-    let reader = open::sound(global, &rev, out)?;
+    let reader = context::sound(global, &rev, out)?;
     let onto = onto.resolve(reader.store())?;
     let (progress, counted) = reader.watched(global, "rebase");
     let (source, base) = (reader.trace_through(&counted, &rev)?, reader.trace_through(&counted, &onto)?);
@@ -49,12 +49,12 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let world = Box::new(World::default());
     let mut answer = Answer { args, onto: base.name(), tick, name: &terms.run, tip: None };
     let rebased = if is_dry {
-        let store = &open::rehearse(global)?;
+        let store = &context::rehearse(global)?;
         let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
         recorder.discard();
         rebased
     } else {
-        let repo = open::write_store(global)?;
+        let repo = context::write_store(global)?;
         let store = repo.writer()?;
         let _key = repo.signing_key()?;
         let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
@@ -67,7 +67,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
             }
         }
         drop(recorder);
-        open::close(repo)?;
+        context::close(repo)?;
         rebased
     };
     drop(progress);

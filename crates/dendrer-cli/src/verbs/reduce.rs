@@ -11,9 +11,9 @@ use dendrer_view::{count, document, quote};
 use super::pack::load;
 use crate::address::Rev;
 use crate::args::{Global, Reduce};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::files;
-use crate::open;
 use crate::out::{Out, Style};
 
 /// How many errors of rules are printed for people; the run has them all.
@@ -31,10 +31,10 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let pack = load(&args.pack)?;
     let s0 = args.state.as_deref().map(files::json).transpose()?;
     // The source is read through a handle of its own; the new run is written through another.
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let (progress, counted) = source.watched(global, "reduce");
     let trace = source.trace_through(&counted, &rev)?;
-    let repo = open::write_store(global)?;
+    let repo = context::write_store(global)?;
     let store = repo.writer()?;
     if store.run(&name)?.is_some() {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
@@ -42,7 +42,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let _key = repo.signing_key()?;
     let reduced = pack::reduce(&trace, store, &pack, name, s0, Box::new(World::default()));
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
-    open::close(repo)?;
+    context::close(repo)?;
     drop(progress);
     let named = format!("{} {}", pack.pack.name, pack.pack.version);
     if !out.is_text() {

@@ -9,14 +9,14 @@ use dendrer_view::{count, document, quote};
 
 use crate::address::{Rev, state_path};
 use crate::args::{Global, PrintChoice, Replay};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Format, Out};
 use crate::progress::Progress;
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;

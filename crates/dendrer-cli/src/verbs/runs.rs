@@ -13,16 +13,16 @@ use dendrer_view::{document, quote, thousands};
 
 use crate::address::Rev;
 use crate::args::{Global, RunSort, Runs};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::keys;
-use crate::open::{self, Source};
 use crate::out::{CUT, Out, accessible};
 
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // What does not look like a bundle is to be read as one all the same: an answer about the store would be one to another
     // question.
     let rev = Rev { bundle: args.file.clone(), run: None, pos: None };
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let store = source.store();
     let mut runs = all(&**store)?;
     let total = runs.len();

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use super::state::state_at;
 use crate::address::{Pos, Rev, state_path};
 use crate::args::{Global, Show, StateChoice};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Out, Style};
 
 pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     // An id is that of one record, whether it stands at a tick or beside the chain.
     if let Some(record) = rev.named_record(source.store())?.filter(|_| rev.pos.is_none())
         && !stands_at_a_tick(&record)

@@ -9,8 +9,8 @@ use dendrer_view::{RECORDED, count, document};
 
 use crate::address::{Pos, Rev, state_path};
 use crate::args::{Global, State, WindowChoice};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::{Out, Style};
 
 /// Prints what differs from the state at another place.
@@ -26,7 +26,7 @@ fn difference(
     out: &mut Out,
 ) -> Result {
     let rev = Rev::parse(base)?;
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let other = source.trace(&rev)?;
     let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
@@ -86,7 +86,7 @@ fn window(args: &State) -> &'static str {
 
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "state");
     let trace = source.trace_through(&counted, &rev)?;

@@ -22,7 +22,7 @@ use crate::failure::{Failure, Result};
 use crate::mark::{self};
 use crate::out::{Format, Out, Style};
 use crate::progress::Progress;
-use crate::{keys, open};
+use crate::{context, keys};
 
 mod profile;
 mod suite;
@@ -262,7 +262,7 @@ fn verify_bundle(
     from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
-    let opened = open::open_bundle(alone, path)?;
+    let opened = context::open_bundle(alone, path)?;
     let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
     let runs = &opened.runs;
     let in_bundle = |failure: Failure| failure.help_in(path, runs);
@@ -372,12 +372,12 @@ fn verify_store(
     from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
-    let path = open::find(global)?;
+    let path = context::find(global)?;
     let stamp = Stamp::of(&path);
-    let mut store = Arc::new(open::embedded(global, &path, global.reads())?);
+    let mut store = Arc::new(context::embedded(global, &path, global.reads())?);
     let mut names = Vec::new();
     for rev in revs {
-        names.push(rev.run_in(&store, &[]).map_err(|error| open::not_found(error.into(), &*store))?);
+        names.push(rev.run_in(&store, &[]).map_err(|error| context::not_found(error.into(), &*store))?);
     }
     // A key file that is named speaks for whoever named it, as a verifier key does.
     let file = global.key.as_deref().map(keys::read_verifier).transpose()?;

@@ -7,13 +7,13 @@ use dendrer_view::{HEURISTIC, RECORDED, document, quote};
 
 use crate::address::{Pos, Rev, state_path};
 use crate::args::{Global, Why};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
 use crate::out::Out;
 
 pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "why");
     let trace = source.trace_through(&counted, &rev)?;

@@ -17,8 +17,8 @@ use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
 use crate::args::{ContractDiff, ContractShow, Global};
+use crate::context;
 use crate::failure::{self, Failure, Result};
-use crate::open;
 use crate::out::{CUT, Out, Style};
 use crate::verbs::pack;
 
@@ -95,7 +95,7 @@ fn find(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<R
 }
 
 fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Out) -> Result<Resolved> {
-    let store = open::read_store(global)?;
+    let store = context::read_store(global)?;
     let listing = list_all(&store)?;
     let mut found = listing.named(name, version);
     let (first, second) = (found.next(), found.next());
@@ -132,7 +132,7 @@ fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Ou
 
 fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     let rev = Rev::parse(address)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -156,7 +156,7 @@ fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result
 }
 
 pub(super) fn list(global: &Global, out: &mut Out) -> Result {
-    let store = open::read_store(global)?;
+    let store = context::read_store(global)?;
     let listing = list_all(&store)?;
     if !out.is_text() {
         out.document(&listing_json(&listing))?;
