@@ -1,15 +1,12 @@
 //! The command line: verbs, flags, help. Nothing here does anything.
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
-
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::store::embedded::Options;
 
-use crate::address::{Pos, index_arg, tick_arg};
+use crate::address::Pos;
 use crate::codes::EXITS;
 use crate::complete;
-use crate::out::ColorChoice;
-use crate::progress::ProgressChoice;
+use crate::global::{AuthorChoice, Global, WindowChoice, index_arg, tick_arg};
 
 mod bisect;
 mod contract;
@@ -42,71 +39,6 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-/// Flags that every verb takes.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Everywhere")]
-pub(crate) struct Global {
-    /// The store: a directory that holds .dendrer, or the .dendrer itself
-    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) store: Option<String>,
-    /// Print exactly one JSON document
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Print one JSON item a line, and a summary
-    #[arg(long, global = true)]
-    pub(crate) jsonl: bool,
-    /// The form of the answer: text, json, jsonl, and what the verb knows besides
-    #[arg(long, global = true, value_name = "FORM")]
-    pub(crate) format: Option<String>,
-    /// Only these fields of the answer; "list" says which there are. A document cut like this need not have what its
-    /// schema requires
-    #[arg(long, global = true, value_name = "F,..", value_delimiter = ',')]
-    pub(crate) fields: Vec<String>,
-    /// Write the answer to a file
-    #[arg(short = 'o', long = "output", global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<String>,
-    /// When to use colour: auto, always, never
-    #[arg(long, global = true, value_enum, default_value = "auto", hide_possible_values = true)]
-    pub(crate) color: ColorChoice,
-    /// Spell out every character that is not ASCII
-    #[arg(long, global = true)]
-    pub(crate) ascii: bool,
-    /// How times are shown: local, utc, relative, none
-    #[arg(long, global = true, value_enum, default_value = "local", hide_possible_values = true)]
-    pub(crate) time: TimeChoice,
-    /// Cut lines at N characters
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) width: Option<usize>,
-    /// Shorten nothing
-    #[arg(long, global = true)]
-    pub(crate) full: bool,
-    /// Do not page
-    #[arg(long, global = true)]
-    pub(crate) no_pager: bool,
-    /// How far long work has come, on stderr: auto, plain, json, never
-    #[arg(long, global = true, value_enum, default_value = "auto", hide_possible_values = true)]
-    pub(crate) progress: ProgressChoice,
-    /// Say nothing but the answer and errors
-    #[arg(short = 'q', long, global = true)]
-    pub(crate) quiet: bool,
-    /// Say what is opened, and how long it took
-    #[arg(short = 'v', long, global = true)]
-    pub(crate) verbose: bool,
-    /// The file that holds the key of the log
-    #[arg(long, global = true, value_name = "FILE", env = "DENDRER_KEY", hide_env_values = true, value_hint = ValueHint::FilePath)]
-    pub(crate) key: Option<String>,
-    /// Whether the index is left alone, because it is damaged.
-    #[arg(skip)]
-    pub(crate) without_index: bool,
-}
-
-impl Global {
-    /// How a store is opened for reading.
-    pub(crate) fn reads(&self) -> Options {
-        Options { index: !self.without_index, ..Options::read() }
-    }
-}
-
 impl Verb {
     /// Tells whether the verb can be run again if it failed before it wrote anything: it takes nothing from a pipe, and leaves
     /// nothing behind but a signature.
@@ -128,26 +60,6 @@ impl Verb {
                 | Why(_)
         )
     }
-}
-
-impl Cli {
-    /// The flags as they are where none was given, for what runs outside of a verb.
-    pub(crate) fn default_global() -> Global {
-        Cli::parse_from(["dendrer"]).global
-    }
-}
-
-/// How times are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TimeChoice {
-    /// In the local time zone.
-    Local,
-    /// As recorded, in UTC.
-    Utc,
-    /// As the time that has passed since.
-    Relative,
-    /// Not at all.
-    None,
 }
 
 /// What to do.
@@ -485,17 +397,6 @@ pub(crate) struct PackTest {
     pub(crate) cases: Option<String>,
 }
 
-/// Who writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AuthorChoice {
-    /// Each line says; an agent where it does not.
-    Line,
-    /// Agents alone: no line can speak for the runtime.
-    Agent,
-    /// Nobody can.
-    System,
-}
-
 /// `runs`
 #[derive(Debug, Args)]
 pub(crate) struct Runs {
@@ -649,15 +550,6 @@ pub(crate) struct State {
     /// How deep to print
     #[arg(long, conflicts_with = "base")]
     pub(crate) depth: Option<usize>,
-}
-
-/// Which side of a transition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WindowChoice {
-    /// After it.
-    After,
-    /// Before it.
-    Before,
 }
 
 /// `verify`
@@ -941,33 +833,9 @@ pub(crate) fn command() -> clap::Command {
     ))
 }
 
-/// Joins the two words `tick` `N` behind the flags that take a tick, so that each flag takes one value.
-pub(crate) fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut joined: Vec<String> = Vec::new();
-    for arg in args {
-        let after_tick = joined.last().is_some_and(|last| last == "tick");
-        let flag = joined.len().checked_sub(2).map(|at| joined[at].as_str());
-        if after_tick && matches!(flag, Some("--from" | "--to" | "--at" | "--tick" | "--effective-from")) {
-            let last = joined.len() - 1;
-            joined[last] = format!("tick:{arg}");
-        } else {
-            joined.push(arg);
-        }
-    }
-    joined
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn two_words_become_one_tick_only_behind_the_flags_that_take_one() {
-        let join = |text: &str| join_ticks(text.split(' ').map(str::to_owned)).join(" ");
-        assert_eq!(join("bisect r --from tick 5 --to tick 9"), "bisect r --from tick:5 --to tick:9");
-        assert_eq!(join("log tick 5"), "log tick 5");
-        assert_eq!(join("log r --from 5"), "log r --from 5");
-    }
 
     #[test]
     fn the_command_line_is_consistent() {

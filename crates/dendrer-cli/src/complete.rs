@@ -17,7 +17,8 @@ use dendrer_object::Value;
 use dendrer_view::schemas;
 
 use crate::address::{Pos, Rev};
-use crate::args::{self, Global};
+use crate::args;
+use crate::global::Global;
 use crate::{codes, open};
 
 /// The variable by which a shell asks.
@@ -118,7 +119,7 @@ fn words() -> Vec<String> {
 
 /// What the words so far say about the store.
 fn global() -> Global {
-    let mut global = args::Cli::default_global();
+    let mut global = Global::unset();
     let words = words();
     for (at, word) in words.iter().enumerate() {
         if let Some(dir) = word.strip_prefix("--store=") {

@@ -7,6 +7,7 @@ mod complete;
 mod demo;
 mod failure;
 mod files;
+mod global;
 mod keys;
 mod mark;
 mod open;
@@ -22,9 +23,10 @@ use std::time::Instant;
 
 use clap::FromArgMatches;
 
-use crate::args::{Cli, Global, Verb};
+use crate::args::{Cli, Verb};
 use crate::failure::{Failure, shell};
-use crate::out::{ColorChoice, Format, Out, QUIET};
+use crate::global::{ColorChoice, Format, Global};
+use crate::out::{Out, QUIET};
 use crate::verbs::shape::{self, Answer};
 
 /// Recording and reading make and drop many small values; this allocator takes half the time of the system's.
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     let given: Vec<_> = std::env::args_os().collect();
-    let args = args::join_ticks(given.iter().map(|arg| arg.to_string_lossy().into_owned()));
+    let args = global::join_ticks(given.iter().map(|arg| arg.to_string_lossy().into_owned()));
     // What it looks like is another name, of a file that may be there as well.
     if let Some(odd) = given.iter().find(|arg| arg.to_str().is_none()) {
         let what = format!("{} is not UTF-8, and every argument must be", odd.to_string_lossy());

@@ -12,13 +12,12 @@ use dendrer::verify;
 use dendrer_object::RunName;
 
 use crate::address::Rev;
-use crate::args::Global;
 use crate::failure::{Failure, READS_ONLY, Result};
-use crate::files;
-use crate::keys;
+use crate::global::Global;
 use crate::mark::{self, Mark};
 use crate::out::Out;
 use crate::progress::{Counted, CountedRead, Progress};
+use crate::{files, keys};
 
 /// The name of the directory that is a store.
 pub(crate) const STORE_DIR: &str = ".dendrer";

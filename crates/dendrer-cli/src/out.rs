@@ -9,33 +9,11 @@ use dendrer_view::fields::Fields;
 use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
 
-use crate::args::Global;
 use crate::failure::{Failure, Result, in_store, shell};
 use crate::files::{self, Whole};
+use crate::global::{ColorChoice, Format, Global};
 use crate::open;
 use crate::pager::{self, Pager};
-
-/// How an answer is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// One document.
-    Json,
-    /// One item a line, and a summary.
-    Jsonl,
-}
-
-/// When colour is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ColorChoice {
-    /// On a terminal, unless the environment says otherwise.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
 
 /// The places an answer goes to.
 pub(crate) struct Out {

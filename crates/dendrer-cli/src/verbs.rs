@@ -44,8 +44,9 @@ use std::time::{Duration, SystemTime};
 
 use dendrer_object::{Timestamp, Value};
 
-use crate::args::{Global, TimeChoice, Verb};
+use crate::args::Verb;
 use crate::failure::Result;
+use crate::global::{Global, TimeChoice};
 use crate::out::Out;
 
 pub(crate) use casebook::is_casebook;

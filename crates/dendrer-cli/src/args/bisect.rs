@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
-use super::WindowChoice;
-use crate::address::{Pos, tick_arg};
+use crate::address::Pos;
 use crate::complete;
+use crate::global::{WindowChoice, tick_arg};
 
 /// `bisect`
 #[derive(Debug, Args)]

@@ -4,8 +4,9 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::diff::Kind;
 
-use crate::address::{Pos, tick_arg};
+use crate::address::Pos;
 use crate::complete;
+use crate::global::tick_arg;
 
 /// `diff`
 #[derive(Debug, Args)]

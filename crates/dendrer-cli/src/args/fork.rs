@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use crate::address::{Pos, tick_arg};
+use crate::address::Pos;
+use crate::global::tick_arg;
 
 /// `fork`
 #[derive(Debug, Args)]

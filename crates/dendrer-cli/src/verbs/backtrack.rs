@@ -7,10 +7,11 @@ use dendrer_view::why::{node_json, ops_json, ops_words, transition_json, tree_li
 use dendrer_view::{EXACT, count, document, quote};
 
 use crate::address::{self, Rev, state_path};
-use crate::args::{Backtrack, Global};
+use crate::args::Backtrack;
 use crate::failure::{Failure, Result};
+use crate::global::{Format, Global};
 use crate::open;
-use crate::out::{Format, Out};
+use crate::out::Out;
 
 /// One write as it is shown.
 struct Shown {

@@ -7,13 +7,13 @@ use dendrer::store::{Store, StoreError};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::args::{Backup, Global};
+use crate::args::Backup;
 use crate::failure::{Failure, Result};
-use crate::mark;
+use crate::global::Global;
 use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
-use crate::{files, keys};
+use crate::{files, keys, mark};
 
 pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
     let path = open::find(global)?;

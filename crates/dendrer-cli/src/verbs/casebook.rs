@@ -11,8 +11,9 @@ use dendrer_view::{count, document, quote};
 
 use super::bisect::{recorded_json, recorded_lines};
 use crate::address::Rev;
-use crate::args::{Global, Label, NoteArgs};
+use crate::args::{Label, NoteArgs};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::out::{CUT, Out, accessible};
 use crate::{keys, open};
 

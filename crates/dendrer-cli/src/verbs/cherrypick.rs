@@ -10,11 +10,11 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
 use crate::address::{Rev, one_tick};
-use crate::args::{Cherrypick, Global};
-use crate::codes;
+use crate::args::Cherrypick;
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{codes, keys, open};
 
 pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {

@@ -9,12 +9,12 @@ use dendrer_object::{RunName, Value};
 use dendrer_view::document;
 
 use super::intents::{self, Reading, Tally};
-use crate::args::{AuthorChoice, Commit, Global};
+use crate::args::Commit;
 use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out};
+use crate::global::{AuthorChoice, Format, Global};
+use crate::out::Out;
 use crate::progress::Progress;
-use crate::{keys, open};
+use crate::{files, keys, open};
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {

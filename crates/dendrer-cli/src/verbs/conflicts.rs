@@ -7,8 +7,9 @@ use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
 
 use crate::address::{Rev, state_path};
-use crate::args::{ConflictsResolve, ConflictsVerb, Global};
+use crate::args::{ConflictsResolve, ConflictsVerb};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::{keys, open};
 

@@ -9,8 +9,9 @@ use dendrer_view::{count, document, quote};
 
 use super::predicate::ended;
 use crate::address::{self, Rev};
-use crate::args::{ContractCheck, ContractVerb, Global};
+use crate::args::{ContractCheck, ContractVerb};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::open;
 use crate::out::{Out, Style};
 

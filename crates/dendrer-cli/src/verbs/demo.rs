@@ -11,13 +11,13 @@ use dendrer::store::embedded::{Embedded, Options};
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 
-use crate::args::{Demo, Global};
-use crate::demo as content;
+use crate::args::Demo;
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::open::{self, STORE_DIR};
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::{files, keys};
+use crate::{demo as content, files, keys};
 
 /// When the demo's log begins: 2026-02-22T22:40:00Z.
 const BEGINS_MS: u64 = 1_771_800_000_000;

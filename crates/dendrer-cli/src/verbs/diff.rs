@@ -17,10 +17,11 @@ use dendrer_view::{count, document, thousands};
 use super::bisect::{recorded_json, recorded_lines};
 use super::casebook::write_down;
 use crate::address::{self, Pos, Rev, state_path};
-use crate::args::{AlignChoice, Diff, Global, KindChoice};
+use crate::args::{AlignChoice, Diff, KindChoice};
 use crate::failure::{Failure, Result};
+use crate::global::{Format, Global};
 use crate::open::{self, Source};
-use crate::out::{CUT, Format, Out, Style, accessible};
+use crate::out::{CUT, Out, Style, accessible};
 use crate::progress::{Counted, Progress};
 
 /// How many places of one pair are listed where lines are cut to a width anyway.

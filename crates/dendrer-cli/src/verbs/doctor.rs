@@ -10,9 +10,10 @@ use dendrer::store::{Store, StoreError};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::args::{Doctor, Global};
+use crate::args::Doctor;
 use crate::failure::{Failure, Result, in_store, shell};
 use crate::files::{self, Whole};
+use crate::global::Global;
 use crate::mark::{self, Mark};
 use crate::out::{Out, Style};
 use crate::{keys, open};

@@ -6,7 +6,8 @@ use dendrer_view::document;
 use crate::args::Explain;
 use crate::codes::{CODES, Code, find};
 use crate::failure::{Failure, Result};
-use crate::out::{Format, Out};
+use crate::global::Format;
+use crate::out::Out;
 
 pub(crate) fn run(args: &Explain, out: &mut Out) -> Result {
     let Some(wanted) = &args.code else { return list(out) };

@@ -12,9 +12,10 @@ use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
 
 use crate::address::Rev;
-use crate::args::{Export, Global};
+use crate::args::Export;
 use crate::failure::{Failure, Result};
 use crate::files::{self, Whole};
+use crate::global::Global;
 use crate::keys;
 use crate::open::{self, Source};
 use crate::out::Out;

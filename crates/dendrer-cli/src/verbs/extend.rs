@@ -14,8 +14,9 @@ use dendrer_view::{document, quote};
 
 use super::pack::read_file;
 use crate::address::Rev;
-use crate::args::{ContractExtend, ContractKeygen, Global};
+use crate::args::{ContractExtend, ContractKeygen};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::out::Out;
 use crate::{keys, open};
 

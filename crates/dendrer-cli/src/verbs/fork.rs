@@ -18,11 +18,11 @@ use self::exec::Ran;
 use super::commit::refuse_unreachable;
 use super::pack::load;
 use crate::address::{Pos, Rev, one_tick, state_path};
-use crate::args::{Fork, Global};
+use crate::args::Fork;
 use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out, Style};
-use crate::{keys, open};
+use crate::global::{Format, Global};
+use crate::out::{Out, Style};
+use crate::{files, keys, open};
 
 /// How many ticks of which nothing is said are named in a note.
 const SILENT_SHOWN: usize = 8;
@@ -170,7 +170,7 @@ fn terms(args: &Fork, name: RunName, parent: &Trace<'_>) -> Result<Terms> {
         .iter()
         .map(|text| {
             let (tick, file) = pair("--tool-output", "TICK=FILE", text)?;
-            let tick = crate::address::tick_arg(tick)
+            let tick = crate::global::tick_arg(tick)
                 .map_err(|why| Failure::new("E0106", format!("--tool-output {text}: {why}")))?;
             Ok((Pos::tick(&tick, parent)?, answer(file, takes_delta)?))
         })

@@ -8,8 +8,8 @@ use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
 use super::backup::check_head;
-use crate::args::Global;
 use crate::failure::Result;
+use crate::global::Global;
 use crate::keys::{self, ANOTHER_LOG};
 use crate::mark::{self, Mark};
 use crate::open;

@@ -6,8 +6,9 @@ use dendrer::store::embedded::{Embedded, IndexState, KeptRow, KeptWhat, Leftover
 use dendrer_object::{Timestamp, Value};
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::args::{Gc, Global, SnapshotsChoice};
+use crate::args::{Gc, SnapshotsChoice};
 use crate::failure::Result;
+use crate::global::Global;
 use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};

@@ -21,12 +21,12 @@ use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options,
 
 use super::pack::load;
 use super::reduce::errors_json;
-use crate::args::{GapChoice, Global, Import, ImportKind};
+use crate::args::{GapChoice, Import, ImportKind};
 use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out, Style};
+use crate::global::{Format, Global};
+use crate::out::{Out, Style};
 use crate::progress::{CountedRead, Progress};
-use crate::{keys, open};
+use crate::{files, keys, open};
 
 /// The longest name that is made from a file's.
 const NAME_SIZE_MAX: usize = 100;

@@ -9,8 +9,9 @@ use dendrer_object::{StoreId, Value};
 use dendrer_view::{document, quote};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::args::{Global, Init};
+use crate::args::Init;
 use crate::failure::{Failure, Result, in_store, shell};
+use crate::global::Global;
 use crate::open::{self, STORE_DIR};
 use crate::out::Out;
 use crate::{files, keys};

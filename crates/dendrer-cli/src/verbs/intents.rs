@@ -13,9 +13,9 @@ use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{Delta, Intent, Value, json};
 use dendrer_view::{count, quote};
 
-use crate::args::AuthorChoice;
 use crate::failure::{Failure, Result};
-use crate::out::{Format, Out, Style};
+use crate::global::{AuthorChoice, Format};
+use crate::out::{Out, Style};
 
 /// How many lines one group takes at most. A group is acknowledged while others are judged, so larger ones would let a line that
 /// is durable wait long for its acknowledgement, and gain hardly anything.

@@ -15,10 +15,11 @@ use dendrer_view::{RECORDED, count, document, provenance, quote, thousands};
 use regex::Regex;
 
 use crate::address::{self, Rev, state_path};
-use crate::args::{Global, Log};
+use crate::args::Log;
 use crate::failure::{Failure, Result};
+use crate::global::{Format, Global};
 use crate::open::{self, Source};
-use crate::out::{CUT, Format, Out, Style};
+use crate::out::{CUT, Out, Style};
 use crate::progress::{Counted, Progress};
 use crate::verified;
 

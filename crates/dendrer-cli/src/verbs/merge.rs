@@ -11,8 +11,9 @@ use dendrer_view::{count, document, quote};
 
 use super::fork::new_name;
 use crate::address::{Rev, state_path};
-use crate::args::{Global, Merge, StrategyChoice};
+use crate::args::{Merge, StrategyChoice};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::{keys, open};
 

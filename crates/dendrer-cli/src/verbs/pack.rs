@@ -13,11 +13,11 @@ use dendrer_view::contract::writer_words;
 use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
-use crate::args::{Global, PackCheck, PackShow, PackTest, PackVerb};
+use crate::args::{PackCheck, PackShow, PackTest, PackVerb};
 use crate::failure::{self, Failure, Result};
-use crate::files;
-use crate::open;
+use crate::global::Global;
 use crate::out::{Out, Style};
+use crate::{files, open};
 
 /// How many problems are printed for people; a document has them all.
 const PROBLEMS_SHOWN: usize = 100;

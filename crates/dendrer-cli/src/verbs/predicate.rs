@@ -25,13 +25,12 @@ use dendrer_view::{count, document, quote, thousands};
 use super::pack;
 use crate::address::{self, Rev};
 use crate::args::{
-    Global, PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest, PredicateVerb,
-    WindowChoice,
+    PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest, PredicateVerb,
 };
 use crate::failure::{Failure, Result};
-use crate::files;
+use crate::global::{Global, WindowChoice};
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{files, keys, open};
 
 /// How many turns are printed for people; documents have them all.
 const TURNS_SHOWN: usize = 40;

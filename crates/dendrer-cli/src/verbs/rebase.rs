@@ -8,8 +8,9 @@ use dendrer_view::{count, document, quote};
 
 use super::fork::new_name;
 use crate::address::Rev;
-use crate::args::{Global, Rebase, StopOn};
+use crate::args::{Rebase, StopOn};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::{keys, open};
 

@@ -10,11 +10,11 @@ use dendrer_view::{count, document, quote};
 
 use super::pack::load;
 use crate::address::Rev;
-use crate::args::{Global, Reduce};
+use crate::args::Reduce;
 use crate::failure::{Failure, Result};
-use crate::files;
+use crate::global::Global;
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{files, keys, open};
 
 /// How many errors of rules are printed for people; the run has them all.
 const ERRORS_SHOWN: usize = 10;

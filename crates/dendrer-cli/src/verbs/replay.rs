@@ -8,10 +8,11 @@ use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
 use crate::address::{Rev, state_path};
-use crate::args::{Global, PrintChoice, Replay};
+use crate::args::{PrintChoice, Replay};
 use crate::failure::{Failure, Result};
+use crate::global::{Format, Global};
 use crate::open;
-use crate::out::{Format, Out};
+use crate::out::Out;
 use crate::progress::Progress;
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {

@@ -12,8 +12,9 @@ use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
 use super::backup::{check_head, make};
-use crate::args::{Global, Restore};
+use crate::args::Restore;
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::open::{self, REPLACED, RESTORING, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;

@@ -11,8 +11,9 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::{document, quote, thousands};
 
 use crate::address::Rev;
-use crate::args::{Global, RunSort, Runs};
+use crate::args::{RunSort, Runs};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::open::{self, Source};
 use crate::out::{CUT, Out, accessible};
 use crate::verified;

@@ -6,9 +6,9 @@ use dendrer_object::Value;
 use dendrer_view::document;
 use dendrer_view::fields::{Fields, available};
 
-use crate::args::{ConflictsVerb, ContractVerb, Global, PackVerb, PredicateVerb, Verb};
+use crate::args::{ConflictsVerb, ContractVerb, PackVerb, PredicateVerb, Verb};
 use crate::failure::{Failure, Result};
-use crate::out::Format;
+use crate::global::{Format, Global};
 
 /// What a verb can answer.
 struct Shape {

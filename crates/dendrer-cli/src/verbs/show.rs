@@ -14,8 +14,9 @@ use dendrer_view::{RECORDED, count, document, provenance, quote};
 
 use super::state::state_at;
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, Show, StateChoice};
+use crate::args::{Show, StateChoice};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::open;
 use crate::out::{Out, Style};
 

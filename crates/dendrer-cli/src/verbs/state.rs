@@ -8,8 +8,9 @@ use dendrer_view::show::Changed;
 use dendrer_view::{RECORDED, count, document};
 
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, State, WindowChoice};
+use crate::args::State;
 use crate::failure::{Failure, Result};
+use crate::global::{Global, WindowChoice};
 use crate::open;
 use crate::out::{Out, Style};
 

@@ -13,10 +13,11 @@ use dendrer_view::verify::{MEANING, UNWITNESSED, log_lines, part_words, run_line
 use dendrer_view::{document, quote};
 
 use crate::address::{Pos, Rev};
-use crate::args::{Global, Verify};
+use crate::args::Verify;
 use crate::failure::{Failure, Result};
+use crate::global::{Format, Global};
 use crate::mark::{self, Mark};
-use crate::out::{Format, Out, Style};
+use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 use crate::{keys, open, verified};
 

@@ -6,8 +6,9 @@ use dendrer_view::why::{node_json, tree_lines};
 use dendrer_view::{HEURISTIC, RECORDED, document, quote};
 
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, Why};
+use crate::args::Why;
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::open;
 use crate::out::Out;
 

@@ -13,8 +13,9 @@ use dendrer_object::{TypeName, Value};
 use dendrer_view::contributors as view;
 
 use crate::address::Rev;
-use crate::args::{Bisect, DiagnosisChoice, Global};
+use crate::args::{Bisect, DiagnosisChoice};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::verbs::casebook::write_down;
 

@@ -6,8 +6,9 @@ use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
 use super::read;
-use crate::args::{ContractLint, Global};
+use crate::args::ContractLint;
 use crate::failure::Result;
+use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::verbs::pack;
 

@@ -17,8 +17,9 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
-use crate::args::{ContractDiff, ContractShow, Global};
+use crate::args::{ContractDiff, ContractShow};
 use crate::failure::{self, Failure, Result};
+use crate::global::Global;
 use crate::open;
 use crate::out::{CUT, Out, Style};
 use crate::verbs::pack;

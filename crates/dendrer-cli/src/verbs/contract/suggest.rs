@@ -5,8 +5,9 @@ use dendrer_object::{TypeName, Value};
 use dendrer_view::{HEURISTIC, count, document, quote};
 
 use crate::address::Rev;
-use crate::args::{ContractSuggest, Global};
+use crate::args::ContractSuggest;
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};

@@ -13,8 +13,8 @@ use std::sync::mpsc::{Sender, channel};
 use dendrer::recorder::Recorder;
 use dendrer_object::Value;
 
-use crate::args::AuthorChoice;
 use crate::failure::{Failure, Result};
+use crate::global::AuthorChoice;
 use crate::out::Out;
 use crate::verbs::intents::{self, Reading, Tally};
 

@@ -15,9 +15,9 @@ use dendrer_view::verify::word;
 
 use super::{parse_tip, verify_bundle};
 use crate::address::Rev;
-use crate::args::Global;
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 
