@@ -5,8 +5,8 @@ use clap_complete::engine::ArgValueCompleter;
 
 use crate::address::Pos;
 use crate::codes::EXITS;
-use crate::complete;
 use crate::global::{AuthorChoice, Global, WindowChoice, index_arg, tick_arg};
+use crate::offers;
 
 mod bisect;
 mod contract;
@@ -258,7 +258,7 @@ pub(crate) struct Demo {
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
     /// The run; it begins if there is none of this name
-    #[arg(long, add = ArgValueCompleter::new(complete::runs))]
+    #[arg(long, add = ArgValueCompleter::new(offers::runs))]
     pub(crate) run: String,
     /// Where the intents are; - for standard input
     #[arg(long, default_value = "-", value_hint = ValueHint::FilePath)]
@@ -439,7 +439,7 @@ pub(crate) enum RunSort {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Log {
     /// The run, or RUN@FROM..TO; the latest if not given
-    #[arg(default_value = "@", add = ArgValueCompleter::new(complete::runs))]
+    #[arg(default_value = "@", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) run: String,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
@@ -457,7 +457,7 @@ pub(crate) struct Log {
     #[arg(long)]
     pub(crate) anomalies: bool,
     /// Only ticks that wrote at this path
-    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
     /// Only transitions with this in their type, agent or any text they hold: a regular expression, matched in
     /// linear time
@@ -497,13 +497,13 @@ impl Log {
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// What: RUN@TICK
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) rev: String,
     /// Which state to print beside the rest; the change, where no part is named
     #[arg(long, value_enum)]
     pub(crate) state: Option<StateChoice>,
     /// Only this path of the state
-    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
     /// Only the intent, unless more is asked for
     #[arg(long)]
@@ -536,16 +536,16 @@ pub(crate) enum StateChoice {
 #[derive(Debug, Args)]
 pub(crate) struct State {
     /// What: RUN@TICK
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) rev: String,
     /// One path of it
-    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
     /// The state before the transition, or after it
     #[arg(long, value_enum, default_value = "after")]
     pub(crate) window: WindowChoice,
     /// Print what differs from the state there, instead of the state
-    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::runs))]
+    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) base: Option<String>,
     /// How deep to print
     #[arg(long, conflicts_with = "base")]
@@ -556,7 +556,7 @@ pub(crate) struct State {
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
     /// Runs or bundle files; with none, the whole store
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) targets: Vec<String>,
     /// Every run of the store
     #[arg(long, conflicts_with = "targets")]
@@ -604,7 +604,7 @@ pub(crate) enum ProfileChoice {
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
     /// The run
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) run: String,
     /// The first tick to print
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
@@ -625,7 +625,7 @@ pub(crate) struct Replay {
     #[arg(long, value_enum, default_value = "none")]
     pub(crate) print: PrintChoice,
     /// With --print state: one path of it
-    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
 }
 
@@ -760,7 +760,7 @@ pub(crate) struct PredicateList {
     #[arg(long)]
     pub(crate) all: bool,
     /// What the pack of this run declares, too
-    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
+    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) run: Option<String>,
 }
 
@@ -773,7 +773,7 @@ pub(crate) struct PredicateShow {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<String>,
     /// What the pack of this run declares under the name, too
-    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
+    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) run: Option<String>,
 }
 
@@ -816,7 +816,7 @@ pub(crate) struct PredicateRetire {
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// The runs
-    #[arg(required = true, add = ArgValueCompleter::new(complete::runs))]
+    #[arg(required = true, add = ArgValueCompleter::new(offers::runs))]
     pub(crate) runs: Vec<String>,
     /// Withhold the values at or below this place of every record, like /result/output
     #[arg(long, value_name = "POINTER")]
@@ -827,10 +827,21 @@ pub(crate) struct Export {
 pub(crate) fn command() -> clap::Command {
     let codes: Vec<String> =
         EXITS.iter().map(|exit| format!("  {:>3}  {}", exit.code, exit.meaning)).collect();
-    Cli::command().after_help(format!(
-        "Exit codes (more: dendrer help exit-codes):\n{}\n\nExamples:\n  dendrer demo\n  dendrer help exit-codes",
-        codes.join("\n")
-    ))
+    let mut command = Cli::command();
+    let mut topics: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    topics.push("exit-codes".to_owned());
+    let topics = ArgValueCompleter::new(offers::names(topics));
+    // In place: `mut_subcommand` would move the verb to the end of the list.
+    for (verb, arg) in [("help", "topic"), ("man", "verb")] {
+        if let Some(verb) = command.find_subcommand_mut(verb) {
+            *verb = std::mem::take(verb).mut_arg(arg, |arg| arg.add(topics.clone()));
+        }
+    }
+    command
+        .after_help(format!(
+            "Exit codes (more: dendrer help exit-codes):\n{}\n\nExamples:\n  dendrer demo\n  dendrer help exit-codes",
+            codes.join("\n")
+        ))
 }
 
 #[cfg(test)]

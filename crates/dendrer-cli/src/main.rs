@@ -10,6 +10,7 @@ mod files;
 mod global;
 mod keys;
 mod mark;
+mod offers;
 mod open;
 mod out;
 mod pager;
@@ -34,7 +35,7 @@ use crate::verbs::shape::{self, Answer};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    if let Some(code) = complete::answer() {
+    if let Some(code) = complete::answer(args::command) {
         return ExitCode::from(code);
     }
     let given: Vec<_> = std::env::args_os().collect();

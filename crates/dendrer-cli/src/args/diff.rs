@@ -5,17 +5,17 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::diff::Kind;
 
 use crate::address::Pos;
-use crate::complete;
 use crate::global::tick_arg;
+use crate::offers;
 
 /// `diff`
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
     /// One run, or RUN@TICK to end it there; called a in the answer
-    #[arg(value_name = "RUN_A", add = ArgValueCompleter::new(complete::runs))]
+    #[arg(value_name = "RUN_A", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) a: String,
     /// The other, called b
-    #[arg(value_name = "RUN_B", add = ArgValueCompleter::new(complete::runs))]
+    #[arg(value_name = "RUN_B", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) b: String,
     /// The first tick of a to compare
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
@@ -30,10 +30,10 @@ pub(crate) struct Diff {
     #[arg(long, value_enum, default_value = "tick")]
     pub(crate) align: AlignChoice,
     /// Leave out what differs there, like agent_id or state.memory
-    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) ignore: Vec<String>,
     /// Only what differs there
-    #[arg(long, value_name = "P", add = ArgValueCompleter::new(complete::paths))]
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
     /// Print the differences alone, without headline and counts
     #[arg(long, conflicts_with_all = ["stat", "summary"])]

@@ -3,13 +3,13 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
-use crate::complete;
+use crate::offers;
 
 /// `explain`
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// The code, like E0301; all of them if not given
-    #[arg(add = ArgValueCompleter::new(complete::codes))]
+    #[arg(add = ArgValueCompleter::new(offers::codes))]
     pub(crate) code: Option<String>,
 }
 
@@ -17,7 +17,7 @@ pub(crate) struct Explain {
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
     /// The document; a list if not given
-    #[arg(add = ArgValueCompleter::new(complete::schema_names))]
+    #[arg(add = ArgValueCompleter::new(offers::schema_names))]
     pub(crate) name: Option<String>,
 }
 
@@ -25,7 +25,6 @@ pub(crate) struct Schema {
 #[derive(Debug, Args)]
 pub(crate) struct Man {
     /// The verb; the program as a whole if not given
-    #[arg(add = ArgValueCompleter::new(complete::topics))]
     pub(crate) verb: Option<String>,
 }
 
@@ -33,7 +32,7 @@ pub(crate) struct Man {
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// The shell: bash, zsh, fish, powershell, nushell or elvish
-    #[arg(add = ArgValueCompleter::new(complete::shell_names))]
+    #[arg(add = ArgValueCompleter::new(offers::shell_names))]
     pub(crate) shell: String,
 }
 
@@ -41,6 +40,5 @@ pub(crate) struct Completions {
 #[derive(Debug, Args)]
 pub(crate) struct Help {
     /// A verb, or exit-codes
-    #[arg(add = ArgValueCompleter::new(complete::topics))]
     pub(crate) topic: Option<String>,
 }

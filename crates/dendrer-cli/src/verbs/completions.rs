@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 
 use crate::args::Completions;
-use crate::complete::{SHELLS, script};
 use crate::failure::{Failure, Result};
+use crate::offers::{SHELLS, script};
 use crate::out::Out;
 
 pub(crate) fn run(args: &Completions, out: &mut Out) -> Result {
