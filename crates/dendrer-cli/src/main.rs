@@ -1,7 +1,6 @@
 //! The `dendrer` program: arguments in, answers and exit codes out.
 
 mod address;
-mod args;
 mod codes;
 mod complete;
 mod demo;
@@ -24,18 +23,18 @@ use std::time::Instant;
 
 use clap::FromArgMatches;
 
-use crate::args::{Cli, Verb};
 use crate::failure::{Failure, shell};
 use crate::global::{ColorChoice, Format, Global};
 use crate::out::{Out, QUIET};
 use crate::verbs::shape::{self, Answer};
+use crate::verbs::{Cli, Verb};
 
 /// Recording and reading make and drop many small values; this allocator takes half the time of the system's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    if let Some(code) = complete::answer(args::command) {
+    if let Some(code) = complete::answer(verbs::command) {
         return ExitCode::from(code);
     }
     let given: Vec<_> = std::env::args_os().collect();
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
             .note("nothing was done; give the file a name that is, or go where it is");
         return ExitCode::from(report(&failure, wants_json(&args), ColorChoice::Auto));
     }
-    let parsed = args::command().try_get_matches_from(&args);
+    let parsed = verbs::command().try_get_matches_from(&args);
     let mut cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, wants_json(&args), &args),
@@ -170,7 +169,7 @@ fn usage(error: &clap::Error, json: bool, args: &[String]) -> ExitCode {
             failure = failure.at("what", line);
         }
     }
-    let known = args::command();
+    let known = verbs::command();
     let verb = args.iter().skip(1).find(|word| known.find_subcommand(word).is_some());
     let failure = match verb {
         Some(verb) => failure.help(&["dendrer", "help", verb]),
@@ -182,7 +181,7 @@ fn usage(error: &clap::Error, json: bool, args: &[String]) -> ExitCode {
 /// Names the verb that may have been meant: one slip away, or two letters the other way round.
 fn unknown_verb(word: &str) -> Failure {
     let failure = Failure::new("E0106", format!("there is no verb \"{word}\""));
-    let known = args::command();
+    let known = verbs::command();
     let names: Vec<&str> =
         known.get_subcommands().flat_map(clap::Command::get_name_and_visible_aliases).collect();
     let sorted = |text: &str| {

@@ -1,4 +1,4 @@
-//! The verbs, one file each.
+//! The command line and the verbs, one file each.
 
 mod backtrack;
 mod backup;
@@ -14,7 +14,6 @@ mod diff;
 mod doctor;
 mod explain;
 mod export;
-mod extend;
 mod fork;
 mod fsck;
 mod gc;
@@ -42,15 +41,246 @@ mod why;
 
 use std::time::{Duration, SystemTime};
 
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer_object::{Timestamp, Value};
 
-use crate::args::Verb;
+use crate::codes::EXITS;
+use crate::offers;
+
 use crate::failure::Result;
 use crate::global::{Global, TimeChoice};
 use crate::out::Out;
 
 pub(crate) use casebook::is_casebook;
 pub(crate) use runs::all as all_runs;
+
+/// Version control for the runs of AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "dendrer", bin_name = "dendrer", version, about, long_about = None, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+    /// Flags that every verb takes.
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Create a store
+    #[command(after_help = "Examples:\n  dendrer init\n  dendrer init traces --key traces.key")]
+    Init(init::Init),
+    /// Make an offline sample store and print a tour
+    #[command(after_help = "Examples:\n  dendrer demo\n  dendrer demo big --size 100000")]
+    Demo(demo::Demo),
+    /// Take intents as JSON lines, through the kernel
+    #[command(
+        after_help = "Examples:\n  echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first\n  dendrer commit --run first --file intents.jsonl"
+    )]
+    Commit(commit::Commit),
+    /// Bring in a trace that another program wrote
+    #[command(
+        after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run support-call\n  dendrer import steps.jsonl --map map.json"
+    )]
+    Import(import::Import),
+    /// List runs
+    #[command(visible_alias = "ls", after_help = "Examples:\n  dendrer runs\n  dendrer runs --sort ticks")]
+    Runs(runs::Runs),
+    /// List transitions
+    #[command(
+        after_help = "Examples:\n  dendrer log logistics-run-47\n  dendrer log logistics-run-47 --from tick 20 --to tick 24"
+    )]
+    Log(log::Log),
+    /// Show one transition with its state change
+    #[command(
+        after_help = "Examples:\n  dendrer show logistics-run-47@22\n  dendrer show logistics-run-47@22 --raw-json"
+    )]
+    Show(show::Show),
+    /// Show the state at a tick, whole or one path
+    #[command(
+        after_help = "Examples:\n  dendrer state logistics-run-47@22\n  dendrer state logistics-run-47@22 --path risk_score"
+    )]
+    State(state::State),
+    /// Check that the record is what was committed
+    #[command(after_help = "Examples:\n  dendrer verify logistics-run-47 --replay\n  dendrer verify --all")]
+    Verify(verify::Verify),
+    /// Make every state again from the record, without a model or a tool
+    #[command(
+        after_help = "Examples:\n  dendrer replay logistics-run-47\n  dendrer replay logistics-run-47 --to tick 21 --print state"
+    )]
+    Replay(replay::Replay),
+    /// Compare two runs by meaning, transition by transition
+    #[command(
+        after_help = "Paths: intent.., action.., result.., policy.., agent_id and the other members of transitions are theirs; state.x, and\nany other x, is what a transition wrote at x of the state, or what stands there in the end. Exit code: 0; with\n--exit-code 1 if the runs differ; 6 if something that was erased or withheld could not be compared.\n\nExamples:\n  dendrer diff logistics-run-47 logistics-planner-1 --to tick 12\n  dendrer diff logistics-run-47 logistics-run-47.dnd --exit-code"
+    )]
+    Diff(diff::Diff),
+    /// Find the first tick at which something is violated
+    #[command(
+        after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request\n  dendrer bisect logistics-run-47 --divergence logistics-planner-1"
+    )]
+    Bisect(bisect::Bisect),
+    /// List every write of a place in the state, newest first
+    #[command(
+        after_help = "Examples:\n  dendrer backtrack logistics-run-47 risk_score --values\n  dendrer backtrack logistics-run-47 shipments --agent dispatcher --inputs"
+    )]
+    Backtrack(backtrack::Backtrack),
+    /// Show the last write of a place, what it rests on, and what that rests on
+    #[command(
+        after_help = "Examples:\n  dendrer why logistics-run-47@22 risk_score\n  dendrer why logistics-run-47 bookings_open --cross-agent"
+    )]
+    Why(why::Why),
+    /// Predicates under names: register, list, show, test, retire
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer predicate list\n  dendrer predicate test kernel.policy_compliant logistics-run-47"
+    )]
+    Predicate(predicate::PredicateVerb),
+    /// Hand runs over: a bundle that proves itself, or JSON lines
+    #[command(
+        after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
+    )]
+    Export(export::Export),
+    /// Check a pack, show what it declares, run its tests
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer pack check orders.yaml\n  dendrer pack show orders.yaml\n  dendrer pack test orders.yaml"
+    )]
+    Pack(pack::PackVerb),
+    /// Go on from an old tick of a run, as a new run
+    #[command(
+        after_help = "Examples:\n  dendrer fork logistics-run-47 --from tick 21 --tool-policy \"require source verification\"\n  dendrer fork --run logistics-run-47 --from tick 21 --policy risk_threshold=0.65 --replay-rest -n\n  dendrer fork logistics-run-47@21 --exec \"cat intents.jsonl\""
+    )]
+    Fork(fork::Fork),
+    /// Import a transition into a run that has what it was decided on
+    #[command(
+        visible_alias = "cherry-pick",
+        after_help = "Examples:\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash"
+    )]
+    Cherrypick(cherrypick::Cherrypick),
+    /// Propose the intents of a run again on the state of another, as a new run
+    #[command(
+        after_help = "Examples:\n  dendrer rebase --run logistics-run-47 --onto logistics-planner-1@13 --plan\n  dendrer rebase logistics-run-47 --onto logistics-planner-1@13 --stop-on effectful -n"
+    )]
+    Rebase(rebase::Rebase),
+    /// Begin a new run with what was chosen from several others; no merge of their histories
+    #[command(
+        after_help = "Examples:\n  dendrer merge --as all --from logistics-run-47 --from planning-run-12 --seed-only -n\n  dendrer merge --as picked --from logistics-run-47@21 --from trip-planner-a --seed-only"
+    )]
+    Merge(merge::Merge),
+    /// What a merge left open: list, show, resolve
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
+    )]
+    Conflicts(conflicts::ConflictsVerb),
+    /// Contracts of packs: list, show, compare and mend them, and check a run against them
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer contract check financial-agent-A\n  dendrer contract show acme.financial/v1\n  dendrer contract lint orders.yaml\n  dendrer contract suggest financial-agent-A financial-agent-B"
+    )]
+    Contract(contract::ContractVerb),
+    /// Reduce a recorded run again under another pack, into a new run
+    #[command(
+        after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"
+    )]
+    Reduce(reduce::Reduce),
+    /// Names for moments: list them, put one on RUN or RUN@TICK, take one off
+    #[command(
+        after_help = "Examples:\n  dendrer label\n  dendrer label before-the-feed logistics-run-47@21\n  dendrer show before-the-feed"
+    )]
+    Label(casebook::Label),
+    /// Remarks on moments: list them, or write one down
+    #[command(
+        after_help = "Examples:\n  dendrer note\n  dendrer note logistics-run-47@22 \"nobody checked this feed\"\n  dendrer note logistics-run-47"
+    )]
+    Note(casebook::NoteArgs),
+    /// Copy the store while others write to it; the next time, only what followed
+    #[command(
+        after_help = "Examples:\n  dendrer backup ../traces-backup\n  dendrer backup ../traces-backup --json"
+    )]
+    Backup(backup::Backup),
+    /// Make a store from a backup
+    #[command(
+        after_help = "Examples:\n  dendrer restore ../traces-backup restored\n  dendrer restore ../traces-backup restored --replace"
+    )]
+    Restore(restore::Restore),
+    /// Check every file of the store against its log, and say what damage would cost
+    #[command(after_help = "Examples:\n  dendrer fsck\n  dendrer fsck --store restored")]
+    Fsck,
+    /// Remove what follows from the log and is not needed; never the log
+    #[command(after_help = "Examples:\n  dendrer gc -n\n  dendrer gc --keep 30d --snapshots thin")]
+    Gc(gc::Gc),
+    /// Check the installation, the store, the clock and the disk
+    #[command(after_help = "Examples:\n  dendrer doctor\n  dendrer doctor --fix --report support.json")]
+    Doctor(doctor::Doctor),
+    /// Explain a code
+    #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]
+    Explain(explain::Explain),
+    /// Print the JSON Schema of a document
+    #[command(after_help = "Examples:\n  dendrer schema show\n  dendrer schema")]
+    Schema(schema::Schema),
+    /// Print the version of the program and of the formats
+    #[command(after_help = "Examples:\n  dendrer version\n  dendrer version --json")]
+    Version,
+    /// Print the manual page of the program, or of a verb
+    #[command(after_help = "Examples:\n  dendrer man\n  dendrer man log -o dendrer-log.1")]
+    Man(man::Man),
+    /// Print what makes a shell complete verbs, flags, runs and paths
+    #[command(
+        after_help = "Examples:\n  dendrer completions bash\n  dendrer completions fish -o dendrer.fish"
+    )]
+    Completions(completions::Completions),
+    /// Print help: of all verbs, of one, or the table of exit codes
+    #[command(after_help = "Examples:\n  dendrer help log\n  dendrer help exit-codes")]
+    Help(help::Help),
+}
+
+impl Verb {
+    /// Tells whether the verb can be run again if it failed before it wrote anything: it takes nothing from a pipe, and leaves
+    /// nothing behind but a signature.
+    pub(crate) fn can_be_repeated(&self) -> bool {
+        use Verb::{Backtrack, Bisect, Diff, Export, Fsck, Log, Replay, Runs, Show, State, Verify, Why};
+        matches!(
+            self,
+            Backtrack(_)
+                | Bisect(_)
+                | Diff(_)
+                | Export(_)
+                | Fsck
+                | Log(_)
+                | Replay(_)
+                | Runs(_)
+                | Show(_)
+                | State(_)
+                | Verify(_)
+                | Why(_)
+        )
+    }
+}
+
+/// The whole command line, with the table of exit codes behind its help.
+pub(crate) fn command() -> clap::Command {
+    let codes: Vec<String> =
+        EXITS.iter().map(|exit| format!("  {:>3}  {}", exit.code, exit.meaning)).collect();
+    let mut command = Cli::command();
+    let mut topics: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    topics.push("exit-codes".to_owned());
+    let topics = ArgValueCompleter::new(offers::names(topics));
+    // In place: `mut_subcommand` would move the verb to the end of the list.
+    for (verb, arg) in [("help", "topic"), ("man", "verb")] {
+        if let Some(verb) = command.find_subcommand_mut(verb) {
+            *verb = std::mem::take(verb).mut_arg(arg, |arg| arg.add(topics.clone()));
+        }
+    }
+    command
+        .after_help(format!(
+            "Exit codes (more: dendrer help exit-codes):\n{}\n\nExamples:\n  dendrer demo\n  dendrer help exit-codes",
+            codes.join("\n")
+        ))
+}
 
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
@@ -202,6 +432,11 @@ pub(crate) fn behind_mark(text: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
 
     #[test]
     fn relative_times_take_the_largest_unit_that_fits() {

@@ -2,18 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueHint};
 use dendrer::store::embedded::{Copied, CopyAs, Copying, Embedded, Options};
 use dendrer::store::{Store, StoreError};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::args::Backup;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 use crate::{files, keys, mark};
+
+/// `backup`
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// A directory that is new or empty, or an earlier backup of the same store
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: String,
+}
 
 pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
     let path = open::find(global)?;

@@ -24,13 +24,15 @@ use dendrer_view::{document, quote, thousands};
 use self::causes::Causes;
 use super::predicate::{Meant, ended, expression, has_hint, of_file, registration_line, resolve};
 use crate::address::{self, Rev};
-use crate::args::Bisect;
 use crate::failure::{Failure, Result, shell};
 use crate::global::Global;
 use crate::open::{self, Source};
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 
+pub(crate) use self::args::Bisect;
+
+mod args;
 mod causes;
 mod regression;
 

@@ -1,5 +1,7 @@
 //! `dendrer label` and `dendrer note`: what people say about moments, in the casebook.
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::casebook::{self, Moment, Note};
 use dendrer::recorder::{Surroundings, World};
 use dendrer::store::Store;
@@ -11,11 +13,39 @@ use dendrer_view::{count, document, quote};
 
 use super::bisect::{recorded_json, recorded_lines};
 use crate::address::Rev;
-use crate::args::{Label, NoteArgs};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{CUT, Out, accessible};
-use crate::{keys, open};
+use crate::{keys, offers, open};
+
+/// `label`
+#[derive(Debug, Args)]
+pub(crate) struct Label {
+    /// The label; all are listed without one
+    pub(crate) name: Option<String>,
+    /// What it is put on: RUN or RUN@TICK
+    #[arg(conflicts_with = "remove", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: Option<String>,
+    /// Take it off
+    #[arg(long, requires = "name")]
+    pub(crate) remove: bool,
+    /// Who says so; nobody checks that
+    #[arg(long, value_name = "NAME", default_value = "person")]
+    pub(crate) by: String,
+}
+
+/// `note`
+#[derive(Debug, Args)]
+pub(crate) struct NoteArgs {
+    /// What it is about: RUN or RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: Option<String>,
+    /// What to write down; without it, what was written down is listed
+    pub(crate) text: Option<String>,
+    /// Who says so; nobody checks that
+    #[arg(long, value_name = "NAME", default_value = "person")]
+    pub(crate) by: String,
+}
 
 /// The longest note, in bytes: more belongs into a file whose digest is noted.
 const NOTE_MAX: usize = 64 << 10;

@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Read};
 
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::kernel::step::{Stage, Start};
 use dendrer::recorder::{Recorder, World};
 use dendrer::store::Store;
@@ -9,12 +11,52 @@ use dendrer_object::{RunName, Value};
 use dendrer_view::document;
 
 use super::intents::{self, Reading, Tally};
-use crate::args::Commit;
 use crate::failure::{Failure, Result};
 use crate::global::{AuthorChoice, Format, Global};
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::{files, keys, open};
+use crate::{files, keys, offers, open};
+
+/// `commit`
+#[derive(Debug, Args)]
+pub(crate) struct Commit {
+    /// The run; it begins if there is none of this name
+    #[arg(long, add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// Where the intents are; - for standard input
+    #[arg(long, default_value = "-", value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    /// The agent of lines that do not name one
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Who writes: each line for itself, agents alone, or the system (which is refused)
+    #[arg(long = "as", value_enum, default_value = "line")]
+    pub(crate) author: AuthorChoice,
+    /// Names that begin with $ are dendrer's tagged forms
+    #[arg(long)]
+    pub(crate) tagged: bool,
+    /// Judge, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Fail if the run exists already
+    #[arg(long)]
+    pub(crate) new: bool,
+    /// For a new run: its goal
+    #[arg(long)]
+    pub(crate) goal: Option<String>,
+    /// For a new run: a JSON file with the initial state
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+    /// For a new run: a JSON file with policy rules [{"id": ..., "holds": ...}]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<String>,
+    /// For a new run: the pack that is in force; with it, --state is what its init is given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
+    /// For a new run: the stage it is recorded at
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3))]
+    pub(crate) stage: u64,
+}
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {

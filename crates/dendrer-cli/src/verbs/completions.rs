@@ -2,10 +2,19 @@
 
 use std::io::IsTerminal;
 
-use crate::args::Completions;
 use crate::failure::{Failure, Result};
-use crate::offers::{SHELLS, script};
+use crate::offers::{self, SHELLS, script};
 use crate::out::Out;
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+
+/// `completions`
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell: bash, zsh, fish, powershell, nushell or elvish
+    #[arg(add = ArgValueCompleter::new(offers::shell_names))]
+    pub(crate) shell: String,
+}
 
 pub(crate) fn run(args: &Completions, out: &mut Out) -> Result {
     let Some(text) = script(&args.shell.to_lowercase()) else {

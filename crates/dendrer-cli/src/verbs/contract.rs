@@ -7,14 +7,18 @@ use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{intervals_json, standing_json, standing_words};
 use dendrer_view::{count, document, quote};
 
+use self::args::ContractCheck;
 use super::predicate::ended;
 use crate::address::{self, Rev};
-use crate::args::{ContractCheck, ContractVerb};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open;
 use crate::out::{Out, Style};
 
+pub(crate) use self::args::ContractVerb;
+
+mod args;
+mod extend;
 mod forms;
 mod lint;
 mod read;
@@ -29,8 +33,8 @@ const LACKING_SHOWN: usize = 10;
 pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result {
     match verb {
         ContractVerb::Check(args) => check_run(global, args, out),
-        ContractVerb::Extend(args) => super::extend::run(global, args, out),
-        ContractVerb::Keygen(args) => super::extend::keygen(args, out),
+        ContractVerb::Extend(args) => extend::run(global, args, out),
+        ContractVerb::Keygen(args) => extend::keygen(args, out),
         ContractVerb::List => read::list(global, out),
         ContractVerb::Show(args) => read::show(global, args, out),
         ContractVerb::Diff(args) => read::diff(global, args, out),

@@ -5,12 +5,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use clap::{Args, ValueHint};
 use dendrer::store::embedded::{Embedded, IndexState, Leftover, Options};
 use dendrer::store::{Store, StoreError};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::args::Doctor;
 use crate::failure::{Failure, Result, in_store, shell};
 use crate::files::{self, Whole};
 use crate::global::Global;
@@ -20,6 +20,17 @@ use crate::{keys, open};
 
 mod disk;
 mod report;
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Repair what follows from the log, and permissions of the key; never the log
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Write a report for others into a file: versions, sizes, counts and codes; no content, names, paths or keys
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<String>,
+}
 
 /// How it stands with one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::bundle;
 use dendrer::profile::{self, Profile};
 use dendrer::store::Store;
@@ -12,14 +14,24 @@ use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
 
 use crate::address::Rev;
-use crate::args::Export;
 use crate::failure::{Failure, Result};
 use crate::files::{self, Whole};
 use crate::global::Global;
-use crate::keys;
 use crate::open::{self, Source};
 use crate::out::Out;
 use crate::progress::{Counted, Progress};
+use crate::{keys, offers};
+
+/// `export`
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The runs
+    #[arg(required = true, add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) runs: Vec<String>,
+    /// Withhold the values at or below this place of every record, like /result/output
+    #[arg(long, value_name = "POINTER")]
+    pub(crate) withhold: Vec<String>,
+}
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,21 @@
 //! `dendrer help`
 
+use clap::Args;
 use dendrer_object::Value;
 use dendrer_view::document;
 use dendrer_view::table::{Align, Table};
 
-use crate::args::{self, Help};
 use crate::codes::EXITS;
 use crate::failure::{Failure, Result};
 use crate::out::Out;
+use crate::verbs;
+
+/// `help`
+#[derive(Debug, Args)]
+pub(crate) struct Help {
+    /// A verb, or exit-codes
+    pub(crate) topic: Option<String>,
+}
 
 /// What there is help on besides the verbs.
 const EXIT_CODES: &str = "exit-codes";
@@ -44,14 +52,14 @@ fn exit_codes(out: &mut Out) -> Result {
 }
 
 fn verb(topic: Option<&str>, out: &mut Out) -> Result {
-    let mut command = args::command();
+    let mut command = verbs::command();
     command.build();
     if let Some(topic) = topic {
         find(&mut command, topic)?;
     }
     // Asked in the parser's own way, so that `help VERB` and `VERB --help` are one text.
     let words = ["dendrer"].into_iter().chain(topic).chain(["--help"]);
-    let text = args::command().try_get_matches_from(words).err().map(|help| help.render().to_string());
+    let text = verbs::command().try_get_matches_from(words).err().map(|help| help.render().to_string());
     let text = text.unwrap_or_default();
     if out.is_text() {
         out.bytes(text.as_bytes())?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::Args;
 use dendrer::recorder::{World, begin_log};
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Store, StoreInfo};
@@ -9,12 +10,18 @@ use dendrer_object::{StoreId, Value};
 use dendrer_view::{document, quote};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::args::Init;
 use crate::failure::{Failure, Result, in_store, shell};
 use crate::global::Global;
 use crate::open::{self, STORE_DIR};
 use crate::out::Out;
 use crate::{files, keys};
+
+/// `init`
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Where; here if not given
+    pub(crate) dir: Option<String>,
+}
 
 /// Tells whether a store was made, as far as that is known.
 fn is_made(path: &Path, id: StoreId) -> bool {

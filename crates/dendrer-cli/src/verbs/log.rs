@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record, Rel};
@@ -14,14 +16,71 @@ use dendrer_view::log::{Row, row};
 use dendrer_view::{RECORDED, count, document, provenance, quote, thousands};
 use regex::Regex;
 
-use crate::address::{self, Rev, state_path};
-use crate::args::Log;
+use crate::address::{self, Pos, Rev, state_path};
 use crate::failure::{Failure, Result};
-use crate::global::{Format, Global};
+use crate::global::{Format, Global, tick_arg};
 use crate::open::{self, Source};
 use crate::out::{CUT, Out, Style};
 use crate::progress::{Counted, Progress};
-use crate::verified;
+use crate::{offers, verified};
+
+/// `log`
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Log {
+    /// The run, or RUN@FROM..TO; the latest if not given
+    #[arg(default_value = "@", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// Only these types
+    #[arg(long = "type", value_delimiter = ',', value_name = "T,..")]
+    pub(crate) types: Vec<String>,
+    /// Only these agents
+    #[arg(long, value_delimiter = ',', value_name = "A,..")]
+    pub(crate) agent: Vec<String>,
+    /// Only transitions with anomalies
+    #[arg(long)]
+    pub(crate) anomalies: bool,
+    /// Only ticks that wrote at this path
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// Only transitions with this in their type, agent or any text they hold: a regular expression, matched in
+    /// linear time
+    #[arg(long, value_name = "RE")]
+    pub(crate) grep: Option<String>,
+    /// Refusals too, where they were judged
+    #[arg(long)]
+    pub(crate) refusals: bool,
+    /// Draw a lane for each agent, and name the recorded links
+    #[arg(long, conflicts_with = "reverse")]
+    pub(crate) graph: bool,
+    /// One line each (the default; --full shows each as show does)
+    #[arg(long)]
+    pub(crate) oneline: bool,
+    /// Newest first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit")]
+    pub(crate) limit: Option<usize>,
+    /// Wait for more, until interrupted or the run ends
+    #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
+    pub(crate) follow: bool,
+    /// As --follow, until a goal is complete or the run ends
+    #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
+    pub(crate) until_complete: bool,
+}
+
+impl Log {
+    /// Whether it waits for what is not there yet.
+    pub(crate) fn follows(&self) -> bool {
+        self.follow || self.until_complete
+    }
+}
 
 /// How many transitions a log shows where nothing else is asked for.
 const LIMIT: usize = 1000;

@@ -2,14 +2,22 @@
 
 use std::io::IsTerminal;
 
+use clap::Args;
 use dendrer_view::quote;
 
-use crate::args::{self, Man};
 use crate::failure::{Failure, Result};
 use crate::out::Out;
+use crate::verbs;
+
+/// `man`
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The verb; the program as a whole if not given
+    pub(crate) verb: Option<String>,
+}
 
 pub(crate) fn run(args: &Man, out: &mut Out) -> Result {
-    let mut command = args::command();
+    let mut command = verbs::command();
     command.build();
     let page = match &args.verb {
         None => command,

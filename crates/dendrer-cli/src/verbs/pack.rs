@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::{Args, Subcommand};
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules::{self, Named};
 use dendrer::kernel::pack::{Effect, Engine, Pack, TEXT_SIZE_MAX};
@@ -13,11 +14,49 @@ use dendrer_view::contract::writer_words;
 use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
-use crate::args::{PackCheck, PackShow, PackTest, PackVerb};
 use crate::failure::{self, Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::{files, open};
+
+/// `pack`
+#[derive(Debug, Subcommand)]
+pub(crate) enum PackVerb {
+    /// Say everything that is wrong with a pack
+    Check(PackCheck),
+    /// Show what a pack declares: fields, rules, types, tools, predicates, digest
+    Show(PackShow),
+    /// Run the tests of a pack
+    Test(PackTest),
+}
+
+/// `pack check`
+#[derive(Debug, Args)]
+pub(crate) struct PackCheck {
+    /// The pack: YAML or JSON
+    pub(crate) file: String,
+}
+
+/// `pack show`
+#[derive(Debug, Args)]
+pub(crate) struct PackShow {
+    /// A pack, or a run that carries one
+    #[arg(value_name = "FILE|RUN")]
+    pub(crate) target: String,
+    /// Of a run: print the text of its pack as it was written
+    #[arg(long)]
+    pub(crate) text: bool,
+}
+
+/// `pack test`
+#[derive(Debug, Args)]
+pub(crate) struct PackTest {
+    /// The pack: YAML or JSON
+    pub(crate) file: String,
+    /// A file with more tests
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cases: Option<String>,
+}
 
 /// How many problems are printed for people; a document has them all.
 const PROBLEMS_SHOWN: usize = 100;

@@ -22,15 +22,17 @@ use dendrer_view::predicate::{declared_json, declared_words, entry_json, known_w
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
 
+use self::args::{PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest};
 use super::pack;
 use crate::address::{self, Rev};
-use crate::args::{
-    PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest, PredicateVerb,
-};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
 use crate::out::{Out, Style};
 use crate::{files, keys, open};
+
+pub(crate) use self::args::PredicateVerb;
+
+mod args;
 
 /// How many turns are printed for people; documents have them all.
 const TURNS_SHOWN: usize = 40;

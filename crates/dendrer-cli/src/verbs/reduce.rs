@@ -1,5 +1,6 @@
 //! `dendrer reduce`: a recorded run once more, under another pack, as a new run.
 
+use clap::Args;
 use dendrer::error::Error;
 use dendrer::kernel::step::ExtensionFault;
 use dendrer::pack::{self, Retold};
@@ -10,11 +11,26 @@ use dendrer_view::{count, document, quote};
 
 use super::pack::load;
 use crate::address::Rev;
-use crate::args::Reduce;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::{files, keys, open};
+
+/// `reduce`
+#[derive(Debug, Args)]
+pub(crate) struct Reduce {
+    /// The run
+    pub(crate) run: String,
+    /// The pack whose rules make the states
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: String,
+    /// What the new run is called
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: String,
+    /// A JSON file with the state that the pack's init is given; that of the run if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+}
 
 /// How many errors of rules are printed for people; the run has them all.
 const ERRORS_SHOWN: usize = 10;

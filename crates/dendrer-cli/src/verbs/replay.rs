@@ -2,18 +2,59 @@
 
 use std::ops::ControlFlow;
 
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::verify::replay_with;
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
-use crate::address::{Rev, state_path};
-use crate::args::{PrintChoice, Replay};
+use crate::address::{Pos, Rev, state_path};
 use crate::failure::{Failure, Result};
-use crate::global::{Format, Global};
-use crate::open;
+use crate::global::{Format, Global, tick_arg};
 use crate::out::Out;
 use crate::progress::Progress;
+use crate::{offers, open};
+
+/// `replay`
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The run
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// The first tick to print
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// A divergence ends with exit code 7 (the default)
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// A divergence is reported and does not fail
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) detect: bool,
+    /// Evaluate the reducer twice and compare
+    #[arg(long)]
+    pub(crate) twice: bool,
+    /// What to print for each tick
+    #[arg(long, value_enum, default_value = "none")]
+    pub(crate) print: PrintChoice,
+    /// With --print state: one path of it
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+}
+
+/// What to print for each tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrintChoice {
+    /// Nothing.
+    None,
+    /// The state root.
+    Hash,
+    /// The state.
+    State,
+}
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;

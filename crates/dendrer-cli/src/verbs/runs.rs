@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::{Args, ValueEnum, ValueHint};
 use dendrer::Trace;
 use dendrer::kernel::counters::Counters;
 use dendrer::kernel::expr::{Budget, Env, Expr, Scope, Truth};
@@ -11,12 +12,49 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::{document, quote, thousands};
 
 use crate::address::Rev;
-use crate::args::{RunSort, Runs};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open::{self, Source};
 use crate::out::{CUT, Out, accessible};
 use crate::verified;
+
+/// `runs`
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// A bundle to read instead of a store
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<String>,
+    /// Only runs of which this is true: an expression over name, ticks, stage, goal, refusals, ended, synthetic,
+    /// forked, verified, and the state at the tip
+    #[arg(long = "where", value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+    /// Only runs recorded at this stage
+    #[arg(long, value_name = "N")]
+    pub(crate) stage: Option<u64>,
+    /// Only runs that were not found intact here as they are now
+    #[arg(long)]
+    pub(crate) unverified: bool,
+    /// Forks below what they were forked from
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// The order
+    #[arg(long, value_enum, default_value = "updated")]
+    pub(crate) sort: RunSort,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit", default_value_t = 50)]
+    pub(crate) limit: usize,
+}
+
+/// The order of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunSort {
+    /// Newest first.
+    Updated,
+    /// Longest first.
+    Ticks,
+    /// By name.
+    Name,
+}
 
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // What does not look like a bundle is to be read as one all the same: an answer about the store would be one to another

@@ -6,9 +6,13 @@ use dendrer_object::Value;
 use dendrer_view::document;
 use dendrer_view::fields::{Fields, available};
 
-use crate::args::{ConflictsVerb, ContractVerb, PackVerb, PredicateVerb, Verb};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global};
+use crate::verbs::Verb;
+use crate::verbs::conflicts::ConflictsVerb;
+use crate::verbs::contract::ContractVerb;
+use crate::verbs::pack::PackVerb;
+use crate::verbs::predicate::PredicateVerb;
 
 /// What a verb can answer.
 struct Shape {

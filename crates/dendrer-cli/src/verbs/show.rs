@@ -1,5 +1,7 @@
 //! `dendrer show`
 
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::replay::ReplayError;
@@ -14,11 +16,49 @@ use dendrer_view::{RECORDED, count, document, provenance, quote};
 
 use super::state::state_at;
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Show, StateChoice};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open;
 use crate::out::{Out, Style};
+use crate::{offers, open};
+
+/// `show`
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// What: RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: String,
+    /// Which state to print beside the rest; the change, where no part is named
+    #[arg(long, value_enum)]
+    pub(crate) state: Option<StateChoice>,
+    /// Only this path of the state
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// Only the intent, unless more is asked for
+    #[arg(long)]
+    pub(crate) intent: bool,
+    /// Only the result, unless more is asked for
+    #[arg(long)]
+    pub(crate) result: bool,
+    /// Where it comes from: author, branch, predecessor, links, run, log
+    #[arg(long)]
+    pub(crate) provenance: bool,
+    /// Print header and content as they are
+    #[arg(long, conflicts_with_all = ["intent", "result", "provenance", "path"])]
+    pub(crate) raw_json: bool,
+}
+
+/// Which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateChoice {
+    /// What changed.
+    Delta,
+    /// The state before.
+    Before,
+    /// The state after.
+    After,
+    /// None.
+    None,
+}
 
 pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;

@@ -1,5 +1,7 @@
 //! `dendrer state`
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::kernel::replay::ReplayError;
 use dendrer_object::{Pointer, Value};
@@ -8,11 +10,30 @@ use dendrer_view::show::Changed;
 use dendrer_view::{RECORDED, count, document};
 
 use crate::address::{Pos, Rev, state_path};
-use crate::args::State;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
-use crate::open;
 use crate::out::{Out, Style};
+use crate::{offers, open};
+
+/// `state`
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    /// What: RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: String,
+    /// One path of it
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// The state before the transition, or after it
+    #[arg(long, value_enum, default_value = "after")]
+    pub(crate) window: WindowChoice,
+    /// Print what differs from the state there, instead of the state
+    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) base: Option<String>,
+    /// How deep to print
+    #[arg(long, conflicts_with = "base")]
+    pub(crate) depth: Option<usize>,
+}
 
 /// Prints what differs from the state at another place.
 #[expect(clippy::too_many_arguments, reason = "both sides, the place, and where the answer goes")]

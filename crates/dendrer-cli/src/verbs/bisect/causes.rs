@@ -12,8 +12,8 @@ use dendrer_object::value::Object;
 use dendrer_object::{TypeName, Value};
 use dendrer_view::contributors as view;
 
+use super::args::{Bisect, DiagnosisChoice};
 use crate::address::Rev;
-use crate::args::{Bisect, DiagnosisChoice};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, Style};

@@ -9,8 +9,8 @@ use dendrer_object::text::nearest;
 use dendrer_view::bisect::{evaluation_json, evaluation_words, head_lines};
 use dendrer_view::quote;
 
+use super::args::Bisect;
 use super::{ask, exit, origin, probes, report_json};
-use crate::args::Bisect;
 use crate::failure::{Failure, Result};
 use crate::out::{Out, Style};
 use crate::progress::Progress;

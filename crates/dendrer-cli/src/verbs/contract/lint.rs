@@ -5,8 +5,8 @@ use dendrer::pack::{Files, text_of};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
+use super::args::ContractLint;
 use super::read;
-use crate::args::ContractLint;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::out::{Out, Style};

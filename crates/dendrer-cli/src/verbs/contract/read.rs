@@ -16,8 +16,8 @@ use dendrer_view::contract::{
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
+use super::args::{ContractDiff, ContractShow};
 use crate::address::Rev;
-use crate::args::{ContractDiff, ContractShow};
 use crate::failure::{self, Failure, Result};
 use crate::global::Global;
 use crate::open;

@@ -4,8 +4,8 @@ use dendrer::contract::suggest::{Asked, Found, LeftOut, Suggested, field_name, s
 use dendrer_object::{TypeName, Value};
 use dendrer_view::{HEURISTIC, count, document, quote};
 
+use super::args::ContractSuggest;
 use crate::address::Rev;
-use crate::args::ContractSuggest;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open;

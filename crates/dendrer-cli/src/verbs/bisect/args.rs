@@ -1,10 +1,11 @@
-//! The flags of `bisect`, and of what is written down beside it.
+//! The arguments of `bisect`.
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::address::Pos;
-use crate::global::{WindowChoice, tick_arg};
+use crate::global::WindowChoice;
+use crate::global::tick_arg;
 use crate::offers;
 
 /// `bisect`
@@ -71,35 +72,6 @@ pub(crate) struct Bisect {
     /// Write the answer into the casebook of the store
     #[arg(long, conflicts_with = "all_of")]
     pub(crate) record: bool,
-}
-
-/// `label`
-#[derive(Debug, Args)]
-pub(crate) struct Label {
-    /// The label; all are listed without one
-    pub(crate) name: Option<String>,
-    /// What it is put on: RUN or RUN@TICK
-    #[arg(conflicts_with = "remove", add = ArgValueCompleter::new(offers::runs))]
-    pub(crate) rev: Option<String>,
-    /// Take it off
-    #[arg(long, requires = "name")]
-    pub(crate) remove: bool,
-    /// Who says so; nobody checks that
-    #[arg(long, value_name = "NAME", default_value = "person")]
-    pub(crate) by: String,
-}
-
-/// `note`
-#[derive(Debug, Args)]
-pub(crate) struct NoteArgs {
-    /// What it is about: RUN or RUN@TICK
-    #[arg(add = ArgValueCompleter::new(offers::runs))]
-    pub(crate) rev: Option<String>,
-    /// What to write down; without it, what was written down is listed
-    pub(crate) text: Option<String>,
-    /// Who says so; nobody checks that
-    #[arg(long, value_name = "NAME", default_value = "person")]
-    pub(crate) by: String,
 }
 
 /// What a person takes a failure for.

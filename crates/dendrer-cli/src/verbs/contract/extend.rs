@@ -12,12 +12,12 @@ use dendrer_object::note::SignedNote;
 use dendrer_object::{RunName, Value};
 use dendrer_view::{document, quote};
 
-use super::pack::read_file;
 use crate::address::Rev;
-use crate::args::{ContractExtend, ContractKeygen};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
+use crate::verbs::contract::args::{ContractExtend, ContractKeygen};
+use crate::verbs::pack::read_file;
 use crate::{keys, open};
 
 pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Result {
