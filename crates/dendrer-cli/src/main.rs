@@ -26,8 +26,7 @@ use clap::FromArgMatches;
 use crate::failure::{Failure, shell};
 use crate::global::{ColorChoice, Format, Global};
 use crate::out::{Out, QUIET};
-use crate::verbs::shape::{self, Answer};
-use crate::verbs::{Cli, Verb};
+use crate::verbs::{Answer, Cli, Verb};
 
 /// Recording and reading make and drop many small values; this allocator takes half the time of the system's.
 #[global_allocator]
@@ -68,7 +67,7 @@ fn main() -> ExitCode {
     if let Some(Err(failure)) = output.map(|file| files::answer_to(file, cli.global.key.as_deref())) {
         return ExitCode::from(report(&failure, wants_json(&args), cli.global.color));
     }
-    let code = match shape::answer(&cli.global, &verb) {
+    let code = match verbs::answer(&cli.global, &verb) {
         Ok(answer) => run(&cli.global, &verb, answer),
         Err(failure) => report(&failure, wants_json(&args), cli.global.color),
     };
@@ -88,19 +87,15 @@ fn wants_json(args: &[String]) -> bool {
 }
 
 fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
-    // An export is bytes for another program; its verb opens the file itself.
-    let file = if matches!(verb, Verb::Export(_)) { None } else { global.output.as_deref() };
+    let file = global.output.as_deref().filter(|_| !answer.is_bytes);
     let json = answer.format != Format::Text;
     let mut out = Out::new(global, answer.format, answer.fields.clone(), file, answer.pages);
-    if matches!(verb, Verb::Log(_)) {
-        out.ends_with_its_reader();
-    }
     let result = verbs::run(global, verb, &mut out);
     if let Err(failure) = &result
         && failure.code == "E0809"
         && !global.without_index
         && out.is_untouched()
-        && verb.can_be_repeated()
+        && answer.again
     {
         let fix = shell(&out.to_paste(&["dendrer", "doctor", "--fix"]));
         let message = dendrer_view::quote::escape(&failure.message);

@@ -1,6 +1,7 @@
 //! `dendrer fsck`: every file of a store against its log. What `verify` answers for runs and proofs, this answers for
 //! files: which are damaged, what that costs, which follow from the log and which do not belong.
 
+use clap::Args;
 use dendrer::keep::{self, Fit};
 use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Report, TilesState, VerifyOptions};
 use dendrer::store::{Damage, DamageKind, Store};
@@ -15,6 +16,10 @@ use crate::mark::{self, Mark};
 use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::Progress;
+
+/// `fsck`
+#[derive(Debug, Args)]
+pub(crate) struct Fsck {}
 
 /// What was found out about one kind of file.
 struct Line {

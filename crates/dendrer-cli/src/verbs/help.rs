@@ -8,7 +8,6 @@ use dendrer_view::table::{Align, Table};
 use crate::codes::EXITS;
 use crate::failure::{Failure, Result};
 use crate::out::Out;
-use crate::verbs;
 
 /// `help`
 #[derive(Debug, Args)]
@@ -20,10 +19,17 @@ pub(crate) struct Help {
 /// What there is help on besides the verbs.
 const EXIT_CODES: &str = "exit-codes";
 
-pub(crate) fn run(args: &Help, out: &mut Out) -> Result {
+impl Help {
+    /// Whether the topic is the table of exit codes.
+    pub(crate) fn is_exit_codes(&self) -> bool {
+        self.topic.as_deref() == Some(EXIT_CODES)
+    }
+}
+
+pub(crate) fn run(args: &Help, command: clap::Command, out: &mut Out) -> Result {
     match args.topic.as_deref() {
         Some(EXIT_CODES) => exit_codes(out),
-        topic => verb(topic, out),
+        topic => verb(topic, command, out),
     }
 }
 
@@ -51,15 +57,15 @@ fn exit_codes(out: &mut Out) -> Result {
     Ok(0)
 }
 
-fn verb(topic: Option<&str>, out: &mut Out) -> Result {
-    let mut command = verbs::command();
+fn verb(topic: Option<&str>, mut command: clap::Command, out: &mut Out) -> Result {
+    let asked = command.clone();
     command.build();
     if let Some(topic) = topic {
         find(&mut command, topic)?;
     }
     // Asked in the parser's own way, so that `help VERB` and `VERB --help` are one text.
     let words = ["dendrer"].into_iter().chain(topic).chain(["--help"]);
-    let text = verbs::command().try_get_matches_from(words).err().map(|help| help.render().to_string());
+    let text = asked.try_get_matches_from(words).err().map(|help| help.render().to_string());
     let text = text.unwrap_or_default();
     if out.is_text() {
         out.bytes(text.as_bytes())?;

@@ -136,6 +136,7 @@ fn writes(record: &Record, place: &Pointer) -> bool {
 }
 
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
+    out.ends_with_its_reader();
     if let Some((run, from, to)) = Rev::range(&args.run)? {
         if args.from.is_some() || args.to.is_some() {
             return Err(Failure::new(

@@ -7,7 +7,6 @@ use dendrer_view::quote;
 
 use crate::failure::{Failure, Result};
 use crate::out::Out;
-use crate::verbs;
 
 /// `man`
 #[derive(Debug, Args)]
@@ -16,8 +15,7 @@ pub(crate) struct Man {
     pub(crate) verb: Option<String>,
 }
 
-pub(crate) fn run(args: &Man, out: &mut Out) -> Result {
-    let mut command = verbs::command();
+pub(crate) fn run(args: &Man, mut command: clap::Command, out: &mut Out) -> Result {
     command.build();
     let page = match &args.verb {
         None => command,

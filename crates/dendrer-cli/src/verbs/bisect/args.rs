@@ -74,6 +74,13 @@ pub(crate) struct Bisect {
     pub(crate) record: bool,
 }
 
+impl Bisect {
+    /// Whether several questions are asked at once, each with an answer of its own.
+    pub(crate) fn asks_several(&self) -> bool {
+        self.all_of.is_some() || self.holds.len() > 1
+    }
+}
+
 /// What a person takes a failure for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiagnosisChoice {
