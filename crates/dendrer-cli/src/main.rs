@@ -1,7 +1,6 @@
 //! The `dendrer` program: arguments in, answers and exit codes out.
 
 mod address;
-mod codes;
 mod complete;
 mod demo;
 mod failure;
@@ -22,8 +21,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::FromArgMatches;
+use dendrer_view::quote::shell;
 
-use crate::failure::{Failure, shell};
+use crate::failure::Failure;
 use crate::global::{ColorChoice, Format, Global};
 use crate::out::{Out, QUIET};
 use crate::verbs::{Answer, Cli, Verb};

@@ -6,7 +6,8 @@
 
 use std::path::Path;
 
-use dendrer::store::embedded::Embedded;
+use dendrer::store::StoreError;
+use dendrer::store::embedded::{Embedded, Options};
 use dendrer_object::{Value, json};
 use dendrer_view::count;
 
@@ -136,4 +137,16 @@ pub(crate) fn refuse(store: &Embedded, nothing: &str) -> Result<()> {
             Err(explain(Failure::new(ANOTHER_LOG, message).note(nothing), store.dir()))
         }
     }
+}
+
+/// Opens a store. If it is refused for a mark that hides records, the failure says how to make it a store again.
+pub(crate) fn open(dir: &Path, options: Options) -> Result<Embedded> {
+    Embedded::open(dir, options).map_err(|error| match &error {
+        StoreError::IsBackup { path } => match at(path).ok().flatten().and_then(|mark| mark.hides()) {
+            // A restore from it would lack the hidden records.
+            Some(why) => explain(Failure::new(error.code(), error.to_string()).note(why), path),
+            None => error.into(),
+        },
+        _ => error.into(),
+    })
 }

@@ -8,16 +8,15 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::Path;
 
-use clap_complete::CompletionCandidate;
-use clap_complete::engine;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
+use clap_complete::{CompletionCandidate, engine};
 use dendrer::kernel::predicate::BUILT_IN;
 use dendrer_object::Value;
-use dendrer_view::schemas;
+use dendrer_view::{codes, schemas};
 
 use crate::address::{Pos, Rev};
 use crate::global::Global;
-use crate::{codes, open};
+use crate::open;
 
 /// The variable by which a shell asks.
 pub(crate) const ASKED: &str = "COMPLETE";

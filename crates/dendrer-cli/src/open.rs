@@ -10,9 +10,10 @@ use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Store, StoreError};
 use dendrer::verify;
 use dendrer_object::RunName;
+use dendrer_view::problem::READS_ONLY;
 
 use crate::address::Rev;
-use crate::failure::{Failure, READS_ONLY, Result};
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::mark::{self, Mark};
 use crate::out::Out;
@@ -223,7 +224,7 @@ pub(crate) fn open_store(global: &Global) -> Result<(Embedded, PathBuf)> {
 pub(crate) fn write_store(global: &Global) -> Result<Embedded> {
     let path = find(global)?;
     let options = Options { index: !global.without_index, ..Options::write() };
-    let store = with_key(global, Embedded::open(&path, options)?);
+    let store = with_key(global, mark::open(&path, options)?);
     speak(global, &store, &path);
     Ok(store)
 }

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use dendrer::bundle::Opened;
 use dendrer_object::{RunName, Value};
 use dendrer_view::fields::Fields;
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
 use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
 
-use crate::failure::{Failure, Result, in_store, shell};
+use crate::failure::{Failure, Result};
 use crate::files::{self, Whole};
 use crate::global::{ColorChoice, Format, Global};
 use crate::open;

@@ -46,13 +46,13 @@ use std::time::{Duration, SystemTime};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer_object::{Timestamp, Value};
+use dendrer_view::codes::EXITS;
 
 use self::conflicts::ConflictsVerb;
 use self::contract::ContractVerb;
 use self::pack::PackVerb;
 use self::predicate::PredicateVerb;
 use self::shape::{Shape, flows, pages};
-use crate::codes::EXITS;
 use crate::failure::Result;
 use crate::global::{Global, TimeChoice};
 use crate::offers;

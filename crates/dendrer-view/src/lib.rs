@@ -5,6 +5,7 @@
 
 pub mod bisect;
 pub mod closed;
+pub mod codes;
 pub mod contract;
 pub mod contributors;
 pub mod diff;
@@ -14,6 +15,7 @@ pub mod graph;
 pub mod log;
 pub mod merge;
 pub mod predicate;
+pub mod problem;
 pub mod provenance;
 pub mod quote;
 pub mod rebase;

@@ -16,6 +16,7 @@ use dendrer_view::bisect::{
     evaluation_json, evaluation_words, head_lines, list, probe_lines, standing_json, standing_words, to_json,
 };
 use dendrer_view::diff::{item_json, lines};
+use dendrer_view::quote::shell;
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::why::{chain_json, chain_lines};
@@ -24,7 +25,7 @@ use dendrer_view::{document, quote, thousands};
 use self::causes::Causes;
 use super::predicate::{Meant, ended, expression, has_hint, of_file, registration_line, resolve};
 use crate::address::{self, Rev};
-use crate::failure::{Failure, Result, shell};
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open::{self, Source};
 use crate::out::{Out, Style};

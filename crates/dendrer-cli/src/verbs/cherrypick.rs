@@ -8,13 +8,13 @@ use dendrer::recorder::World;
 use dendrer_object::record::Record;
 use dendrer_object::{RunName, Value};
 use dendrer_view::table::{Align, Table};
-use dendrer_view::{count, document, quote};
+use dendrer_view::{codes, count, document, quote};
 
 use crate::address::{Pos, Rev, one_tick};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
 use crate::out::{Out, Style};
-use crate::{codes, keys, open};
+use crate::{keys, open};
 
 /// `cherrypick`
 #[derive(Debug, Args)]

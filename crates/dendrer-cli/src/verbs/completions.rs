@@ -2,11 +2,12 @@
 
 use std::io::IsTerminal;
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+
 use crate::failure::{Failure, Result};
 use crate::offers::{self, SHELLS, script};
 use crate::out::Out;
-use clap::Args;
-use clap_complete::engine::ArgValueCompleter;
 
 /// `completions`
 #[derive(Debug, Args)]

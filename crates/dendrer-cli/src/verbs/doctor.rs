@@ -9,9 +9,11 @@ use clap::{Args, ValueHint};
 use dendrer::store::embedded::{Embedded, IndexState, Leftover, Options};
 use dendrer::store::{Store, StoreError};
 use dendrer_object::Value;
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::failure::{Failure, Result, in_store, shell};
+use crate::failure::{Failure, Result};
 use crate::files::{self, Whole};
 use crate::global::Global;
 use crate::mark::{self, Mark};

@@ -3,9 +3,9 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer_object::Value;
+use dendrer_view::codes::{CODES, Code, find};
 use dendrer_view::document;
 
-use crate::codes::{CODES, Code, find};
 use crate::failure::{Failure, Result};
 use crate::global::Format;
 use crate::offers;

@@ -3,12 +3,13 @@
 use clap::{Args, ValueEnum};
 use dendrer::keep::{self, Rule, Why};
 use dendrer::store::Store;
-use dendrer::store::embedded::{Embedded, IndexState, KeptRow, KeptWhat, Leftover, Options};
+use dendrer::store::embedded::{IndexState, KeptRow, KeptWhat, Leftover, Options};
 use dendrer_object::{Timestamp, Value};
 use dendrer_view::{count, document, quote, thousands};
 
 use crate::failure::Result;
 use crate::global::Global;
+use crate::mark;
 use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
@@ -49,7 +50,7 @@ fn age_arg(text: &str) -> std::result::Result<u64, String> {
 pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     let path = open::find(global)?;
     let options = if args.dry_run { Options::read() } else { Options::write() };
-    let mut store = open::with_key(global, Embedded::open(&path, options)?);
+    let mut store = open::with_key(global, mark::open(&path, options)?);
     open::speak(global, &store, &path);
     open::refuse_damage(&store)?;
     let now = u64::try_from(super::now_ms()).unwrap_or(0);

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use dendrer_object::Value;
+use dendrer_view::codes::EXITS;
 use dendrer_view::document;
 use dendrer_view::table::{Align, Table};
 
-use crate::codes::EXITS;
 use crate::failure::{Failure, Result};
 use crate::out::Out;
 

@@ -7,10 +7,12 @@ use dendrer::recorder::{World, begin_log};
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Store, StoreInfo};
 use dendrer_object::{StoreId, Value};
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
 use dendrer_view::{document, quote};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::failure::{Failure, Result, in_store, shell};
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open::{self, STORE_DIR};
 use crate::out::Out;

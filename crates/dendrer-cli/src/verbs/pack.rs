@@ -11,10 +11,10 @@ use dendrer::kernel::pack::{Effect, Engine, Pack, TEXT_SIZE_MAX};
 use dendrer::pack::{self, Files, Mark, Problem, Source, Tested};
 use dendrer_object::{Pointer, Value};
 use dendrer_view::contract::writer_words;
-use dendrer_view::{count, document, quote};
+use dendrer_view::{count, document, problem, quote};
 
 use crate::address::Rev;
-use crate::failure::{self, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, Style};
 use crate::{files, open};
@@ -206,7 +206,7 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
 }
 
 fn no_pack(run: &str) -> Failure {
-    failure::no_pack(Failure::new("E0909", format!("{run} has no pack")), run)
+    problem::no_pack(Failure::new("E0909", format!("{run} has no pack")), run)
 }
 
 fn show_text(shown: &Shown, out: &mut Out) -> Result {

@@ -3,8 +3,7 @@
 use clap::{Args, Subcommand, ValueHint};
 
 use crate::address::Pos;
-use crate::global::plain_tick_arg;
-use crate::global::tick_arg;
+use crate::global::{plain_tick_arg, tick_arg};
 
 /// `contract`
 #[derive(Debug, Subcommand)]

@@ -14,11 +14,11 @@ use dendrer_view::contract::{
     change_json, change_line, extension_json, extension_lines, lines, listing_json, terms_json,
 };
 use dendrer_view::table::{Align, Table};
-use dendrer_view::{count, document, quote};
+use dendrer_view::{count, document, problem, quote};
 
 use super::args::{ContractDiff, ContractShow};
 use crate::address::Rev;
-use crate::failure::{self, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open;
 use crate::out::{CUT, Out, Style};
@@ -144,7 +144,7 @@ fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result
     };
     let Some(found) = found else {
         let failure = Failure::new("E0909", format!("{} has no pack at tick {tick}", trace.name()));
-        return Err(failure::no_pack(failure, trace.name().as_str()));
+        return Err(problem::no_pack(failure, trace.name().as_str()));
     };
     let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
     // The text is that of the pack at the tip.

@@ -4,8 +4,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::address::Pos;
-use crate::global::WindowChoice;
-use crate::global::tick_arg;
+use crate::global::{WindowChoice, tick_arg};
 use crate::offers;
 
 /// `predicate`

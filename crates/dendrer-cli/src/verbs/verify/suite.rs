@@ -9,9 +9,8 @@ use std::path::Path;
 
 use dendrer::verify::Options;
 use dendrer_object::{Value, json};
-use dendrer_view::document;
-use dendrer_view::quote;
 use dendrer_view::verify::word;
+use dendrer_view::{document, quote};
 
 use super::{parse_tip, verify_bundle};
 use crate::address::Rev;
