@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
+use dendrer_object::text::behind_mark;
 use dendrer_object::{Value, json};
 
 use crate::failure::{Failure, Result};
 use crate::keys;
-use crate::verbs::behind_mark;
 
 /// Where answers go, as far as those are files or will be.
 static ANSWERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

@@ -1,7 +1,10 @@
 //! Flags that every verb takes, and the values of flags that several verbs share.
 
+use std::time::{Duration, SystemTime};
+
 use clap::{Args, FromArgMatches, ValueEnum, ValueHint};
 use dendrer::store::embedded::Options;
+use dendrer_view::text::TimeForm;
 
 use crate::address::Pos;
 
@@ -68,6 +71,16 @@ impl Global {
     pub(crate) fn unset() -> Global {
         let matches = Global::augment_args(clap::Command::new("dendrer")).get_matches_from(["dendrer"]);
         Global::from_arg_matches(&matches).expect("every flag has a default or is optional")
+    }
+
+    /// The form in which times are shown.
+    pub(crate) fn times(&self) -> TimeForm {
+        match self.time {
+            TimeChoice::None => TimeForm::None,
+            TimeChoice::Utc => TimeForm::Utc,
+            TimeChoice::Relative => TimeForm::Relative { now: now_ms() },
+            TimeChoice::Local => TimeForm::Zoned(jiff::tz::TimeZone::system()),
+        }
     }
 
     /// How a store is opened for reading.
@@ -175,6 +188,12 @@ pub(crate) fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> 
         }
     }
     joined
+}
+
+/// Returns the time of the clock in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    SystemTime::UNIX_EPOCH.elapsed().map_or_else(|before| -ms(before.duration()), ms)
 }
 
 #[cfg(test)]

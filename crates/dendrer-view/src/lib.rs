@@ -24,6 +24,7 @@ pub mod runs;
 pub mod schemas;
 pub mod show;
 pub mod table;
+pub mod text;
 pub mod verify;
 pub mod why;
 

@@ -15,7 +15,7 @@ use dendrer_view::{count, document, quote, thousands};
 
 use crate::failure::{Failure, Result};
 use crate::files::{self, Whole};
-use crate::global::Global;
+use crate::global::{Global, now_ms};
 use crate::mark::{self, Mark};
 use crate::out::{Out, Style};
 use crate::{keys, open};
@@ -505,7 +505,7 @@ fn leftovers(fix: bool, path: &Path, files: &[Leftover]) -> Check {
 /// A clock that is behind the log stamps what is committed with the time of the newest record.
 fn clock(store: Option<&Embedded>) -> Check {
     const NAME: &str = "clock";
-    let now = super::now_ms();
+    let now = now_ms();
     let newest = store.and_then(|store| {
         let last = store.tree().size.checked_sub(1)?;
         Some(store.get(last).ok()??.header().ts)

@@ -8,7 +8,7 @@ use dendrer_object::{Timestamp, Value};
 use dendrer_view::{count, document, quote, thousands};
 
 use crate::failure::Result;
-use crate::global::Global;
+use crate::global::{Global, now_ms};
 use crate::mark;
 use crate::open;
 use crate::out::{Out, Style};
@@ -53,7 +53,7 @@ pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     let mut store = open::with_key(global, mark::open(&path, options)?);
     open::speak(global, &store, &path);
     open::refuse_damage(&store)?;
-    let now = u64::try_from(super::now_ms()).unwrap_or(0);
+    let now = u64::try_from(now_ms()).unwrap_or(0);
     let rule = Rule {
         thin: args.snapshots == Some(SnapshotsChoice::Thin),
         since_ms: args.keep.map_or(0, |age| now.saturating_sub(age)),

@@ -12,7 +12,7 @@ use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
 use dendrer::timeline::{self, Timeline};
 use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
-use dendrer_object::text::nearest;
+use dendrer_object::text::{behind_mark, nearest};
 use dendrer_object::{Digest, Pointer, Value, json};
 use dendrer_view::bisect::{
     candidate_ticks, interval_lines, question_lines, standing_json, standing_words, sum_up, timeline_json,
@@ -199,7 +199,7 @@ fn hidden(registry: &Registry, failure: Failure) -> Failure {
 /// the run's pack.
 pub(super) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
     let text = pack::read_file(path)?;
-    let value = json::parse_door(super::behind_mark(&text)).ok();
+    let value = json::parse_door(behind_mark(&text)).ok();
     let listed =
         value.as_ref().and_then(|value| value.get("predicates")?.as_array().map(|list| (value, list)));
     let Some((value, listed)) = listed else {
@@ -479,8 +479,8 @@ fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
         (_, Some(text), _) => Predicate::condition(&args.name, text)?,
         (.., Some(path)) => {
             let text = pack::read_file(path)?;
-            let value = json::parse_door(super::behind_mark(&text))
-                .map_err(|error| unfit(path, error.to_string()))?;
+            let value =
+                json::parse_door(behind_mark(&text)).map_err(|error| unfit(path, error.to_string()))?;
             match registry::from_value(&value, &args.name, "") {
                 Ok(predicate) if predicate.name() == args.name => predicate,
                 Ok(predicate) => {

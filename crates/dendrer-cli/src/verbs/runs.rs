@@ -9,7 +9,7 @@ use dendrer::kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer::store::{RunSummary, Store};
 use dendrer_object::{Digest, Value};
 use dendrer_view::table::{Align, Table};
-use dendrer_view::{document, quote, thousands};
+use dendrer_view::{document, quote, text, thousands};
 
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
@@ -137,7 +137,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
             run.head.tick.map_or_else(|| "?".to_owned(), thousands),
             if run.refusals == 0 { "-".to_owned() } else { thousands(run.refusals) },
             text("stage"),
-            super::time(run.last_ts, global.time),
+            text::time(run.last_ts, &global.times()),
             text("goal"),
         ]);
         items.push(row.to_json());

@@ -12,7 +12,7 @@ use dendrer_object::{Pointer, RunName, Value, json};
 use dendrer_view::closed::closed;
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::why::op_words;
-use dendrer_view::{RECORDED, count, document, provenance, quote};
+use dendrer_view::{RECORDED, count, document, provenance, quote, text};
 
 use super::state::state_at;
 use crate::address::{Pos, Rev, state_path};
@@ -116,7 +116,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     text(global, &sections(args), Some(&trace), &record, listed, out)?;
     if let Some(state) = state {
         let mut lines = Vec::new();
-        super::pretty(&state, 1, None, &mut lines, "");
+        text::pretty(&state, 1, None, &mut lines, "");
         out.line(format!("state {}", if shown == StateChoice::Before { "before" } else { "after" }))?;
         for line in lines {
             out.line(line)?;
@@ -313,7 +313,7 @@ fn text(
     let ids = out.paint(Style::Dim, &format!("hash {}   parent {parent}", record.id().short()));
     let agent = if agent.is_empty() { String::new() } else { format!("   agent {agent}") };
     out.line(format!("{title}   {ids}{agent}   author {}", header.author))?;
-    let when = super::time(header.ts, global.time);
+    let when = text::time(header.ts, &global.times());
     if !when.is_empty() {
         out.line(format!("when        {when}"))?;
     }

@@ -7,7 +7,7 @@ use dendrer::kernel::replay::ReplayError;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::difference::differences;
 use dendrer_view::show::Changed;
-use dendrer_view::{RECORDED, count, document};
+use dendrer_view::{RECORDED, count, document, text};
 
 use crate::address::{Pos, Rev, state_path};
 use crate::failure::{Failure, Result};
@@ -169,7 +169,7 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
         return Ok(0);
     }
     let mut lines = Vec::new();
-    super::pretty(&value, 0, args.depth, &mut lines, "");
+    text::pretty(&value, 0, args.depth, &mut lines, "");
     for line in lines {
         let line = out.fit(&line, out.width());
         out.line(line)?;
