@@ -12,10 +12,9 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use dendrer_object::{Digest, StoreId};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::demo;
 use crate::failure::{Failure, Result};
-use crate::files::{self, Whole};
-use crate::mark;
+use crate::out::files::{self, Whole};
+use crate::{demo, mark};
 
 /// The folder of dendrer's own files in the user's configuration, if the user has one.
 pub(crate) fn config_dir() -> Option<PathBuf> {

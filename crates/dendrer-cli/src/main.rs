@@ -4,14 +4,12 @@ mod address;
 mod complete;
 mod demo;
 mod failure;
-mod files;
 mod global;
 mod keys;
 mod mark;
 mod offers;
 mod open;
 mod out;
-mod pager;
 mod progress;
 mod verbs;
 mod verified;
@@ -25,7 +23,7 @@ use dendrer_view::quote::shell;
 
 use crate::failure::Failure;
 use crate::global::{ColorChoice, Format, Global};
-use crate::out::{Out, QUIET};
+use crate::out::{Out, QUIET, files};
 use crate::verbs::{Answer, Cli, Verb};
 
 /// Recording and reading make and drop many small values; this allocator takes half the time of the system's.
@@ -64,7 +62,9 @@ fn main() -> ExitCode {
     };
     let began = Instant::now();
     let output = cli.global.output.as_deref();
-    if let Some(Err(failure)) = output.map(|file| files::answer_to(file, cli.global.key.as_deref())) {
+    if let Some(Err(failure)) =
+        output.map(|file| files::answer_to(file, cli.global.key.as_deref(), keys::config_dir()))
+    {
         return ExitCode::from(report(&failure, wants_json(&args), cli.global.color));
     }
     let code = match verbs::answer(&cli.global, &verb) {

@@ -12,9 +12,9 @@ use dendrer_object::{Value, json};
 use dendrer_view::count;
 
 use crate::failure::{Failure, Result};
-use crate::files;
 use crate::keys::ANOTHER_LOG;
 use crate::open::STORE_DIR;
+use crate::out::files;
 
 const FILE: &str = "backup.json";
 

@@ -15,10 +15,10 @@ use dendrer_view::problem::READS_ONLY;
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::keys;
 use crate::mark::{self, Mark};
-use crate::out::Out;
+use crate::out::{self, Out, files};
 use crate::progress::{Counted, CountedRead, Progress};
-use crate::{files, keys};
 
 /// The name of the directory that is a store.
 pub(crate) const STORE_DIR: &str = ".dendrer";
@@ -129,20 +129,10 @@ fn is_of_the_log(trouble: &StoreError) -> bool {
     matches!(trouble, StoreError::Damaged(_) | StoreError::Lost(_))
 }
 
-/// Says of what is not found in a log that is not whole that it may be in what is missing.
-pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
-    if failure.exit() != 3 {
-        return failure;
-    }
-    Failure::new(code, failure.message)
-        .note("the log is not what it was; what is asked for may be in what is missing")
-        .help(&["dendrer", "verify", "--all"])
-}
-
-/// As [`not_found_in`], where the log of the store is not whole.
+/// As [`out::not_found_in`], where the log of the store is not whole.
 pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
     match store.trouble().filter(|trouble| is_of_the_log(trouble)) {
-        Some(trouble) => not_found_in(failure, trouble.code()),
+        Some(trouble) => out::not_found_in(failure, trouble.code()),
         None => failure,
     }
 }

@@ -11,11 +11,13 @@ use dendrer_view::quote::shell;
 use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
 
+use self::files::Whole;
+use self::pager::Pager;
 use crate::failure::{Failure, Result};
-use crate::files::{self, Whole};
 use crate::global::{ColorChoice, Format, Global};
-use crate::open;
-use crate::pager::{self, Pager};
+
+pub(crate) mod files;
+mod pager;
 
 /// The places an answer goes to.
 pub(crate) struct Out {
@@ -287,7 +289,7 @@ impl Out {
 
     /// Turns what was not found in a log that is not whole into what is wrong with the log.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
-        let failure = self.incomplete.into_iter().fold(failure, open::not_found_in);
+        let failure = self.incomplete.into_iter().fold(failure, not_found_in);
         let failure = self.bundles.iter().fold(failure, |failure, (path, runs)| failure.help_in(path, runs));
         failure.help_of(self.store.as_deref())
     }
@@ -396,6 +398,16 @@ impl Answer {
         files::refuse_late(&self.path)?;
         file.map_or(Ok(()), Whole::finish).map_err(|error| files::cannot_write(&self.path, &error))
     }
+}
+
+/// Turns a "not found" in a log that is not whole into the fault of the log: what is asked for may be in the missing part.
+pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
+    if failure.exit() != 3 {
+        return failure;
+    }
+    Failure::new(code, failure.message)
+        .note("the log is not what it was; what is asked for may be in what is missing")
+        .help(&["dendrer", "verify", "--all"])
 }
 
 fn to_stderr(line: &str) {

@@ -13,6 +13,7 @@ pub mod diagnosis;
 pub mod diff;
 pub mod error;
 pub mod extension;
+pub mod files;
 pub mod fork;
 pub mod keep;
 pub mod merge;

@@ -11,9 +11,9 @@ use dendrer_view::{count, document, quote, thousands};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open::{self, STORE_DIR};
-use crate::out::{Out, Style};
+use crate::out::{Out, Style, files};
 use crate::progress::Progress;
-use crate::{files, keys, mark};
+use crate::{keys, mark};
 
 /// `backup`
 #[derive(Debug, Args)]

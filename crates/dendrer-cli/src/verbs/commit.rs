@@ -13,9 +13,9 @@ use dendrer_view::document;
 use super::intents::{self, Reading, Tally};
 use crate::failure::{Failure, Result};
 use crate::global::{AuthorChoice, Format, Global};
-use crate::out::Out;
+use crate::out::{Out, files};
 use crate::progress::Progress;
-use crate::{files, keys, offers, open};
+use crate::{keys, offers, open};
 
 /// `commit`
 #[derive(Debug, Args)]

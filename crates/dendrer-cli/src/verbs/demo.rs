@@ -15,9 +15,9 @@ use dendrer_view::{document, quote, thousands};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open::{self, STORE_DIR};
-use crate::out::Out;
+use crate::out::{Out, files};
 use crate::progress::Progress;
-use crate::{demo as content, files, keys};
+use crate::{demo as content, keys};
 
 /// `demo`
 #[derive(Debug, Args)]

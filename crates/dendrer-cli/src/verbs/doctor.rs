@@ -14,9 +14,9 @@ use dendrer_view::quote::shell;
 use dendrer_view::{count, document, quote, thousands};
 
 use crate::failure::{Failure, Result};
-use crate::files::{self, Whole};
 use crate::global::{Global, now_ms};
 use crate::mark::{self, Mark};
+use crate::out::files::{self, Whole};
 use crate::out::{Out, Style};
 use crate::{keys, open};
 
@@ -110,7 +110,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
                 .note("nothing was done; name a file"));
         }
         files::makes(Path::new(file))?;
-        files::answer_to(file, global.key.as_deref())?;
+        files::answer_to(file, global.key.as_deref(), keys::config_dir())?;
     }
     let mut found = find_store(global, &mut checks)?;
     if let Some(found) = &mut found {

@@ -15,10 +15,10 @@ use dendrer_view::{document, quote};
 
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
-use crate::files::{self, Whole};
 use crate::global::Global;
 use crate::open::{self, Source};
 use crate::out::Out;
+use crate::out::files::{self, Whole};
 use crate::progress::{Counted, Progress};
 use crate::{keys, offers};
 

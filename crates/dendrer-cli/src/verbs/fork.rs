@@ -21,8 +21,8 @@ use super::pack::load;
 use crate::address::{Pos, Rev, one_tick, state_path};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
-use crate::out::{Out, Style};
-use crate::{files, keys, open};
+use crate::out::{Out, Style, files};
+use crate::{keys, open};
 
 /// `fork`
 #[derive(Debug, Args)]

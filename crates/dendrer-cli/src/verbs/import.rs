@@ -24,9 +24,9 @@ use super::pack::load;
 use super::reduce::errors_json;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, index_arg};
-use crate::out::{Out, Style};
+use crate::out::{Out, Style, files};
 use crate::progress::{CountedRead, Progress};
-use crate::{files, keys, open};
+use crate::{keys, open};
 
 /// `import`
 #[derive(Debug, Args)]

@@ -14,9 +14,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::keys;
 use crate::open::{self, STORE_DIR};
-use crate::out::Out;
-use crate::{files, keys};
+use crate::out::{Out, files};
 
 /// `init`
 #[derive(Debug, Args)]

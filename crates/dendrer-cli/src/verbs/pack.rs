@@ -16,8 +16,8 @@ use dendrer_view::{count, document, problem, quote};
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::out::{Out, Style};
-use crate::{files, open};
+use crate::open;
+use crate::out::{Out, Style, files};
 
 /// `pack`
 #[derive(Debug, Subcommand)]

@@ -27,8 +27,8 @@ use super::pack;
 use crate::address::{self, Rev};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
-use crate::out::{Out, Style};
-use crate::{files, keys, open};
+use crate::out::{Out, Style, files};
+use crate::{keys, open};
 
 pub(crate) use self::args::PredicateVerb;
 

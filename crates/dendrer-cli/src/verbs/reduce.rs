@@ -13,8 +13,8 @@ use super::pack::load;
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::out::{Out, Style};
-use crate::{files, keys, open};
+use crate::out::{Out, Style, files};
+use crate::{keys, open};
 
 /// `reduce`
 #[derive(Debug, Args)]

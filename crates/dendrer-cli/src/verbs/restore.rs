@@ -16,9 +16,9 @@ use super::backup::{check_head, make};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open::{self, REPLACED, RESTORING, STORE_DIR};
-use crate::out::{Out, Style};
+use crate::out::{Out, Style, files};
 use crate::progress::Progress;
-use crate::{files, keys, mark};
+use crate::{keys, mark};
 
 /// `restore`
 #[derive(Debug, Args)]

@@ -10,8 +10,7 @@ use dendrer_view::{document, quote};
 use std::io::Read as _;
 
 use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::Out;
+use crate::out::{Out, files};
 
 /// Whose hashes.
 #[derive(Debug, Clone, Copy, ValueEnum)]

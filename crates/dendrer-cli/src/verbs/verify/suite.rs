@@ -15,9 +15,8 @@ use dendrer_view::{document, quote};
 use super::{parse_tip, verify_bundle};
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
-use crate::files;
 use crate::global::Global;
-use crate::out::{Out, Style};
+use crate::out::{Out, Style, files};
 use crate::progress::Progress;
 
 /// What a case expects.
