@@ -261,7 +261,7 @@ fn latest(store: &dyn Store, back: usize) -> Result<RunName> {
         from = last.begin + 1;
         for run in batch {
             // What was written about runs is not the latest of them.
-            if !crate::verbs::is_casebook(store, &run.name)? {
+            if !casebook::is_casebook_run(store, &run.name)? {
                 runs.push((run.head_position, run.name));
             }
         }

@@ -132,7 +132,7 @@ pub(crate) fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn run_names() -> Option<Vec<String>> {
     let store = open::read_store(&global()).ok()?;
-    let mut runs = crate::verbs::all_runs(&*store).ok()?;
+    let mut runs = open::all_runs(&*store).ok()?;
     runs.sort_by_key(|run| std::cmp::Reverse(run.head_position));
     Some(runs.into_iter().map(|run| run.name.to_string()).collect())
 }

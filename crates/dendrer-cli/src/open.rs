@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dendrer::Trace;
 use dendrer::bundle::{self, Opened};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreError};
+use dendrer::store::{RunSummary, Store, StoreError};
 use dendrer::verify;
 use dendrer_object::RunName;
 use dendrer_view::problem::READS_ONLY;
@@ -68,6 +68,18 @@ impl Source {
         let progress = Progress::start(global, what, "records", None);
         let counted = Counted::new(self.store(), progress.counter());
         (progress, counted)
+    }
+}
+
+/// Reads the whole list of runs.
+pub(crate) fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>> {
+    let mut runs = Vec::new();
+    let mut from = 0;
+    loop {
+        let batch = store.runs(from, 1024)?;
+        let Some(last) = batch.last() else { return Ok(runs) };
+        from = last.begin + 1;
+        runs.extend(batch);
     }
 }
 

@@ -57,8 +57,6 @@ use crate::offers;
 use crate::out::Out;
 
 pub(crate) use self::shape::Answer;
-pub(crate) use casebook::is_casebook;
-pub(crate) use runs::all as all_runs;
 
 /// Version control for the runs of AI agents.
 #[derive(Debug, Parser)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum, ValueHint};
 use dendrer::Trace;
+use dendrer::casebook::is_casebook_run;
 use dendrer::kernel::counters::Counters;
 use dendrer::kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer::store::{RunSummary, Store};
@@ -62,7 +63,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     let rev = Rev { bundle: args.file.clone(), run: None, pos: None };
     let source = open::source(global, &rev, out)?;
     let store = source.store();
-    let mut runs = all(store)?;
+    let mut runs = open::all_runs(store)?;
     let total = runs.len();
     let asked = args.filter.as_deref().map(Where::parse).transpose()?;
     let known = match &source {
@@ -219,7 +220,7 @@ impl Row {
             start = Value::Object(members);
         }
         let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
-        let casebook = super::is_casebook(store, &summary.name)?;
+        let casebook = is_casebook_run(store, &summary.name)?;
         Ok(Row { summary, start, forked_from, verified, casebook, depth: 0 })
     }
 
@@ -307,18 +308,6 @@ fn tree(runs: Vec<Row>) -> Vec<Row> {
         );
     }
     placed
-}
-
-/// Reads the list of runs, whole.
-pub(crate) fn all(store: &dyn Store) -> Result<Vec<RunSummary>> {
-    let mut runs = Vec::new();
-    let mut from = 0;
-    loop {
-        let batch = store.runs(from, 1024)?;
-        let Some(last) = batch.last() else { return Ok(runs) };
-        from = last.begin + 1;
-        runs.extend(batch);
-    }
 }
 
 fn forked_from(store: &dyn Store, run: &RunSummary) -> Result<Option<(String, u64)>> {

@@ -546,7 +546,7 @@ fn both(global: &Global, store: &Embedded, options: &Options) -> Result<(Report,
 fn work(store: &dyn Store, options: &Options) -> Result<u64> {
     let mut records = 0;
     let mut ticks = 0;
-    for run in super::all_runs(store)? {
+    for run in open::all_runs(store)? {
         let wanted = options.runs.as_ref().is_none_or(|wanted| wanted.contains(&run.name));
         records += if wanted { run.transitions + run.refusals + 1 } else { 0 };
         ticks += if wanted { run.head.tick.unwrap_or(0) + run.refusals } else { 0 };
