@@ -4,11 +4,12 @@ use std::io::{BufRead as _, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dendrer::Trace;
 use dendrer::bundle::{self, Opened};
+use dendrer::recorder::{Surroundings, World};
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{RunSummary, Store, StoreError};
 use dendrer::verify;
+use dendrer::{Error, Trace};
 use dendrer_object::RunName;
 use dendrer_view::problem::READS_ONLY;
 
@@ -229,6 +230,19 @@ pub(crate) fn write_store(global: &Global) -> Result<Embedded> {
     let store = with_key(global, mark::open(&path, options)?);
     speak(global, &store, &path);
     Ok(store)
+}
+
+/// Opens the store, calls `write` to write into its casebook, and signs the log.
+pub(crate) fn write_down<T>(
+    global: &Global,
+    write: impl FnOnce(&mut dyn Store, Box<dyn Surroundings>) -> std::result::Result<T, Error>,
+) -> Result<T> {
+    let mut store = write_store(global)?;
+    refuse_trouble(&mut store)?;
+    let key = keys::of(global.key.as_deref(), &store)?;
+    let made = write(&mut store, Box::new(World::default()))?;
+    keys::close(store, key.as_deref())?;
+    Ok(made)
 }
 
 /// Gives a store its key, if that is at hand: what was worked out before counts under no other. A key that cannot be used is

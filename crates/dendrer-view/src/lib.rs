@@ -4,6 +4,7 @@
 //! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
 
 pub mod bisect;
+pub mod casebook;
 pub mod closed;
 pub mod codes;
 pub mod contract;

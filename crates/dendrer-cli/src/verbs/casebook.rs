@@ -2,21 +2,19 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::Error;
 use dendrer::casebook::{self, Moment, Note};
-use dendrer::recorder::{Surroundings, World};
 use dendrer::store::Store;
 use dendrer_object::Value;
 use dendrer_object::record::Record;
+use dendrer_view::casebook::{recorded_json, recorded_lines};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
-use super::bisect::{recorded_json, recorded_lines};
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{CUT, Out, accessible};
-use crate::{keys, offers, open};
+use crate::{offers, open};
 
 /// `label`
 #[derive(Debug, Args)]
@@ -50,19 +48,6 @@ pub(crate) struct NoteArgs {
 /// The longest note, in bytes: more belongs into a file whose digest is noted.
 const NOTE_MAX: usize = 64 << 10;
 
-/// Opens the store, lets something be written into its casebook, and signs the log.
-pub(super) fn write_down<T>(
-    global: &Global,
-    write: impl FnOnce(&mut dyn Store, Box<dyn Surroundings>) -> std::result::Result<T, Error>,
-) -> Result<T> {
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
-    let key = keys::of(global.key.as_deref(), &store)?;
-    let made = write(&mut store, Box::new(World::default()))?;
-    keys::close(store, key.as_deref())?;
-    Ok(made)
-}
-
 /// Finds the moment that an address means, in the store.
 fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
     let rev = Rev::parse(text)?;
@@ -82,11 +67,11 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
     let recorded = match (&args.name, &args.rev) {
         (None, _) => Vec::new(),
         (Some(name), None) if args.remove => {
-            vec![write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
+            vec![open::write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
         }
         (Some(name), Some(rev)) => {
             let at = moment(global, rev, out)?;
-            vec![write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
+            vec![open::write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
         }
         (Some(name), None) => {
             let failure = Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
@@ -132,7 +117,7 @@ pub(crate) fn note(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
                 );
             }
             let note = Note { at: at.clone(), text: text.clone(), by: args.by.clone() };
-            vec![write_down(global, |store, world| casebook::note(store, &note, world))?]
+            vec![open::write_down(global, |store, world| casebook::note(store, &note, world))?]
         }
         _ => Vec::new(),
     };

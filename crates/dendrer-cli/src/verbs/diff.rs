@@ -9,6 +9,7 @@ use dendrer::casebook::{self, Moment};
 use dendrer::diff::{self, Align, Kind, MEMBERS, Pair, Question, Report, STATE};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value};
+use dendrer_view::casebook::{recorded_json, recorded_lines};
 use dendrer_view::diff::{
     Line, count_line, found_line, head_lines, headline, ignored_line, item_json, lines, members,
     outcome_lines, shift_words, side_by_side, type_table, types_json,
@@ -16,8 +17,6 @@ use dendrer_view::diff::{
 use dendrer_view::table::{Align as Column, Table};
 use dendrer_view::{count, document, thousands};
 
-use super::bisect::{recorded_json, recorded_lines};
-use super::casebook::write_down;
 use crate::address::{self, Pos, Rev, state_path};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
@@ -185,7 +184,7 @@ fn record(
         ("path", Value::from(question.path.as_ref().map(path))),
     ]);
     let said = Value::record(said);
-    write_down(global, |store, world| casebook::record_diff(store, [&runs[0], &runs[1]], &said, world))
+    open::write_down(global, |store, world| casebook::record_diff(store, [&runs[0], &runs[1]], &said, world))
 }
 
 fn counted_of<'s>(source: &'s Source, progress: &Progress) -> Counted<'s> {
