@@ -21,6 +21,8 @@ use crate::mark::{self, Mark};
 use crate::out::{self, Out, files};
 use crate::progress::{Counted, CountedRead, Progress};
 
+pub(crate) mod packs;
+
 /// The name of the directory that is a store.
 pub(crate) const STORE_DIR: &str = ".dendrer";
 

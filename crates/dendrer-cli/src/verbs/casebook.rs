@@ -3,7 +3,6 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::casebook::{self, Moment, Note};
-use dendrer::store::Store;
 use dendrer_object::Value;
 use dendrer_object::record::Record;
 use dendrer_view::casebook::{recorded_json, recorded_lines};

@@ -13,9 +13,10 @@ use dendrer_view::document;
 use super::intents::{self, Reading, Tally};
 use crate::failure::{Failure, Result};
 use crate::global::{AuthorChoice, Format, Global};
+use crate::open::{self, packs};
 use crate::out::{Out, files};
 use crate::progress::Progress;
-use crate::{keys, offers, open};
+use crate::{keys, offers};
 
 /// `commit`
 #[derive(Debug, Args)]
@@ -199,7 +200,7 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
         ..Start::new(name)
     };
     match &args.pack {
-        Some(path) => Ok(super::pack::load(path)?.bind(start)?),
+        Some(path) => Ok(packs::load(path)?.bind(start)?),
         None => Ok(start),
     }
 }

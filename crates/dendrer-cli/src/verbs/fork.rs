@@ -17,10 +17,10 @@ use dendrer_view::{count, document, quote};
 
 use self::exec::Ran;
 use super::commit::refuse_unreachable;
-use super::pack::load;
 use crate::address::{Pos, Rev, one_tick, state_path};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
+use crate::open::packs::load;
 use crate::out::{Out, Style, files};
 use crate::{keys, open};
 

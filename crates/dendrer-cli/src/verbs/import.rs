@@ -20,10 +20,10 @@ use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
-use super::pack::load;
 use super::reduce::errors_json;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, index_arg};
+use crate::open::packs::load;
 use crate::out::{Out, Style, files};
 use crate::progress::{CountedRead, Progress};
 use crate::{keys, open};

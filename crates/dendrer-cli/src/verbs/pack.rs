@@ -1,14 +1,13 @@
 //! `dendrer pack`: check a pack, show what it declares, run its tests.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules::{self, Named};
-use dendrer::kernel::pack::{Effect, Engine, Pack, TEXT_SIZE_MAX};
-use dendrer::pack::{self, Files, Mark, Problem, Source, Tested};
+use dendrer::kernel::pack::{Effect, Engine, Pack};
+use dendrer::pack::{self, Problem, Source, Tested};
 use dendrer_object::{Pointer, Value};
 use dendrer_view::contract::writer_words;
 use dendrer_view::{count, document, problem, quote};
@@ -17,7 +16,8 @@ use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open;
-use crate::out::{Out, Style, files};
+use crate::open::packs::{beside, load, place, read_file, unsound};
+use crate::out::{Out, Style};
 
 /// `pack`
 #[derive(Debug, Subcommand)]
@@ -67,33 +67,6 @@ pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
         PackVerb::Show(args) => show(global, args, out),
         PackVerb::Test(args) => test(args, out),
     }
-}
-
-/// Reads a pack for a verb that needs one that is sound.
-pub(crate) fn load(path: &str) -> Result<Source> {
-    pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| unsound(path, &problems))
-}
-
-/// The files that a pack names lie where its own file does.
-pub(crate) fn beside(path: &str) -> Files<'_> {
-    Files::Beside(Path::new(path).parent().unwrap_or(Path::new("")))
-}
-
-pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
-    files::read(path, TEXT_SIZE_MAX)
-}
-
-fn unsound(path: &str, problems: &[Problem]) -> Failure {
-    let many = count(problems.len() as u64, "problem", "problems");
-    let mut failure = Failure::new("E0900", format!("{path} has {many}")).note("nothing was changed");
-    for problem in problems.iter().take(5) {
-        failure = failure.at("problem", format!("{} {}", place(path, problem.mark), problem.message));
-    }
-    failure.help(&["dendrer", "pack", "check", path])
-}
-
-fn place(path: &str, mark: Mark) -> String {
-    format!("{path}:{}:{}", mark.line, mark.column)
 }
 
 fn check(args: &PackCheck, out: &mut Out) -> Result {

@@ -23,12 +23,12 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
 
 use self::args::{PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest};
-use super::pack;
 use crate::address::{self, Rev};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
+use crate::keys;
+use crate::open::{self, packs};
 use crate::out::{Out, Style, files};
-use crate::{keys, open};
 
 pub(crate) use self::args::PredicateVerb;
 
@@ -198,12 +198,12 @@ fn hidden(registry: &Registry, failure: Failure) -> Failure {
 /// Reads the predicates of a file that are asked of a run: a pack, or a list of them as JSON, which may use the names of
 /// the run's pack.
 pub(super) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
-    let text = pack::read_file(path)?;
+    let text = packs::read_file(path)?;
     let value = json::parse_door(behind_mark(&text)).ok();
     let listed =
         value.as_ref().and_then(|value| value.get("predicates")?.as_array().map(|list| (value, list)));
     let Some((value, listed)) = listed else {
-        let source = pack::load(path)?;
+        let source = packs::load(path)?;
         return Ok(source.pack.declared().map(|declared| declared.predicate.clone()).collect());
     };
     if let Some((other, _)) =
@@ -478,7 +478,7 @@ fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
         (Some(text), ..) => Predicate::holds(&args.name, text)?,
         (_, Some(text), _) => Predicate::condition(&args.name, text)?,
         (.., Some(path)) => {
-            let text = pack::read_file(path)?;
+            let text = packs::read_file(path)?;
             let value =
                 json::parse_door(behind_mark(&text)).map_err(|error| unfit(path, error.to_string()))?;
             match registry::from_value(&value, &args.name, "") {

@@ -9,10 +9,10 @@ use dendrer::store::Store;
 use dendrer_object::{RunName, Value};
 use dendrer_view::{count, document, quote};
 
-use super::pack::load;
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::open::packs::load;
 use crate::out::{Out, Style, files};
 use crate::{keys, open};
 

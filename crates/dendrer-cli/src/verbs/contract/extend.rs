@@ -15,9 +15,9 @@ use dendrer_view::{document, quote};
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::open::packs::read_file;
 use crate::out::Out;
 use crate::verbs::contract::args::{ContractExtend, ContractKeygen};
-use crate::verbs::pack::read_file;
 use crate::{keys, open};
 
 pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Result {

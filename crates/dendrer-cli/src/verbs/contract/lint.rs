@@ -9,15 +9,15 @@ use super::args::ContractLint;
 use super::read;
 use crate::failure::Result;
 use crate::global::Global;
+use crate::open::packs;
 use crate::out::{Out, Style};
-use crate::verbs::pack;
 
 /// How many findings are printed for people; a document has them all.
 const SHOWN: usize = 100;
 
 pub(super) fn run(global: &Global, args: &ContractLint, out: &mut Out) -> Result {
     let linted = match read::is_file(&args.contract) {
-        true => lint(&pack::read_file(&args.contract)?, pack::beside(&args.contract)),
+        true => lint(&packs::read_file(&args.contract)?, packs::beside(&args.contract)),
         false => {
             let found = read::resolve_pack(global, &args.contract, out)?;
             // Without the text that people wrote, lines are those of the one-line form.

@@ -20,9 +20,8 @@ use super::args::{ContractDiff, ContractShow};
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open;
+use crate::open::{self, packs};
 use crate::out::{CUT, Out, Style};
-use crate::verbs::pack;
 
 /// A contract, and where it was found.
 pub(super) struct Resolved {
@@ -85,7 +84,7 @@ pub(super) fn resolve_pack(global: &Global, address: &str, out: &mut Out) -> Res
 
 fn find(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     if is_file(address) {
-        let source = pack::load(address)?;
+        let source = packs::load(address)?;
         let text = Some(Arc::clone(&source.text));
         return Ok(Resolved { text, ..Resolved::new(source.pack) });
     }
