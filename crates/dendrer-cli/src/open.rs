@@ -21,6 +21,7 @@ use crate::mark::{self, Mark};
 use crate::out::{self, Out, files};
 use crate::progress::{Counted, CountedRead, Progress};
 
+pub(crate) mod named;
 pub(crate) mod packs;
 
 /// The name of the directory that is a store.
@@ -72,6 +73,11 @@ impl Source {
         let counted = Counted::new(self.store(), progress.counter());
         (progress, counted)
     }
+}
+
+/// Whether a run was closed with this tick, so that nothing comes after it.
+pub(crate) fn ended(trace: &Trace<'_>, tick: u64) -> bool {
+    tick == trace.tip() && trace.summary().ended
 }
 
 /// Reads the whole list of runs.

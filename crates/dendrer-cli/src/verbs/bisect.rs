@@ -17,6 +17,7 @@ use dendrer_view::bisect::{
 };
 use dendrer_view::casebook::{recorded_json, recorded_lines};
 use dendrer_view::diff::{item_json, lines};
+use dendrer_view::predicate::registration_line;
 use dendrer_view::quote::shell;
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::table::{Align, Table};
@@ -24,11 +25,11 @@ use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
 use self::causes::Causes;
-use super::predicate::{Meant, ended, expression, has_hint, of_file, registration_line, resolve};
 use crate::address::{self, Rev};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::{self, Source};
+use crate::open::named::{Meant, expression, has_hint, of_file, resolve};
+use crate::open::{self, Source, ended};
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 

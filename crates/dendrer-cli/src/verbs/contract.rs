@@ -8,11 +8,10 @@ use dendrer_view::bisect::{intervals_json, standing_json, standing_words};
 use dendrer_view::{count, document, quote};
 
 use self::args::ContractCheck;
-use super::predicate::ended;
 use crate::address::{self, Rev};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open;
+use crate::open::{self, ended};
 use crate::out::{Out, Style};
 
 pub(crate) use self::args::ContractVerb;
