@@ -8,8 +8,7 @@ use dendrer::bundle::{self, Opened};
 use dendrer::recorder::{Surroundings, World};
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{RunSummary, Store, StoreError};
-use dendrer::verify;
-use dendrer::{Error, Trace};
+use dendrer::{Error, Trace, verify};
 use dendrer_object::RunName;
 use dendrer_view::problem::READS_ONLY;
 
@@ -21,8 +20,10 @@ use crate::mark::{self, Mark};
 use crate::out::{self, Out, files};
 use crate::progress::{Counted, CountedRead, Progress};
 
+pub(crate) mod copies;
 pub(crate) mod named;
 pub(crate) mod packs;
+pub(crate) mod runs;
 
 /// The name of the directory that is a store.
 pub(crate) const STORE_DIR: &str = ".dendrer";

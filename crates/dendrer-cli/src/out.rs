@@ -9,7 +9,7 @@ use dendrer_view::fields::Fields;
 use dendrer_view::problem::in_store;
 use dendrer_view::quote::shell;
 use dendrer_view::show::Changed;
-use dendrer_view::{document, quote};
+use dendrer_view::{count, document, quote};
 
 use self::files::Whole;
 use self::pager::Pager;
@@ -18,6 +18,9 @@ use crate::global::{ColorChoice, Format, Global};
 
 pub(crate) mod files;
 mod pager;
+
+/// How many errors of rules are printed for people; the run has them all.
+const ERRORS_SHOWN: usize = 10;
 
 /// The places an answer goes to.
 pub(crate) struct Out {
@@ -190,6 +193,21 @@ impl Out {
             false => self.write(text.as_bytes())?,
         }
         self.write(b"\n")
+    }
+
+    /// Prints the ticks at which a rule failed.
+    pub(crate) fn rule_errors(&mut self, errors: &[(u64, String)]) -> Result<()> {
+        for (tick, why) in errors.iter().take(ERRORS_SHOWN) {
+            let line = self.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
+            self.line(line)?;
+        }
+        if !errors.is_empty() {
+            self.say(format!(
+                "note: at {} a rule met an error; the state does not change there, and the transition notes it",
+                count(errors.len() as u64, "tick", "ticks")
+            ));
+        }
+        Ok(())
     }
 
     /// Writes a value as JSON on a line.

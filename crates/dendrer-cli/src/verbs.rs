@@ -301,7 +301,9 @@ table! {
     Version(version::Version): |_| flows("version", "version") => |_, _, out| version::run(out);
     /// Print the manual page of the program, or of a verb
     #[command(after_help = "Examples:\n  dendrer man\n  dendrer man log -o dendrer-log.1")]
-    Man(man::Man): |_| Shape::text("man") => |_, args, out| man::run(args, command(), out);
+    Man(man::Man): |_| Shape::text("man") => |_, args, out| {
+        man::run(args, help::page(command(), args.verb.as_deref())?, out)
+    };
     /// Print what makes a shell complete verbs, flags, runs and paths
     #[command(
         after_help = "Examples:\n  dendrer completions bash\n  dendrer completions fish -o dendrer.fish"

@@ -21,6 +21,7 @@ pub mod provenance;
 pub mod quote;
 pub mod rebase;
 pub mod receipt;
+pub mod reduce;
 pub mod runs;
 pub mod schemas;
 pub mod show;

@@ -5,6 +5,7 @@
 use dendrer::Error;
 use dendrer::error::Limited;
 use dendrer::kernel::expr::{ExprError, Span};
+use dendrer::kernel::replay::ReplayError;
 use dendrer::store::StoreError;
 use dendrer_object::{RunName, Value};
 
@@ -249,6 +250,25 @@ pub fn no_pack(problem: Problem, run: &str) -> Problem {
     problem
         .note("a run is given a pack when it begins: commit --pack FILE, or as another run that is reduced from it")
         .help(&["dendrer", "reduce", run, "--pack", "FILE", "--as", "NEW"])
+}
+
+/// Returns the problem that ended a replay.
+pub fn replay(error: &ReplayError) -> Problem {
+    let problem = Problem::new(error.code(), error.to_string());
+    match error {
+        ReplayError::Divergence(divergence) => {
+            let side = |value: &Option<Value>| {
+                value.as_ref().map_or_else(|| "nothing".to_owned(), |value| value.to_string())
+            };
+            problem
+                .at("tick", divergence.tick.to_string())
+                .at("path", divergence.path.dotted())
+                .at("recorded", side(&divergence.expected))
+                .at("computed", side(&divergence.found))
+                .note(format!("usual causes: {}", divergence.usual_causes()))
+        }
+        _ => problem,
+    }
 }
 
 fn store_problem(problem: Problem, error: &StoreError) -> Problem {

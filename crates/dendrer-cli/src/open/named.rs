@@ -115,11 +115,7 @@ pub(crate) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> R
     Ok(under(dendrer::pack::of_run(trace)?.as_ref(), polarity, text)?)
 }
 
-fn under(
-    pack: Option<&Pack>,
-    polarity: Polarity,
-    text: &str,
-) -> std::result::Result<Predicate, ExprError> {
+fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> std::result::Result<Predicate, ExprError> {
     let plain = match polarity {
         Polarity::Holds => Predicate::holds("expression", text),
         Polarity::Condition => Predicate::condition("expression", text),

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use dendrer::store::embedded::{Copied, CopyAs, Copying, Embedded, Options};
-use dendrer::store::{Store, StoreError};
+use dendrer::store::StoreError;
+use dendrer::store::embedded::{Copied, CopyAs, Embedded, Options};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::open::copies::make;
 use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style, files};
-use crate::progress::Progress;
 use crate::{keys, mark};
 
 /// `backup`
@@ -43,15 +43,6 @@ pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
     })?;
     say(&to, &copied, out)?;
     Ok(0)
-}
-
-/// Copies and verifies, with progress for both.
-pub(super) fn make(global: &Global, verb: &'static str, mut copying: Copying<'_>) -> Result<Copied> {
-    let progress = Progress::start(global, verb, "bytes", Some(copying.bytes()));
-    copying.copy(&progress.counter())?;
-    drop(progress);
-    let progress = Progress::start(global, verb, "records verified", Some(copying.records()));
-    Ok(copying.finish(progress.counter())?)
 }
 
 /// Says what to do where a backup does not go on from what is there.
@@ -146,16 +137,4 @@ fn say(to: &Path, copied: &Copied, out: &mut Out) -> Result<()> {
     out.help(&["dendrer", "verify", "--all", "--store", &path]);
     out.help(&["dendrer", "restore", &path, "DIR"]);
     Ok(())
-}
-
-/// The log that a backup was made of has more than the backup, or something else than it says.
-pub(super) fn check_head(backup: &Embedded, path: &Path) -> Result<()> {
-    let Some(made) = backup.backup_head() else { return Ok(()) };
-    let found = backup.tree();
-    if found == made {
-        return Ok(());
-    }
-    Err(Failure::new("E0307", format!("{} is not the backup that was made", path.display()))
-        .at("made", format!("{} records, root {}", made.size, made.root))
-        .at("found", format!("{} records, root {}", found.size, found.root)))
 }

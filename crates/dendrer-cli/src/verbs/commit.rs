@@ -13,6 +13,7 @@ use dendrer_view::document;
 use super::intents::{self, Reading, Tally};
 use crate::failure::{Failure, Result};
 use crate::global::{AuthorChoice, Format, Global};
+use crate::open::runs::refuse_unreachable;
 use crate::open::{self, packs};
 use crate::out::{Out, files};
 use crate::progress::Progress;
@@ -164,18 +165,6 @@ fn not_begun(args: &Commit, error: dendrer::Error) -> Failure {
     ];
     argv.extend(given.iter().filter_map(|(flag, value)| Some([*flag, (*value)?])).flatten());
     failure.help(&argv)
-}
-
-/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
-pub(super) fn refuse_unreachable(name: &RunName) -> Result<()> {
-    let text = name.as_str();
-    let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if text.ends_with(".dnd") || is_hash {
-        let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
-        return Err(Failure::new("E0106", format!("the run could not be addressed: {name} reads as {what}"))
-            .note("nothing was committed"));
-    }
-    Ok(())
 }
 
 fn start(args: &Commit, name: RunName) -> Result<Start> {

@@ -16,11 +16,11 @@ use dendrer_object::{Delta, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, quote};
 
 use self::exec::Ran;
-use super::commit::refuse_unreachable;
 use crate::address::{Pos, Rev, one_tick, state_path};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::open::packs::load;
+use crate::open::runs::new_name;
 use crate::out::{Out, Style, files};
 use crate::{keys, open};
 
@@ -158,30 +158,6 @@ fn extensions(parent: &Value, terms: &Terms, forked: &Forked, head: &Head) -> Ve
     let pack = head.in_force();
     let goes_on = |one: &Value| pack.as_ref().is_some_and(|pack| extend::is_of(one, pack));
     extend::all(parent).map(|one| (one.clone(), goes_on(one))).collect()
-}
-
-/// The name that was given, or the first one that is free.
-pub(super) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Result<RunName> {
-    let parse = |text: &str| -> Result<RunName> {
-        text.parse()
-            .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))
-    };
-    if let Some(text) = given {
-        let name = parse(text)?;
-        refuse_unreachable(&name)?;
-        if store.run(&name)?.is_some() {
-            return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
-        }
-        return Ok(name);
-    }
-    let mut number = 1_u64;
-    loop {
-        let name = parse(&format!("{stem}-{number}"))?;
-        if store.run(&name)?.is_none() {
-            return Ok(name);
-        }
-        number += 1;
-    }
 }
 
 fn terms(args: &Fork, name: RunName, parent: &Trace<'_>) -> Result<Terms> {

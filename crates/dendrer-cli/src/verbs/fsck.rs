@@ -8,12 +8,12 @@ use dendrer::store::{Damage, DamageKind, Store};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
-use super::backup::check_head;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::keys::{self, ANOTHER_LOG};
 use crate::mark::{self, Mark};
 use crate::open;
+use crate::open::copies::check_head;
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 

@@ -84,8 +84,17 @@ fn named(verb: &clap::Command, name: &str) -> bool {
     verb.get_name_and_visible_aliases().contains(&name)
 }
 
+/// Returns the description of a verb, or of the program if none is named.
+pub(crate) fn page(mut command: clap::Command, verb: Option<&str>) -> Result<clap::Command> {
+    command.build();
+    match verb {
+        None => Ok(command),
+        Some(name) => find(&mut command, name).cloned(),
+    }
+}
+
 /// Finds a verb by its name.
-pub(crate) fn find<'c>(command: &'c mut clap::Command, name: &str) -> Result<&'c mut clap::Command> {
+fn find<'c>(command: &'c mut clap::Command, name: &str) -> Result<&'c mut clap::Command> {
     let mut names: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     names.push(EXIT_CODES.to_owned());
     match command.get_subcommands_mut().find(|verb| named(verb, name)) {

@@ -17,10 +17,10 @@ use dendrer::pack::errors_of_rules;
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
-use super::reduce::errors_json;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, index_arg};
 use crate::open::packs::load;
@@ -459,7 +459,7 @@ fn done(plan: &Plan, tip: Digest, errors: &[(u64, String)], out: &mut Out) -> Re
         count(tally.gaps(), "gap", "gaps"),
         tip.short()
     ))?;
-    super::reduce::warn(errors, out)?;
+    out.rule_errors(errors)?;
     out.say("note: stage 0: the record is what the source says; nothing was enforced when it was made");
     if tally.errors > 0 {
         out.help(&[
@@ -499,7 +499,7 @@ fn would(args: &Import, plan: &Plan, errors: &[(u64, String)], out: &mut Out) ->
         let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
         out.line(quote::shorten(&line, out.width().unwrap_or(160)))?;
     }
-    super::reduce::warn(errors, out)?;
+    out.rule_errors(errors)?;
     out.line("nothing was written (dry run)")
 }
 

@@ -13,7 +13,7 @@ use dendrer_object::{Pointer, Value};
 use dendrer_view::closed::Closed;
 use dendrer_view::graph::Lanes;
 use dendrer_view::log::{Row, row};
-use dendrer_view::{RECORDED, count, document, provenance, quote, thousands};
+use dendrer_view::{RECORDED, count, document, problem, provenance, quote, thousands};
 use regex::Regex;
 
 use crate::address::{self, Pos, Rev, state_path};
@@ -497,7 +497,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
     drop(progress);
     match replayed {
         Ok(_) => Ok(0),
-        Err(error) => Err(super::replay::failure(&error)),
+        Err(error) => Err(problem::replay(&error)),
     }
 }
 

@@ -15,12 +15,8 @@ pub(crate) struct Man {
     pub(crate) verb: Option<String>,
 }
 
-pub(crate) fn run(args: &Man, mut command: clap::Command, out: &mut Out) -> Result {
-    command.build();
-    let page = match &args.verb {
-        None => command,
-        Some(name) => super::help::find(&mut command, name)?.clone(),
-    };
+/// `page` is the description of the verb, or of the program.
+pub(crate) fn run(args: &Man, page: clap::Command, out: &mut Out) -> Result {
     let mut text = Vec::new();
     clap_mangen::Man::new(page)
         .source(concat!("dendrer ", env!("CARGO_PKG_VERSION")))

@@ -10,10 +10,10 @@ use dendrer_object::{Digest, Value};
 use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
 
-use super::fork::new_name;
 use crate::address::{Rev, state_path};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::open::runs::new_name;
 use crate::out::{Out, Style};
 use crate::{keys, open};
 

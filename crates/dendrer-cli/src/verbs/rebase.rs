@@ -7,10 +7,10 @@ use dendrer_object::{RunName, Value};
 use dendrer_view::rebase as view;
 use dendrer_view::{count, document, quote};
 
-use super::fork::new_name;
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::open::runs::new_name;
 use crate::out::{Out, Style};
 use crate::{keys, open};
 

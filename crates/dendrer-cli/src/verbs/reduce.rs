@@ -7,13 +7,14 @@ use dendrer::pack::{self, Retold};
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer_object::{RunName, Value};
+use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::open::packs::load;
-use crate::out::{Out, Style, files};
+use crate::out::{Out, files};
 use crate::{keys, open};
 
 /// `reduce`
@@ -31,9 +32,6 @@ pub(crate) struct Reduce {
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<String>,
 }
-
-/// How many errors of rules are printed for people; the run has them all.
-const ERRORS_SHOWN: usize = 10;
 
 pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
@@ -86,7 +84,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
         out.line(format!("extension  {} at tick {tick}, holds from tick {from} on", quote::escape(id)))?;
     }
     out.line(format!("tip        {}", reduced.tip))?;
-    warn(&reduced.errors, out)?;
+    out.rule_errors(&reduced.errors)?;
     out.help(&["dendrer", "verify", args.new.as_str(), "--replay"]);
     Ok(0)
 }
@@ -125,26 +123,4 @@ fn extension_json(one: &Retold) -> Value {
         ("tick", Value::from(one.tick)),
         ("from", Value::from(one.from)),
     ])
-}
-
-/// Tells of the ticks at which a rule met an error.
-pub(crate) fn warn(errors: &[(u64, String)], out: &mut Out) -> Result<()> {
-    for (tick, why) in errors.iter().take(ERRORS_SHOWN) {
-        let line = out.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
-        out.line(line)?;
-    }
-    if !errors.is_empty() {
-        out.say(format!(
-            "note: at {} a rule met an error; the state does not change there, and the transition notes it",
-            count(errors.len() as u64, "tick", "ticks")
-        ));
-    }
-    Ok(())
-}
-
-/// The same for a document.
-pub(crate) fn errors_json(errors: &[(u64, String)]) -> Value {
-    Value::array(errors.iter().map(|(tick, why)| {
-        Value::record([("tick", Value::from(*tick)), ("message", Value::from(why.as_str()))])
-    }))
 }

@@ -7,10 +7,10 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::verify::replay_with;
 use dendrer_object::Value;
-use dendrer_view::{count, document, quote};
+use dendrer_view::{count, document, problem, quote};
 
 use crate::address::{Pos, Rev, state_path};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::global::{Format, Global, tick_arg};
 use crate::out::Out;
 use crate::progress::Progress;
@@ -90,7 +90,9 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     failed?;
     let (code, divergence) = match &result {
         Ok(_) => (0, Value::Null),
-        Err(error) => (if args.detect { 0 } else { failure(error).exit() }, failure(error).to_json()),
+        Err(error) => {
+            (if args.detect { 0 } else { problem::replay(error).exit() }, problem::replay(error).to_json())
+        }
     };
     let made = match &result {
         Ok(ticks) => *ticks,
@@ -136,7 +138,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
                 out.line(format!("replayed   WARN  {}", quote::escape(&error.to_string())))?;
                 Ok(0)
             }
-            Err(error) => Err(failure(&error)),
+            Err(error) => Err(problem::replay(&error)),
         },
     }
 }
@@ -158,23 +160,4 @@ fn print(out: &mut Out, item: &Value, items: &mut Vec<Value>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Says why replay did not come to the end.
-pub(super) fn failure(error: &ReplayError) -> Failure {
-    let failure = Failure::new(error.code(), error.to_string());
-    match error {
-        ReplayError::Divergence(divergence) => {
-            let side = |value: &Option<Value>| {
-                value.as_ref().map_or_else(|| "nothing".to_owned(), |value| value.to_string())
-            };
-            failure
-                .at("tick", divergence.tick.to_string())
-                .at("path", divergence.path.dotted())
-                .at("recorded", side(&divergence.expected))
-                .at("computed", side(&divergence.found))
-                .note(format!("usual causes: {}", divergence.usual_causes()))
-        }
-        _ => failure,
-    }
 }

@@ -12,9 +12,9 @@ use dendrer::store::{Store, TreeHead};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
-use super::backup::{check_head, make};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::open::copies::{check_head, make};
 use crate::open::{self, REPLACED, RESTORING, STORE_DIR};
 use crate::out::{Out, Style, files};
 use crate::progress::Progress;

@@ -14,10 +14,10 @@ use dendrer_view::show::{Changed, changes};
 use dendrer_view::why::op_words;
 use dendrer_view::{RECORDED, count, document, provenance, quote, text};
 
-use super::state::state_at;
 use crate::address::{Pos, Rev, state_path};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
+use crate::open::runs::state_at;
 use crate::out::{Out, Style};
 use crate::{offers, open};
 

@@ -3,7 +3,6 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
-use dendrer::kernel::replay::ReplayError;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::difference::differences;
 use dendrer_view::show::Changed;
@@ -12,6 +11,7 @@ use dendrer_view::{RECORDED, count, document, text};
 use crate::address::{Pos, Rev, state_path};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
+use crate::open::runs::state_at;
 use crate::out::{Out, Style};
 use crate::{offers, open};
 
@@ -85,21 +85,6 @@ fn difference(
         trace.name()
     ))?;
     Ok(0)
-}
-
-/// Reads the state of the run of an address right after a tick, or says which missing value leaves it unknown.
-pub(super) fn state_at(trace: &Trace<'_>, rev: &Rev, tick: u64) -> Result<Value> {
-    trace.state(tick).map_err(|error| match error {
-        dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
-            let name = trace.name();
-            let what = pointer.map_or_else(|| "a value".to_owned(), |pointer| pointer.dotted());
-            Failure::new("E0311", format!("the state of {name} after tick {tick} is not known"))
-                .at("why", format!("the {what} of tick {first} was erased or withheld"))
-                .note("show and log print what is left of each transition")
-                .help(&["dendrer", "show", &rev.beside(trace, first)])
-        }
-        error => error.into(),
-    })
 }
 
 fn window(args: &State) -> &'static str {
