@@ -32,7 +32,7 @@ pub(crate) fn shells() -> Shells<'static> {
     Shells(&[&Bash, &Zsh, &Fish, &Powershell, &Nushell, &Elvish])
 }
 
-/// Writes what makes a shell ask.
+/// Writes the script that makes a shell ask.
 pub(crate) fn script(shell: &str) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let shells = shells();
@@ -60,7 +60,7 @@ impl EnvCompleter for Nushell {
         completer: &str,
         buf: &mut dyn Write,
     ) -> std::io::Result<()> {
-        // The external completer of Nushell is one for all programs: others go on to whoever was asked before.
+        // Nushell has one external completer for all programs: other programs go to the completer that was set before.
         writeln!(
             buf,
             "let dendrer_before = ($env.config | get -o completions.external.completer)
@@ -95,13 +95,13 @@ $env.config.completions.external.completer = {{|spans|
     }
 }
 
-/// The words of the command line that is being written, as far as this process can see them.
+/// The words of the command line that is being completed.
 fn words() -> Vec<String> {
     let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
     words.map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// What the words so far say about the store.
+/// The flags among those words that name the store.
 fn global() -> Global {
     let mut global = Global::unset();
     let words = words();
@@ -137,7 +137,7 @@ fn run_names() -> Option<Vec<String>> {
     Some(runs.into_iter().map(|run| run.name.to_string()).collect())
 }
 
-/// Names of the state, one level below what is written, of the run that the words name.
+/// Names of the state of the run that the words name, one level below the path so far.
 pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy();
     let base = current.rfind('.').map_or("", |at| &current[..=at]);

@@ -14,28 +14,30 @@ use super::packs;
 use crate::failure::{Failure, Result};
 use crate::global::WindowChoice;
 
-/// A predicate that was asked for, and what its registration says of it.
+/// A predicate that was asked for, with its registration.
 pub(crate) struct Meant {
+    /// The predicate.
     pub(crate) predicate: Predicate,
     /// The registration that the name resolved to.
     pub(crate) registered: Option<Registered>,
-    /// The predicate of the run's pack that has the same name and says something else.
+    /// Digest of another predicate with the same name in the pack of the run.
     pub(crate) other: Option<Digest>,
-    /// The tick from which on it is part of the contract, where an extension added it.
+    /// First tick at which the predicate is part of the contract, if an extension added it.
     pub(crate) since: Option<u64>,
 }
 
 impl Meant {
+    /// A predicate without a registration.
     pub(crate) fn plain(predicate: Predicate) -> Meant {
         Meant { predicate, registered: None, other: None, since: None }
     }
 
-    /// Whether it has a name of its own, and so a window of its own.
+    /// Whether the predicate has a name, and so a window of its own.
     fn is_named(&self) -> bool {
         self.registered.is_some() || self.predicate.name() != "expression"
     }
 
-    /// Lets an expression look at the side that is asked for. What has a name has a window, too.
+    /// Sets the window of an expression; a predicate with a name has its own.
     pub(crate) fn at_window(self, choice: Option<WindowChoice>) -> Result<Meant> {
         let Some(asked) = choice.map(window).filter(|asked| *asked != self.predicate.window()) else {
             return Ok(self);
@@ -48,7 +50,7 @@ impl Meant {
         Ok(Meant { predicate: self.predicate.clone().at_window(asked), ..self })
     }
 
-    /// Says that the name means something else in the pack of the run.
+    /// Returns the line that the pack of the run has another predicate of this name.
     pub(crate) fn other_line(&self) -> Option<String> {
         let other = self.other?;
         Some(format!(
@@ -69,8 +71,8 @@ impl Meant {
     }
 }
 
-/// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the
-/// pack of the run, expression.
+/// Resolves a name, or reads an expression that names the violation. Order: built-in, registered, declared by the pack of
+/// the run, added by an extension, expression.
 pub(crate) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
     if let Some(built_in) = Predicate::built_in(text) {
         return Ok(Meant::plain(built_in));
@@ -88,7 +90,7 @@ pub(crate) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
         let since = dendrer::pack::declared_since(trace, declared)?;
         return Ok(Meant { since, ..Meant::plain(declared.clone()) });
     }
-    // What an extension added is looked for last, because the state has to be read for it.
+    // Extensions come last, because they need the state.
     if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
         let tip = trace.tip();
         let state = trace.state(tip)?;
@@ -109,8 +111,8 @@ pub(crate) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
     Ok(Meant::plain(expression(trace, Polarity::Condition, text)?))
 }
 
-/// Reads an expression that is asked of a run. What stands for itself is the same predicate on every run; any other may
-/// use the constants and definitions of the run's pack. Either is held against the fields that the pack declares.
+/// Reads an expression about a run. An expression that is complete by itself is the same predicate on every run; any other
+/// may use the constants and definitions of the run's pack. Both are checked against the fields that the pack declares.
 pub(crate) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> Result<Predicate> {
     Ok(under(dendrer::pack::of_run(trace)?.as_ref(), polarity, text)?)
 }
@@ -127,6 +129,7 @@ fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> std::result::Re
     }
 }
 
+/// The failure of a name that is not known.
 pub(crate) fn unknown(text: &str, registry: &Registry, pack: Option<&Pack>) -> Failure {
     let declared = pack.into_iter().flat_map(Pack::declared).map(|one| one.predicate.name());
     let live = registry.entries.iter().filter(|entry| entry.retired.is_none());
@@ -140,7 +143,7 @@ pub(crate) fn unknown(text: &str, registry: &Registry, pack: Option<&Pack>) -> F
     .help(&["dendrer", "predicate", "list"])
 }
 
-/// Says that a registration cannot be read, where it might be the one that is missing.
+/// Adds a note if registrations cannot be read: the missing one may be among them.
 pub(crate) fn hidden(registry: &Registry, failure: Failure) -> Failure {
     match registry.unreadable.len() as u64 {
         0 => failure,
@@ -151,8 +154,7 @@ pub(crate) fn hidden(registry: &Registry, failure: Failure) -> Failure {
     }
 }
 
-/// Reads the predicates of a file that are asked of a run: a pack, or a list of them as JSON, which may use the names of
-/// the run's pack.
+/// Reads the predicates of a file: a pack, or a list as JSON, whose expressions may use the names of the run's pack.
 pub(crate) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
     let text = packs::read_file(path)?;
     let value = json::parse_door(behind_mark(&text)).ok();
@@ -190,11 +192,12 @@ pub(crate) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
     Ok(found)
 }
 
+/// The failure of a file that is not a list of predicates.
 pub(crate) fn unfit(path: &str, why: String) -> Failure {
     Failure::new("E0512", format!("{path} does not describe predicates")).at("why", why)
 }
 
-/// Turns the flag into what the kernel calls it.
+/// Returns the window that a flag names.
 pub(crate) fn window(choice: WindowChoice) -> Window {
     match choice {
         WindowChoice::After => Window::After,
@@ -202,7 +205,7 @@ pub(crate) fn window(choice: WindowChoice) -> Window {
     }
 }
 
-/// Says what a missing field was probably meant to be, or else offers to say what its absence means.
+/// Adds a hint to a verdict that is uncertain: the name that was probably meant, or how to handle a missing field.
 pub(crate) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicate) -> Failure {
     if predicate.expr().is_none() {
         return failure.note("the module is to say ok or violation of every state, whatever a state has not");
@@ -212,9 +215,9 @@ pub(crate) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicat
         (None, Some(_)) if predicate.progress().is_some() => {
             failure.note("a score is a number from 0 to 1: mend the expression of the progress contract")
         }
-        // Any other reason than that something is missing would stand after `has` as well.
+        // `has` helps only if the reason is a missing field.
         (None, Some(path)) if failure.place.iter().any(|(_, why)| why.ends_with(" is missing")) => {
-            // What lies deeper may be missing because what it lies in is. As an expression names it: with one `$`.
+            // The field around it may be missing, so each level is asked for. Expressions write names with one `$`.
             let names: Vec<String> =
                 path.tokens().map(|name| name.strip_prefix("$").unwrap_or(&name).to_owned()).collect();
             let has = |count: usize| {
@@ -229,15 +232,14 @@ pub(crate) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicat
     }
 }
 
-/// Finds what a name was probably meant to be that the state of a run does not have: a counter, or a field that it has
-/// at the tip.
+/// Finds the counter, or the field of the state at the tip, that a missing name was probably meant to be.
 pub(crate) fn meant_field(trace: &Trace<'_>, predicate: &Predicate) -> Option<String> {
     let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
     let names: Vec<String> = predicate.read_set().iter().filter_map(first).collect();
     if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {
         return Some(format!("state.counters.{name}"));
     }
-    // No verdict rests on this: a state that cannot be read any more gives no hint.
+    // A hint is no verdict: a state that cannot be read gives none.
     let state = trace.state(trace.tip()).ok()?;
     let fields = state.as_object()?;
     let known = || fields.entries().map(|entry| &*entry.key);
