@@ -2,13 +2,13 @@
 
 mod address;
 mod complete;
+mod context;
 mod demo;
 mod failure;
 mod global;
 mod keys;
 mod mark;
 mod offers;
-mod open;
 mod out;
 mod progress;
 mod verbs;

@@ -11,9 +11,9 @@ use dendrer::store::embedded::{Embedded, Options};
 use dendrer_object::{Value, json};
 use dendrer_view::count;
 
+use crate::context::STORE_DIR;
 use crate::failure::{Failure, Result};
 use crate::keys::ANOTHER_LOG;
-use crate::open::STORE_DIR;
 use crate::out::files;
 
 const FILE: &str = "backup.json";

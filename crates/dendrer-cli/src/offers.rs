@@ -15,8 +15,8 @@ use dendrer_object::Value;
 use dendrer_view::{codes, schemas};
 
 use crate::address::{Pos, Rev};
+use crate::context;
 use crate::global::Global;
-use crate::open;
 
 /// The variable by which a shell asks.
 pub(crate) const ASKED: &str = "COMPLETE";
@@ -131,8 +131,8 @@ pub(crate) fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn run_names() -> Option<Vec<String>> {
-    let store = open::read_store(&global()).ok()?;
-    let mut runs = open::all_runs(&*store).ok()?;
+    let store = context::read_store(&global()).ok()?;
+    let mut runs = context::all_runs(&*store).ok()?;
     runs.sort_by_key(|run| std::cmp::Reverse(run.head_position));
     Some(runs.into_iter().map(|run| run.name.to_string()).collect())
 }
@@ -147,7 +147,7 @@ pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn names_below(base: &str) -> Option<Vec<String>> {
-    let store = open::read_store(&global()).ok()?;
+    let store = context::read_store(&global()).ok()?;
     let (rev, run) = words().iter().find_map(|word| {
         let rev = Rev::parse(word).ok().filter(|rev| rev.bundle.is_none())?;
         let run = rev.run_in(&*store, &[]).ok()?;

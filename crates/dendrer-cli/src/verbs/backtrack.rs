@@ -8,9 +8,9 @@ use dendrer_view::why::{node_json, ops_json, ops_words, transition_json, tree_li
 use dendrer_view::{EXACT, count, document, quote};
 
 use crate::address::{self, Pos, Rev, state_path};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
-use crate::open;
 use crate::out::Out;
 
 /// `backtrack`
@@ -55,7 +55,7 @@ struct Shown {
 
 pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let (progress, counted) = source.watched(global, "backtrack");
     let trace = source.trace_through(&counted, &rev)?;

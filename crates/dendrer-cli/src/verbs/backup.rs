@@ -8,10 +8,10 @@ use dendrer::store::embedded::{Copied, CopyAs, Embedded, Options};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
+use crate::context::copies::make;
+use crate::context::{self, STORE_DIR};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::copies::make;
-use crate::open::{self, STORE_DIR};
 use crate::out::{Out, Style, files};
 use crate::{keys, mark};
 
@@ -24,17 +24,17 @@ pub(crate) struct Backup {
 }
 
 pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
-    let path = open::find(global)?;
+    let path = context::find(global)?;
     let to = PathBuf::from(&args.dir);
     refuse_place(&path, &to)?;
     files::makes(&to)?;
     let mut store = Embedded::open(&path, Options::read())?;
-    open::speak(global, &store, &path);
+    context::speak(global, &store, &path);
     // What is copied may be less than there was.
     if let Some((code, why)) = keys::doubt(&mut store)? {
         out.warn(code, &why);
     }
-    open::refuse_damage(&store).map_err(|failure| failure.help(&["dendrer", "fsck"]))?;
+    context::refuse_damage(&store).map_err(|failure| failure.help(&["dendrer", "fsck"]))?;
     mark::refuse(&store, "nothing was copied")?;
     let copying = store.start_copy(&to, CopyAs::Backup).map_err(refused)?;
     let copied = make(global, "backup", copying).map_err(|failure| {

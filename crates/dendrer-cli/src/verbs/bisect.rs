@@ -26,10 +26,10 @@ use dendrer_view::{document, quote, thousands};
 
 use self::causes::Causes;
 use crate::address::{self, Rev};
+use crate::context::named::{Meant, expression, has_hint, of_file, resolve};
+use crate::context::{self, Source, ended};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::named::{Meant, expression, has_hint, of_file, resolve};
-use crate::open::{self, Source, ended};
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 
@@ -47,7 +47,7 @@ struct Asked {
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     causes::refuse(args, &rev)?;
     let rev = rev.settle(source.store())?;
     let run = rev.run_in(source.store(), source.named())?;
@@ -113,7 +113,7 @@ fn divergence(
     out: &mut Out,
 ) -> Result<Asked> {
     let named = Rev::parse(other)?;
-    let elsewhere = (named.bundle != rev.bundle).then(|| open::sound(global, &named, out)).transpose()?;
+    let elsewhere = (named.bundle != rev.bundle).then(|| context::sound(global, &named, out)).transpose()?;
     let place = elsewhere.as_ref().unwrap_or(source);
     let named = named.settle(place.store())?;
     if named.pos.is_some() {

@@ -13,7 +13,7 @@ use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{CUT, Out, accessible};
-use crate::{offers, open};
+use crate::{context, offers};
 
 /// `label`
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("labels and notes are of runs of the store"));
     }
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
@@ -66,16 +66,16 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
     let recorded = match (&args.name, &args.rev) {
         (None, _) => Vec::new(),
         (Some(name), None) if args.remove => {
-            vec![open::write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
+            vec![context::write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
         }
         (Some(name), Some(rev)) => {
             let at = moment(global, rev, out)?;
-            vec![open::write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
+            vec![context::write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
         }
         (Some(name), None) => {
             let failure = Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
                 .note("nothing was changed");
-            let state = casebook::read(&*open::read_store(global)?)?.unwrap_or_else(Value::object);
+            let state = casebook::read(&*context::read_store(global)?)?.unwrap_or_else(Value::object);
             let is_there = casebook::labels(&state).iter().any(|(known, _)| known == name);
             return Err(match is_there {
                 true => failure.help(&["dendrer", "label", name, "--remove"]),
@@ -83,7 +83,7 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
             });
         }
     };
-    let store = open::read_store(global)?;
+    let store = context::read_store(global)?;
     let state = casebook::read(&*store)?.unwrap_or_else(Value::object);
     let labels = casebook::labels(&state);
     let items = labels.iter().map(|(name, at)| {
@@ -116,11 +116,11 @@ pub(crate) fn note(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
                 );
             }
             let note = Note { at: at.clone(), text: text.clone(), by: args.by.clone() };
-            vec![open::write_down(global, |store, world| casebook::note(store, &note, world))?]
+            vec![context::write_down(global, |store, world| casebook::note(store, &note, world))?]
         }
         _ => Vec::new(),
     };
-    let store = open::read_store(global)?;
+    let store = context::read_store(global)?;
     let state = casebook::read(&*store)?.unwrap_or_else(Value::object);
     let mut notes = casebook::notes(&state);
     // A moment has its own notes, a run those of all its ticks.

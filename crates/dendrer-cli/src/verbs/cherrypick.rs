@@ -14,7 +14,7 @@ use crate::address::{Pos, Rev, one_tick};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{context, keys};
 
 /// `cherrypick`
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
         return Err(Failure::new("E0106", "a target is a run of the store; it takes in at its last tick")
             .note("nothing was changed"));
     }
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let (progress, counted) = source.watched(global, "cherrypick");
     let trace = source.trace_through(&counted, &rev)?;
@@ -74,12 +74,12 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let imported = match args.dry_run {
         // The door is asked all the same, and nothing is written.
         true => {
-            let mut store = open::read_store(global)?;
+            let mut store = context::read_store(global)?;
             import(&mut *store, &name, &mut pick, at, world, true)?
         }
         false => {
-            let mut store = open::write_store(global)?;
-            open::refuse_trouble(&mut store)?;
+            let mut store = context::write_store(global)?;
+            context::refuse_trouble(&mut store)?;
             let key = keys::of(global.key.as_deref(), &store)?;
             let imported = import(&mut store, &name, &mut pick, at, world, false)?;
             keys::close(store, key.as_deref())?;

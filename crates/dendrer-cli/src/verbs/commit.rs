@@ -11,10 +11,10 @@ use dendrer_object::{RunName, Value};
 use dendrer_view::document;
 
 use super::intents::{self, Reading, Tally};
+use crate::context::runs::refuse_unreachable;
+use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
 use crate::global::{AuthorChoice, Format, Global};
-use crate::open::runs::refuse_unreachable;
-use crate::open::{self, packs};
 use crate::out::{Out, files};
 use crate::progress::Progress;
 use crate::{keys, offers};
@@ -70,8 +70,8 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         .parse()
         .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
     let lines = intents::read(input(&args.file)?)?;
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let mut store = context::write_store(global)?;
+    context::refuse_trouble(&mut store)?;
     let exists = store.run(&name)?.is_some();
     if !exists {
         refuse_unreachable(&name)?;

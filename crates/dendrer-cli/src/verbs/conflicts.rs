@@ -11,7 +11,7 @@ use crate::address::{Rev, state_path};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{context, keys};
 
 /// `conflicts`
 #[derive(Debug, Subcommand)]
@@ -86,7 +86,7 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
             "conflicts are shown as they stand now: name the run without a tick",
         ));
     }
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let trace = source.trace(&rev)?;
     let merged = merged(&trace)?;
     let standings = standings(&trace, &merged)?;
@@ -167,14 +167,14 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     };
     let world = Box::new(World::default());
     let (name, record) = if args.dry_run {
-        let mut store = open::read_store(global)?;
+        let mut store = context::read_store(global)?;
         let name = rev.run_in(&*store, &[])?;
         let record = resolve(&mut *store, &name, &resolution, world, true);
         let record = record.map_err(|error| not_resolved(args, error))?;
         (name, record)
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
+        let mut store = context::write_store(global)?;
+        context::refuse_trouble(&mut store)?;
         let key = keys::of(global.key.as_deref(), &store)?;
         let name = rev.run_in(&store, &[])?;
         // What the door turned down is kept beside the run, so there is something to sign either way.

@@ -9,9 +9,9 @@ use dendrer_view::{count, document, quote};
 
 use self::args::ContractCheck;
 use crate::address::{self, Rev};
+use crate::context::{self, ended};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::{self, ended};
 use crate::out::{Out, Style};
 
 pub(crate) use self::args::ContractVerb;
@@ -44,7 +44,7 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
 
 fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let (progress, counted) = source.watched(global, "contract");
     let trace = source.trace_through(&counted, &rev)?;

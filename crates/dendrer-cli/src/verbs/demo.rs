@@ -12,9 +12,9 @@ use dendrer::store::embedded::{Embedded, Options};
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 
+use crate::context::{self, STORE_DIR};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::{self, STORE_DIR};
 use crate::out::{Out, files};
 use crate::progress::Progress;
 use crate::{demo as content, keys};
@@ -83,7 +83,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         return Err(Failure::new("E0110", format!("{} holds a store already", dir.display()))
             .note("nothing was changed"));
     }
-    if let Some(failure) = open::cut_off(dir) {
+    if let Some(failure) = context::cut_off(dir) {
         return Err(failure.note("nothing was made"));
     }
     let size = match args.size.as_str() {

@@ -18,10 +18,10 @@ use dendrer_view::table::{Align as Column, Table};
 use dendrer_view::{count, document, thousands};
 
 use crate::address::{self, Pos, Rev, state_path};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
-use crate::open::{self, Source};
 use crate::out::{CUT, Out, Style, accessible};
 use crate::progress::{Counted, Progress};
 
@@ -119,9 +119,9 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("--record writes into the store that both runs are recorded in"));
     }
-    let source_a = open::sound(global, &rev_a, out)?;
+    let source_a = context::sound(global, &rev_a, out)?;
     // Two runs of one place are read from one place.
-    let other = (rev_a.bundle != rev_b.bundle).then(|| open::sound(global, &rev_b, out)).transpose()?;
+    let other = (rev_a.bundle != rev_b.bundle).then(|| context::sound(global, &rev_b, out)).transpose()?;
     let source_b = other.as_ref().unwrap_or(&source_a);
     let progress = Progress::start(global, "diff", "records", None);
     let (store_a, store_b) = (counted_of(&source_a, &progress), counted_of(source_b, &progress));
@@ -184,7 +184,9 @@ fn record(
         ("path", Value::from(question.path.as_ref().map(path))),
     ]);
     let said = Value::record(said);
-    open::write_down(global, |store, world| casebook::record_diff(store, [&runs[0], &runs[1]], &said, world))
+    context::write_down(global, |store, world| {
+        casebook::record_diff(store, [&runs[0], &runs[1]], &said, world)
+    })
 }
 
 fn counted_of<'s>(source: &'s Source, progress: &Progress) -> Counted<'s> {

@@ -18,7 +18,7 @@ use crate::global::{Global, now_ms};
 use crate::mark::{self, Mark};
 use crate::out::files::{self, Whole};
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{context, keys};
 
 mod disk;
 mod report;
@@ -166,7 +166,7 @@ fn config() -> Check {
 
 fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>> {
     const NAME: &str = "store";
-    let path = match open::find(global) {
+    let path = match context::find(global) {
         Ok(path) => path,
         Err(failure) => {
             let check = Check::warn(NAME, failure.told()).code(failure.code);
@@ -179,7 +179,7 @@ fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>>
     };
     match Embedded::open(&path, Options::read()) {
         Ok(store) => {
-            open::speak(global, &store, &path);
+            context::speak(global, &store, &path);
             Ok(Some(Found { path, store }))
         }
         Err(error) => {

@@ -14,9 +14,9 @@ use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
 
 use crate::address::Rev;
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::{self, Source};
 use crate::out::Out;
 use crate::out::files::{self, Whole};
 use crate::progress::{Counted, Progress};
@@ -140,15 +140,15 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
             })
         })
         .collect::<Result<_>>()?;
-    let (mut store, unwritable) = match open::write_store(global) {
+    let (mut store, unwritable) = match context::write_store(global) {
         // A newer version may let this one read it all the same, and so does a disk that takes nothing. What is signed already can
         // be handed over.
         Err(failure) if matches!(failure.code, "E0801" | "E0803") => {
-            (open::open_store(global)?.0, Some(failure))
+            (context::open_store(global)?.0, Some(failure))
         }
         store => (store?, None),
     };
-    let is_troubled = open::warn(&mut store, &open::find(global)?, out)?;
+    let is_troubled = context::warn(&mut store, &context::find(global)?, out)?;
     let mut names: Vec<RunName> = Vec::new();
     for rev in revs {
         let name = rev.run_in(&store, &[])?;
@@ -255,7 +255,7 @@ fn lines(
         return Err(Failure::new("E0106", "a chain of hashes is that of one run: export one at a time"));
     }
     for rev in revs {
-        let source: Source = open::sound(global, rev, out)?;
+        let source: Source = context::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
         let mut line = |value: Value| sink(out, format!("{}\n", quote::json(&value)).as_bytes());
         match profile {

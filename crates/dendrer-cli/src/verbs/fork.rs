@@ -17,12 +17,12 @@ use dendrer_view::{count, document, quote};
 
 use self::exec::Ran;
 use crate::address::{Pos, Rev, one_tick, state_path};
+use crate::context::packs::load;
+use crate::context::runs::new_name;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
-use crate::open::packs::load;
-use crate::open::runs::new_name;
 use crate::out::{Out, Style, files};
-use crate::{keys, open};
+use crate::{context, keys};
 
 /// `fork`
 #[derive(Debug, Args)]
@@ -89,17 +89,17 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // The parent is read through a handle of its own; the fork is written through another.
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let (progress, counted) = source.watched(global, "fork");
     let parent = source.trace_through(&counted, &rev)?;
     let say = "say once where it is forked: --from tick N, or RUN@N";
     let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
     let mut store = match args.dry_run {
-        true => open::open_store(global)?.0,
-        false => open::write_store(global)?,
+        true => context::open_store(global)?.0,
+        false => context::write_store(global)?,
     };
-    open::refuse_trouble(&mut store)?;
+    context::refuse_trouble(&mut store)?;
     let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &store)?;
     let terms = terms(args, name, &parent)?;
     if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
@@ -322,7 +322,7 @@ impl Made<'_> {
             out.item(&fork)?;
             out.flush()?;
         }
-        let place = std::path::absolute(open::find(global)?).map_err(|error| {
+        let place = std::path::absolute(context::find(global)?).map_err(|error| {
             Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
         })?;
         let resumed = Recorder::resume(store, &self.terms.run, Box::new(World::default()));

@@ -8,12 +8,12 @@ use dendrer::store::{Damage, DamageKind, Store};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
+use crate::context;
+use crate::context::copies::check_head;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::keys::{self, ANOTHER_LOG};
 use crate::mark::{self, Mark};
-use crate::open;
-use crate::open::copies::check_head;
 use crate::out::{Out, Style};
 use crate::progress::Progress;
 
@@ -37,9 +37,9 @@ impl Line {
 }
 
 pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
-    let path = open::find(global)?;
-    let mut store = open::with_key(global, Embedded::open(&path, global.reads())?);
-    open::speak(global, &store, &path);
+    let path = context::find(global)?;
+    let mut store = context::with_key(global, Embedded::open(&path, global.reads())?);
+    context::speak(global, &store, &path);
     let progress = Progress::start(global, "fsck", "records", Some(store.tree().size));
     let options = VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
     let report = store.verify(&options)?;

@@ -9,10 +9,9 @@ use dendrer_view::{count, document, quote, thousands};
 
 use crate::failure::Result;
 use crate::global::{Global, now_ms};
-use crate::mark;
-use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
+use crate::{context, mark};
 
 /// `gc`
 #[derive(Debug, Args)]
@@ -48,11 +47,11 @@ fn age_arg(text: &str) -> std::result::Result<u64, String> {
 }
 
 pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
-    let path = open::find(global)?;
+    let path = context::find(global)?;
     let options = if args.dry_run { Options::read() } else { Options::write() };
-    let mut store = open::with_key(global, mark::open(&path, options)?);
-    open::speak(global, &store, &path);
-    open::refuse_damage(&store)?;
+    let mut store = context::with_key(global, mark::open(&path, options)?);
+    context::speak(global, &store, &path);
+    context::refuse_damage(&store)?;
     let now = u64::try_from(now_ms()).unwrap_or(0);
     let rule = Rule {
         thin: args.snapshots == Some(SnapshotsChoice::Thin),

@@ -21,12 +21,12 @@ use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
+use crate::context::packs::load;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, index_arg};
-use crate::open::packs::load;
 use crate::out::{Out, Style, files};
 use crate::progress::{CountedRead, Progress};
-use crate::{keys, open};
+use crate::{context, keys};
 
 /// `import`
 #[derive(Debug, Args)]
@@ -133,7 +133,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     }
     if args.dry_run {
         // A dry run says what it can without a store, too.
-        if let Ok(store) = open::read_store(global) {
+        if let Ok(store) = context::read_store(global) {
             check_new(args, &*store, &plan)?;
         }
         let errors = match &pack {
@@ -147,8 +147,8 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         say(args, &plan, None, &errors, out)?;
         return Ok(0);
     }
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let mut store = context::write_store(global)?;
+    context::refuse_trouble(&mut store)?;
     check_new(args, &store, &plan)?;
     let key = keys::of(global.key.as_deref(), &store)?;
     if key.is_none() {
@@ -170,7 +170,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     closed?;
     let errors = match pack {
         None => Vec::new(),
-        Some(_) => errors_of_rules(&Trace::open(&*open::read_store(global)?, &plan.start.run)?)?,
+        Some(_) => errors_of_rules(&Trace::open(&*context::read_store(global)?, &plan.start.run)?)?,
     };
     say(args, &plan, Some(tip), &errors, out)?;
     Ok(0)

@@ -12,10 +12,10 @@ use dendrer_view::quote::shell;
 use dendrer_view::{document, quote};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::context::{self, STORE_DIR};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::keys;
-use crate::open::{self, STORE_DIR};
 use crate::out::{Out, files};
 
 /// `init`
@@ -41,7 +41,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // Whoever goes on with the restore has a store.
-    if let Some(failure) = open::cut_off(files::dir_of(&path)) {
+    if let Some(failure) = context::cut_off(files::dir_of(&path)) {
         return Err(failure.note("nothing was made"));
     }
     // Whoever copies the store, or hands it over, must not hand over its key.

@@ -17,9 +17,9 @@ use dendrer_view::{RECORDED, count, document, problem, provenance, quote, thousa
 use regex::Regex;
 
 use crate::address::{self, Pos, Rev, state_path};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
-use crate::open::{self, Source};
 use crate::out::{CUT, Out, Style};
 use crate::progress::{Counted, Progress};
 use crate::{offers, verified};
@@ -171,7 +171,7 @@ fn listed(global: &Global, args: &Log, out: &mut Out) -> Result {
     if args.follows() {
         return follow(global, args, &rev, &filter, out);
     }
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let (from, to) = range(&trace, args, &rev)?;
@@ -443,7 +443,7 @@ impl<'o> Writer<'o> {
 /// Whether a verification here found the run intact as it is now. Of a bundle nothing is remembered.
 fn found_intact(global: &Global, source: &Source, trace: &Trace<'_>) -> bool {
     let Source::Store(store) = source else { return false };
-    let Ok(path) = open::find(global) else { return false };
+    let Ok(path) = context::find(global) else { return false };
     let known = verified::known(&path, store.info().id);
     known.get(trace.name().as_str()) == Some(&trace.summary().head.id)
 }
@@ -482,7 +482,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
     if filtered {
         return Err(Failure::new("E0106", "a receipt is of a whole run: it takes no other flag of log"));
     }
-    let source = open::sound(global, rev, out)?;
+    let source = context::sound(global, rev, out)?;
     let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
@@ -502,7 +502,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
 }
 
 fn follow(global: &Global, args: &Log, rev: &Rev, filter: &Filter, out: &mut Out) -> Result {
-    let Source::Store(mut store) = open::source(global, rev, out)? else {
+    let Source::Store(mut store) = context::source(global, rev, out)? else {
         return Err(Failure::new("E0106", "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {

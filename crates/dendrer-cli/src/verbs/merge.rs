@@ -11,11 +11,11 @@ use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
 
 use crate::address::{Rev, state_path};
+use crate::context::runs::new_name;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::runs::new_name;
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{context, keys};
 
 /// `merge`
 #[derive(Debug, Args)]
@@ -61,7 +61,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // The sources are read through a handle of their own; the new run is written through another.
-    let source = open::whole_store(global, out)?;
+    let source = context::whole_store(global, out)?;
     let (reader, (progress, counted)) = (source.store(), source.watched(global, "merge"));
     let mut traces = Vec::with_capacity(revs.len());
     for rev in revs {
@@ -85,15 +85,15 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     };
     let world = Box::new(World::default());
     let (merged, unjudged, root, begin) = if args.dry_run {
-        let mut store = open::read_store(global)?;
+        let mut store = context::read_store(global)?;
         let made = merge(&sources, &mut *store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let (unjudged, root) = (unjudged(recorder.head(), &merged), recorder.head().state().digest());
         recorder.discard();
         (merged, unjudged, root, None)
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
+        let mut store = context::write_store(global)?;
+        context::refuse_trouble(&mut store)?;
         let key = keys::of(global.key.as_deref(), &store)?;
         let made = merge(&sources, &mut store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;

@@ -13,10 +13,10 @@ use dendrer_view::contract::writer_words;
 use dendrer_view::{count, document, problem, quote};
 
 use crate::address::Rev;
+use crate::context;
+use crate::context::packs::{beside, load, place, read_file, unsound};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open;
-use crate::open::packs::{beside, load, place, read_file, unsound};
 use crate::out::{Out, Style};
 
 /// `pack`
@@ -155,7 +155,7 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
         Shown { pack, text_agrees: None, text: Some(text) }
     } else {
         let rev = Rev::parse(&args.target)?;
-        let source = open::source(global, &rev, out)?;
+        let source = context::source(global, &rev, out)?;
         let trace = source.trace(&rev)?;
         if args.text {
             return match pack::text_of_run(&trace) {

@@ -21,11 +21,13 @@ use dendrer_view::{count, document, quote, thousands};
 
 use self::args::{PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest};
 use crate::address::{self, Rev};
+use crate::context::named::{
+    Meant, expression, has_hint, hidden, meant_field, resolve, unfit, unknown, window,
+};
+use crate::context::{self, ended, packs};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::keys;
-use crate::open::named::{Meant, expression, has_hint, hidden, meant_field, resolve, unfit, unknown, window};
-use crate::open::{self, ended, packs};
 use crate::out::{Out, Style, files};
 
 pub(crate) use self::args::PredicateVerb;
@@ -58,7 +60,7 @@ fn named_by_file(args: &PredicateRegister) -> PredicateRegister {
 
 fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let (progress, counted) = source.watched(global, "predicate");
     let trace = source.trace_through(&counted, &rev)?;
@@ -184,8 +186,8 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
             Failure::new("E0513", format!("\"{}\" is not a name for a predicate", args.name)).note(note)
         );
     }
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let mut store = context::write_store(global)?;
+    context::refuse_trouble(&mut store)?;
     let names = Registry::read(&store)?;
     let predicate = asked_for(args, &names)?;
     let predicate = version(args, &names, predicate)?;
@@ -414,8 +416,8 @@ fn entry_document(entry: &Registered, changed: bool) -> Value {
 /// Reads the names of a bundle, or else of the store.
 fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
     Ok(match bundle {
-        Some(path) => Registry::read(&open::open_bundle(Some(global), path)?.store)?,
-        None => Registry::read(&*open::read_store(global)?)?,
+        Some(path) => Registry::read(&context::open_bundle(Some(global), path)?.store)?,
+        None => Registry::read(&*context::read_store(global)?)?,
     })
 }
 
@@ -444,7 +446,7 @@ fn declared_by(
     let Some(run) = run else { return Ok(Vec::new()) };
     let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
     let rev = Rev::parse(&named)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
@@ -556,8 +558,8 @@ fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
 }
 
 fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let mut store = context::write_store(global)?;
+    context::refuse_trouble(&mut store)?;
     if Predicate::built_in(&args.name).is_some() {
         return Err(Failure::new("E0513", format!("{} is built in and cannot be retired", args.name))
             .note("it is in every store, and no record says so; nothing was changed"));

@@ -8,11 +8,11 @@ use dendrer_view::rebase as view;
 use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
+use crate::context::runs::new_name;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::runs::new_name;
 use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::{context, keys};
 
 /// `rebase`
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
         .note("nothing was changed"));
     }
     // Both are read through a handle of their own; the new run is written through another.
-    let reader = open::sound(global, &rev, out)?;
+    let reader = context::sound(global, &rev, out)?;
     let onto = onto.settle(reader.store())?;
     let (progress, counted) = reader.watched(global, "rebase");
     let (source, base) = (reader.trace_through(&counted, &rev)?, reader.trace_through(&counted, &onto)?);
@@ -89,13 +89,13 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let world = Box::new(World::default());
     let mut answer = Answer { args, onto: base.name(), tick, name: &terms.run, tip: None };
     let rebased = if is_dry {
-        let mut store = open::read_store(global)?;
+        let mut store = context::read_store(global)?;
         let (mut recorder, rebased) = rebase(&source, &base, tick, &mut *store, &terms, None, world)?;
         recorder.discard();
         rebased
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
+        let mut store = context::write_store(global)?;
+        context::refuse_trouble(&mut store)?;
         let key = keys::of(global.key.as_deref(), &store)?;
         let (mut recorder, rebased) = rebase(&source, &base, tick, &mut store, &terms, None, world)?;
         // A run with nothing in it but where it comes from would be of no use to anybody.

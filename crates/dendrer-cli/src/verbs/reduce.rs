@@ -11,11 +11,11 @@ use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
+use crate::context::packs::load;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::packs::load;
 use crate::out::{Out, files};
-use crate::{keys, open};
+use crate::{context, keys};
 
 /// `reduce`
 #[derive(Debug, Args)]
@@ -45,11 +45,11 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let pack = load(&args.pack)?;
     let s0 = args.state.as_deref().map(files::json).transpose()?;
     // The source is read through a handle of its own; the new run is written through another.
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let (progress, counted) = source.watched(global, "reduce");
     let trace = source.trace_through(&counted, &rev)?;
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let mut store = context::write_store(global)?;
+    context::refuse_trouble(&mut store)?;
     if store.run(&name)?.is_some() {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }

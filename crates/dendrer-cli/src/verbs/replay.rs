@@ -14,7 +14,7 @@ use crate::failure::Result;
 use crate::global::{Format, Global, tick_arg};
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::{offers, open};
+use crate::{context, offers};
 
 /// `replay`
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub(crate) enum PrintChoice {
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;

@@ -12,10 +12,10 @@ use dendrer::store::{Store, TreeHead};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
+use crate::context::copies::{check_head, make};
+use crate::context::{self, REPLACED, RESTORING, STORE_DIR};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::copies::{check_head, make};
-use crate::open::{self, REPLACED, RESTORING, STORE_DIR};
 use crate::out::{Out, Style, files};
 use crate::progress::Progress;
 use crate::{keys, mark};
@@ -45,7 +45,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let target = if dir.ends_with(STORE_DIR) { dir.to_owned() } else { dir.join(STORE_DIR) };
     let mut backup = Embedded::open(&from, Options::read())
         .map_err(|error| Failure::from(error).note("nothing was restored"))?;
-    open::speak(global, &backup, &from);
+    context::speak(global, &backup, &from);
     mark::refuse(&backup, "nothing was restored")?;
     check_whole(global, &backup, &from)?;
     let old = there(args, &backup, &target)?;
@@ -144,7 +144,7 @@ fn check_whole(global: &Global, backup: &Embedded, path: &Path) -> Result<()> {
         failure.note("nothing was restored").help(&["dendrer", "fsck", "--store", &path])
     };
     check_head(backup, path).map_err(with_note)?;
-    open::refuse_damage(backup).map_err(with_note)?;
+    context::refuse_damage(backup).map_err(with_note)?;
     // What was signed here must be known before a log is put in the place of another.
     keys::pinned(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
     let own = keys::own(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;

@@ -13,9 +13,9 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::{document, quote, text, thousands};
 
 use crate::address::Rev;
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::{self, Source};
 use crate::out::{CUT, Out, accessible};
 use crate::verified;
 
@@ -61,13 +61,13 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // What does not look like a bundle is to be read as one all the same: an answer about the store would be one to another
     // question.
     let rev = Rev { bundle: args.file.clone(), run: None, pos: None };
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let store = source.store();
-    let mut runs = open::all_runs(store)?;
+    let mut runs = context::all_runs(store)?;
     let total = runs.len();
     let asked = args.filter.as_deref().map(Where::parse).transpose()?;
     let known = match &source {
-        Source::Store(_) => verified::known(&open::find(global)?, store.info().id),
+        Source::Store(_) => verified::known(&context::find(global)?, store.info().id),
         Source::Bundle(_) => BTreeMap::new(),
     };
     let mut chosen = Vec::new();

@@ -15,11 +15,11 @@ use dendrer_view::why::op_words;
 use dendrer_view::{RECORDED, count, document, provenance, quote, text};
 
 use crate::address::{Pos, Rev, state_path};
+use crate::context::runs::state_at;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::runs::state_at;
 use crate::out::{Out, Style};
-use crate::{offers, open};
+use crate::{context, offers};
 
 /// `show`
 #[derive(Debug, Args)]
@@ -62,7 +62,7 @@ pub(crate) enum StateChoice {
 
 pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     // An id is that of one record, whether it stands at a tick or beside the chain.
     if let Some(record) = rev.named_record(source.store())?.filter(|_| rev.pos.is_none())
         && !stands_at_a_tick(&record)

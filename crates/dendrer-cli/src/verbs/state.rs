@@ -9,11 +9,11 @@ use dendrer_view::show::Changed;
 use dendrer_view::{RECORDED, count, document, text};
 
 use crate::address::{Pos, Rev, state_path};
+use crate::context::runs::state_at;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
-use crate::open::runs::state_at;
 use crate::out::{Out, Style};
-use crate::{offers, open};
+use crate::{context, offers};
 
 /// `state`
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ fn difference(
     out: &mut Out,
 ) -> Result {
     let rev = Rev::parse(base)?;
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let other = source.trace(&rev)?;
     let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
@@ -93,7 +93,7 @@ fn window(args: &State) -> &'static str {
 
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let (progress, counted) = source.watched(global, "state");
     let trace = source.trace_through(&counted, &rev)?;

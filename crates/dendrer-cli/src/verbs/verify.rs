@@ -20,7 +20,7 @@ use crate::global::{Format, Global, tick_arg};
 use crate::mark::{self, Mark};
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
-use crate::{keys, offers, open, verified};
+use crate::{context, keys, offers, verified};
 
 mod profile;
 mod suite;
@@ -299,7 +299,7 @@ fn verify_bundle(
     from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
-    let opened = open::open_bundle(alone, path)?;
+    let opened = context::open_bundle(alone, path)?;
     let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
     let runs = &opened.runs;
     let in_bundle = |failure: Failure| failure.help_in(path, runs);
@@ -409,13 +409,13 @@ fn verify_store(
     from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
-    let path = open::find(global)?;
+    let path = context::find(global)?;
     let stamp = verified::stamp(&path);
-    let mut store = open::with_key(global, Embedded::open(&path, global.reads())?);
-    open::speak(global, &store, &path);
+    let mut store = context::with_key(global, Embedded::open(&path, global.reads())?);
+    context::speak(global, &store, &path);
     let mut names = Vec::new();
     for rev in revs {
-        names.push(rev.run_in(&store, &[]).map_err(|failure| open::not_found(failure, &store))?);
+        names.push(rev.run_in(&store, &[]).map_err(|failure| context::not_found(failure, &store))?);
     }
     // A key file that is named speaks for whoever named it, as a verifier key does.
     let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
@@ -546,7 +546,7 @@ fn both(global: &Global, store: &Embedded, options: &Options) -> Result<(Report,
 fn work(store: &dyn Store, options: &Options) -> Result<u64> {
     let mut records = 0;
     let mut ticks = 0;
-    for run in open::all_runs(store)? {
+    for run in context::all_runs(store)? {
         let wanted = options.runs.as_ref().is_none_or(|wanted| wanted.contains(&run.name));
         records += if wanted { run.transitions + run.refusals + 1 } else { 0 };
         ticks += if wanted { run.head.tick.unwrap_or(0) + run.refusals } else { 0 };

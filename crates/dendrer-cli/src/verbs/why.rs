@@ -7,9 +7,9 @@ use dendrer_view::why::{node_json, tree_lines};
 use dendrer_view::{HEURISTIC, RECORDED, document, quote};
 
 use crate::address::{Pos, Rev, state_path};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open;
 use crate::out::Out;
 
 /// `why`
@@ -29,7 +29,7 @@ pub(crate) struct Why {
 
 pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let (progress, counted) = source.watched(global, "why");
     let trace = source.trace_through(&counted, &rev)?;

@@ -14,9 +14,9 @@ use dendrer_view::contributors as view;
 
 use super::args::{Bisect, DiagnosisChoice};
 use crate::address::Rev;
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open;
 use crate::out::{Out, Style};
 
 /// What is said of an onset beside where it is.
@@ -185,5 +185,5 @@ pub(super) fn record(
         answer: Value::Object(answer),
         chain,
     };
-    open::write_down(global, |store, surroundings| casebook::record_bisect(store, &found, surroundings))
+    context::write_down(global, |store, surroundings| casebook::record_bisect(store, &found, surroundings))
 }

@@ -13,12 +13,12 @@ use dendrer_object::{RunName, Value};
 use dendrer_view::{document, quote};
 
 use crate::address::Rev;
+use crate::context::packs::read_file;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::packs::read_file;
 use crate::out::Out;
 use crate::verbs::contract::args::{ContractExtend, ContractKeygen};
-use crate::{keys, open};
+use crate::{context, keys};
 
 pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
@@ -42,10 +42,10 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
         Ok((name, extended, stage.and_then(|stage| stage.as_u64())))
     };
     let (name, extended, stage) = match args.dry_run {
-        true => made(&mut *open::read_store(global)?)?,
+        true => made(&mut *context::read_store(global)?)?,
         false => {
-            let mut store = open::write_store(global)?;
-            open::refuse_trouble(&mut store)?;
+            let mut store = context::write_store(global)?;
+            context::refuse_trouble(&mut store)?;
             let key = keys::of(global.key.as_deref(), &store)?;
             let made = made(&mut store)?;
             keys::close(store, key.as_deref())?;

@@ -7,9 +7,9 @@ use dendrer_view::{count, document, quote};
 
 use super::args::ContractLint;
 use super::read;
+use crate::context::packs;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::open::packs;
 use crate::out::{Out, Style};
 
 /// How many findings are printed for people; a document has them all.

@@ -18,9 +18,9 @@ use dendrer_view::{count, document, problem, quote};
 
 use super::args::{ContractDiff, ContractShow};
 use crate::address::Rev;
+use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open::{self, packs};
 use crate::out::{CUT, Out, Style};
 
 /// A contract, and where it was found.
@@ -96,7 +96,7 @@ fn find(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<R
 }
 
 fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Out) -> Result<Resolved> {
-    let store = open::read_store(global)?;
+    let store = context::read_store(global)?;
     let listing = list_all(&*store)?;
     let mut found = listing.named(name, version);
     let (first, second) = (found.next(), found.next());
@@ -133,7 +133,7 @@ fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Ou
 
 fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     let rev = Rev::parse(address)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let rev = rev.settle(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -157,7 +157,7 @@ fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result
 }
 
 pub(super) fn list(global: &Global, out: &mut Out) -> Result {
-    let store = open::read_store(global)?;
+    let store = context::read_store(global)?;
     let listing = list_all(&*store)?;
     Store::close(store)?;
     if !out.is_text() {

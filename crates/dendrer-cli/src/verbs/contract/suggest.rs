@@ -6,9 +6,9 @@ use dendrer_view::{HEURISTIC, count, document, quote};
 
 use super::args::ContractSuggest;
 use crate::address::Rev;
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::open;
 use crate::out::{Out, Style};
 use crate::progress::{Counted, Progress};
 
@@ -24,7 +24,7 @@ pub(super) fn run(global: &Global, args: &ContractSuggest, out: &mut Out) -> Res
         if rev.pos.is_some() {
             return Err(Failure::new("E0106", format!("{run} names a tick; whole runs are looked at")));
         }
-        sources.push((open::sound(global, &rev, out)?, rev));
+        sources.push((context::sound(global, &rev, out)?, rev));
     }
     let progress = Progress::start(global, "contract", "records", None);
     let counted: Vec<Counted<'_>> =

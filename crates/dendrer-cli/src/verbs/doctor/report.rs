@@ -14,7 +14,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::{Check, Found};
 use crate::failure::{Failure, Result};
-use crate::{keys, open};
+use crate::{context, keys};
 
 /// How many runs are spoken of one by one.
 const RUNS_MAX: usize = 100;
@@ -56,7 +56,7 @@ fn of_store(found: &Found) -> Result<Value> {
     SystemRandom::new()
         .fill(&mut salt)
         .map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
-    let runs = open::all_runs(store)?;
+    let runs = context::all_runs(store)?;
     let size = |name: &str| std::fs::metadata(found.path.join(name)).map_or(0, |about| about.len());
     let segments: Vec<u64> = std::fs::read_dir(found.path.join("segments"))
         .into_iter()
