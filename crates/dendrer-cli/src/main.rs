@@ -23,8 +23,8 @@ use dendrer_view::quote::shell;
 
 use crate::failure::Failure;
 use crate::global::{ColorChoice, Format, Global};
-use crate::out::{Out, QUIET, files};
-use crate::verbs::{Answer, Cli, Verb};
+use crate::out::{Form, Out, QUIET, files};
+use crate::verbs::{Cli, Verb};
 
 /// Recording and reading make and drop many small values; this allocator takes half the time of the system's.
 #[global_allocator]
@@ -67,8 +67,8 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(report(&failure, wants_json(&args), cli.global.color));
     }
-    let code = match verbs::answer(&cli.global, &verb) {
-        Ok(answer) => run(&cli.global, &verb, answer),
+    let code = match verbs::form(&cli.global, &verb) {
+        Ok(form) => run(&cli.global, &verb, &form),
         Err(failure) => report(&failure, wants_json(&args), cli.global.color),
     };
     if cli.global.verbose {
@@ -86,21 +86,20 @@ fn wants_json(args: &[String]) -> bool {
     }) || args.windows(2).any(|pair| pair[0] == "--format" && is_json(&pair[1]))
 }
 
-fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
-    let file = global.output.as_deref().filter(|_| !answer.is_bytes);
-    let json = answer.format != Format::Text;
-    let mut out = Out::new(global, answer.format, answer.fields.clone(), file, answer.pages);
+fn run(global: &Global, verb: &Verb, form: &Form) -> u8 {
+    let json = form.format != Format::Text;
+    let mut out = Out::new(global, form);
     let result = verbs::run(global, verb, &mut out);
     if let Err(failure) = &result
         && failure.code == "E0809"
         && !global.without_index
         && out.is_untouched()
-        && answer.again
+        && form.again
     {
         let fix = shell(&out.to_paste(&["dendrer", "doctor", "--fix"]));
         let message = dendrer_view::quote::escape(&failure.message);
         let _ = writeln!(std::io::stderr(), "warning[E0809]: {message}; it is left out\nhelp: {fix}");
-        return run(&Global { without_index: true, ..global.clone() }, verb, answer);
+        return run(&Global { without_index: true, ..global.clone() }, verb, form);
     }
     let result = result.map_err(|failure| out.judge(failure));
     let result = match out.finish(result.is_ok()) {

@@ -22,6 +22,20 @@ mod pager;
 /// How many errors of rules are printed for people; the run has them all.
 const ERRORS_SHOWN: usize = 10;
 
+/// How the answer of a call is written.
+pub(crate) struct Form {
+    /// Text, one document or a stream.
+    pub(crate) format: Format,
+    /// The fields that were asked for.
+    pub(crate) fields: Option<Fields>,
+    /// Whether a long answer may be paged.
+    pub(crate) pages: bool,
+    /// Whether the verb opens the file of the answer itself.
+    pub(crate) is_bytes: bool,
+    /// Whether the verb can be run again if it failed before it wrote anything.
+    pub(crate) again: bool,
+}
+
 /// The places an answer goes to.
 pub(crate) struct Out {
     format: Format,
@@ -83,14 +97,10 @@ pub(crate) enum Style {
 }
 
 impl Out {
-    /// Decides on place, colour and width once. `pages` says whether the verb's answer may be paged.
-    pub(crate) fn new(
-        global: &Global,
-        format: Format,
-        fields: Option<Fields>,
-        file: Option<&str>,
-        pages: bool,
-    ) -> Out {
+    /// Decides on place, colour and width once.
+    pub(crate) fn new(global: &Global, form: &Form) -> Out {
+        let format = form.format;
+        let file = global.output.as_deref().filter(|_| !form.is_bytes);
         let terminal = file.is_none() && io::stdout().is_terminal();
         let screen = terminal_size::terminal_size().filter(|_| terminal);
         let columns = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
@@ -100,7 +110,7 @@ impl Out {
             (None, true) => terminal_width(),
             (None, false) => None,
         };
-        let pages = pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
+        let pages = form.pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
         let sink = match (file, screen) {
             (Some(path), _) => Sink::File(Answer { path: path.into(), file: None, grows: false }),
             (None, Some((width, height))) if pages && !pager::refused() => {
@@ -110,7 +120,7 @@ impl Out {
         };
         Out {
             format,
-            fields,
+            fields: form.fields.clone(),
             sink,
             color: decide_color(global.color, terminal),
             ascii: global.ascii || accessible() || terminal && !utf8(),

@@ -54,9 +54,7 @@ use self::shape::{Shape, flows, pages};
 use crate::failure::Result;
 use crate::global::Global;
 use crate::offers;
-use crate::out::Out;
-
-pub(crate) use self::shape::Answer;
+use crate::out::{Form, Out};
 
 /// Version control for the runs of AI agents.
 #[derive(Debug, Parser)]
@@ -340,8 +338,8 @@ pub(crate) fn command() -> clap::Command {
 }
 
 /// Decides how the answer is written, or refuses flags that exclude each other.
-pub(crate) fn answer(global: &Global, verb: &Verb) -> Result<Answer> {
-    shape::answer(global, &verb.shape())
+pub(crate) fn form(global: &Global, verb: &Verb) -> Result<Form> {
+    shape::form(global, &verb.shape())
 }
 
 /// Runs a verb and returns the exit code.

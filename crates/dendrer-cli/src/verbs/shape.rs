@@ -8,6 +8,7 @@ use dendrer_view::fields::{Fields, available};
 
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global};
+use crate::out::Form;
 
 /// The forms that a verb can answer in.
 pub(crate) struct Shape {
@@ -65,24 +66,10 @@ pub(crate) fn flows(verb: &'static str, document: &'static str) -> Shape {
     Shape { pages: false, ..pages(verb, document) }
 }
 
-/// How the answer of this call is to be written.
-pub(crate) struct Answer {
-    /// As text, one document or a stream.
-    pub(crate) format: Format,
-    /// The fields that were asked for.
-    pub(crate) fields: Option<Fields>,
-    /// Whether a long answer may be paged.
-    pub(crate) pages: bool,
-    /// Whether the verb opens the file of the answer itself.
-    pub(crate) is_bytes: bool,
-    /// Whether the verb can be run again if it failed before it wrote anything.
-    pub(crate) again: bool,
-}
-
 const FORMS: &[&str] = &["text", "json", "jsonl"];
 
 /// Decides how the answer is written, or refuses flags that exclude each other.
-pub(crate) fn answer(global: &Global, shape: &Shape) -> Result<Answer> {
+pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
     let given = [
         global.json.then_some("--json"),
         global.jsonl.then_some("--jsonl"),
@@ -119,7 +106,7 @@ pub(crate) fn answer(global: &Global, shape: &Shape) -> Result<Answer> {
         ([only], Some(_)) if only == "list" => None,
         (wanted, Some(document)) => Some(choose(document, wanted)?),
     };
-    Ok(Answer { format, fields, pages: shape.pages, is_bytes: shape.is_bytes, again: shape.again })
+    Ok(Form { format, fields, pages: shape.pages, is_bytes: shape.is_bytes, again: shape.again })
 }
 
 fn no_form(shape: &Shape, form: &str) -> Failure {
