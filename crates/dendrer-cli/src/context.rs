@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use dendrer::bundle::{self, Opened};
 use dendrer::error::NoStore;
+use dendrer::recorder::Surroundings;
 use dendrer::repo::{Mode, Repo, Signed, Warning, is_of_the_log, locate};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store};
+use dendrer::store::{RunSummary, Shared, Store};
 use dendrer::trust::Trust as _;
 use dendrer::watch::Watch;
 use dendrer::{Trace, verify};
@@ -16,13 +17,20 @@ use dendrer_object::RunName;
 use dendrer_object::note::SignedNote;
 
 use crate::address::Rev;
-use crate::args::Global;
-use crate::failure::{Failure, Result};
-use crate::files;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
 use crate::keys;
 use crate::mark;
+use crate::out;
 use crate::out::Out;
+use crate::out::files;
 use crate::progress::Progress;
+
+pub(crate) mod copies;
+pub(crate) mod named;
+pub(crate) mod packs;
+pub(crate) mod runs;
 
 pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
 
@@ -67,6 +75,23 @@ impl Source {
         let progress = Progress::start(global, what, "records", None);
         let counted = progress.watch().over(self.store());
         (progress, counted)
+    }
+}
+
+/// Whether a run was closed with this tick, so that nothing comes after it.
+pub(crate) fn ended(trace: &Trace, tick: u64) -> bool {
+    tick == trace.tip() && trace.summary().ended
+}
+
+/// Reads the whole list of runs.
+pub(crate) fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>> {
+    let mut runs = Vec::new();
+    let mut from = 0;
+    loop {
+        let batch = store.runs(from, 1024)?;
+        let Some(last) = batch.last() else { return Ok(runs) };
+        from = last.begin + 1;
+        runs.extend(batch);
     }
 }
 
@@ -118,20 +143,10 @@ pub(crate) fn warn(warnings: &[Warning], path: &Path, out: &mut Out) -> bool {
     warnings.iter().any(Warning::is_incomplete)
 }
 
-/// Says of what is not found in a log that is not whole that it may be in what is missing.
-pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
-    if failure.exit() != 3 {
-        return failure;
-    }
-    Failure::new(code, failure.message)
-        .note("the log is not what it was; what is asked for may be in what is missing")
-        .help(&["dendrer", "verify", "--all"])
-}
-
-/// As [`not_found_in`], where the log of the store is not whole.
+/// As [`out::not_found_in`], where the log of the store is not whole.
 pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
     match store.trouble().filter(|trouble| is_of_the_log(trouble)) {
-        Some(trouble) => not_found_in(failure, trouble.code()),
+        Some(trouble) => out::not_found_in(failure, trouble.code()),
         None => failure,
     }
 }
@@ -204,14 +219,15 @@ pub(crate) fn read_store(global: &Global) -> Result<Arc<dyn Store>> {
 /// As [`read_store`], with what is known of it, and where it is.
 pub(crate) fn read_repo(global: &Global) -> Result<(Repo, PathBuf)> {
     let path = find(global)?;
-    let repo = Repo::open_with(&path, keys::trust(global), global.reads(), Mode::Read)?;
+    let repo =
+        Repo::open_with(&path, keys::trust(global), global.reads(), Mode::Read).map_err(mark::refused)?;
     speak(global, &*repo.reader()?, &path);
     Ok((repo, path))
 }
 
 /// Opens the embedded store itself, for what only it can do.
 pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result<Embedded> {
-    let store = Embedded::open(path, options)?;
+    let store = mark::open(path, options)?;
     // A key that cannot be used is reported by the verb that needs one.
     let key = keys::trust(global).key(store.info()).ok().flatten();
     let store = store.with_key(key);
@@ -230,7 +246,7 @@ pub(crate) fn write_store(global: &Global) -> Result<Repo> {
     let path = find(global)?;
     write_at(global, &path).map_err(|error| {
         let is_head = matches!(error, dendrer::Error::Trust(_));
-        let failure = Failure::from(error);
+        let failure = mark::refused(error);
         if is_head { failure.note("nothing was committed") } else { failure }
     })
 }
@@ -241,6 +257,18 @@ pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo
     let repo = Repo::open_with(path, keys::trust(global), options, Mode::Write)?;
     speak(global, repo.writer()?, path);
     Ok(repo)
+}
+
+/// Opens the store, calls `write` to write into its casebook, and signs the log.
+pub(crate) fn write_down<T>(
+    global: &Global,
+    write: impl FnOnce(&Shared, Box<dyn Surroundings>) -> std::result::Result<T, dendrer::Error>,
+) -> Result<T> {
+    let repo = write_store(global)?;
+    repo.signing_key()?;
+    let made = write(repo.writer()?, repo.environment())?;
+    close(repo)?;
+    Ok(made)
 }
 
 /// Signs the log if its key is here, and warns if what was signed could not be remembered.

@@ -9,10 +9,11 @@ use dendrer::trust::{self, SigningTurn, Trust, TrustError, UserTrust};
 use dendrer_object::StoreId;
 use dendrer_object::note::{SigningKey, VerifierKey};
 
-use crate::args::Global;
 use crate::demo;
-use crate::failure::{Failure, Result};
-use crate::files;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::files;
 
 /// The code of a log that is not the one that was signed here.
 pub(crate) const ANOTHER_LOG: &str = "E0307";

@@ -6,35 +6,37 @@ use std::path::PathBuf;
 use dendrer::bundle::Opened;
 use dendrer_object::{RunName, Value};
 use dendrer_view::fields::Fields;
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
 use dendrer_view::show::Changed;
-use dendrer_view::{document, quote};
+use dendrer_view::{count, document, quote};
 
-use crate::args::Global;
-use crate::context;
-use crate::failure::{Failure, Result, in_store, shell};
-use crate::files::{self, Whole};
-use crate::pager::{self, Pager};
+use self::files::Whole;
+use self::pager::Pager;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::ColorChoice;
+use crate::global::Format;
+use crate::global::Global;
 
-/// How an answer is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// One document.
-    Json,
-    /// One item a line, and a summary.
-    Jsonl,
-}
+pub(crate) mod files;
+mod pager;
 
-/// When colour is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ColorChoice {
-    /// On a terminal, unless the environment says otherwise.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
+/// How many errors of rules are printed for people; the run has them all.
+const ERRORS_SHOWN: usize = 10;
+
+/// How the answer of a call is written.
+pub(crate) struct Form {
+    /// Text, one document or a stream.
+    pub(crate) format: Format,
+    /// The fields that were asked for.
+    pub(crate) fields: Option<Fields>,
+    /// Whether a long answer may be paged.
+    pub(crate) pages: bool,
+    /// Whether the verb opens the file of the answer itself.
+    pub(crate) is_bytes: bool,
+    /// Whether the verb can be run again if it failed before it wrote anything.
+    pub(crate) again: bool,
 }
 
 /// The places an answer goes to.
@@ -98,14 +100,10 @@ pub(crate) enum Style {
 }
 
 impl Out {
-    /// Decides on place, colour and width once. `pages` says whether the verb's answer may be paged.
-    pub(crate) fn new(
-        global: &Global,
-        format: Format,
-        fields: Option<Fields>,
-        file: Option<&str>,
-        pages: bool,
-    ) -> Out {
+    /// Decides on place, colour and width once.
+    pub(crate) fn new(global: &Global, form: &Form) -> Out {
+        let format = form.format;
+        let file = global.output.as_deref().filter(|_| !form.is_bytes);
         let terminal = file.is_none() && io::stdout().is_terminal();
         let screen = terminal_size::terminal_size().filter(|_| terminal);
         let columns = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
@@ -115,7 +113,7 @@ impl Out {
             (None, true) => terminal_width(),
             (None, false) => None,
         };
-        let pages = pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
+        let pages = form.pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
         let sink = match (file, screen) {
             (Some(path), _) => Sink::File(Answer { path: path.into(), file: None, grows: false }),
             (None, Some((width, height))) if pages && !pager::refused() => {
@@ -125,7 +123,7 @@ impl Out {
         };
         Out {
             format,
-            fields,
+            fields: form.fields.clone(),
             sink,
             color: decide_color(global.color, terminal),
             ascii: global.ascii || accessible() || terminal && !utf8(),
@@ -208,6 +206,21 @@ impl Out {
             false => self.write(text.as_bytes())?,
         }
         self.write(b"\n")
+    }
+
+    /// Prints the ticks at which a rule failed.
+    pub(crate) fn rule_errors(&mut self, errors: &[(u64, String)]) -> Result<()> {
+        for (tick, why) in errors.iter().take(ERRORS_SHOWN) {
+            let line = self.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
+            self.line(line)?;
+        }
+        if !errors.is_empty() {
+            self.say(format!(
+                "note: at {} a rule met an error; the state does not change there, and the transition notes it",
+                count(errors.len() as u64, "tick", "ticks")
+            ));
+        }
+        Ok(())
     }
 
     /// Writes a value as JSON on a line.
@@ -307,7 +320,7 @@ impl Out {
 
     /// Turns what was not found in a log that is not whole into what is wrong with the log.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
-        let failure = self.incomplete.into_iter().fold(failure, context::not_found_in);
+        let failure = self.incomplete.into_iter().fold(failure, not_found_in);
         let failure = self.bundles.iter().fold(failure, |failure, (path, runs)| failure.help_in(path, runs));
         failure.help_of(self.store.as_deref())
     }
@@ -416,6 +429,16 @@ impl Answer {
         files::refuse_late(&self.path)?;
         file.map_or(Ok(()), Whole::finish).map_err(|error| files::cannot_write(&self.path, &error))
     }
+}
+
+/// Turns a "not found" in a log that is not whole into the fault of the log: what is asked for may be in the missing part.
+pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
+    if failure.exit() != 3 {
+        return failure;
+    }
+    Failure::new(code, failure.message)
+        .note("the log is not what it was; what is asked for may be in what is missing")
+        .help(&["dendrer", "verify", "--all"])
 }
 
 fn to_stderr(line: &str) {

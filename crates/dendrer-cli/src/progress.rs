@@ -10,30 +10,17 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use dendrer::watch::Watch;
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::Global;
+use crate::global::Global;
+use crate::global::ProgressChoice;
 use crate::out::accessible;
 
 /// What is quicker than this is not spoken of.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// How progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgressChoice {
-    /// One line that is drawn over, if stderr is a terminal.
-    Auto,
-    /// Plain lines, a few seconds apart.
-    Plain,
-    /// One JSON object a second.
-    Json,
-    /// Not at all.
-    Never,
-}
 
 /// Work under way.
 pub(crate) struct Progress {

@@ -4,7 +4,9 @@
 //! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
 
 pub mod bisect;
+pub mod casebook;
 pub mod closed;
+pub mod codes;
 pub mod contract;
 pub mod contributors;
 pub mod diff;
@@ -14,14 +16,17 @@ pub mod graph;
 pub mod log;
 pub mod merge;
 pub mod predicate;
+pub mod problem;
 pub mod provenance;
 pub mod quote;
 pub mod rebase;
 pub mod receipt;
+pub mod reduce;
 pub mod runs;
 pub mod schemas;
 pub mod show;
 pub mod table;
+pub mod text;
 pub mod verify;
 pub mod why;
 

@@ -6,6 +6,15 @@ use dendrer_object::Value;
 
 use crate::count;
 
+/// Returns the line on a registration, for an answer about one run.
+pub fn registration_line(registered: &Registered) -> String {
+    format!(
+        "registered in record {}: {}",
+        registered.id.short(),
+        known_words(&registered.known, registered.predicate.monotone())
+    )
+}
+
 /// Says how it is known that a predicate does not recover, or that it does.
 pub fn known_words(known: &Known, monotone: Monotone) -> String {
     let ticks = |samples: &[Sample]| {

@@ -77,6 +77,8 @@ pub struct Trace {
     lineage: Vec<(RunName, u64)>,
     /// The records with which those runs begin, in the same order.
     begins: Vec<Record>,
+    /// Size of the log when the trace was opened, read before the run was: what follows later is no part of this trace.
+    size: u64,
     kept: Arc<Mutex<Kept>>,
     use_snapshots: bool,
 }
@@ -114,6 +116,7 @@ impl Trace {
 
     fn open_in(handle: Arc<dyn Store>, run: &RunName) -> Result<Trace, Error> {
         let store = &*handle;
+        let size = store.tree().size;
         let Some(summary) = store.run(run)? else { return Err(no_run(store, run)) };
         let (mut lineage, mut begins) = (Vec::new(), Vec::new());
         let mut owner = summary.clone();
@@ -138,7 +141,7 @@ impl Trace {
                 lineage.reverse();
                 begins.reverse();
                 let (store, kept) = (handle, Arc::default());
-                return Ok(Trace { store, summary, lineage, begins, kept, use_snapshots: true });
+                return Ok(Trace { store, summary, lineage, begins, size, kept, use_snapshots: true });
             };
             let Some(position) = store.find(&parent)? else {
                 return Err(if_in_log(store, &parent)?.unwrap_or_else(|| missing(parent)));
@@ -175,9 +178,8 @@ impl Trace {
     /// Looks whether the log goes on where the index says that the run ends. An index that hides what follows would
     /// lead a writer to a second history, and a reader to the wrong end.
     pub fn confirm_tip(&self) -> Result<(), Error> {
-        let size = self.store.tree().size;
         let (name, mut later) = (self.name(), None);
-        self.store.entries(self.summary.head_position + 1..size, &mut |_, entry| {
+        self.store.entries(self.summary.head_position + 1..self.size, &mut |_, entry| {
             let on_chain = matches!(entry.kind, Kind::Transition | Kind::Run);
             if on_chain && entry.run.as_ref() == Some(name) {
                 later = Some(entry.tick);

@@ -1,16 +1,53 @@
 //! `dendrer backtrack`
 
+use clap::Args;
 use dendrer::why::{self, Node};
 use dendrer_object::{Pointer, Value};
 use dendrer_view::closed::closed;
 use dendrer_view::why::{node_json, ops_json, ops_words, transition_json, tree_lines};
 use dendrer_view::{EXACT, count, document, quote};
 
-use crate::address::{self, Rev, state_path};
-use crate::args::{Backtrack, Global};
+use crate::address;
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::address::state_path;
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::out::{Format, Out};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::tick_arg;
+use crate::out::Out;
+
+/// `backtrack`
+#[derive(Debug, Args)]
+pub(crate) struct Backtrack {
+    /// The run
+    pub(crate) run: String,
+    /// The place: a.b[2] or /a/b/2
+    pub(crate) path: String,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// Only writes of this agent
+    #[arg(long, value_name = "A")]
+    pub(crate) agent: Option<String>,
+    /// Only the newest
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// What each write rests on, too
+    #[arg(long)]
+    pub(crate) inputs: bool,
+    /// What stood there before and after
+    #[arg(long)]
+    pub(crate) values: bool,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit", default_value_t = 50)]
+    pub(crate) limit: usize,
+}
 
 /// One write as it is shown.
 struct Shown {

@@ -16,25 +16,38 @@ use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{
     evaluation_json, evaluation_words, head_lines, list, probe_lines, standing_json, standing_words, to_json,
 };
+use dendrer_view::casebook::{recorded_json, recorded_lines};
 use dendrer_view::diff::{item_json, lines};
+use dendrer_view::predicate::registration_line;
+use dendrer_view::quote::shell;
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
 
 use self::causes::Causes;
-use super::predicate::{Meant, ended, expression, has_hint, of_file, registration_line, resolve};
-use crate::address::{self, Rev};
-use crate::args::{Bisect, Global};
-use crate::context::{self, Source};
-use crate::failure::{Failure, Result, shell};
-use crate::out::{Out, Style};
+use crate::address;
+use crate::address::Rev;
+use crate::context;
+use crate::context::Source;
+use crate::context::ended;
+use crate::context::named::Meant;
+use crate::context::named::expression;
+use crate::context::named::has_hint;
+use crate::context::named::of_file;
+use crate::context::named::resolve;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
 use crate::progress::Progress;
 
+pub(crate) use self::args::Bisect;
+
+mod args;
 mod causes;
 mod regression;
-
-pub(super) use causes::{recorded_json, recorded_lines};
 
 /// One question, and what is known of it from elsewhere.
 struct Asked {
@@ -148,7 +161,7 @@ fn one(
     };
     if out.is_text() {
         text(args, trace, asked, report, (&causes, chain.as_ref()), out)?;
-        for line in causes::recorded_lines(&recorded) {
+        for line in recorded_lines(&recorded) {
             out.line(line)?;
         }
         if let Some(failure) = refusal {
@@ -156,7 +169,7 @@ fn one(
         }
     } else if let Some(document) = document {
         let mut document = document.as_object().cloned().unwrap_or_default();
-        document.set("recorded", causes::recorded_json(&recorded));
+        document.set("recorded", recorded_json(&recorded));
         out.document(&Value::Object(document))?;
         if let Some(failure) = refusal {
             return Ok(failure.exit());

@@ -1,36 +1,55 @@
 //! `dendrer label` and `dendrer note`: what people say about moments, in the casebook.
 
-use dendrer::Error;
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::casebook::{self, Moment, Note};
-use dendrer::recorder::{Surroundings, World};
-use dendrer::store::Shared;
 use dendrer_object::Value;
 use dendrer_object::record::Record;
+use dendrer_view::casebook::{recorded_json, recorded_lines};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
-use super::bisect::{recorded_json, recorded_lines};
 use crate::address::Rev;
-use crate::args::{Global, Label, NoteArgs};
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::out::{CUT, Out, accessible};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::offers;
+use crate::out::CUT;
+use crate::out::Out;
+use crate::out::accessible;
+
+/// `label`
+#[derive(Debug, Args)]
+pub(crate) struct Label {
+    /// The label; all are listed without one
+    pub(crate) name: Option<String>,
+    /// What it is put on: RUN or RUN@TICK
+    #[arg(conflicts_with = "remove", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: Option<String>,
+    /// Take it off
+    #[arg(long, requires = "name")]
+    pub(crate) remove: bool,
+    /// Who says so; nobody checks that
+    #[arg(long, value_name = "NAME", default_value = "person")]
+    pub(crate) by: String,
+}
+
+/// `note`
+#[derive(Debug, Args)]
+pub(crate) struct NoteArgs {
+    /// What it is about: RUN or RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: Option<String>,
+    /// What to write down; without it, what was written down is listed
+    pub(crate) text: Option<String>,
+    /// Who says so; nobody checks that
+    #[arg(long, value_name = "NAME", default_value = "person")]
+    pub(crate) by: String,
+}
 
 /// The longest note, in bytes: more belongs into a file whose digest is noted.
 const NOTE_MAX: usize = 64 << 10;
-
-/// Opens the store, lets something be written into its casebook, and signs the log.
-pub(super) fn write_down<T>(
-    global: &Global,
-    write: impl FnOnce(&Shared, Box<dyn Surroundings>) -> std::result::Result<T, Error>,
-) -> Result<T> {
-    let repo = context::write_store(global)?;
-    let store = repo.writer()?;
-    let _key = repo.signing_key()?;
-    let made = write(store, Box::new(World::default()))?;
-    context::close(repo)?;
-    Ok(made)
-}
 
 /// Finds the moment that an address means, in the store.
 fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
@@ -51,11 +70,11 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
     let recorded = match (&args.name, &args.rev) {
         (None, _) => Vec::new(),
         (Some(name), None) if args.remove => {
-            vec![write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
+            vec![context::write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
         }
         (Some(name), Some(rev)) => {
             let at = moment(global, rev, out)?;
-            vec![write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
+            vec![context::write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
         }
         (Some(name), None) => {
             let failure = Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
@@ -101,7 +120,7 @@ pub(crate) fn note(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
                 );
             }
             let note = Note { at: at.clone(), text: text.clone(), by: args.by.clone() };
-            vec![write_down(global, |store, world| casebook::note(store, &note, world))?]
+            vec![context::write_down(global, |store, world| casebook::note(store, &note, world))?]
         }
         _ => Vec::new(),
     };

@@ -2,19 +2,70 @@
 
 use std::io::{IsTerminal, Read};
 
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::kernel::step::{Stage, Start};
 use dendrer::recorder::{Recorder, World};
 use dendrer::store::Store;
 use dendrer_object::{RunName, Value};
 use dendrer_view::document;
 
-use super::intents::{self, Reading, Tally};
-use crate::args::{AuthorChoice, Commit, Global};
+use super::intents;
+use super::intents::Reading;
+use super::intents::Tally;
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out};
+use crate::context::packs;
+use crate::context::runs::refuse_unreachable;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::AuthorChoice;
+use crate::global::Format;
+use crate::global::Global;
+use crate::offers;
+use crate::out::Out;
+use crate::out::files;
 use crate::progress::Progress;
+
+/// `commit`
+#[derive(Debug, Args)]
+pub(crate) struct Commit {
+    /// The run; it begins if there is none of this name
+    #[arg(long, add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// Where the intents are; - for standard input
+    #[arg(long, default_value = "-", value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    /// The agent of lines that do not name one
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Who writes: each line for itself, agents alone, or the system (which is refused)
+    #[arg(long = "as", value_enum, default_value = "line")]
+    pub(crate) author: AuthorChoice,
+    /// Names that begin with $ are dendrer's tagged forms
+    #[arg(long)]
+    pub(crate) tagged: bool,
+    /// Judge, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Fail if the run exists already
+    #[arg(long)]
+    pub(crate) new: bool,
+    /// For a new run: its goal
+    #[arg(long)]
+    pub(crate) goal: Option<String>,
+    /// For a new run: a JSON file with the initial state
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+    /// For a new run: a JSON file with policy rules [{"id": ..., "holds": ...}]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<String>,
+    /// For a new run: the pack that is in force; with it, --state is what its init is given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
+    /// For a new run: the stage it is recorded at
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3))]
+    pub(crate) stage: u64,
+}
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {
@@ -123,18 +174,6 @@ fn not_begun(args: &Commit, error: dendrer::Error) -> Failure {
     failure.help(&argv)
 }
 
-/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
-pub(super) fn refuse_unreachable(name: &RunName) -> Result<()> {
-    let text = name.as_str();
-    let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if text.ends_with(".dnd") || is_hash {
-        let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
-        return Err(Failure::new("E0106", format!("the run could not be addressed: {name} reads as {what}"))
-            .note("nothing was committed"));
-    }
-    Ok(())
-}
-
 fn start(args: &Commit, name: RunName) -> Result<Start> {
     let policy = match &args.policy {
         None => Vec::new(),
@@ -157,7 +196,7 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
         ..Start::new(name)
     };
     match &args.pack {
-        Some(path) => Ok(super::pack::load(path)?.bind(start)?),
+        Some(path) => Ok(packs::load(path)?.bind(start)?),
         None => Ok(start),
     }
 }

@@ -7,13 +7,21 @@ use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{intervals_json, standing_json, standing_words};
 use dendrer_view::{count, document, quote};
 
-use super::predicate::ended;
-use crate::address::{self, Rev};
-use crate::args::{ContractCheck, ContractVerb, Global};
+use self::args::ContractCheck;
+use crate::address;
+use crate::address::Rev;
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
+use crate::context::ended;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
 
+pub(crate) use self::args::ContractVerb;
+
+mod args;
+mod extend;
 mod forms;
 mod lint;
 mod read;
@@ -28,8 +36,8 @@ const LACKING_SHOWN: usize = 10;
 pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result {
     match verb {
         ContractVerb::Check(args) => check_run(global, args, out),
-        ContractVerb::Extend(args) => super::extend::run(global, args, out),
-        ContractVerb::Keygen(args) => super::extend::keygen(args, out),
+        ContractVerb::Extend(args) => extend::run(global, args, out),
+        ContractVerb::Keygen(args) => extend::keygen(args, out),
         ContractVerb::List => read::list(global, out),
         ContractVerb::Show(args) => read::show(global, args, out),
         ContractVerb::Diff(args) => read::diff(global, args, out),

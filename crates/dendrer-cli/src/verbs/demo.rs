@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::Args;
 use dendrer::Trace;
 use dendrer::recorder::{Fixed, begin_log};
 use dendrer::repo::Repo;
@@ -12,13 +13,30 @@ use dendrer::trace::ReadHandle;
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 
-use crate::args::{Demo, Global};
-use crate::context::{self, STORE_DIR};
+use crate::context;
+use crate::context::STORE_DIR;
 use crate::demo as content;
-use crate::failure::{Failure, Result};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
 use crate::out::Out;
+use crate::out::files;
 use crate::progress::Progress;
-use crate::{files, keys};
+
+/// `demo`
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Where
+    #[arg(default_value = "dendrer-demo")]
+    pub(crate) dir: String,
+    /// "small", or a number of ticks for a generated run
+    #[arg(long, default_value = "small")]
+    pub(crate) size: String,
+    /// Do not print the tour
+    #[arg(long)]
+    pub(crate) no_tour: bool,
+}
 
 /// When the demo's log begins: 2026-02-22T22:40:00Z.
 const BEGINS_MS: u64 = 1_771_800_000_000;

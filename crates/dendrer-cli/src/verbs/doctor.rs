@@ -5,20 +5,39 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use clap::{Args, ValueHint};
 use dendrer::store::embedded::{Embedded, IndexState, Leftover, Options};
 use dendrer::store::{Store, StoreError, TreeHead};
 use dendrer_object::Value;
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::args::{Doctor, Global};
-use crate::failure::{Failure, Result, in_store, shell};
-use crate::files::{self, Whole};
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::global::now_ms;
+use crate::keys;
 use crate::mark;
-use crate::out::{Out, Style};
-use crate::{context, keys};
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
+use crate::out::files::Whole;
 
 mod disk;
 mod report;
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Repair what follows from the log, and permissions of the key; never the log
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Write a report for others into a file: versions, sizes, counts and codes; no content, names, paths or keys
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<String>,
+}
 
 /// How it stands with one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,7 +115,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
                 .note("nothing was done; name a file"));
         }
         files::makes(Path::new(file))?;
-        files::answer_to(file, global.key.as_deref())?;
+        files::answer_to(file, global.key.as_deref(), keys::config_dir())?;
     }
     let mut found = find_store(global, &mut checks)?;
     if let Some(found) = &mut found {
@@ -493,7 +512,7 @@ fn leftovers(fix: bool, path: &Path, files: &[Leftover]) -> Check {
 /// A clock that is behind the log stamps what is committed with the time of the newest record.
 fn clock(store: Option<&Embedded>) -> Check {
     const NAME: &str = "clock";
-    let now = super::now_ms();
+    let now = now_ms();
     let newest = store.and_then(|store| {
         let last = store.tree().size.checked_sub(1)?;
         Some(store.get(last).ok()??.header().ts)

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::bundle;
 use dendrer::profile::{self, Profile};
 use dendrer::verify;
@@ -11,12 +13,27 @@ use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
 
 use crate::address::Rev;
-use crate::args::{Export, Global};
-use crate::context::{self, Source};
-use crate::failure::{Failure, Result};
-use crate::files::{self, Whole};
+use crate::context;
+use crate::context::Source;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::offers;
 use crate::out::Out;
+use crate::out::files;
+use crate::out::files::Whole;
 use crate::progress::Progress;
+
+/// `export`
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The runs
+    #[arg(required = true, add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) runs: Vec<String>,
+    /// Withhold the values at or below this place of every record, like /result/output
+    #[arg(long, value_name = "POINTER")]
+    pub(crate) withhold: Vec<String>,
+}
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

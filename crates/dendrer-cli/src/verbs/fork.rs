@@ -4,24 +4,83 @@ mod exec;
 
 use std::collections::BTreeMap;
 
+use clap::Args;
 use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
 use dendrer::kernel::pack::{Bound, extend};
 use dendrer::kernel::step::Head;
 use dendrer::recorder::{Recorder, World};
-use dendrer::store::{Shared, Store};
+use dendrer::store::Shared;
 use dendrer::{Trace, fork::fork};
 use dendrer_object::{Delta, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, quote};
 
 use self::exec::Ran;
-use super::commit::refuse_unreachable;
-use super::pack::load;
-use crate::address::{Pos, Rev, one_tick, state_path};
-use crate::args::{Fork, Global};
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::address::one_tick;
+use crate::address::state_path;
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out, Style};
+use crate::context::packs::load;
+use crate::context::runs::new_name;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::tick_arg;
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
+
+/// `fork`
+#[derive(Debug, Args)]
+pub(crate) struct Fork {
+    /// The run, or RUN@TICK
+    #[arg(value_name = "RUN", required_unless_present = "run", conflicts_with = "run")]
+    pub(crate) source: Option<String>,
+    /// The run
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// The last tick that both share
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// KEY=VALUE: a constant of the pack or a value that a policy rule reads, enforced; other words are for the agent
+    #[arg(long, value_name = "TEXT|KEY=VALUE")]
+    pub(crate) policy: Vec<String>,
+    /// Words for the agent on its tools
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) tool_policy: Vec<String>,
+    /// Words for whoever reads it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Vec<String>,
+    /// Another answer of a tool, for --replay-rest: the parent's tick and a JSON file with the output; in a run without
+    /// rules, with "output" and "delta"
+    #[arg(long, value_name = "TICK=FILE", requires = "replay_rest")]
+    pub(crate) tool_output: Vec<String>,
+    /// A place of the state and what stands there from here on
+    #[arg(long, value_name = "PATH=JSON")]
+    pub(crate) set: Vec<String>,
+    /// The pack that is in force from here on
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<String>,
+    /// The agent that went wrong, where this restores it from before that
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) restore: Option<String>,
+    /// What the new run is called; RUN-fork-1 and so on if not given
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: Option<String>,
+    /// Let the parent's later intents go through the door again, until one was decided on something else
+    #[arg(long)]
+    pub(crate) replay_rest: bool,
+    /// Go on with it live: a command whose standard output is intents, a JSON line each, and which reads what became of them
+    #[arg(long, value_name = "CMD")]
+    pub(crate) exec: Option<String>,
+    /// Say what would be made, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
 
 /// How many ticks of which nothing is said are named in a note.
 const SILENT_SHOWN: usize = 8;
@@ -105,30 +164,6 @@ fn extensions(parent: &Value, terms: &Terms, forked: &Forked, head: &Head) -> Ve
     extend::all(parent).map(|one| (one.clone(), goes_on(one))).collect()
 }
 
-/// The name that was given, or the first one that is free.
-pub(super) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Result<RunName> {
-    let parse = |text: &str| -> Result<RunName> {
-        text.parse()
-            .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))
-    };
-    if let Some(text) = given {
-        let name = parse(text)?;
-        refuse_unreachable(&name)?;
-        if store.run(&name)?.is_some() {
-            return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
-        }
-        return Ok(name);
-    }
-    let mut number = 1_u64;
-    loop {
-        let name = parse(&format!("{stem}-{number}"))?;
-        if store.run(&name)?.is_none() {
-            return Ok(name);
-        }
-        number += 1;
-    }
-}
-
 fn terms(args: &Fork, name: RunName, parent: &Trace) -> Result<Terms> {
     let mut terms = Terms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
@@ -166,7 +201,7 @@ fn terms(args: &Fork, name: RunName, parent: &Trace) -> Result<Terms> {
         .iter()
         .map(|text| {
             let (tick, file) = pair("--tool-output", "TICK=FILE", text)?;
-            let tick = crate::address::tick_arg(tick)
+            let tick = crate::global::tick_arg(tick)
                 .map_err(|why| Failure::new("E0106", format!("--tool-output {text}: {why}")))?;
             Ok((Pos::tick(&tick, parent)?, answer(file, takes_delta)?))
         })

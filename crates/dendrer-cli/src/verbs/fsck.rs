@@ -1,6 +1,7 @@
 //! `dendrer fsck`: every file of a store against its log. What `verify` answers for runs and proofs, this answers for
 //! files: which are damaged, what that costs, which follow from the log and which do not belong.
 
+use clap::Args;
 use dendrer::keep::{self, Fit};
 use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Report, TilesState, VerifyOptions};
 use dendrer::store::{Damage, DamageKind, Store};
@@ -8,14 +9,21 @@ use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 use std::sync::Arc;
 
-use super::backup::check_head;
-use crate::args::Global;
 use crate::context;
+use crate::context::copies::check_head;
 use crate::failure::Result;
-use crate::keys::{self, ANOTHER_LOG};
-use crate::mark::{self, Mark};
-use crate::out::{Out, Style};
+use crate::global::Global;
+use crate::keys;
+use crate::keys::ANOTHER_LOG;
+use crate::mark;
+use crate::mark::Mark;
+use crate::out::Out;
+use crate::out::Style;
 use crate::progress::Progress;
+
+/// `fsck`
+#[derive(Debug, Args)]
+pub(crate) struct Fsck {}
 
 /// What was found out about one kind of file.
 struct Line {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use clap::{Args, ValueEnum};
 use dendrer::Trace;
 use dendrer::kernel::pack::{Engine, digest};
 use dendrer::kernel::step::Start;
@@ -17,17 +18,84 @@ use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer::watch::Watch;
 use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
-use super::pack::load;
-use super::reduce::errors_json;
-use crate::args::{GapChoice, Global, Import, ImportKind};
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out, Style};
+use crate::context::packs::load;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::index_arg;
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
 use crate::progress::Progress;
+
+/// `import`
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The trace; - for standard input
+    pub(crate) file: String,
+    /// What it is
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) kind: ImportKind,
+    /// The name of the run; made from the name of the file if not given
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// For jsonl: a JSON file that says where in a line each part of an intent stands
+    #[arg(long, value_name = "FILE")]
+    pub(crate) map: Option<String>,
+    /// Where the list of messages stands, as a JSON pointer like /messages
+    #[arg(long, value_name = "POINTER")]
+    pub(crate) messages: Option<String>,
+    /// Which of several runs in the file, from 0
+    #[arg(long, value_parser = index_arg, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) index: Option<u64>,
+    /// What to do where something is missing: mark it and go on, or import nothing
+    #[arg(long, value_enum, default_value = "mark")]
+    pub(crate) on_gap: GapChoice,
+    /// A JSON file with the state before the first message
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+    /// A pack whose rules make the states: import and reduce in one go
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
+    /// A JSON file with policy rules [{"id": ..., "holds": ...}]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<String>,
+    /// What the run was to achieve
+    #[arg(long)]
+    pub(crate) goal: Option<String>,
+    /// Import although the same trace is in the store already
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Say what would be imported, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What a trace is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportKind {
+    /// Found out from its shape.
+    Auto,
+    /// Messages with roles and tool calls.
+    OpenaiChat,
+    /// One JSON object a line, read by --map.
+    Jsonl,
+}
+
+/// What to do about gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GapChoice {
+    /// Mark them.
+    Mark,
+    /// Import nothing.
+    Stop,
+}
 
 /// The longest name that is made from a file's.
 const NAME_SIZE_MAX: usize = 100;
@@ -397,7 +465,7 @@ fn done(plan: &Plan, tip: Digest, errors: &[(u64, String)], out: &mut Out) -> Re
         count(tally.gaps(), "gap", "gaps"),
         tip.short()
     ))?;
-    super::reduce::warn(errors, out)?;
+    out.rule_errors(errors)?;
     out.say("note: stage 0: the record is what the source says; nothing was enforced when it was made");
     if tally.errors > 0 {
         out.help(&[
@@ -437,7 +505,7 @@ fn would(args: &Import, plan: &Plan, errors: &[(u64, String)], out: &mut Out) ->
         let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
         out.line(quote::shorten(&line, out.width().unwrap_or(160)))?;
     }
-    super::reduce::warn(errors, out)?;
+    out.rule_errors(errors)?;
     out.line("nothing was written (dry run)")
 }
 

@@ -3,18 +3,31 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::Args;
 use dendrer::repo::{self, Repo};
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::{Store, StoreError};
 use dendrer::trust::{self, Trust};
 use dendrer_object::{StoreId, Value};
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
 use dendrer_view::{document, quote};
 
-use crate::args::{Global, Init};
-use crate::context::{self, STORE_DIR};
-use crate::failure::{Failure, Result, in_store, shell};
+use crate::context;
+use crate::context::STORE_DIR;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
 use crate::out::Out;
-use crate::{files, keys};
+use crate::out::files;
+
+/// `init`
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Where; here if not given
+    pub(crate) dir: Option<String>,
+}
 
 /// Tells whether a store was made, as far as that is known.
 fn is_made(path: &Path, id: StoreId) -> bool {

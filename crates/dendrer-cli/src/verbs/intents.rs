@@ -10,12 +10,16 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, sync_channel};
 
 use dendrer::recorder::Recorder;
 use dendrer_object::record::{Author, Kind, Record};
+use dendrer_object::text::behind_mark;
 use dendrer_object::{Delta, Intent, Value, json};
 use dendrer_view::{count, quote};
 
-use crate::args::AuthorChoice;
-use crate::failure::{Failure, Result};
-use crate::out::{Format, Out, Style};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::AuthorChoice;
+use crate::global::Format;
+use crate::out::Out;
+use crate::out::Style;
 
 /// How many lines one group takes at most. A group is acknowledged while others are judged, so larger ones would let a line that
 /// is durable wait long for its acknowledgement, and gain hardly anything.
@@ -225,7 +229,7 @@ fn read_intent(reading: &Reading<'_>, line: Line) -> Result<Option<(u64, usize, 
             return Err(Failure::new("E0801", "cannot read the intents").at("cause", error.to_string()));
         }
     };
-    let text = if number == 1 { super::behind_mark(&text) } else { &text };
+    let text = if number == 1 { behind_mark(&text) } else { &text };
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record, Rel};
@@ -11,16 +13,84 @@ use dendrer_object::{Pointer, Value};
 use dendrer_view::closed::Closed;
 use dendrer_view::graph::Lanes;
 use dendrer_view::log::{Row, row};
-use dendrer_view::{RECORDED, count, document, provenance, quote, thousands};
+use dendrer_view::{RECORDED, count, document, problem, provenance, quote, thousands};
 use regex::Regex;
 
-use crate::address::{self, Rev, state_path};
-use crate::args::{Global, Log};
-use crate::context::{self, Source};
-use crate::failure::{Failure, Result};
+use crate::address;
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::address::state_path;
+use crate::context;
+use crate::context::Source;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::tick_arg;
 use crate::keys;
-use crate::out::{CUT, Format, Out, Style};
+use crate::offers;
+use crate::out::CUT;
+use crate::out::Out;
+use crate::out::Style;
 use crate::progress::Progress;
+
+/// `log`
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Log {
+    /// The run, or RUN@FROM..TO; the latest if not given
+    #[arg(default_value = "@", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// Only these types
+    #[arg(long = "type", value_delimiter = ',', value_name = "T,..")]
+    pub(crate) types: Vec<String>,
+    /// Only these agents
+    #[arg(long, value_delimiter = ',', value_name = "A,..")]
+    pub(crate) agent: Vec<String>,
+    /// Only transitions with anomalies
+    #[arg(long)]
+    pub(crate) anomalies: bool,
+    /// Only ticks that wrote at this path
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// Only transitions with this in their type, agent or any text they hold: a regular expression, matched in
+    /// linear time
+    #[arg(long, value_name = "RE")]
+    pub(crate) grep: Option<String>,
+    /// Refusals too, where they were judged
+    #[arg(long)]
+    pub(crate) refusals: bool,
+    /// Draw a lane for each agent, and name the recorded links
+    #[arg(long, conflicts_with = "reverse")]
+    pub(crate) graph: bool,
+    /// One line each (the default; --full shows each as show does)
+    #[arg(long)]
+    pub(crate) oneline: bool,
+    /// Newest first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit")]
+    pub(crate) limit: Option<usize>,
+    /// Wait for more, until interrupted or the run ends
+    #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
+    pub(crate) follow: bool,
+    /// As --follow, until a goal is complete or the run ends
+    #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
+    pub(crate) until_complete: bool,
+}
+
+impl Log {
+    /// Whether it waits for what is not there yet.
+    pub(crate) fn follows(&self) -> bool {
+        self.follow || self.until_complete
+    }
+}
 
 /// How many transitions a log shows where nothing else is asked for.
 const LIMIT: usize = 1000;
@@ -76,6 +146,7 @@ fn writes(record: &Record, place: &Pointer) -> bool {
 }
 
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
+    out.ends_with_its_reader();
     if let Some((run, from, to)) = Rev::range(&args.run)? {
         if args.from.is_some() || args.to.is_some() {
             return Err(Failure::new(
@@ -435,7 +506,7 @@ fn receipt(global: &Global, args: &Log, rev: &Rev, out: &mut Out) -> Result {
     drop(progress);
     match replayed {
         Ok(_) => Ok(0),
-        Err(error) => Err(super::replay::failure(&error)),
+        Err(error) => Err(problem::replay(&error)),
     }
 }
 

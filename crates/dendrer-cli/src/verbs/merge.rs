@@ -1,5 +1,6 @@
 //! `dendrer merge`: a new run that begins with what was chosen from several others.
 
+use clap::{Args, ValueEnum};
 use dendrer::error::Error;
 use dendrer::kernel::predicate::Verdict;
 use dendrer::kernel::step::Head;
@@ -9,12 +10,52 @@ use dendrer_object::{Digest, Value};
 use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
 
-use super::fork::new_name;
-use crate::address::{Rev, state_path};
-use crate::args::{Global, Merge, StrategyChoice};
+use crate::address::Rev;
+use crate::address::state_path;
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
+use crate::context::runs::new_name;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
+
+/// `merge`
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// What the new run is called
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: String,
+    /// A run to take from: RUN@TICK, or RUN for its last tick; at least twice, the first is called a, the second b
+    #[arg(long, value_name = "RUN[@TICK]", required = true)]
+    pub(crate) from: Vec<String>,
+    /// A place of the state to take; all of it if none is given
+    #[arg(long, value_name = "PATH")]
+    pub(crate) artifact: Vec<String>,
+    /// Who decides where values differ: manual (somebody, later), lww (the value committed last), confidence (the surest
+    /// author), policy (the run named first)
+    #[arg(long, value_enum, default_value = "manual", hide_possible_values = true)]
+    pub(crate) strategy: StrategyChoice,
+    /// Take values alone; otherwise pack, policy rules and goal hold on, and must be the same in all runs
+    #[arg(long)]
+    pub(crate) seed_only: bool,
+    /// Say what would be made, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Who decides where values differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyChoice {
+    /// Somebody, later.
+    Manual,
+    /// The value committed last.
+    Lww,
+    /// The surest author.
+    Confidence,
+    /// The run named first.
+    Policy,
+}
 
 pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     let revs: Vec<Rev> = args.from.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<_>>()?;

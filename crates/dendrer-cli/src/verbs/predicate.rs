@@ -1,11 +1,10 @@
 //! `dendrer predicate`: names for predicates, and what a predicate says of a run. Also finds what a name means.
 
+use std::sync::Arc;
+
 use dendrer::Trace;
 use dendrer::bisect::Question;
-use dendrer::kernel::counters;
-use dendrer::kernel::expr::ExprError;
-use dendrer::kernel::pack::{Pack, extend};
-use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
 use dendrer::repo::Repo;
@@ -13,27 +12,29 @@ use dendrer::store::Store;
 use dendrer::timeline::{self, Timeline};
 use dendrer::trace::ReadHandle as _;
 use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
-use dendrer_object::text::nearest;
-use dendrer_object::{Digest, Pointer, Value, json};
+use dendrer_object::text::behind_mark;
+use dendrer_object::{Value, json};
 use dendrer_view::bisect::{
     candidate_ticks, interval_lines, question_lines, standing_json, standing_words, sum_up, timeline_json,
     word, words,
 };
-use dendrer_view::predicate::{declared_json, declared_words, entry_json, known_words};
+use dendrer_view::predicate::{declared_json, declared_words, entry_json, known_words, registration_line};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
-use std::sync::Arc;
 
-use super::pack;
+use self::args::{PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest};
 use crate::address::{self, Rev};
-use crate::args::{
-    Global, PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest, PredicateVerb,
-    WindowChoice,
+use crate::context::named::{
+    Meant, expression, has_hint, hidden, meant_field, resolve, unfit, unknown, window,
 };
-use crate::context;
+use crate::context::{self, ended, packs};
 use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Out, Style};
+use crate::global::Global;
+use crate::out::{Out, Style, files};
+
+pub(crate) use self::args::PredicateVerb;
+
+mod args;
 
 /// How many turns are printed for people; documents have them all.
 const TURNS_SHOWN: usize = 40;
@@ -57,203 +58,6 @@ fn named_by_file(args: &PredicateRegister) -> PredicateRegister {
         args.module = Some(std::mem::replace(&mut args.name, name));
     }
     args
-}
-
-/// A predicate that was asked for, and what its registration says of it.
-pub(super) struct Meant {
-    pub(super) predicate: Predicate,
-    /// The registration that the name resolved to.
-    pub(super) registered: Option<Registered>,
-    /// The predicate of the run's pack that has the same name and says something else.
-    pub(super) other: Option<Digest>,
-    /// The tick from which on it is part of the contract, where an extension added it.
-    pub(super) since: Option<u64>,
-}
-
-impl Meant {
-    pub(super) fn plain(predicate: Predicate) -> Meant {
-        Meant { predicate, registered: None, other: None, since: None }
-    }
-
-    /// Whether it has a name of its own, and so a window of its own.
-    fn is_named(&self) -> bool {
-        self.registered.is_some() || self.predicate.name() != "expression"
-    }
-
-    /// Lets an expression look at the side that is asked for. What has a name has a window, too.
-    pub(super) fn at_window(self, choice: Option<WindowChoice>) -> Result<Meant> {
-        let Some(asked) = choice.map(window).filter(|asked| *asked != self.predicate.window()) else {
-            return Ok(self);
-        };
-        if self.is_named() {
-            let name = self.predicate.name();
-            return Err(Failure::new("E0106", format!("--window is for expressions, and {name} has a name"))
-                .note("its window is part of what it says; `dendrer predicate register` gives another name to another"));
-        }
-        Ok(Meant { predicate: self.predicate.clone().at_window(asked), ..self })
-    }
-
-    /// Says that the name means something else in the pack of the run.
-    pub(super) fn other_line(&self) -> Option<String> {
-        let other = self.other?;
-        Some(format!(
-            "           the pack of this run has another predicate of this name, digest {}",
-            other.short()
-        ))
-    }
-
-    /// As [`Meant::other_line`], for documents.
-    pub(super) fn add_other(&self, document: Value) -> Value {
-        match (self.other, document) {
-            (Some(other), Value::Object(mut members)) => {
-                members.set("other_in_pack", Value::from(other));
-                Value::Object(members)
-            }
-            (_, document) => document,
-        }
-    }
-}
-
-/// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the
-/// pack of the run, expression.
-pub(super) fn resolve(trace: &Trace, text: &str) -> Result<Meant> {
-    if let Some(built_in) = Predicate::built_in(text) {
-        return Ok(Meant::plain(built_in));
-    }
-    let registry = Registry::read(trace.store())?;
-    let found = registry.newest(text);
-    let pack = dendrer::pack::of_run(trace)?;
-    if let Some(entry) = found.filter(|entry| entry.retired.is_none()) {
-        let (predicate, registered) = (entry.predicate.clone(), Some(entry.clone()));
-        let declared = pack.as_ref().and_then(|pack| pack.predicate(text));
-        let other = declared.filter(|declared| !declared.means_the_same(&predicate)).map(Predicate::digest);
-        return Ok(Meant { predicate, registered, other, since: None });
-    }
-    if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
-        let since = dendrer::pack::declared_since(trace, declared)?;
-        return Ok(Meant { since, ..Meant::plain(declared.clone()) });
-    }
-    // What an extension added is looked for last, because the state has to be read for it.
-    if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
-        let tip = trace.tip();
-        let state = trace.state(tip)?;
-        let extended = dendrer::pack::in_force(trace, tip + 1, &state)?;
-        if let Some(added) = extended.as_ref().and_then(|pack| pack.predicate(text)) {
-            let since = pack.as_ref().and_then(|pack| extend::added(pack.value(), &state, tip + 1, text));
-            return Ok(Meant { since, ..Meant::plain(added.clone()) });
-        }
-    }
-    if registry::is_name(text) || text.starts_with("kernel.") {
-        let failure = match found {
-            Some(_) => Failure::new("E0511", format!("{text} was retired"))
-                .note("registering it again takes the name up again"),
-            None => unknown(text, &registry, pack.as_ref()),
-        };
-        return Err(hidden(&registry, failure));
-    }
-    Ok(Meant::plain(expression(trace, Polarity::Condition, text)?))
-}
-
-/// Reads an expression that is asked of a run. What stands for itself is the same predicate on every run; any other may
-/// use the constants and definitions of the run's pack. Either is held against the fields that the pack declares.
-pub(super) fn expression(trace: &Trace, polarity: Polarity, text: &str) -> Result<Predicate> {
-    Ok(under(dendrer::pack::of_run(trace)?.as_ref(), polarity, text)?)
-}
-
-fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> std::result::Result<Predicate, ExprError> {
-    let plain = match polarity {
-        Polarity::Holds => Predicate::holds("expression", text),
-        Polarity::Condition => Predicate::condition("expression", text),
-    };
-    match (plain, pack) {
-        (Err(_), Some(pack)) => pack.expression(polarity, text),
-        (Ok(plain), Some(pack)) => pack.check_expression(text).map(|()| plain),
-        (plain, None) => plain,
-    }
-}
-
-fn unknown(text: &str, registry: &Registry, pack: Option<&Pack>) -> Failure {
-    let declared = pack.into_iter().flat_map(Pack::declared).map(|one| one.predicate.name());
-    let live = registry.entries.iter().filter(|entry| entry.retired.is_none());
-    let known: Vec<&str> =
-        BUILT_IN.iter().copied().chain(live.map(|entry| entry.predicate.name())).chain(declared).collect();
-    let failure = Failure::new("E0511", format!("there is no predicate {text}"));
-    match nearest(text, known.iter().copied()) {
-        Some(near) => failure.note(format!("did you mean {near}?")),
-        None => failure.note(format!("there are {}, or write an expression over state", known.join(", "))),
-    }
-    .help(&["dendrer", "predicate", "list"])
-}
-
-/// Says that a registration cannot be read, where it might be the one that is missing.
-fn hidden(registry: &Registry, failure: Failure) -> Failure {
-    match registry.unreadable.len() as u64 {
-        0 => failure,
-        n => failure.note(format!(
-            "{} cannot be read any more, and may be of this name",
-            count(n, "registration", "registrations")
-        )),
-    }
-}
-
-/// Reads the predicates of a file that are asked of a run: a pack, or a list of them as JSON, which may use the names of
-/// the run's pack.
-pub(super) fn of_file(path: &str, trace: &Trace) -> Result<Vec<Predicate>> {
-    let text = pack::read_file(path)?;
-    let value = json::parse_door(super::behind_mark(&text)).ok();
-    let listed =
-        value.as_ref().and_then(|value| value.get("predicates")?.as_array().map(|list| (value, list)));
-    let Some((value, listed)) = listed else {
-        let source = pack::load(path)?;
-        return Ok(source.pack.declared().map(|declared| declared.predicate.clone()).collect());
-    };
-    if let Some((other, _)) =
-        value.as_object().into_iter().flat_map(|o| o.iter()).find(|(n, _)| &***n != "predicates")
-    {
-        return Err(unfit(path, format!("a list of predicates has no \"{other}\" beside it")));
-    }
-    let bound = dendrer::pack::of_run(trace)?;
-    let make = |polarity, text: &str| under(bound.as_ref(), polarity, text);
-    let mut found: Vec<Predicate> = Vec::with_capacity(listed.len());
-    for (at, item) in listed.iter().enumerate() {
-        let place = |why: String| unfit(path, format!("predicates[{at}]: {why}"));
-        let predicate = match registry::read_value(item, "", "v1", &make) {
-            Ok(predicate) => predicate,
-            Err(Unfit::Shape(why)) => return Err(place(why)),
-            Err(Unfit::Expr(error)) => {
-                return Err(Failure::from(error).at("where", format!("{path}, predicates[{at}]")));
-            }
-        };
-        if predicate.name().is_empty() {
-            return Err(place("a predicate has a name".to_owned()));
-        }
-        if found.iter().any(|other| other.name() == predicate.name()) {
-            return Err(place(format!("there is another predicate named {}", predicate.name())));
-        }
-        found.push(predicate);
-    }
-    Ok(found)
-}
-
-fn unfit(path: &str, why: String) -> Failure {
-    Failure::new("E0512", format!("{path} does not describe predicates")).at("why", why)
-}
-
-/// Turns the flag into what the kernel calls it.
-pub(super) fn window(choice: WindowChoice) -> Window {
-    match choice {
-        WindowChoice::After => Window::After,
-        WindowChoice::Before => Window::Before,
-    }
-}
-
-/// Says what a registration knew, for whoever asks about one run.
-pub(super) fn registration_line(registered: &Registered) -> String {
-    format!(
-        "registered in record {}: {}",
-        registered.id.short(),
-        known_words(&registered.known, registered.predicate.monotone())
-    )
 }
 
 fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
@@ -334,11 +138,6 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     })
 }
 
-/// Whether a run was closed with this tick, so that nothing comes after it.
-pub(super) fn ended(trace: &Trace, tick: u64) -> bool {
-    tick == trace.tip() && trace.summary().ended
-}
-
 /// A row of the table of the dendrer paper, 4.8: `tick | transition_type | predicate | notes`.
 struct TickRow {
     tick: u64,
@@ -391,7 +190,7 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
-    let names = Registry::read(&store)?;
+    let names = Registry::read(store)?;
     let predicate = asked_for(args, &names)?;
     let predicate = version(args, &names, predicate)?;
     let (known, uncertain) = prove(args, &store.to_handle(), &predicate, out)?;
@@ -475,9 +274,9 @@ fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
         (Some(text), ..) => Predicate::holds(&args.name, text)?,
         (_, Some(text), _) => Predicate::condition(&args.name, text)?,
         (.., Some(path)) => {
-            let text = pack::read_file(path)?;
-            let value = json::parse_door(super::behind_mark(&text))
-                .map_err(|error| unfit(path, error.to_string()))?;
+            let text = packs::read_file(path)?;
+            let value =
+                json::parse_door(behind_mark(&text)).map_err(|error| unfit(path, error.to_string()))?;
             match registry::from_value(&value, &args.name, "") {
                 Ok(predicate) if predicate.name() == args.name => predicate,
                 Ok(predicate) => {
@@ -574,50 +373,6 @@ fn prove(
         _ => Known::of_samples(samples),
     };
     Ok((known, None))
-}
-
-/// Says what a missing field was probably meant to be, or else offers to say what its absence means.
-pub(super) fn has_hint(failure: Failure, trace: &Trace, predicate: &Predicate) -> Failure {
-    if predicate.expr().is_none() {
-        return failure.note("the module is to say ok or violation of every state, whatever a state has not");
-    }
-    match (meant_field(trace, predicate), predicate.read_set().first()) {
-        (Some(meant), _) => failure.note(format!("did you mean {meant}?")),
-        (None, Some(_)) if predicate.progress().is_some() => {
-            failure.note("a score is a number from 0 to 1: mend the expression of the progress contract")
-        }
-        // Any other reason than that something is missing would stand after `has` as well.
-        (None, Some(path)) if failure.place.iter().any(|(_, why)| why.ends_with(" is missing")) => {
-            // What lies deeper may be missing because what it lies in is. As an expression names it: with one `$`.
-            let names: Vec<String> =
-                path.tokens().map(|name| name.strip_prefix("$").unwrap_or(&name).to_owned()).collect();
-            let has = |count: usize| {
-                let place =
-                    Pointer::of(std::iter::once("state").chain(names[..count].iter().map(String::as_str)));
-                format!("has({})", place.dotted())
-            };
-            let asked: Vec<String> = (1..=names.len().min(3)).map(has).collect();
-            failure.note(format!("say what a missing field means, like: {} && ...", asked.join(" && ")))
-        }
-        (None, _) => failure,
-    }
-}
-
-/// Finds what a name was probably meant to be that the state of a run does not have: a counter, or a field that it has
-/// at the tip.
-fn meant_field(trace: &Trace, predicate: &Predicate) -> Option<String> {
-    let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
-    let names: Vec<String> = predicate.read_set().iter().filter_map(first).collect();
-    if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {
-        return Some(format!("state.counters.{name}"));
-    }
-    // No verdict rests on this: a state that cannot be read any more gives no hint.
-    let state = trace.state(trace.tip()).ok()?;
-    let fields = state.as_object()?;
-    let known = || fields.entries().map(|entry| &*entry.key);
-    let mut missing = names.iter().filter(|name| !fields.contains_key(name));
-    let near = missing.find_map(|name| nearest(name, known()))?;
-    Some(Pointer::of(["state", near]).dotted())
 }
 
 fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline, out: &mut Out) -> Result<()> {
@@ -807,7 +562,7 @@ fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
         return Err(Failure::new("E0513", format!("{} is built in and cannot be retired", args.name))
             .note("it is in every store, and no record says so; nothing was changed"));
     }
-    let registry = Registry::read(&store)?;
+    let registry = Registry::read(store)?;
     let Some(entry) = registry.newest(&args.name) else {
         return Err(hidden(&registry, unknown(&args.name, &registry, None)).note("nothing was changed"));
     };

@@ -1,17 +1,59 @@
 //! `dendrer rebase`: the intents of one run, proposed again on the state of another.
 
+use clap::{Args, ValueEnum};
 use dendrer::rebase::{Rebased, Terms, rebase};
 use dendrer::recorder::World;
 use dendrer_object::{RunName, Value};
 use dendrer_view::rebase as view;
 use dendrer_view::{count, document, quote};
 
-use super::fork::new_name;
 use crate::address::Rev;
-use crate::args::{Global, Rebase, StopOn};
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
+use crate::context::runs::new_name;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
+
+/// `rebase`
+#[derive(Debug, Args)]
+pub(crate) struct Rebase {
+    /// The run whose intents are proposed again
+    #[arg(value_name = "RUN", required_unless_present = "run", conflicts_with = "run")]
+    pub(crate) source: Option<String>,
+    /// The run whose intents are proposed again
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// The base: RUN@TICK, or RUN for its last tick
+    #[arg(long, value_name = "RUN[@TICK]")]
+    pub(crate) onto: String,
+    /// What the new run is called; RUN-rebase-1 and so on if not given
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// Say what would become of each intent, and write nothing
+    #[arg(long, conflicts_with_all = ["new", "dry_run"])]
+    pub(crate) plan: bool,
+    /// End before the first answer of a tool that acts, or before the first decision of which nothing says what it was made
+    /// on; what is known not to hold ends it in any case
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) stop_on: Vec<StopOn>,
+    /// Say what would be made, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What ends a rebase beside what must.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StopOn {
+    /// The answer of a tool that acts.
+    Effectful,
+    /// A decision of which nothing says what it was made on.
+    Context,
+}
 
 pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {

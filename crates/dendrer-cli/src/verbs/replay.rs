@@ -2,17 +2,64 @@
 
 use std::ops::ControlFlow;
 
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::verify::replay_with;
 use dendrer_object::Value;
-use dendrer_view::{count, document, quote};
+use dendrer_view::{count, document, problem, quote};
 
-use crate::address::{Rev, state_path};
-use crate::args::{Global, PrintChoice, Replay};
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::address::state_path;
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::out::{Format, Out};
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::tick_arg;
+use crate::offers;
+use crate::out::Out;
 use crate::progress::Progress;
+
+/// `replay`
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The run
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// The first tick to print
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// A divergence ends with exit code 7 (the default)
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// A divergence is reported and does not fail
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) detect: bool,
+    /// Evaluate the reducer twice and compare
+    #[arg(long)]
+    pub(crate) twice: bool,
+    /// What to print for each tick
+    #[arg(long, value_enum, default_value = "none")]
+    pub(crate) print: PrintChoice,
+    /// With --print state: one path of it
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+}
+
+/// What to print for each tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrintChoice {
+    /// Nothing.
+    None,
+    /// The state root.
+    Hash,
+    /// The state.
+    State,
+}
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
@@ -48,7 +95,9 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     failed?;
     let (code, divergence) = match &result {
         Ok(_) => (0, Value::Null),
-        Err(error) => (if args.detect { 0 } else { failure(error).exit() }, failure(error).to_json()),
+        Err(error) => {
+            (if args.detect { 0 } else { problem::replay(error).exit() }, problem::replay(error).to_json())
+        }
     };
     let made = match &result {
         Ok(ticks) => *ticks,
@@ -94,7 +143,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
                 out.line(format!("replayed   WARN  {}", quote::escape(&error.to_string())))?;
                 Ok(0)
             }
-            Err(error) => Err(failure(&error)),
+            Err(error) => Err(problem::replay(&error)),
         },
     }
 }
@@ -116,23 +165,4 @@ fn print(out: &mut Out, item: &Value, items: &mut Vec<Value>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Says why replay did not come to the end.
-pub(super) fn failure(error: &ReplayError) -> Failure {
-    let failure = Failure::new(error.code(), error.to_string());
-    match error {
-        ReplayError::Divergence(divergence) => {
-            let side = |value: &Option<Value>| {
-                value.as_ref().map_or_else(|| "nothing".to_owned(), |value| value.to_string())
-            };
-            failure
-                .at("tick", divergence.tick.to_string())
-                .at("path", divergence.path.dotted())
-                .at("recorded", side(&divergence.expected))
-                .at("computed", side(&divergence.found))
-                .note(format!("usual causes: {}", divergence.usual_causes()))
-        }
-        _ => failure,
-    }
 }

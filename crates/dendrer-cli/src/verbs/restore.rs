@@ -6,18 +6,44 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueHint};
 use dendrer::store::embedded::{CopyAs, Embedded, Options, VerifyOptions};
 use dendrer::store::{Store, TreeHead};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
-use super::backup::{check_head, make};
-use crate::args::{Global, Restore};
-use crate::context::{self, REPLACED, RESTORING, STORE_DIR};
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
+use crate::context;
+use crate::context::REPLACED;
+use crate::context::RESTORING;
+use crate::context::STORE_DIR;
+use crate::context::copies::check_head;
+use crate::context::copies::make;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
+use crate::mark;
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
 use crate::progress::Progress;
-use crate::{files, keys, mark};
+
+/// `restore`
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The backup
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) backup: String,
+    /// Where; here if not given
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<String>,
+    /// Put it in the place of the store that is there, which is moved aside
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Do so although the store that is there has records that the backup does not have
+    #[arg(long, requires = "replace")]
+    pub(crate) discard_newer: bool,
+}
 
 pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let given = Path::new(&args.backup);

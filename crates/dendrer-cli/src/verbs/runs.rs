@@ -3,20 +3,60 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use clap::{Args, ValueEnum, ValueHint};
 use dendrer::Trace;
+use dendrer::casebook;
 use dendrer::kernel::counters::Counters;
 use dendrer::kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer::store::{RunSummary, Store};
 use dendrer_object::{Digest, Value};
 use dendrer_view::table::{Align, Table};
-use dendrer_view::{document, quote, thousands};
+use dendrer_view::{document, quote, text, thousands};
 
 use crate::address::Rev;
-use crate::args::{Global, RunSort, Runs};
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::keys;
 use crate::out::{CUT, Out, accessible};
+
+/// `runs`
+#[derive(Debug, Args)]
+pub(crate) struct Runs {
+    /// A bundle to read instead of a store
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<String>,
+    /// Only runs of which this is true: an expression over name, ticks, stage, goal, refusals, ended, synthetic,
+    /// forked, verified, and the state at the tip
+    #[arg(long = "where", value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+    /// Only runs recorded at this stage
+    #[arg(long, value_name = "N")]
+    pub(crate) stage: Option<u64>,
+    /// Only runs that were not found intact here as they are now
+    #[arg(long)]
+    pub(crate) unverified: bool,
+    /// Forks below what they were forked from
+    #[arg(long)]
+    pub(crate) tree: bool,
+    /// The order
+    #[arg(long, value_enum, default_value = "updated")]
+    pub(crate) sort: RunSort,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit", default_value_t = 50)]
+    pub(crate) limit: usize,
+}
+
+/// The order of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunSort {
+    /// Newest first.
+    Updated,
+    /// Longest first.
+    Ticks,
+    /// By name.
+    Name,
+}
 
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // What does not look like a bundle is to be read as one all the same: an answer about the store would be one to another
@@ -24,7 +64,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     let rev = Rev { bundle: args.file.clone(), run: None, pos: None };
     let source = context::source(global, &rev, out)?;
     let store = source.store();
-    let mut runs = all(&**store)?;
+    let mut runs = context::all_runs(&**store)?;
     let total = runs.len();
     let asked = args.filter.as_deref().map(Where::parse).transpose()?;
     let known = match &source {
@@ -102,7 +142,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
             run.head.tick.map_or_else(|| "?".to_owned(), thousands),
             if run.refusals == 0 { "-".to_owned() } else { thousands(run.refusals) },
             text("stage"),
-            super::time(run.last_ts, global.time),
+            text::time(run.last_ts, &global.times()),
             text("goal"),
         ]);
         items.push(row.to_json());
@@ -184,7 +224,7 @@ impl Row {
             start = Value::Object(members);
         }
         let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
-        let casebook = dendrer::casebook::is_of(store, &summary.name)?;
+        let casebook = casebook::is_of(store, &summary.name)?;
         Ok(Row { summary, start, forked_from, verified, casebook, depth: 0 })
     }
 
@@ -272,18 +312,6 @@ fn tree(runs: Vec<Row>) -> Vec<Row> {
         );
     }
     placed
-}
-
-/// Reads the list of runs, whole.
-pub(crate) fn all(store: &dyn Store) -> Result<Vec<RunSummary>> {
-    let mut runs = Vec::new();
-    let mut from = 0;
-    loop {
-        let batch = store.runs(from, 1024)?;
-        let Some(last) = batch.last() else { return Ok(runs) };
-        from = last.begin + 1;
-        runs.extend(batch);
-    }
 }
 
 fn forked_from(store: &Arc<dyn Store>, run: &RunSummary) -> Result<Option<(String, u64)>> {

@@ -1,5 +1,7 @@
 //! `dendrer show`
 
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::replay::ReplayError;
@@ -10,15 +12,54 @@ use dendrer_object::{Pointer, RunName, Value, json};
 use dendrer_view::closed::closed;
 use dendrer_view::show::{Changed, changes};
 use dendrer_view::why::op_words;
-use dendrer_view::{RECORDED, count, document, provenance, quote};
+use dendrer_view::{RECORDED, count, document, provenance, quote, text};
 use std::sync::Arc;
 
-use super::state::state_at;
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, Show, StateChoice};
-use crate::context;
+use crate::context::runs::state_at;
 use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::out::{Out, Style};
+use crate::{context, offers};
+
+/// `show`
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// What: RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: String,
+    /// Which state to print beside the rest; the change, where no part is named
+    #[arg(long, value_enum)]
+    pub(crate) state: Option<StateChoice>,
+    /// Only this path of the state
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// Only the intent, unless more is asked for
+    #[arg(long)]
+    pub(crate) intent: bool,
+    /// Only the result, unless more is asked for
+    #[arg(long)]
+    pub(crate) result: bool,
+    /// Where it comes from: author, branch, predecessor, links, run, log
+    #[arg(long)]
+    pub(crate) provenance: bool,
+    /// Print header and content as they are
+    #[arg(long, conflicts_with_all = ["intent", "result", "provenance", "path"])]
+    pub(crate) raw_json: bool,
+}
+
+/// Which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateChoice {
+    /// What changed.
+    Delta,
+    /// The state before.
+    Before,
+    /// The state after.
+    After,
+    /// None.
+    None,
+}
 
 pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
@@ -76,7 +117,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     text(global, &sections(args), Some(&trace), &record, listed, out)?;
     if let Some(state) = state {
         let mut lines = Vec::new();
-        super::pretty(&state, 1, None, &mut lines, "");
+        text::pretty(&state, 1, None, &mut lines, "");
         out.line(format!("state {}", if shown == StateChoice::Before { "before" } else { "after" }))?;
         for line in lines {
             out.line(line)?;
@@ -273,7 +314,7 @@ fn text(
     let ids = out.paint(Style::Dim, &format!("hash {}   parent {parent}", record.id().short()));
     let agent = if agent.is_empty() { String::new() } else { format!("   agent {agent}") };
     out.line(format!("{title}   {ids}{agent}   author {}", header.author))?;
-    let when = super::time(header.ts, global.time);
+    let when = text::time(header.ts, &global.times());
     if !when.is_empty() {
         out.line(format!("when        {when}"))?;
     }

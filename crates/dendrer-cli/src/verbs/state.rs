@@ -1,17 +1,39 @@
 //! `dendrer state`
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
-use dendrer::kernel::replay::ReplayError;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::difference::differences;
 use dendrer_view::show::Changed;
-use dendrer_view::{RECORDED, count, document};
+use dendrer_view::{RECORDED, count, document, text};
 
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, State, WindowChoice};
-use crate::context;
+use crate::context::runs::state_at;
 use crate::failure::{Failure, Result};
+use crate::global::{Global, WindowChoice};
 use crate::out::{Out, Style};
+use crate::{context, offers};
+
+/// `state`
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    /// What: RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: String,
+    /// One path of it
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// The state before the transition, or after it
+    #[arg(long, value_enum, default_value = "after")]
+    pub(crate) window: WindowChoice,
+    /// Print what differs from the state there, instead of the state
+    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) base: Option<String>,
+    /// How deep to print
+    #[arg(long, conflicts_with = "base")]
+    pub(crate) depth: Option<usize>,
+}
 
 /// Prints what differs from the state at another place.
 #[expect(clippy::too_many_arguments, reason = "both sides, the place, and where the answer goes")]
@@ -63,21 +85,6 @@ fn difference(
         trace.name()
     ))?;
     Ok(0)
-}
-
-/// Reads the state of the run of an address right after a tick, or says which missing value leaves it unknown.
-pub(super) fn state_at(trace: &Trace, rev: &Rev, tick: u64) -> Result<Value> {
-    trace.state(tick).map_err(|error| match error {
-        dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
-            let name = trace.name();
-            let what = pointer.map_or_else(|| "a value".to_owned(), |pointer| pointer.dotted());
-            Failure::new("E0311", format!("the state of {name} after tick {tick} is not known"))
-                .at("why", format!("the {what} of tick {first} was erased or withheld"))
-                .note("show and log print what is left of each transition")
-                .help(&["dendrer", "show", &rev.beside(trace.name(), first)])
-        }
-        error => error.into(),
-    })
 }
 
 fn window(args: &State) -> &'static str {
@@ -147,7 +154,7 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
         return Ok(0);
     }
     let mut lines = Vec::new();
-    super::pretty(&value, 0, args.depth, &mut lines, "");
+    text::pretty(&value, 0, args.depth, &mut lines, "");
     for line in lines {
         let line = out.fit(&line, out.width());
         out.line(line)?;

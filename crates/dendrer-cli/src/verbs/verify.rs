@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
 use dendrer::store::{DamageKind, Report as Structure, Store, StoreInfo};
@@ -16,16 +18,62 @@ use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_view::verify::{MEANING, UNWITNESSED, log_lines, part_words, run_lines, word};
 use dendrer_view::{document, quote};
 
-use crate::address::{Pos, Rev};
-use crate::args::{Global, Verify};
-use crate::failure::{Failure, Result};
-use crate::mark::{self};
-use crate::out::{Format, Out, Style};
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::tick_arg;
+use crate::keys;
+use crate::mark;
+use crate::offers;
+use crate::out::Out;
+use crate::out::Style;
 use crate::progress::Progress;
-use crate::{context, keys};
 
 mod profile;
 mod suite;
+
+/// `verify`
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Runs or bundle files; with none, the whole store
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) targets: Vec<String>,
+    /// Every run of the store
+    #[arg(long, conflicts_with = "targets")]
+    pub(crate) all: bool,
+    /// Make every transition again, too
+    #[arg(long)]
+    pub(crate) replay: bool,
+    /// A file that cannot be read at all does not keep the others from being verified
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// How many bundles are verified at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub(crate) jobs: u64,
+    /// Run a suite: a JSON file that lists traces, and which of them must be rejected
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "all", "tip", "verifier", "require_witness"],
+        value_hint = ValueHint::FilePath)]
+    pub(crate) suite: Option<String>,
+    /// Check files of `export --format paper` or `cfd` against the hashes of that document
+    #[arg(long, value_name = "paper|cfd", requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from"])]
+    pub(crate) profile: Option<profile::ProfileChoice>,
+    /// Open the records from this tick on, and take what stands before it as it is
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, requires = "targets")]
+    pub(crate) from: Option<Pos>,
+    /// A tip kept elsewhere, which the run must have
+    #[arg(long, value_name = "HASH")]
+    pub(crate) tip: Option<String>,
+    /// A verifier key kept elsewhere, under which the log must be signed
+    #[arg(long, value_name = "KEY")]
+    pub(crate) verifier: Option<String>,
+    /// Not to be called intact where nobody outside agrees
+    #[arg(long)]
+    pub(crate) require_witness: bool,
+}
 
 /// One thing that was verified, and what came out.
 struct Answer {
@@ -521,7 +569,7 @@ fn both(global: &Global, store: &Arc<Embedded>, options: &Options) -> Result<(Re
 fn work(store: &dyn Store, options: &Options) -> Result<u64> {
     let mut records = 0;
     let mut ticks = 0;
-    for run in super::all_runs(store)? {
+    for run in context::all_runs(store)? {
         let wanted = options.runs.as_ref().is_none_or(|wanted| wanted.contains(&run.name));
         records += if wanted { run.transitions + run.refusals + 1 } else { 0 };
         ticks += if wanted { run.head.tick.unwrap_or(0) + run.refusals } else { 0 };

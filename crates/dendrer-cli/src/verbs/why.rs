@@ -1,15 +1,34 @@
 //! `dendrer why`
 
+use clap::Args;
 use dendrer::why::{self, Because, Node, Reach};
 use dendrer_object::Value;
 use dendrer_view::why::{node_json, tree_lines};
 use dendrer_view::{HEURISTIC, RECORDED, document, quote};
 
-use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, Why};
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::address::state_path;
 use crate::context;
-use crate::failure::{Failure, Result};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
 use crate::out::Out;
+
+/// `why`
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// Where: RUN@TICK
+    pub(crate) rev: String,
+    /// The place: a.b[2] or /a/b/2
+    pub(crate) path: String,
+    /// How many steps to go down
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=64))]
+    pub(crate) depth: u8,
+    /// Go on from transitions of other agents
+    #[arg(long)]
+    pub(crate) cross_agent: bool,
+}
 
 pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;

@@ -9,10 +9,16 @@ use dendrer_object::text::nearest;
 use dendrer_view::bisect::{evaluation_json, evaluation_words, head_lines};
 use dendrer_view::quote;
 
-use super::{ask, exit, origin, probes, report_json};
-use crate::args::Bisect;
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
+use super::args::Bisect;
+use super::ask;
+use super::exit;
+use super::origin;
+use super::probes;
+use super::report_json;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::out::Out;
+use crate::out::Style;
 use crate::progress::Progress;
 
 /// The invariant that is asked beside every score, and that is right where they differ.

@@ -13,14 +13,19 @@ use dendrer_view::contract::{
     change_json, change_line, extension_json, extension_lines, lines, listing_json, terms_json,
 };
 use dendrer_view::table::{Align, Table};
-use dendrer_view::{count, document, quote};
+use dendrer_view::{count, document, problem, quote};
 
+use super::args::ContractDiff;
+use super::args::ContractShow;
 use crate::address::Rev;
-use crate::args::{ContractDiff, ContractShow, Global};
 use crate::context;
-use crate::failure::{self, Failure, Result};
-use crate::out::{CUT, Out, Style};
-use crate::verbs::pack;
+use crate::context::packs;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::CUT;
+use crate::out::Out;
+use crate::out::Style;
 
 /// A contract, and where it was found.
 pub(super) struct Resolved {
@@ -83,7 +88,7 @@ pub(super) fn resolve_pack(global: &Global, address: &str, out: &mut Out) -> Res
 
 fn find(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     if is_file(address) {
-        let source = pack::load(address)?;
+        let source = packs::load(address)?;
         let text = Some(Arc::clone(&source.text));
         return Ok(Resolved { text, ..Resolved::new(source.pack) });
     }
@@ -142,7 +147,7 @@ fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result
     };
     let Some(found) = found else {
         let failure = Failure::new("E0909", format!("{} has no pack at tick {tick}", trace.name()));
-        return Err(failure::no_pack(failure, trace.name().as_str()));
+        return Err(problem::no_pack(failure, trace.name().as_str()));
     };
     let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
     // The text is that of the pack at the tip.

@@ -6,11 +6,14 @@ use dendrer_object::{TypeName, Value};
 use dendrer_view::{HEURISTIC, count, document, quote};
 use std::sync::Arc;
 
+use super::args::ContractSuggest;
 use crate::address::Rev;
-use crate::args::{ContractSuggest, Global};
 use crate::context;
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
 use crate::progress::Progress;
 
 /// How many fields are printed for people.

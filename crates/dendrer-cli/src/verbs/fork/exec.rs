@@ -13,10 +13,13 @@ use std::sync::mpsc::{Sender, channel};
 use dendrer::recorder::Recorder;
 use dendrer_object::Value;
 
-use crate::args::AuthorChoice;
-use crate::failure::{Failure, Result};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::AuthorChoice;
 use crate::out::Out;
-use crate::verbs::intents::{self, Reading, Tally};
+use crate::verbs::intents;
+use crate::verbs::intents::Reading;
+use crate::verbs::intents::Tally;
 
 /// A shell adds this to the number of the signal that ended what it ran.
 const SHELL_SIGNALLED: i32 = 128;

@@ -1,21 +1,22 @@
-//! The flags of `bisect`, and of what is written down beside it.
+//! The arguments of `bisect`.
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
-use super::WindowChoice;
-use crate::address::{Pos, tick_arg};
-use crate::complete;
+use crate::address::Pos;
+use crate::global::WindowChoice;
+use crate::global::tick_arg;
+use crate::offers;
 
 /// `bisect`
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("question").required(true).args(["predicate", "holds", "anomaly", "policy_flip", "divergence", "regression", "all_of"]))]
 pub(crate) struct Bisect {
     /// The run
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) run: String,
     /// A registered predicate, or an expression that names the violation
-    #[arg(long, value_name = "NAME|EXPR", add = ArgValueCompleter::new(complete::predicates))]
+    #[arg(long, value_name = "NAME|EXPR", add = ArgValueCompleter::new(offers::predicates))]
     pub(crate) predicate: Option<String>,
     /// An expression that must be true. Several are asked at once, each with an answer of its own; the worst exit
     /// code counts
@@ -28,7 +29,7 @@ pub(crate) struct Bisect {
     #[arg(long, value_name = "TYPE")]
     pub(crate) policy_flip: Option<String>,
     /// The first transition that is not what this run has beside it
-    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
+    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) divergence: Option<String>,
     /// A heuristic: where a score is first lower than it was before. progress, constraint_satisfaction,
     /// skeptic_survival_rate or a progress contract, as the pack of the run declares them
@@ -73,33 +74,11 @@ pub(crate) struct Bisect {
     pub(crate) record: bool,
 }
 
-/// `label`
-#[derive(Debug, Args)]
-pub(crate) struct Label {
-    /// The label; all are listed without one
-    pub(crate) name: Option<String>,
-    /// What it is put on: RUN or RUN@TICK
-    #[arg(conflicts_with = "remove", add = ArgValueCompleter::new(complete::runs))]
-    pub(crate) rev: Option<String>,
-    /// Take it off
-    #[arg(long, requires = "name")]
-    pub(crate) remove: bool,
-    /// Who says so; nobody checks that
-    #[arg(long, value_name = "NAME", default_value = "person")]
-    pub(crate) by: String,
-}
-
-/// `note`
-#[derive(Debug, Args)]
-pub(crate) struct NoteArgs {
-    /// What it is about: RUN or RUN@TICK
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
-    pub(crate) rev: Option<String>,
-    /// What to write down; without it, what was written down is listed
-    pub(crate) text: Option<String>,
-    /// Who says so; nobody checks that
-    #[arg(long, value_name = "NAME", default_value = "person")]
-    pub(crate) by: String,
+impl Bisect {
+    /// Whether several questions are asked at once, each with an answer of its own.
+    pub(crate) fn asks_several(&self) -> bool {
+        self.all_of.is_some() || self.holds.len() > 1
+    }
 }
 
 /// What a person takes a failure for.

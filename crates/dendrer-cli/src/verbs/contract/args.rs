@@ -2,7 +2,9 @@
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::address::{Pos, plain_tick_arg, tick_arg};
+use crate::address::Pos;
+use crate::global::plain_tick_arg;
+use crate::global::tick_arg;
 
 /// `contract`
 #[derive(Debug, Subcommand)]

@@ -13,12 +13,16 @@ use dendrer_object::note::SignedNote;
 use dendrer_object::{RunName, Value};
 use dendrer_view::{document, quote};
 
-use super::pack::read_file;
 use crate::address::Rev;
-use crate::args::{ContractExtend, ContractKeygen, Global};
-use crate::failure::{Failure, Result};
+use crate::context;
+use crate::context::packs::read_file;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
 use crate::out::Out;
-use crate::{context, keys};
+use crate::verbs::contract::args::ContractExtend;
+use crate::verbs::contract::args::ContractKeygen;
 
 pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;

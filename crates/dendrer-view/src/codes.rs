@@ -1,34 +1,33 @@
-//! Every code that dendrer prints: what it means, what to do, and the exit code that goes with it.
+//! Every code that dendrer prints: its meaning, the remedy, and the exit code of a command that ends with it.
 //!
-//! One table, so that `explain` knows whatever is printed anywhere. A newcomer would break that by printing a
-//! code that is not here; a test collects them from the sources.
+//! Rule: no source prints a code that this table lacks; test `every_code_in_the_sources_is_known`.
 
 /// One code.
-pub(crate) struct Code {
+pub struct Code {
     /// Like `E0101`.
-    pub(crate) code: &'static str,
+    pub code: &'static str,
     /// A word for programs.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// The exit code of a command that ends with it.
-    pub(crate) exit: u8,
+    pub exit: u8,
     /// One sentence.
-    pub(crate) title: &'static str,
-    /// What it means and what to do.
-    pub(crate) text: &'static str,
+    pub title: &'static str,
+    /// Its meaning, and the remedy.
+    pub text: &'static str,
 }
 
 /// One exit code of the program.
-pub(crate) struct Exit {
+pub struct Exit {
     /// The number.
-    pub(crate) code: u8,
-    /// What it means, in a few words.
-    pub(crate) meaning: &'static str,
-    /// When it is met.
-    pub(crate) examples: &'static str,
+    pub code: u8,
+    /// Its meaning, in a few words.
+    pub meaning: &'static str,
+    /// Examples of commands that end with it.
+    pub examples: &'static str,
 }
 
 /// All exit codes, in order.
-pub(crate) const EXITS: &[Exit] = &[
+pub const EXITS: &[Exit] = &[
     Exit { code: 0, meaning: "done, or the answer is yes", examples: "onset found; intact" },
     Exit {
         code: 1,
@@ -68,7 +67,7 @@ pub(crate) const EXITS: &[Exit] = &[
 macro_rules! codes {
     ($($code:literal $kind:literal $exit:literal $title:literal $text:literal)*) => {
         /// All codes, in order.
-        pub(crate) const CODES: &[Code] = &[$(Code { code: $code, kind: $kind, exit: $exit, title: $title, text: $text }),*];
+        pub const CODES: &[Code] = &[$(Code { code: $code, kind: $kind, exit: $exit, title: $title, text: $text }),*];
     };
 }
 
@@ -406,8 +405,8 @@ be refused."
 applies."
 }
 
-/// Finds a code.
-pub(crate) fn find(code: &str) -> Option<&'static Code> {
+/// Finds a code in the table.
+pub fn find(code: &str) -> Option<&'static Code> {
     CODES.iter().find(|known| known.code == code)
 }
 
@@ -428,7 +427,7 @@ mod tests {
         assert!(CODES.windows(2).all(|pair| pair[0].code < pair[1].code));
     }
 
-    /// Reads all sources: a code that is printed and not explained would leave a reader alone.
+    /// Reads all sources: `dendrer explain` must know every code that is printed.
     #[test]
     fn every_code_in_the_sources_is_known() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

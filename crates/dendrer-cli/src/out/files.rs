@@ -1,5 +1,6 @@
-//! Files that somebody named on the command line. A name may lead to anything, so no more is read than shows that it is
-//! too long for what it is read for.
+//! Files that are named on the command line: those that a verb reads, and the one that its answer goes to.
+//!
+//! A name may lead to anything, so at most one byte more is read than the limit of what is expected.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -7,26 +8,29 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-pub(crate) use dendrer::files::{Whole, dir_of, place_of, sync_dir};
+use dendrer::files::place_of;
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
+use dendrer_object::text::behind_mark;
 use dendrer_object::{Value, json};
 
-use crate::failure::{Failure, Result};
-use crate::keys;
-use crate::verbs::behind_mark;
+use crate::failure::Failure;
+use crate::failure::Result;
 
-/// Where answers go, as far as those are files or will be.
+pub(crate) use dendrer::files::{Whole, dir_of, sync_dir};
+
+/// The files that answers go to; devices and pipes are not listed.
 static ANSWERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Whether something was not read because an answer goes there. Whoever goes on without it must not write that answer.
+/// Whether a file was not read because an answer goes there. A verb that goes on without it must not write that answer.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Says where an answer goes, before anything is read: into no store, to no key, and not over what is read for it.
-pub(crate) fn answer_to(path: &str, key: Option<&str>) -> Result<()> {
-    // What is yet to be made is no place for an answer: what makes it would find that there.
+/// Remembers the file of an answer, before anything is read. Refuses a file in a store or in `config`, the folder of keys
+/// and heads; the file of the key; and standard input.
+pub(crate) fn answer_to(path: &str, key: Option<&str>, config: Option<PathBuf>) -> Result<()> {
+    // The folder of the answer must exist already: a verb that makes it would find the answer there.
     let whole = place_of(Path::new(path))
         .map_err(|error| unwritable(Path::new(path), &error).note("nothing was done"))?;
-    // One of which the descriptor is missing is one to be mended.
+    // A store without its descriptor is a store to be mended.
     let is_store = |dir: &&Path| {
         dir.join("segments").is_dir()
             && (dir.join("store.json").is_file() || dir.join("segments/00000000.seg").is_file())
@@ -35,7 +39,7 @@ pub(crate) fn answer_to(path: &str, key: Option<&str>) -> Result<()> {
         return Err(Failure::new("E0106", format!("{path} is in the store at {}", store.display()))
             .note("nothing was done; an answer goes beside a store"));
     }
-    if let Some(dir) = keys::config_dir().and_then(|dir| dir.canonicalize().ok())
+    if let Some(dir) = config.and_then(|dir| dir.canonicalize().ok())
         && whole.starts_with(&dir)
     {
         return Err(Failure::new(
@@ -50,7 +54,7 @@ pub(crate) fn answer_to(path: &str, key: Option<&str>) -> Result<()> {
     if whole.is_file() || !whole.exists() {
         ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).push(whole);
     }
-    // A verb that can do without a key would not say so.
+    // A verb that can do without a key would not report it.
     key.map_or(Ok(()), refuse_answer)
 }
 
@@ -59,7 +63,7 @@ pub(crate) fn is_stdout(file: &str) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains(&file)
 }
 
-/// Tells whether a file is what comes in on standard input.
+/// Tells whether a file is standard input.
 #[cfg(unix)]
 fn is_stdin(path: &Path) -> bool {
     use std::os::fd::AsFd as _;
@@ -79,7 +83,7 @@ fn is_read(path: &str) -> Failure {
         .note("nothing was done; name another file for the answer")
 }
 
-/// Refuses to read what an answer goes over.
+/// Refuses to read a file that an answer goes over.
 pub(crate) fn refuse_answer(path: &str) -> Result<()> {
     let answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
     if !place_of(Path::new(path)).is_ok_and(|place| answers.contains(&place)) {
@@ -89,7 +93,7 @@ pub(crate) fn refuse_answer(path: &str) -> Result<()> {
     Err(is_read(path))
 }
 
-/// Where a file would be, and the directories that are made for it.
+/// Returns the place of a file, some of whose directories may be missing.
 fn place_to_be(path: &Path) -> PathBuf {
     let mut rest = PathBuf::new();
     for dir in path.ancestors() {
@@ -116,7 +120,7 @@ pub(crate) fn makes(path: &Path) -> Result<()> {
     }
 }
 
-/// Refuses to put an answer where something was that was to be read for it.
+/// Refuses to write an answer over a file that the verb was to read.
 pub(crate) fn refuse_late(path: &Path) -> Result<()> {
     if REFUSED.load(Ordering::Relaxed) { Err(is_read(&path.display().to_string())) } else { Ok(()) }
 }
@@ -134,7 +138,7 @@ pub(crate) fn read(path: &str, most: usize) -> Result<Vec<u8>> {
     read.map(|_| bytes).map_err(|error| cannot_read(path, &error))
 }
 
-/// Says that a file cannot be read, and why.
+/// The failure of a file that cannot be read.
 pub(crate) fn cannot_read(path: &str, error: &io::Error) -> Failure {
     Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
 }
@@ -145,7 +149,7 @@ pub(crate) fn json(path: &str) -> Result<Value> {
         .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))
 }
 
-/// Says that a file cannot be written, and why.
+/// The failure of a file that cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     unwritable(path, error).note("what was there before is still there")
 }
