@@ -354,7 +354,7 @@ pub(crate) struct Commit {
     /// The agent of lines that do not name one
     #[arg(long)]
     pub(crate) agent: Option<String>,
-    /// Who writes: each line for itself, agents alone, or the system (which is refused)
+    /// Who writes: each line for itself, agents alone, the runtime, or the system (which is refused)
     #[arg(long = "as", value_enum, default_value = "line")]
     pub(crate) author: AuthorChoice,
     /// Names that begin with $ are dendrer's tagged forms
@@ -492,6 +492,8 @@ pub(crate) enum AuthorChoice {
     Line,
     /// Agents alone: no line can speak for the runtime.
     Agent,
+    /// The runtime: action.result and policy.decision are its own where a line names no author.
+    Runtime,
     /// Nobody can.
     System,
 }

@@ -5,6 +5,7 @@
 
 pub mod bisect;
 pub mod closed;
+pub mod commit;
 pub mod contract;
 pub mod contributors;
 pub mod diff;

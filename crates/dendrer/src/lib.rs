@@ -15,6 +15,7 @@ pub mod error;
 pub mod extension;
 pub mod fork;
 pub mod keep;
+pub mod lines;
 pub mod merge;
 pub mod pack;
 pub mod profile;
