@@ -348,7 +348,7 @@ pub(crate) struct Commit {
     /// The run; it begins if there is none of this name
     #[arg(long, add = ArgValueCompleter::new(complete::runs))]
     pub(crate) run: String,
-    /// Where the intents are; - for standard input
+    /// Where the intents are; - for standard input. `dendrer schema intent` lists types and members
     #[arg(long, default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
     /// The agent of lines that do not name one
