@@ -200,3 +200,44 @@ pub fn words(tally: &Tally) -> String {
         count(tally.anomalies, "anomaly", "anomalies")
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_type_means_the_nearest_or_the_one_that_its_words_name() {
+        for (unknown, expected) in [
+            ("plan.updte", Some("plan.update")),
+            ("tool.call", Some("action.request")),
+            ("tool_result", Some("action.result")),
+            ("message.user", Some("observation.add")),
+            ("final.thought", Some("plan.update")),
+            ("hello", None),
+            ("recall", None),
+        ] {
+            assert_eq!(meant(unknown), expected, "{unknown}");
+        }
+        for (word, name) in MEANT {
+            assert!(types().any(|known| known == *name), "{word} means {name}, which is no type");
+        }
+    }
+
+    #[test]
+    fn a_failed_line_has_its_number_and_its_reason() {
+        let failed = FailedLine {
+            line: 4,
+            code: "E0209",
+            message: "this is \u{1b}[2J an object".to_owned(),
+            path: "/action".to_owned(),
+            byte: None,
+        };
+        let reply = Reply::Failed(failed);
+        assert_eq!(
+            item(&reply).to_string(),
+            r#"{"id":null,"line":4,"reason":{"code":"E0209","message":"this is \u001b[2J an object","path":"/action"},"tick":null,"type":null,"what":"failed"}"#
+        );
+        let text = line(&reply, false);
+        assert!(text.starts_with("failed  line 4  E0209 this is ") && !text.contains('\u{1b}'), "{text}");
+    }
+}
