@@ -94,7 +94,7 @@ fn every_reply_is_of_a_record_that_another_handle_reads() {
     let texts = vec![r#"{"type":"plan.update"}"#; 2000];
     let mut recording = Recording::new(&mut recorder, lines(&texts), Reading::default(), false);
     let mut numbers = Vec::new();
-    while let Some(replies) = recording.next() {
+    for replies in recording.by_ref() {
         other.refresh().expect("it is read");
         for reply in &replies {
             numbers.extend(reply.line());

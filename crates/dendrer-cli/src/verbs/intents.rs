@@ -54,7 +54,7 @@ impl Replies {
         shows_text: bool,
         out: &mut Out,
     ) -> Result<()> {
-        while let Some(replies) = recording.next() {
+        for replies in recording.by_ref() {
             replies.iter().try_for_each(|reply| self.print_one(reply, dry_run, out))?;
             out.flush()?;
         }
