@@ -153,6 +153,8 @@ pub(crate) enum AuthorChoice {
     Line,
     /// Agents alone: no line can speak for the runtime.
     Agent,
+    /// The runtime: action.result and policy.decision are its own where a line names no author.
+    Runtime,
     /// Nobody can.
     System,
 }

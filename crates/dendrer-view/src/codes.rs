@@ -189,10 +189,13 @@ replaced. This is evidence, so nothing is rebuilt over it."
 "E0401" "forged_type" 5 "A type was proposed that only the kernel or the institution writes."
 "The intent is kept as a refusal, and a kernel.anomaly that names it is the next transition of the run."
 "E0402" "unknown_type" 5 "There is no such transition type."
-"The types are those of the ontology, plus what a TaskPack registers. The intent is kept as a refusal."
+"The types are observation.add, plan.update, action.request, action.result, memory.write, policy.decision, anomaly.flag \
+and goal.complete, and those that the pack of the run registers (`dendrer contract show RUN`). A message or a remark is an \
+observation.add, a call of a tool an action.request, its answer an action.result. `dendrer schema intent` lists all types, \
+with an example each. The intent is kept as a refusal."
 "E0403" "runtime_type" 5 "An agent proposed what its runtime must write."
-"Tool results and policy decisions come from the program that runs the agent: say \"author\":\"runtime\" in the \
-line. An agent that wrote its own policy decisions would defeat them."
+"Tool results and policy decisions come from the program that runs the agent: write \"author\":\"runtime\" in the \
+line, or commit with --as runtime. An agent that wrote its own policy decisions would defeat them."
 "E0404" "change" 5 "The change of state does not fit the state."
 "From stage 2 on such an intent is refused. Below, it is committed without a change and the anomaly is noted."
 "E0405" "kernel_path" 5 "Only the kernel writes there."

@@ -7,6 +7,7 @@ pub mod bisect;
 pub mod casebook;
 pub mod closed;
 pub mod codes;
+pub mod commit;
 pub mod contract;
 pub mod contributors;
 pub mod diff;

@@ -55,6 +55,7 @@ pub mod extension;
 pub mod files;
 pub mod fork;
 pub mod keep;
+pub mod lines;
 pub mod merge;
 pub mod pack;
 pub mod prelude;

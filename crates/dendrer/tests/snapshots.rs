@@ -1,7 +1,10 @@
 //! Snapshots: derived, taken when the records since the last one outweigh them, used only where they agree with the record (D-68, D-151).
 
+use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dendrer::bisect::{Outcome, Question, Range, bisect};
 use dendrer::fork::{Terms, fork};
@@ -15,6 +18,7 @@ use dendrer_object::delta::{Delta, Op};
 use dendrer_object::json::parse_door;
 use dendrer_object::record::{Author, Body, Header, Kind, cut};
 use dendrer_object::{Intent, Record, RunName, Timestamp, Value};
+use dendrer_store::disk::{Disk, DiskFile, Open};
 use dendrer_store::{Embedded, Memory, Options, Shared, Store};
 use dendrer_testkit::{Dice, info, key, memory, memory_with_key, records_of, run_name};
 
@@ -56,6 +60,116 @@ fn a_state_is_read_from_the_nearest_snapshot_and_is_the_folded_one() -> Result<(
         let count = moment.counters.to_value();
         assert_eq!(count.get("transitions"), Some(&Value::from(tick)), "tick {tick}");
     }
+    Ok(())
+}
+
+/// A disk that counts the bytes that are read.
+#[derive(Debug)]
+struct Counting {
+    inner: Arc<dyn Disk>,
+    read: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct CountingFile {
+    inner: Arc<dyn DiskFile>,
+    read: Arc<AtomicU64>,
+}
+
+impl Disk for Counting {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
+        let inner = self.inner.open(path, how)?;
+        Ok(Arc::new(CountingFile { inner, read: Arc::clone(&self.read) }))
+    }
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.create_dir(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.sync_dir(path)
+    }
+}
+
+impl DiskFile for CountingFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let read = self.inner.read_at(buffer, offset)?;
+        self.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.inner.write_at(bytes, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+    fn try_lock(&self) -> io::Result<bool> {
+        self.inner.try_lock()
+    }
+    fn unlock(&self) -> io::Result<()> {
+        self.inner.unlock()
+    }
+}
+
+/// Bytes of the log that one state costs, on average over the probes of 16 searches in a run of `ticks`.
+fn bytes_a_probe(ticks: u64, snapshots: bool) -> Result<u64, Error> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("store");
+    let read = Arc::new(AtomicU64::new(0));
+    let options = Options::write();
+    let counting = Counting { inner: Arc::clone(&options.disk), read: Arc::clone(&read) };
+    let options = Options { disk: Arc::new(counting), uncovered_max: 100, ..options };
+    let run = run_name("long");
+    {
+        let store = Embedded::create(&path, info(3), options.clone())?.with_key(Some(Arc::new(key(3))));
+        let store = Shared::new(Box::new(store));
+        let intents = (0..ticks).map(|n| {
+            let path = format!("/slots/s{}", n % 50).parse().expect("a pointer");
+            let delta = Delta(vec![Op::set(path, Value::from(format!("{n:0>100}")))]);
+            Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta)
+        });
+        dendrer_testkit::record(&store, &Start::new(run.clone()), intents);
+    }
+    let store = Arc::new(Embedded::open(&path, options)?.with_key(Some(Arc::new(key(3)))));
+    let trace = Trace::open(&store, &run)?;
+    let trace = if snapshots { trace } else { trace.without_snapshots() };
+    read.store(0, Ordering::Relaxed);
+    let mut probes = 0;
+    for target in (1..=16).map(|part| ticks * part / 16) {
+        let (mut low, mut high, before) = (0, ticks + 1, probes);
+        while low + 1 < high {
+            let middle = low.midpoint(high);
+            trace.state(middle)?;
+            probes += 1;
+            if middle < target { low = middle } else { high = middle }
+        }
+        assert!(probes - before <= 1 + u64::from(ticks.ilog2()), "{} probes", probes - before);
+    }
+    Ok(read.load(Ordering::Relaxed) / probes)
+}
+
+/// D-68: without snapshots each replay takes O(N) steps; with one every K ticks it starts from the nearest and takes O(K), so
+/// that the search takes O(K log N). The runs differ in N alone: K follows from the sizes of records and state.
+#[test]
+fn with_snapshots_a_probe_costs_as_much_in_a_long_run_as_in_a_short_one() -> Result<(), Error> {
+    let [short, long] = [2_000, 16_000].map(|ticks| bytes_a_probe(ticks, true));
+    let (short, long) = (short?, long?);
+    assert!(long * 2 < short * 3, "a probe reads {short} bytes of 2,000 ticks and {long} of 16,000");
+    let whole = bytes_a_probe(16_000, false)?;
+    assert!(whole > long * 8, "without snapshots {whole} bytes, with them {long}");
     Ok(())
 }
 

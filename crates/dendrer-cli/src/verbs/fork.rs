@@ -352,16 +352,16 @@ impl Made<'_> {
             (None, None) => None,
         };
         if let Some(failure) = failure {
-            return Err(self.stays(ran.tally.told_in(failure, false)));
+            return Err(self.stays(ran.replies.precede(failure, false)));
         }
         match (out.format(), &self.args.exec) {
             (Format::Text, _) => self.next(&ran, out),
             (Format::Jsonl, Some(command)) if !self.args.dry_run => {
-                let ran = ran.to_value(command, Value::from(ran.tally.committed + ran.tally.refused));
+                let ran = ran.to_value(command, Value::from(ran.replies.printed));
                 out.summary("fork", [("run", Value::from(run)), ("exec", ran)])?;
             }
             (_, command) => {
-                let items = Value::array(std::mem::take(&mut ran.tally.items));
+                let items = Value::array(std::mem::take(&mut ran.replies.items));
                 let ran = command.as_deref().map(|command| ran.to_value(command, items));
                 out.document(&self.document(Some(ran.unwrap_or(Value::Null))))?;
             }
@@ -377,7 +377,7 @@ impl Made<'_> {
             return;
         }
         if self.args.exec.is_some() {
-            out.say(ran.tally.words());
+            out.say(dendrer_view::commit::words(&ran.replies.tally));
         } else {
             if self.carried.is_none() {
                 out.say("note: this is the branch point alone; nothing goes on by itself");
