@@ -15,6 +15,7 @@ use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::Trace;
 
 /// A transition that may be imported, and what it was decided on.
@@ -102,6 +103,19 @@ impl Candidate {
 /// The pack in force for what is imported onto a head: it lands behind its marker.
 fn in_force_where_it_lands(target: &Trace, head: &Head) -> Result<Option<Pack>, Error> {
     pack::in_force(target, head.tick() + 2, head.state())
+}
+
+impl Repo {
+    /// Imports a transition that was checked against a run, or keeps its refusal.
+    pub fn cherrypick(
+        &self,
+        target: &RunName,
+        pick: &mut Pick,
+        at: u64,
+        dry: bool,
+    ) -> Result<Imported, Error> {
+        import(self.writer()?, target, pick, at, self.environment(), dry)
+    }
 }
 
 /// Imports what was checked, or puts its refusal on record; with `dry`, asks the door and writes nothing. What refuses it in

@@ -7,6 +7,7 @@ use dendrer_store::Shared;
 
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 
 /// An extension that is on record, or would be.
 #[derive(Debug)]
@@ -15,6 +16,19 @@ pub struct Extended {
     pub extension: Extension,
     /// Its record.
     pub record: Record,
+}
+
+impl Repo {
+    /// Extends the contract of a run.
+    pub fn extend(
+        &self,
+        run: &RunName,
+        value: &Value,
+        approval: Option<&str>,
+        dry: bool,
+    ) -> Result<Extended, Error> {
+        extend(self.writer()?, run, value, approval, self.environment(), dry)
+    }
 }
 
 /// Extends the contract of a run. `approval` is the signed note of the approver, where the pack names keys; `dry` checks and

@@ -30,6 +30,7 @@ use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::Trace;
 use crate::verify::replay_range;
 
@@ -150,6 +151,13 @@ pub enum Stopped {
     Kernel(TypeName),
     /// The door turned it down: the code and the reason.
     Refused(&'static str, String),
+}
+
+impl Repo {
+    /// Forks a run at a tick. The caller commits what was gathered, or discards it.
+    pub fn fork(&self, parent: &Trace, tick: u64, terms: &Terms) -> Result<(Recorder, Forked), Error> {
+        fork(parent, self.writer()?, tick, terms, self.environment())
+    }
 }
 
 /// Forks a run at a tick. The run is read through one handle and the fork is written through another, of the same store.

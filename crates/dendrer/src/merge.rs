@@ -22,6 +22,7 @@ use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::Trace;
 use crate::verify::replay_range;
 
@@ -248,6 +249,18 @@ pub struct Merged {
     pub seeded: Vec<Seeded>,
     /// What they did not.
     pub conflicts: Vec<Conflict>,
+}
+
+impl Repo {
+    /// Makes the beginning of a run that is seeded from others. The caller commits what was gathered, or discards it.
+    pub fn merge(&self, sources: &[Source<'_>], terms: &Terms) -> Result<(Recorder, Merged), Error> {
+        merge(sources, self.writer()?, terms, self.environment())
+    }
+
+    /// Decides a conflict of a merged run as a transition with its reason.
+    pub fn resolve(&self, run: &RunName, resolution: &Resolution, dry: bool) -> Result<Record, Error> {
+        resolve(self.writer()?, run, resolution, self.environment(), dry)
+    }
 }
 
 /// Makes the beginning of a run that is seeded from others. What is gathered is the caller's to commit, or to discard.

@@ -24,6 +24,7 @@ use dendrer_store::{Shared, Store};
 use crate::casebook;
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::Trace;
 
 mod files;
@@ -328,6 +329,19 @@ pub(crate) fn read_recorded(run: &RunName, value: &Value) -> Result<Pack, Error>
 pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
     let Some(bound) = &start.pack else { return Ok(Box::new(DeltaReducer)) };
     Ok(read_recorded(&start.run, &bound.value)?.reducer())
+}
+
+impl Repo {
+    /// Makes a run with the transitions of another one under another pack.
+    pub fn reduce(
+        &self,
+        source: &Trace,
+        pack: &Source,
+        name: RunName,
+        s0: Option<Value>,
+    ) -> Result<Reduced, Error> {
+        reduce(source, self.writer()?, pack, name, s0, self.environment())
+    }
 }
 
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by

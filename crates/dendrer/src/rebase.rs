@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::fork::{self, Answer, Forked, GROUP, has_rule_error, replace};
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::{Trace, read};
 use crate::verify::replay_range;
 
@@ -239,6 +240,20 @@ impl Stopped {
             Stopped::Links => "links",
             Stopped::Refused(..) => "refused",
         }
+    }
+}
+
+impl Repo {
+    /// Proposes the own intents of a run again on another run, at a tick. The caller commits what was gathered, or discards it.
+    pub fn rebase(
+        &self,
+        source: &Trace,
+        onto: &Trace,
+        tick: u64,
+        terms: &Terms,
+        ask: Option<&mut Ask<'_>>,
+    ) -> Result<(Recorder, Rebased), Error> {
+        rebase(source, onto, tick, self.writer()?, terms, ask, self.environment())
     }
 }
 

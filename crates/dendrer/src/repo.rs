@@ -13,7 +13,7 @@ mod warnings;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dendrer_kernel::step::Start;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
@@ -34,7 +34,8 @@ pub use warnings::{Warning, is_of_the_log, warnings};
 /// Whether a store is opened to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// For reading: takes no lock, also of a store that cannot be written.
+    /// For reading: takes no lock, also of a store that cannot be written. What is proposed can be looked at and discarded (a
+    /// dry run); committing it fails.
     Read,
     /// For reading and writing: fails for a log that is damaged or not the one that was signed here.
     Write,
@@ -49,8 +50,9 @@ pub struct Repo {
 
 struct Inner {
     trust: Arc<dyn Trust>,
-    /// The handle that writes; `None` if the store was opened for reading.
-    writer: Option<Shared>,
+    mode: Mode,
+    /// The handle that recorders use. Opened when first needed if the store was opened for reading: then it cannot append.
+    writer: OnceLock<Shared>,
     reader: Mutex<Arc<dyn Store>>,
     /// Where the store is and how a reader of it is opened; `None` for a store that is no directory.
     place: Option<(PathBuf, Options)>,
@@ -141,7 +143,8 @@ impl Repo {
                 let (info, key) = (store.info().clone(), store.key().cloned());
                 let inner = Inner {
                     trust,
-                    writer: None,
+                    mode,
+                    writer: OnceLock::new(),
                     reader: Mutex::new(Arc::new(store)),
                     place: Some((dir.to_owned(), reads)),
                     info,
@@ -181,7 +184,8 @@ impl Repo {
         let inner = Inner {
             trust,
             reader: Mutex::new(Arc::new(store.clone())),
-            writer: Some(store),
+            mode: Mode::Write,
+            writer: store.into(),
             place: place.map(|(dir, options)| (dir.to_owned(), options)),
             info,
             key,
@@ -243,12 +247,15 @@ impl Repo {
         &self.inner.trust
     }
 
-    /// Returns the handle that writes.
+    /// Returns the handle that recorders use. Of a store that was opened for reading it takes proposals, and fails to append.
     pub fn writer(&self) -> Result<&Shared, Error> {
-        self.inner.writer.as_ref().ok_or_else(|| {
-            let why = "it was opened for reading".to_owned();
-            Error::Store(StoreError::ReadOnly { why })
-        })
+        let inner = &*self.inner;
+        if let Some(writer) = inner.writer.get() {
+            return Ok(writer);
+        }
+        let (dir, options) = inner.place.as_ref().expect("a store that is no directory has a writer");
+        let store = Embedded::open(dir, options.clone())?.with_key(inner.key.clone());
+        Ok(inner.writer.get_or_init(|| Shared::new(Box::new(store))))
     }
 
     /// Returns a handle for reading that has everything committed so far, by other processes too.
@@ -262,8 +269,8 @@ impl Repo {
 
     fn fresh_reader(&self) -> Result<Arc<dyn Store>, Error> {
         let mut reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        match (&self.inner.writer, &self.inner.place) {
-            (None, Some((dir, options))) => match Arc::get_mut(&mut reader) {
+        match (self.inner.mode, &self.inner.place) {
+            (Mode::Read, Some((dir, options))) => match Arc::get_mut(&mut reader) {
                 Some(handle) => drop(handle.refresh()?),
                 // Traces keep the handle as it is.
                 None => {
@@ -271,8 +278,7 @@ impl Repo {
                     *reader = Arc::new(fresh);
                 }
             },
-            (Some(writer), _) => drop(writer.clone().refresh()?),
-            (None, None) => {}
+            _ => drop(self.writer()?.clone().refresh()?),
         }
         Ok(Arc::clone(&reader))
     }
@@ -320,6 +326,10 @@ impl Repo {
 
     /// Signs the log as it is, if its key is here, and remembers what was signed.
     pub fn sign(&self) -> Result<Signed, Error> {
+        if self.inner.mode == Mode::Read {
+            let why = "it was opened for reading".to_owned();
+            return Err(Error::Store(StoreError::ReadOnly { why }));
+        }
         let mut writer = self.writer()?.clone();
         let Some(key) = self.signing_key()? else { return Ok(Signed::NoKey) };
         let (trust, id) = (&*self.inner.trust, self.inner.info.id);
@@ -365,13 +375,13 @@ impl Repo {
     /// Signs the log, if it was opened for writing and its key is here, and finishes background work unless clones, recorders or
     /// traces are left.
     pub fn close(self) -> Result<Signed, Error> {
-        if self.inner.writer.is_none() {
+        if self.inner.mode == Mode::Read {
             return Ok(Signed::NoKey);
         }
         let signed = self.sign()?;
         if let Some(inner) = Arc::into_inner(self.inner) {
             drop(inner.reader);
-            if let Some(store) = inner.writer.and_then(Shared::into_inner) {
+            if let Some(store) = inner.writer.into_inner().and_then(Shared::into_inner) {
                 store.close()?;
             }
         }

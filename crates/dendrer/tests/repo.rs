@@ -80,7 +80,10 @@ fn what_is_recorded_is_read_by_address() {
         assert_eq!(repo.at(&Address::parse(&short).unwrap()).unwrap().1, Some(2));
         let error = repo.at(&Address::parse("q@2").unwrap()).unwrap_err();
         assert_eq!(error.code(), "E0101");
-        assert_eq!(repo.begin(&Start::new(name("q"))).unwrap_err().code(), "E0805");
+        // A dry run: proposals are judged, and cannot be committed.
+        let mut recorder = repo.recorder(&name("r")).unwrap();
+        assert!(matches!(recorder.propose(&step()).unwrap(), Outcome::Committed(_)));
+        assert_eq!(recorder.commit().unwrap_err().code(), "E0805");
     }
 }
 
