@@ -79,6 +79,10 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
         reader,
         writer,
     };
+    if format <= FORMAT && reader.max(writer) > format {
+        let found = format!("reader {reader}, writer {writer}");
+        return Err(damaged("descriptor", "a reader and a writer no newer than its format", found));
+    }
     // A newer version that lets this one read may have added members; this one never writes the file again.
     if format <= FORMAT && self::text(&info).as_bytes() != bytes {
         return Err(damaged("descriptor", &self::text(&info), String::from_utf8_lossy(&bytes).into_owned()));

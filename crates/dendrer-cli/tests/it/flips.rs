@@ -26,7 +26,7 @@ fn a_flipped_bit_is_not_called_intact() {
     let contents = files.each_ref().map(|file| std::fs::read(file).unwrap());
     let total: u64 = contents.iter().map(|bytes| bytes.len() as u64 * 8).sum();
     let mut state = 7u64;
-    let mut unnoticed = 0;
+    let mut unnoticed = Vec::new();
     for _ in 0..FLIPS {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut bit = (state >> 11) % total;
@@ -49,7 +49,7 @@ fn a_flipped_bit_is_not_called_intact() {
                 "bit {bit} of {}",
                 files[at].display()
             );
-            unnoticed += 1;
+            unnoticed.push((bit, files[at].clone()));
         } else {
             assert!(
                 [4, 6, 8].contains(&verified.code) || verified.code == 3,
@@ -60,6 +60,6 @@ fn a_flipped_bit_is_not_called_intact() {
         }
         std::fs::write(&files[at], &contents[at]).unwrap();
     }
-    assert_eq!(unnoticed, 0, "every bit of these files means something");
+    assert_eq!(unnoticed, [], "every bit of these files means something");
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
 }

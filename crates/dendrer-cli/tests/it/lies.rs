@@ -230,21 +230,24 @@ fn runs_are_counted_anew_where_somebody_did_not_count_them() {
     );
 }
 
-/// Of two that begin a run at once, neither asked for a new one: who comes second is told that it moved, as elsewhere.
+/// A run begins before its first line is read. A writer that waits for lines meanwhile is refused with the new head, also if it
+/// asked for a new run and has begun it.
 #[test]
-fn a_run_that_another_process_began_meanwhile_has_moved() {
+fn a_writer_that_waits_for_lines_gets_e0407_once_the_run_moved() {
     let place = Place::with_store();
-    for (flags, code, says) in [(&["--new"][..], 2, "E0111"), (&[], 5, "E0407")] {
-        let run = format!("n{code}");
-        let mut late = place.command(&["commit", "--run", &run]);
+    for (run, flags) in [("a", &["--new"][..]), ("b", &[])] {
+        let mut late = place.command(&["commit", "--run", run]);
         late.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut late = late.spawn().unwrap();
-        // It looks for the run while it waits for its first line.
-        std::thread::sleep(Duration::from_millis(1_000));
-        assert_eq!(place.run_with(&["commit", "--run", &run], writes(0..1).as_bytes()).code, 0);
+        let begun = std::time::Instant::now();
+        while place.run(&["show", &format!("{run}@0")]).code != 0 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{run} does not begin");
+        }
+        assert_eq!(place.run(&["commit", "--run", run, "--new"]).code, 2);
+        assert_eq!(place.run_with(&["commit", "--run", run], writes(0..1).as_bytes()).code, 0);
         late.stdin.take().unwrap().write_all(writes(1..2).as_bytes()).unwrap();
         let late = ran(late.wait_with_output().unwrap());
-        assert!(late.code == code && late.stderr.contains(says), "{flags:?}: {} {}", late.code, late.stderr);
+        assert!(late.code == 5 && late.stderr.contains("E0407"), "{flags:?}: {} {}", late.code, late.stderr);
     }
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
 }
