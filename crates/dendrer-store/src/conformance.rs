@@ -12,8 +12,8 @@ use dendrer_object::note::{Checkpoint, SigningKey};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Rel, Seed, cut};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
 
-use crate::contract::{Head, Store, StoreInfo, writes_by_reading};
 use crate::error::StoreError;
+use crate::store::{Head, Store, StoreInfo, writes_by_reading};
 
 /// Makes the stores that the suite tries.
 pub trait Subject {

@@ -22,7 +22,6 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, Place, StoreError};
@@ -31,6 +30,7 @@ use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
+use crate::store::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::syncs::Syncer;
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use dendrer_object::record::{Header, Kind};
 use dendrer_object::{Digest, Record, RunName, StoreId};
 
-use crate::contract::{Head, RunSummary};
 use crate::error::StoreError;
+use crate::store::{Head, RunSummary};
 
 /// What a log knows of a record that another one names.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,6 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
-pub mod contract;
 mod descriptor;
 pub mod disk;
 pub mod embedded;
@@ -24,11 +23,11 @@ mod ordered;
 mod scan;
 mod segments;
 pub mod shared;
+pub mod store;
 mod syncs;
 mod tail;
 mod values;
 
-pub use contract::{Head, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 pub use embedded::{
     Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, Options, Report, TilesState,
     VerifyOptions, WalkItem,
@@ -38,4 +37,5 @@ pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
 pub use shared::Shared;
+pub use store::{Head, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 pub use values::split;

@@ -14,9 +14,9 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
+use crate::store::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 
 /// A record that is made anew each time it is asked for, since it is larger than what it is made from. It is the same each time.
 pub trait Packed: fmt::Debug + Send + Sync {

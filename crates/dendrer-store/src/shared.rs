@@ -20,8 +20,8 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{OnItsWay, RunSummary, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 use crate::error::StoreError;
+use crate::store::{OnItsWay, RunSummary, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 
 /// How many records or entries are taken from the store at once while somebody reads through it.
 const BATCH: u64 = 64;

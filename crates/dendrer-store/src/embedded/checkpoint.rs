@@ -13,11 +13,11 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 
 use super::tiles::Tiled;
 use super::{Embedded, Kept};
-use crate::contract::Store as _;
 use crate::disk;
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Step};
 use crate::layout::SEGMENT_HEADER;
+use crate::store::Store as _;
 
 const NAME: &str = "checkpoint";
 

@@ -11,7 +11,6 @@ use super::Embedded;
 use super::append::put_opened;
 use super::read::{Source, assemble};
 use super::sealing::seal;
-use crate::contract::Store as _;
 use crate::disk;
 use crate::error::StoreError;
 use crate::fence;
@@ -20,6 +19,7 @@ use crate::index;
 use crate::layout::{self, RecordFrame, SEGMENT_HEADER, Slot};
 use crate::memory::check_erase;
 use crate::segments::Read;
+use crate::store::Store as _;
 use crate::values;
 
 /// How much is read at once.

@@ -12,7 +12,6 @@ use dendrer_object::{Digest, Pointer, Record, RunName, json};
 
 use super::Embedded;
 use super::sealing::{Batch, seal, seal_each};
-use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store, paths_of, written_paths};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::fence::Known;
 use crate::frame::{self, At, Fault, Step};
@@ -22,6 +21,7 @@ use crate::memory::prefix_start;
 use crate::ordered::in_order;
 use crate::scan::entry_of;
 use crate::segments::{Read, Segments, place_name};
+use crate::store::{DELTA, Head, RunSummary, Skimmed, Store, paths_of, written_paths};
 use crate::values;
 
 /// How much is read at once by a scan.

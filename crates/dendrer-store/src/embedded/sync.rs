@@ -7,9 +7,9 @@ use std::io;
 use std::sync::Arc;
 
 use super::Embedded;
-use crate::contract::SyncTicket;
 use crate::disk::DiskFile;
 use crate::error::StoreError;
+use crate::store::SyncTicket;
 use crate::syncs::Work;
 
 impl Embedded {

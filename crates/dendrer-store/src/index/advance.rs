@@ -14,12 +14,12 @@ use super::{
     Covered, KeyOfChunks, NoIndex, Sql, WITHHELD, open_writer, put_covered, put_meta, put_runs, read_meta,
     tick,
 };
-use crate::contract::{AGENT, DELTA, paths_of};
 use crate::error::StoreError;
 use crate::frame::{self, At, COMMIT_SIZE};
 use crate::layout::{self, SEGMENT_HEADER, Stored};
 use crate::scan::{End, Found, Item, Scanner};
 use crate::segments::{Read, Segments};
+use crate::store::{AGENT, DELTA, paths_of};
 use crate::values::{self, ChunkKey};
 
 /// How many records one transaction takes in.

@@ -4,7 +4,7 @@
 //! newcomer would break that by adding a message: messages hold names and paths.
 
 use dendrer::kernel::step::KERNEL_VERSION;
-use dendrer::store::contract::FORMAT;
+use dendrer::store::store::FORMAT;
 use dendrer::store::embedded::{IndexState, KeptWhat};
 use dendrer::store::{RunSummary, Store, StoreError};
 use dendrer_object::record::FORMAT_VERSION;
