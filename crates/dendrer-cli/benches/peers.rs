@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::prelude::*;
 use dendrer::verify;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Intent, Value, json};

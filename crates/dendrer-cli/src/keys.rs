@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use dendrer::store::StoreInfo;
 use dendrer::store::embedded::Embedded;
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::prelude::*;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use dendrer_object::{Digest, StoreId};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -271,7 +272,7 @@ pub(crate) fn sign(store: &mut Embedded, key: Option<&SigningKey>) -> Result<Opt
 /// Signs what was written, where the key is here, and closes the store.
 pub(crate) fn close(mut store: Embedded, key: Option<&SigningKey>) -> Result<()> {
     sign(&mut store, key)?;
-    Ok(Store::close(Box::new(store))?)
+    Ok(AppendLog::close(Box::new(store))?)
 }
 
 /// Remembers what the checkpoint of a store says, if a key signed it: that of one that is put away must not be forgotten. The key

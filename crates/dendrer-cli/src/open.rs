@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dendrer::Trace;
 use dendrer::bundle::{self, Opened};
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::prelude::*;
 use dendrer::store::{Store, StoreError};
 use dendrer::verify;
 use dendrer_object::RunName;

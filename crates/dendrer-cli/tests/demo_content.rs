@@ -16,7 +16,8 @@ use dendrer::{Trace, bundle};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_object::record::Author;
 use dendrer_object::{Digest, RunName, Value};
-use dendrer_store::{Memory, Store};
+use dendrer_store::Memory;
+use dendrer_store::prelude::*;
 
 fn filled() -> Memory {
     let mut store = Memory::new(demo::store_info());

@@ -14,7 +14,7 @@ pub mod embedded;
 pub mod error;
 #[cfg(any(test, feature = "faulty"))]
 pub mod faulty;
-mod fence;
+pub mod fence;
 mod frame;
 mod index;
 mod layout;
@@ -23,7 +23,7 @@ mod ordered;
 mod scan;
 mod segments;
 pub mod shared;
-pub mod store;
+mod store;
 mod syncs;
 mod tail;
 mod values;
@@ -37,5 +37,13 @@ pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
 pub use shared::Shared;
-pub use store::{Head, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead};
+pub use store::{
+    AppendLog, EraseValues, FORMAT, Head, KeepDerived, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store,
+    StoreInfo, Ticket, TreeHead, WaitForSync,
+};
 pub use values::split;
+
+/// The parts of a [`Store`], for callers that have a store of a type of its own.
+pub mod prelude {
+    pub use crate::store::{AppendLog, EraseValues, KeepDerived, ReadLog, SignLog, Store};
+}

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use dendrer::recorder::World;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::prelude::*;
 use dendrer::store::{Shared, Store};
 use dendrer::{Recorder, verify};
 use dendrer_kernel::step::{Inputs, Outcome, Start, begin, step};
@@ -127,7 +128,7 @@ fn record(dir: &Path) {
             let mut store = new_store(dir, &name);
             let recorded = record_fresh(&mut store, "bench", &steps, group);
             let before = cpu();
-            Store::close(Box::new(store)).expect("closed");
+            AppendLog::close(Box::new(store)).expect("closed");
             let all = recorded + (cpu() - before);
             remove(dir, &name);
             let us = |time: Duration| time.as_secs_f64() * 1e6 / 20_000.0;
@@ -164,7 +165,7 @@ fn synced(dir: &Path) {
             record_synced(&mut store, "bench", steps.chunks(100).cycle().take(200), shares);
             *ours = 20_000.0 / begin.elapsed().as_secs_f64();
             bytes = segment_bytes(dir, &name);
-            Store::close(Box::new(store)).expect("closed");
+            AppendLog::close(Box::new(store)).expect("closed");
             remove(dir, &name);
         }
         let ceiling = disk_ceiling(dir, bytes / 200);
@@ -215,7 +216,7 @@ fn verification(dir: &Path) {
     record_steps(&mut store, "bench", &intents(20_000), 100);
     store.sync().expect("synced");
     store.sign_checkpoint(&key()).expect("signed");
-    Store::close(Box::new(store)).expect("closed");
+    AppendLog::close(Box::new(store)).expect("closed");
     let store = Embedded::open(&dir.join("verify"), Options::read()).expect("opened");
     let mut preimages: Vec<Vec<u8>> = Vec::new();
     store

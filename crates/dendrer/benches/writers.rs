@@ -19,6 +19,7 @@ use common::{intents, median, new_store};
 use dendrer::Recorder;
 use dendrer::recorder::World;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::prelude::*;
 use dendrer::store::{Shared, Store};
 use dendrer_kernel::step::Start;
 use dendrer_object::Intent;
@@ -172,7 +173,7 @@ fn threads(path: &Path, writers: u64, least: Duration) -> Figures {
         (begin, done)
     });
     let figures = Figures::of(&done, begin.elapsed());
-    Store::close(Box::new(store)).expect("closed");
+    AppendLog::close(Box::new(store)).expect("closed");
     figures
 }
 

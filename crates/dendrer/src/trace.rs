@@ -18,7 +18,7 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value};
-use dendrer_store::{RunSummary, Skimmed, Store, StoreError};
+use dendrer_store::{RunSummary, Skimmed, Slot, Store, StoreError};
 
 use crate::error::Error;
 use crate::keep::Fit;
@@ -503,7 +503,8 @@ impl<'s> Trace<'s> {
 
     /// The newest snapshot at or before a tick. A snapshot is derived: one that cannot be read is as good as none.
     fn newest_snapshot(&self, tick: u64) -> Option<Snapshot> {
-        self.owners_up_to(tick).find_map(|(owner, end)| self.store.snapshot(owner, end).ok().flatten())
+        self.owners_up_to(tick)
+            .find_map(|(owner, end)| self.store.kept(Slot::Snapshot(owner, end)).ok().flatten())
     }
 
     /// The newest moment at or before a tick, and behind what is known, that the key of the store signed.
@@ -513,7 +514,9 @@ impl<'s> Trace<'s> {
         }
         for (owner, end) in self.owners_up_to(tick) {
             let mut end = Some(end);
-            while let Some((at, bytes)) = end.and_then(|end| self.store.snapshot(owner, end).ok().flatten()) {
+            while let Some((at, bytes)) =
+                end.and_then(|end| self.store.kept(Slot::Snapshot(owner, end)).ok().flatten())
+            {
                 if known.is_some_and(|known| at <= known) {
                     return Ok(None);
                 }

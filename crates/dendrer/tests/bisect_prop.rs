@@ -15,6 +15,7 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
 use dendrer_object::{Delta, Intent, Pointer, RunName, StoreId, Timestamp, Value, json};
 use dendrer_store::embedded::{Embedded, Options};
+use dendrer_store::prelude::*;
 use dendrer_store::{Memory, Store, StoreInfo};
 use proptest::prelude::*;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use dendrer::Recorder;
 use dendrer::recorder::{World, begin_log};
+use dendrer::store::StoreInfo;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::prelude::*;
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::note::SigningKey;

@@ -5,7 +5,10 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dendrer::store::{RunSummary, Skimmed, Store, StoreError, StoreInfo, SyncTicket, TreeHead};
+use dendrer::store::{
+    AppendLog, EraseValues, KeepDerived, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store, StoreError,
+    StoreInfo, Ticket, TreeHead,
+};
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
@@ -54,7 +57,7 @@ fn reading_only<T>() -> Result<T, StoreError> {
     Err(StoreError::ReadOnly { why: "this handle counts what is read".to_owned() })
 }
 
-impl Store for Counted<'_> {
+impl ReadLog for Counted<'_> {
     fn info(&self) -> &StoreInfo {
         self.inner.info()
     }
@@ -140,69 +143,72 @@ impl Store for Counted<'_> {
         self.inner.beside(run, from, limit)
     }
 
-    fn writes(
-        &self,
-        run: &RunName,
-        ticks: RangeInclusive<u64>,
-        place: &Pointer,
-        limit: usize,
-    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
-        self.inner.writes(run, ticks, place, limit)
-    }
-
-    fn knows_all_writes(&self) -> Result<bool, StoreError> {
-        self.inner.knows_all_writes()
-    }
-
     fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         self.inner.beside_runs(from, limit)
     }
 
+    fn covers_log(&self) -> bool {
+        self.inner.covers_log()
+    }
+
+    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
+        self.inner.root_of(size)
+    }
+
+    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        self.inner.extends(size, root)
+    }
+
+    fn proven(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        self.one();
+        self.inner.proven(position)
+    }
+}
+
+impl KeepDerived for Counted<'_> {
     fn key(&self) -> Option<&Arc<SigningKey>> {
         self.inner.key()
     }
 
-    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
-        self.inner.put_snapshot(run, tick, bytes)
+    fn keep(&self, slot: Slot<'_>, bytes: &[u8]) -> Result<(), StoreError> {
+        self.inner.keep(slot, bytes)
     }
 
-    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
-        self.inner.put_verdicts(run, question, statement)
+    fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.inner.kept(slot)
     }
+}
 
-    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.verdicts(run, question)
-    }
-
-    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
-        self.inner.snapshot(run, tick)
-    }
-
+impl AppendLog for Counted<'_> {
     fn append(&mut self, _: &[Record]) -> Result<Range<u64>, StoreError> {
         reading_only()
     }
 
-    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
+    fn submit(&mut self, _: &[Record]) -> Result<Ticket, StoreError> {
         reading_only()
     }
 
-    fn finish_sync(&mut self, _: SyncTicket) -> Result<u64, StoreError> {
+    fn wait(&mut self, _: Ticket) -> Result<(), StoreError> {
         reading_only()
     }
 
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl EraseValues for Counted<'_> {
     fn erase(&mut self, _: &Record, _: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
         reading_only()
     }
+}
 
+impl SignLog for Counted<'_> {
     fn sign_checkpoint(&mut self, _: &SigningKey) -> Result<SignedNote, StoreError> {
         reading_only()
     }
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
         self.inner.checkpoint()
-    }
-
-    fn close(self: Box<Self>) -> Result<(), StoreError> {
-        Ok(())
     }
 }

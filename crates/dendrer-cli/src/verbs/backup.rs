@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use dendrer::store::StoreError;
 use dendrer::store::embedded::{Copied, CopyAs, Copying, Embedded, Options};
-use dendrer::store::{Store, StoreError};
+use dendrer::store::prelude::*;
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use dendrer::kernel::step::{Stage, Start};
 use dendrer::recorder::{Recorder, World};
-use dendrer::store::Store;
+use dendrer::store::prelude::*;
 use dendrer_object::{RunName, Value};
 use dendrer_view::document;
 

@@ -8,6 +8,7 @@ use dendrer::Trace;
 use dendrer::recorder::{Fixed, begin_log};
 use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::prelude::*;
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 
@@ -131,7 +132,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         None if out.is_text() && !args.no_tour => receipt(&store)?,
         _ => Vec::new(),
     };
-    Store::close(Box::new(store))?;
+    AppendLog::close(Box::new(store))?;
     let path = dir.join(STORE_DIR);
     std::fs::rename(making.keep(), &path).map_err(io(&path))?;
     if !out.is_text() {

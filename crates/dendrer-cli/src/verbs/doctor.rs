@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dendrer::store::StoreError;
 use dendrer::store::embedded::{Embedded, IndexState, Leftover, Options};
-use dendrer::store::{Store, StoreError};
+use dendrer::store::prelude::*;
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
@@ -432,7 +433,7 @@ fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
         let size = store.tree().size;
         store.rebuild_index(false)?;
         let covered = store.index_status().unwrap_or(0);
-        Store::close(Box::new(store))?;
+        AppendLog::close(Box::new(store))?;
         Ok((covered, size))
     });
     if let Ok(again) = Embedded::open(path, Options::read()) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dendrer::bundle;
 use dendrer::profile::{self, Profile};
-use dendrer::store::Store;
+use dendrer::store::prelude::*;
 use dendrer::verify;
 use dendrer_object::note::Checkpoint;
 use dendrer_object::{Pointer, RunName, Value};

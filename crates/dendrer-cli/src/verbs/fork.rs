@@ -10,6 +10,7 @@ use dendrer::kernel::step::Head;
 use dendrer::recorder::{Recorder, World};
 use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
+use dendrer::store::prelude::*;
 use dendrer::{Trace, fork::fork};
 use dendrer_object::{Delta, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, quote};
@@ -93,7 +94,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         _ => Ran { tip, ..Ran::default() },
     };
     if !args.dry_run {
-        Store::close(Box::new(store))?;
+        AppendLog::close(Box::new(store))?;
     }
     made.end(ran, out)
 }

@@ -1,8 +1,8 @@
 //! `dendrer gc`: removes what follows from the log and is not needed. Never the log, so every state stays readable.
 
 use dendrer::keep::{self, Rule, Why};
-use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, IndexState, KeptRow, KeptWhat, Leftover, Options};
+use dendrer::store::prelude::*;
 use dendrer_object::{Timestamp, Value};
 use dendrer_view::{count, document, quote, thousands};
 
@@ -52,7 +52,7 @@ pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     if matches!(store.index_state(), IndexState::Corrupt(_)) {
         out.say("note: the index does not open; dendrer doctor --fix makes it again");
     }
-    Store::close(Box::new(store))?;
+    AppendLog::close(Box::new(store))?;
     say(args, rule, &spare, &leftovers, room, out)?;
     Ok(0)
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use dendrer::recorder::{World, begin_log};
+use dendrer::store::StoreInfo;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::prelude::*;
 use dendrer_object::{StoreId, Value};
 use dendrer_view::{document, quote};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -56,7 +57,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         let mut store = Embedded::create(&path, StoreInfo::new(id, verifier.clone()), Options::write())?;
         begin_log(&mut store, &mut World::default())?;
         keys::sign(&mut store, Some(&key))?;
-        Ok(Store::close(Box::new(store))?)
+        Ok(AppendLog::close(Box::new(store))?)
     };
     if let Err(mut failure) = made() {
         // What is said of a store that was there before says nothing of this one.

@@ -10,6 +10,7 @@ use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
 use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
+use dendrer::store::prelude::*;
 use dendrer::timeline::{self, Timeline};
 use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
 use dendrer_object::text::nearest;
@@ -456,7 +457,7 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
 /// Signs what was added, where the key is here, and closes.
 fn close(global: &Global, store: Embedded, changed: bool) -> Result<()> {
     if !changed {
-        return Ok(Store::close(Box::new(store))?);
+        return Ok(AppendLog::close(Box::new(store))?);
     }
     let key = keys::of(global.key.as_deref(), &store)?;
     keys::close(store, key.as_deref())

@@ -6,8 +6,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use dendrer::store::TreeHead;
 use dendrer::store::embedded::{CopyAs, Embedded, Options, VerifyOptions};
-use dendrer::store::{Store, TreeHead};
+use dendrer::store::prelude::*;
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use dendrer::Trace;
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
+use dendrer::store::prelude::*;
 use dendrer::store::{DamageKind, Report as Structure, Store, StoreInfo};
 use dendrer::verify::{self, Finding, Options, Report, Verdict};
 use dendrer_object::note::{SignedNote, VerifierKey};

@@ -1,7 +1,7 @@
 //! `dendrer version`
 
 use dendrer::kernel::step::KERNEL_VERSION;
-use dendrer::store::store::FORMAT;
+use dendrer::store::FORMAT;
 use dendrer_object::Value;
 use dendrer_object::record::FORMAT_VERSION;
 use dendrer_view::document;

@@ -21,7 +21,7 @@ use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Step};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::segments::{Read, Segments, file_name, place_name};
-use crate::store::{Store as _, TreeHead};
+use crate::store::{ReadLog as _, TreeHead};
 
 const TAG: &str = "backup/1";
 

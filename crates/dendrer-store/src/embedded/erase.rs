@@ -19,7 +19,7 @@ use crate::index;
 use crate::layout::{self, RecordFrame, SEGMENT_HEADER, Slot};
 use crate::memory::check_erase;
 use crate::segments::Read;
-use crate::store::Store as _;
+use crate::store::ReadLog as _;
 use crate::values;
 
 /// How much is read at once.

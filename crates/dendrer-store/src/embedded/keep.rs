@@ -15,7 +15,7 @@ use crate::descriptor::MARK;
 use crate::disk::Open;
 use crate::error::StoreError;
 use crate::index::{self, NoIndex};
-use crate::store::Store as _;
+use crate::store::ReadLog as _;
 
 /// A row that is kept because it was dear to work out.
 #[derive(Debug, Clone, PartialEq, Eq)]

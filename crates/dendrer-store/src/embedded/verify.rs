@@ -420,7 +420,7 @@ impl Verifier {
 
     /// Adds what the handle knows and the walk cannot: loss, and files that are gone.
     fn check_handle(&mut self, store: &Embedded) {
-        use crate::store::Store as _;
+        use crate::store::ReadLog as _;
         if let Some(StoreError::Damaged(damage) | StoreError::Lost(damage)) = store.trouble().as_deref() {
             let same = |known: &Damage| {
                 (&known.place.file, known.place.offset) == (&damage.place.file, damage.place.offset)

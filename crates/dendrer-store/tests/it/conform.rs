@@ -2,7 +2,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use dendrer_store::conformance::{self, Subject};
-use dendrer_store::{Embedded, Memory, Options, Shared, Store, StoreInfo};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Memory, Options, Shared, StoreInfo};
 
 struct InMemory;
 

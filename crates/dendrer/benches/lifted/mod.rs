@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::kernel::predicate::Predicate;
-use dendrer::store::Store;
+use dendrer::store::prelude::*;
 use dendrer::{Trace, timeline};
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
@@ -90,5 +90,5 @@ pub(crate) fn lift(dir: &Path) {
         seconds(again) * 1e3,
         seconds(everywhere) / seconds(again)
     );
-    Store::close(Box::new(keyed)).expect("closed");
+    AppendLog::close(Box::new(keyed)).expect("closed");
 }

@@ -7,7 +7,7 @@ use dendrer::contract::find::{Added, InForce, Listing, carried, in_force, list a
 use dendrer::contract::terms::{Marks, terms};
 use dendrer::kernel::pack::Pack;
 use dendrer::pack::{Files, read_with, text_of_run};
-use dendrer::store::Store;
+use dendrer::store::prelude::*;
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, RunName, TypeName, Value};
 use dendrer_view::contract::{
@@ -159,7 +159,7 @@ fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result
 pub(super) fn list(global: &Global, out: &mut Out) -> Result {
     let store = open::read_store(global)?;
     let listing = list_all(&*store)?;
-    Store::close(store)?;
+    AppendLog::close(store)?;
     if !out.is_text() {
         out.document(&listing_json(&listing))?;
         return Ok(0);
