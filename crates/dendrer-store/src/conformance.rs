@@ -1,7 +1,8 @@
 //! What every store must do, as a suite: a store is a store when this passes.
 //!
-//! [`run`] takes something that makes stores. Each case is a function of its own, and says in a panic what does not
-//! hold. Also makes the records that tests of stores need.
+//! [`run`] takes a [`Subject`], which makes stores, and tries each part of the contract: [`reads`], [`appends`], [`keeps`],
+//! [`signs`], [`erases`], and [`lies`] that the subject plants into its lookups. Each case is a function of its own, and panics
+//! with what does not hold. Also makes the records that tests of stores need.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +14,7 @@ use dendrer_object::record::{Author, Body, Header, Kind, Link, Rel, Seed, cut};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
 
 use crate::error::StoreError;
-use crate::store::{Head, Slot, Store, StoreInfo};
+use crate::store::{Head, RunSummary, Slot, Store, StoreInfo};
 
 /// Makes the stores that the suite tries.
 pub trait Subject {
@@ -22,6 +23,44 @@ pub trait Subject {
 
     /// Opens the store made last once more, beside the handle that exists; `None` if it cannot be.
     fn reopen(&self) -> Option<Box<dyn Store>>;
+
+    /// Plants a lie into the lookups of the store made last, which no handle has open. Returns `false` if the store has no
+    /// lookups apart from its log.
+    fn plant(&self, _lie: Lie) -> bool {
+        false
+    }
+}
+
+/// A lie of lookups that are kept apart from the log, such as an index. The suite plants them one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lie {
+    /// The newest tick of run `a` is missing.
+    HiddenTick,
+    /// The `key` record is missing.
+    HiddenKey,
+    /// Run `b` is missing.
+    HiddenRun,
+    /// The refusal of run `a` is missing.
+    HiddenRefusal,
+    /// Ticks 2 and 3 of run `a` have each other's positions.
+    WrongPositions,
+    /// Run `a` has a tick 99.
+    SurplusTick,
+    /// There is a run `ghost`.
+    SurplusRun,
+}
+
+impl Lie {
+    /// Every lie.
+    pub const ALL: [Lie; 7] = [
+        Lie::HiddenTick,
+        Lie::HiddenKey,
+        Lie::HiddenRun,
+        Lie::HiddenRefusal,
+        Lie::WrongPositions,
+        Lie::SurplusTick,
+        Lie::SurplusRun,
+    ];
 }
 
 /// The id of the stores that the suite makes.
@@ -341,31 +380,192 @@ fn check_beside_runs(store: &dyn Store) {
     assert_eq!(store.beside_runs(from, 1).expect("beside_runs works"), later);
 }
 
+type Case = fn(&dyn Subject);
+
+fn try_each(subject: &dyn Subject, cases: &[Case]) {
+    cases.iter().for_each(|case| case(subject));
+}
+
 /// Runs the whole suite.
 pub fn run(subject: &dyn Subject) {
-    let cases: &[fn(&dyn Subject)] = &[
+    try_each(subject, &[reads, appends, keeps, signs, erases, lies]);
+}
+
+/// Tries the part that reads.
+pub fn reads(subject: &dyn Subject) {
+    let cases: &[Case] = &[
         an_empty_store_has_the_empty_tree,
         records_come_back_as_they_were_appended,
         several_runs_grow_side_by_side,
         a_fork_owns_only_what_follows,
         a_fork_of_a_foreign_record_takes_its_tick_from_its_first_transition,
-        what_does_not_fit_is_refused_and_nothing_is_written,
-        an_ended_run_takes_no_transition,
-        a_group_is_all_or_nothing,
         large_values_come_back,
         withheld_values_stay_withheld,
         ids_are_found_by_prefix,
-        erased_values_are_gone_and_records_verify,
-        snapshots_may_be_kept,
-        verdicts_may_be_kept,
-        checkpoints_are_signed_and_kept,
-        groups_can_be_on_their_way_at_once,
         another_handle_sees_what_was_committed,
         a_scan_can_begin_and_stop_anywhere,
+        records_are_proven_before_and_after_they_are_signed,
     ];
-    for case in cases {
-        case(subject);
+    try_each(subject, cases);
+}
+
+/// Tries the part that appends.
+pub fn appends(subject: &dyn Subject) {
+    let cases: &[Case] = &[
+        what_does_not_fit_is_refused_and_nothing_is_written,
+        an_ended_run_takes_no_transition,
+        a_group_is_all_or_nothing,
+        groups_can_be_on_their_way_at_once,
+    ];
+    try_each(subject, cases);
+}
+
+/// Tries the part that keeps derived bytes.
+pub fn keeps(subject: &dyn Subject) {
+    try_each(subject, &[snapshots_may_be_kept, verdicts_may_be_kept]);
+}
+
+/// Tries the part that signs.
+pub fn signs(subject: &dyn Subject) {
+    try_each(subject, &[checkpoints_are_signed_and_kept]);
+}
+
+/// Tries the part that destroys values.
+pub fn erases(subject: &dyn Subject) {
+    try_each(subject, &[erased_values_are_gone_and_records_verify]);
+}
+
+/// Plants lies into the lookups of a store: every answer is right or an error.
+pub fn lies(subject: &dyn Subject) {
+    for lie in Lie::ALL {
+        a_lying_lookup_gives_no_wrong_answer(subject, lie);
     }
+}
+
+fn records_are_proven_before_and_after_they_are_signed(subject: &dyn Subject) {
+    let mut store = subject.create(info());
+    let mut scribe = Scribe::default();
+    let mut records = vec![scribe.begin("r")];
+    store.commit(&records).expect("it fits");
+    for steps in [1, 254, 1, 300, 77] {
+        let group: Vec<Record> = (0..steps).map(|_| scribe.step("r")).collect();
+        store.commit(&group).expect("they fit");
+        records.extend(group);
+        let check = |store: &dyn Store| {
+            for position in [0, 1, 200, 255, 256, 511, 555, 600, records.len() - 1] {
+                let found = store.proven(position as u64).expect("a record has a path");
+                assert_eq!(found.as_ref(), records.get(position), "{position} of {}", records.len());
+            }
+            let newest = (records.len() - 1) as u64;
+            let found = store.proven_at(&name("r"), newest).expect("a record has a path");
+            assert_eq!(found.as_ref(), records.last());
+            assert_eq!(store.proven_at(&name("r"), newest + 1).expect("no tick is no error"), None);
+        };
+        check(&*store);
+        if steps != 1 {
+            store.sign_checkpoint(&key()).expect("it signs");
+        }
+        check(&*store);
+    }
+    store.close().expect("it closes");
+    if let Some(store) = subject.reopen() {
+        check_holds(&*store, &records);
+    }
+}
+
+/// The summaries of the runs of a log.
+fn summaries(records: &[Record]) -> BTreeMap<RunName, RunSummary> {
+    let mut runs: BTreeMap<RunName, RunSummary> = BTreeMap::new();
+    for (position, record) in (0..).zip(records) {
+        let (header, id) = (record.header(), record.id());
+        let Some(run) = &header.run else { continue };
+        match runs.get_mut(run) {
+            Some(summary) => summary.add(position, id, header),
+            None => {
+                drop(runs.insert(run.clone(), RunSummary::begin(run.clone(), position, id, header, None)))
+            }
+        }
+    }
+    runs
+}
+
+/// Checks that each answer of a store, as a reader gets it that checks what it reads, is right or an error.
+fn check_right_or_error(store: &dyn Store, records: &[Record], lie: Lie) {
+    let numbered = || (0u64..).zip(records);
+    assert!(store.covers_log(), "lookups that cover less than the log may not know of a record");
+    for (position, record) in numbered() {
+        for found in [store.get(position), store.proven(position)].into_iter().flatten() {
+            assert_eq!(found.as_ref(), Some(record), "{lie:?}: the record at {position}");
+        }
+        if let Ok(found) = store.find(&record.id()) {
+            assert_eq!(found, Some(position), "{lie:?}: where {} is", record.id());
+        }
+    }
+    let known = summaries(records);
+    for run in ["a", "b", "ghost"].map(name) {
+        if let Ok(found) = store.run(&run) {
+            assert_eq!(found.as_ref(), known.get(&run), "{lie:?}: {run}");
+        }
+        let of_run = || numbered().filter(|(_, record)| record.header().run.as_ref() == Some(&run));
+        for tick in (0..10).chain([99]) {
+            let expected = of_run().find(|(_, record)| record.header().tick == Some(tick));
+            if let Ok(found) = store.proven_at(&run, tick) {
+                assert_eq!(found.as_ref(), expected.map(|(_, record)| record), "{lie:?}: {run} at {tick}");
+            }
+        }
+        if let Ok(found) = store.positions(&run, 0..=u64::MAX, usize::MAX >> 1) {
+            let ticks: Vec<u64> = found.iter().map(|(tick, _)| *tick).collect();
+            let expected: Vec<u64> = of_run().filter_map(|(_, record)| record.header().tick).collect();
+            assert_eq!(ticks, expected, "{lie:?}: the ticks of {run}");
+        }
+        if let Ok(found) = store.beside(&run, 0, usize::MAX >> 1) {
+            let beside = of_run().filter(|(_, record)| record.header().tick.is_none());
+            let expected: Vec<_> =
+                beside.map(|(position, record)| (position, record.header().kind)).collect();
+            assert_eq!(found, expected, "{lie:?}: beside {run}");
+        }
+    }
+    if let Ok(found) = store.runs(0, usize::MAX >> 1) {
+        let mut expected: Vec<_> = known.values().cloned().collect();
+        expected.sort_by_key(|summary| summary.begin);
+        assert_eq!(found, expected, "{lie:?}: the runs");
+    }
+    if let Ok(found) = store.beside_runs(0, usize::MAX >> 1) {
+        let apart = numbered().filter(|(_, record)| record.header().run.is_none());
+        let expected: Vec<_> = apart.map(|(position, record)| (position, record.header().kind)).collect();
+        assert_eq!(found, expected, "{lie:?}: beside all runs");
+    }
+}
+
+fn a_lying_lookup_gives_no_wrong_answer(subject: &dyn Subject, lie: Lie) {
+    let mut store = subject.create(info());
+    let mut scribe = Scribe::default();
+    let mut records = vec![scribe.begin("a"), scribe.begin("b")];
+    records.extend((0..4).map(|_| scribe.step("a")));
+    records.push(scribe.beside(Kind::Refusal, "a", nothing()));
+    records.push(scribe.apart(Kind::Key, nothing()));
+    records.push(scribe.step("b"));
+    let before = scribe.clone();
+    records.push(scribe.step("a"));
+    store.commit(&records).expect("they fit");
+    store.close().expect("it closes");
+    // The lookups are made by now, if they are made at all.
+    let Some(store) = subject.reopen() else { return };
+    store.close().expect("it closes");
+    if !subject.plant(lie) {
+        return;
+    }
+    let Some(mut store) = subject.reopen() else { return };
+    check_right_or_error(&*store, &records, lie);
+    // Whatever is hidden is not written a second time.
+    let mut second = before;
+    assert!(store.append(&[second.step("a")]).is_err(), "{lie:?}: a tick that is there");
+    assert!(store.append(&[Scribe::default().begin("b")]).is_err(), "{lie:?}: a run that is there");
+    let next = scribe.step("a");
+    if store.commit(std::slice::from_ref(&next)).is_ok() {
+        records.push(next);
+    }
+    check_right_or_error(&*store, &records, lie);
 }
 
 fn an_empty_store_has_the_empty_tree(subject: &dyn Subject) {

@@ -127,6 +127,9 @@ pub(crate) struct IndexedRun {
     pub(crate) parent: Option<Digest>,
     /// As of what the index covers, which may be more than a handle sees.
     pub(crate) first_own_tick: Option<u64>,
+    pub(crate) newest_tick: Option<u64>,
+    /// How many records off its chain.
+    pub(crate) beside: u64,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -321,12 +324,19 @@ impl Index {
 
     pub(crate) fn run(&self, run: &RunName, below: u64) -> Result<Option<IndexedRun>, StoreError> {
         let db = self.reader();
-        let mut statement = db
-            .prepare_cached("SELECT begin, parent, first_own_tick FROM run WHERE name = ?1 AND begin < ?2")?;
+        let mut statement = db.prepare_cached(
+            "SELECT begin, parent, first_own_tick, newest_tick, beside FROM run WHERE name = ?1 AND begin < ?2",
+        )?;
         let row = |row: &rusqlite::Row<'_>| {
             let parent = row.get_ref(1)?.as_blob_or_null()?.map(<[u8; 32]>::try_from);
             let parent = parent.transpose().map_err(|_| bad_column(1))?.map(Digest);
-            Ok(IndexedRun { begin: position(row, 0)?, parent, first_own_tick: tick(row, 2)? })
+            Ok(IndexedRun {
+                begin: position(row, 0)?,
+                parent,
+                first_own_tick: tick(row, 2)?,
+                newest_tick: tick(row, 3)?,
+                beside: position(row, 4)?,
+            })
         };
         let found = statement.query_row(params![run.as_str(), below as i64], row).optional()?;
         if found.is_some() {
@@ -446,21 +456,22 @@ impl Index {
         Ok(statement.query_row(params![begin as i64, below as i64], row).optional()?)
     }
 
-    /// Counts what stands beside a run: refusals, ends, and the newest time.
+    /// Counts the records off the chain of a run: refusals, whether there is an end, the newest time, and all of them.
     pub(crate) fn beside_counts(
         &self,
         begin: u64,
         below: u64,
-    ) -> Result<(u64, bool, Option<Timestamp>), StoreError> {
+    ) -> Result<(u64, bool, Option<Timestamp>, u64), StoreError> {
         let db = self.reader();
         let mut statement = db.prepare_cached(
-            "SELECT count(*) FILTER (WHERE kind = 'refusal'), count(*) FILTER (WHERE kind = 'end'), max(ts)
+            "SELECT count(*) FILTER (WHERE kind = 'refusal'), count(*) FILTER (WHERE kind = 'end'), max(ts),
+                    count(*) FILTER (WHERE kind <> 'run')
              FROM record WHERE run = ?1 AND tick IS NULL AND position < ?2",
         )?;
         let row = |row: &rusqlite::Row<'_>| {
             let ts: Option<i64> = row.get(2)?;
             let ts = ts.map(|ts| Timestamp::from_ms(ts as u64));
-            Ok((position(row, 0)?, position(row, 1)? > 0, ts))
+            Ok((position(row, 0)?, position(row, 1)? > 0, ts, position(row, 3)?))
         };
         Ok(statement.query_row(params![begin as i64, below as i64], row)?)
     }
@@ -776,8 +787,9 @@ fn kind(row: &rusqlite::Row<'_>, column: usize) -> Sql<Kind> {
     row.get::<_, String>(column)?.parse().map_err(|()| bad_column(column))
 }
 
+/// Returns a number of a row. Nothing that is counted in the index is negative.
 fn position(row: &rusqlite::Row<'_>, column: usize) -> Sql<u64> {
-    Ok(row.get::<_, i64>(column)? as u64)
+    u64::try_from(row.get::<_, i64>(column)?).map_err(|_| bad_column(column))
 }
 
 fn tick(row: &rusqlite::Row<'_>, column: usize) -> Sql<Option<u64>> {

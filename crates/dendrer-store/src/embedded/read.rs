@@ -561,7 +561,11 @@ impl Embedded {
 
     /// Returns where a run begins, as the index knows it.
     fn indexed_begin(&self, run: &RunName) -> Result<Option<u64>, StoreError> {
-        let found = self.index.as_ref().map_or(Ok(None), |index| index.run(run, self.tail.base))?;
+        let Some(index) = &self.index else { return Ok(None) };
+        let found = index.run(run, self.tail.base)?;
+        if found.is_none() && self.tail.run(run).is_none_or(|rows| rows.begin.is_none()) {
+            index.check_runs()?;
+        }
         Ok(found.map(|run| run.begin))
     }
 
@@ -595,7 +599,8 @@ impl Embedded {
     /// The summary of a run as far as the index covers it.
     fn indexed_summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
         let (Some(index), base) = (&self.index, self.tail.base) else { return Ok(None) };
-        let Some(IndexedRun { begin, parent, first_own_tick }) = index.run(run, base)? else {
+        let Some(IndexedRun { begin, parent, first_own_tick, newest_tick, beside }) = index.run(run, base)?
+        else {
             return Ok(None);
         };
         let Some(record) = index.record(begin)? else {
@@ -603,10 +608,22 @@ impl Embedded {
                 "it has no row for record {begin}, which begins {run}"
             )));
         };
-        index.check_chain(begin)?;
-        index.check_beside(begin)?;
+        let is_begin = |found: &RecordFrame<'_>| {
+            (found.header.kind, found.header.run.as_ref()) == (Kind::Run, Some(run))
+        };
+        self.in_log(begin, &is_begin)?;
         let own = index.head(begin, base)?;
-        let (refusals, ended, beside_ts) = index.beside_counts(begin, base)?;
+        if let Some((position, tick, id, _)) = own {
+            self.in_log(position, &|found| {
+                (found.id, found.header.run.as_ref(), found.header.tick) == (id, Some(run), Some(tick))
+            })?;
+        }
+        let (refusals, ended, beside_ts, all_beside) = index.beside_counts(begin, base)?;
+        if (own.map(|(_, tick, ..)| tick), all_beside) != (newest_tick, beside) {
+            // Either the index is ahead of this handle, or a row is missing.
+            index.check_chain(begin)?;
+            index.check_beside(begin)?;
+        }
         // The index may be ahead of this handle: what it says of later records does not count here.
         let first_own_tick = match parent {
             Some(parent) if own.is_none() => {
@@ -746,6 +763,11 @@ impl Embedded {
             }
             if found.len() < limit {
                 index.check_chain(begin)?;
+                if let Some((tick, position)) = found.last().copied() {
+                    self.in_log(position, &|found| {
+                        (found.header.run.as_ref(), found.header.tick) == (Some(run), Some(tick))
+                    })?;
+                }
             }
         }
         if let Some(rows) = self.tail.run(run) {

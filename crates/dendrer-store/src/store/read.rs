@@ -227,6 +227,22 @@ pub trait ReadLog: fmt::Debug + Send + Sync {
         let leads = peaks.is_some_and(|peaks| (peaks.size(), peaks.root()) == (tree.size, tree.root));
         if is_leaf && leads { Ok(Some(record)) } else { Err(not_in_tree(position, &record)) }
     }
+
+    /// Returns the record of a run's own chain at a tick, [proven](ReadLog::proven). A lookup that names another record is an
+    /// error. If [`ReadLog::covers_log`], `None` says that the log has no such tick.
+    fn proven_at(&self, run: &RunName, tick: u64) -> Result<Option<Record>, StoreError> {
+        let Some(position) = self.at(run, tick)? else { return Ok(None) };
+        let is_own =
+            |record: &Record| (record.header().run.as_ref(), record.header().tick) == (Some(run), Some(tick));
+        match self.proven(position)?.filter(is_own) {
+            Some(record) => Ok(Some(record)),
+            None => {
+                let what =
+                    format!("it names record {position} for tick {tick} of {run}, which is another one");
+                Err(StoreError::IndexDamaged(what))
+            }
+        }
+    }
 }
 
 /// Returns the tree over a range of entries from the beginning of the log; `None` if one of them is missing.

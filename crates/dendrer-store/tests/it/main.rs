@@ -15,6 +15,7 @@ mod growth;
 mod index;
 mod model;
 mod one_sync;
+mod outside;
 mod small;
 mod together;
 mod writers;
