@@ -13,6 +13,9 @@ use dendrer_store::fence::{self, Known, Log};
 use dendrer_store::prelude::*;
 use dendrer_store::{RunSummary, Shared, Slot, StoreError, StoreInfo, Ticket, TreeHead};
 
+/// Kept bytes, by run, question and tick.
+type Kept = BTreeMap<(RunName, Option<Digest>, u64), Vec<u8>>;
+
 /// Records in a list, and no lookups: everything is found by reading it.
 #[derive(Debug)]
 struct Listed {
@@ -20,7 +23,7 @@ struct Listed {
     records: Vec<Record>,
     peaks: Peaks,
     note: Option<SignedNote>,
-    kept: Mutex<BTreeMap<(RunName, Option<Digest>, u64), Vec<u8>>>,
+    kept: Mutex<Kept>,
 }
 
 impl Listed {
