@@ -617,7 +617,8 @@ impl Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
-        self.sync()?;
+        // Without starting the thread again: two that advance the index at once keep its log from ever being emptied.
+        self.sync_together()?;
         self.make_index(self.options.lock_wait)?;
         self.advance_index()
     }

@@ -5,7 +5,7 @@
 //!
 //! Rule: [`AppendLog::append`] writes a group whole or not at all, and only after the heads that its records name. A
 //! caller that gets [`StoreError::Stale`](crate::StoreError::Stale) has written nothing. Held by
-//! [`fence::check`](crate::fence::check) and the [conformance suite](crate::conformance).
+//! [`fence::check`](crate::fence::check) and the conformance suite (feature `conformance`).
 
 mod append;
 mod derived;

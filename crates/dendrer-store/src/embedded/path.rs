@@ -21,7 +21,7 @@ use crate::layout::SEGMENT_HEADER;
 use crate::store::not_in_tree;
 use crate::tail::Row;
 
-/// How many leaves after the tiles are held before the tiles are looked at again.
+/// With more leaves after the tiles than this, newer tiles are looked for.
 const LEAVES_MAX: usize = 1 << 16;
 
 /// How many paths are read before the tiles that were read are dropped.
@@ -96,27 +96,31 @@ impl Embedded {
     fn is_leaf(&self, position: u64, record: &Record) -> Result<bool, StoreError> {
         let (size, root, entry) = (self.size(), self.end.root, record.entry());
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_used_up = |nodes: &Nodes| nodes.leaves.len() > LEAVES_MAX || nodes.paths > PATHS_MAX;
-        if let Some(mut known) = nodes.take().filter(|nodes| !is_used_up(nodes))
+        let is_late = |nodes: &Nodes| nodes.leaves.len() > LEAVES_MAX && self.tiled_size() > nodes.tiled;
+        if let Some(mut known) = nodes.take().filter(|nodes| !is_late(nodes))
             && self.add_leaves(&mut known).is_ok()
             && known.prove(position, &entry, size, &root)
         {
+            if known.paths > PATHS_MAX {
+                (known.reader, known.paths) = (self.tile_reader(known.tiled), 0);
+            }
             *nodes = Some(known);
             return Ok(true);
         }
         // Another process may have laid out the tiles again, and the tiles may be wrong.
-        for tiled in [self.tiled_size(), 0] {
+        let tiled = self.tiled_size();
+        if tiled > 0 {
             let mut fresh = self.fresh_nodes(tiled);
-            match self.add_leaves(&mut fresh) {
-                Ok(()) if fresh.prove(position, &entry, size, &root) => {
-                    *nodes = Some(fresh);
-                    return Ok(true);
-                }
-                Err(error) if tiled == 0 => return Err(error),
-                _ => {}
+            if self.add_leaves(&mut fresh).is_ok() && fresh.prove(position, &entry, size, &root) {
+                *nodes = Some(fresh);
+                return Ok(true);
             }
         }
-        Ok(false)
+        let mut fresh = self.fresh_nodes(0);
+        self.add_leaves(&mut fresh)?;
+        let is_leaf = fresh.prove(position, &entry, size, &root);
+        *nodes = Some(fresh);
+        Ok(is_leaf)
     }
 
     /// Returns the size of the tree in the tiles, as their checkpoint names it; 0 if there are none.
@@ -124,11 +128,13 @@ impl Embedded {
         self.tiles_checkpoint().ok().flatten().map_or(0, |checkpoint| checkpoint.size())
     }
 
-    fn fresh_nodes(&self, tiled: u64) -> Nodes {
+    fn tile_reader(&self, tiled: u64) -> Reader {
         let (disk, dir) = (Arc::clone(&self.options.disk), self.dir.join("log"));
-        let lookup: Box<dyn FnMut(Tile) -> Option<Vec<u8>> + Send> =
-            Box::new(move |tile| read_tile(&*disk, &dir, tile));
-        let reader = TileReader::new(tiled, lookup);
+        TileReader::new(tiled, Box::new(move |tile| read_tile(&*disk, &dir, tile)))
+    }
+
+    fn fresh_nodes(&self, tiled: u64) -> Nodes {
+        let reader = self.tile_reader(tiled);
         Nodes { tiled, reader, leaves: Vec::new(), known: BTreeMap::new(), paths: 0 }
     }
 

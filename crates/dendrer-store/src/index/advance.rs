@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use dendrer_object::record::{Header, Kind};
 use dendrer_object::{Digest, RunName, StoreId, json};
@@ -56,7 +57,13 @@ pub(crate) fn advance(
     stop: &AtomicBool,
     publish: &dyn Fn(&Covered),
 ) -> Result<Covered, StoreError> {
-    take_in(&mut open_writer(path, false)?, segments, store, target, stop, publish, &mut None)
+    let mut db = open_writer(path, false)?;
+    let covered = take_in(&mut db, segments, store, target, stop, publish, &mut None)?;
+    // A handle that only reads would read all of SQLite's log when it opens the index. Where others read at this moment, the
+    // log stays.
+    db.busy_timeout(Duration::ZERO)?;
+    let _ = db.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
+    Ok(covered)
 }
 
 /// As [`advance`], for an index that was made just now and that nobody else uses. Ids come in no order: a table of them

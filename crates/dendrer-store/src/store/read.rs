@@ -109,8 +109,9 @@ pub trait ReadLog: fmt::Debug + Send + Sync {
     /// Takes in what other handles committed, and returns the new size.
     fn refresh(&mut self) -> Result<u64, StoreError>;
 
-    /// Returns the record at a position, sealed again from what was read: never another one. `None` if this
-    /// handle sees no such position. [`ReadLog::proven`] shows as well that the log has it there.
+    /// Returns the record at a position, sealed again from what was read: never one that differs from a committed one. `None`
+    /// if this handle sees no such position. An index that lies can name another record of the store; [`ReadLog::proven`]
+    /// checks that as well.
     fn get(&self, position: u64) -> Result<Option<Record>, StoreError>;
 
     /// Hands over the records of a range in order until `f` breaks or the log ends.

@@ -16,6 +16,7 @@ mod index;
 mod model;
 mod one_sync;
 mod outside;
+mod proofs;
 mod small;
 mod together;
 mod writers;
