@@ -11,7 +11,7 @@ use dendrer_kernel::step::{KERNEL_VERSION, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, RunName, Value};
 use dendrer_store::prelude::*;
-use dendrer_store::{Slot, Memory};
+use dendrer_store::{Memory, Slot};
 use dendrer_testkit::{key, memory_with_key, run_name};
 
 const TICKS: u64 = 24;
@@ -117,7 +117,8 @@ pub fn verdicts(data: &[u8]) {
         base.store.keep(Slot::Verdicts(&run(), &digest), b"").expect("it is kept");
         let honest = judge();
         assert_eq!(honest.known_to, None, "nothing was known");
-        let kept = base.store.kept(Slot::Verdicts(&run(), &digest)).expect("it is read").expect("it was kept");
+        let kept = base.store.kept(Slot::Verdicts(&run(), &digest)).expect("it is read");
+        let (_, kept) = kept.expect("it was kept");
         assert!(kept.len() > 64, "the question is the one that was asked");
         let bytes = match how % 3 {
             0 => {

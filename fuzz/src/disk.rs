@@ -14,7 +14,7 @@ use dendrer_object::{Digest, Record, Value};
 use dendrer_store::prelude::*;
 use dendrer_store::conformance::{Scribe, info, key, noise};
 use dendrer_store::faulty::Faulty;
-use dendrer_store::{Embedded, Options, Store, VerifyOptions};
+use dendrer_store::{Embedded, Options, VerifyOptions};
 
 const DIR: &str = "/store";
 const SEGMENT: &str = "/store/segments/00000000.seg";

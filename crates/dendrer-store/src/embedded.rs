@@ -20,7 +20,7 @@ use std::time::Duration;
 use dendrer_object::merkle::Peaks;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
-use dendrer_object::{Digest, Pointer, Record, RunName};
+use dendrer_object::{Digest, Record, RunName};
 
 use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
@@ -31,8 +31,8 @@ use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::store::{
-    AppendLog, EraseValues, KeepDerived, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
-    TreeHead, WaitForSync,
+    AppendLog, KeepDerived, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket, TreeHead,
+    WaitForSync,
 };
 use crate::syncs::Syncer;
 use crate::tail::Tail;
@@ -971,12 +971,6 @@ impl AppendLog for Embedded {
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         Embedded::close(*self)
-    }
-}
-
-impl EraseValues for Embedded {
-    fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
-        self.erase_values(record, targets)
     }
 }
 

@@ -1,11 +1,12 @@
 use std::io::ErrorKind;
 
-use dendrer_object::Value;
 use dendrer_object::note::Checkpoint;
+use dendrer_object::{Pointer, Value};
 
 use super::*;
 use crate::conformance::{Scribe, info};
 use crate::faulty::{Fault, Faulty};
+use crate::store::EraseValues as _;
 
 fn on(disk: &Faulty) -> Options {
     Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() }
