@@ -10,7 +10,8 @@ use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::step::{KERNEL_VERSION, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, RunName, Value};
-use dendrer_store::{Memory, Store as _};
+use dendrer_store::prelude::*;
+use dendrer_store::{Memory, Slot};
 use dendrer_testkit::{key, memory_with_key, run_name};
 
 const TICKS: u64 = 24;
@@ -80,7 +81,7 @@ pub fn snapshot(data: &[u8]) {
                 bytes
             }
         };
-        base.store.put_snapshot(&run(), tick, &bytes).expect("it is kept");
+        base.store.keep(Slot::Snapshot(&run(), tick), &bytes).expect("it is kept");
         let trace = Trace::open(&base.store, &run()).expect("it opens");
         for asked in [tick, (tick + 1).min(TICKS), TICKS, tick - 1] {
             let (found, expected) = (trace.at(asked).expect("it is read"), &base.moments[asked as usize]);
@@ -91,7 +92,7 @@ pub fn snapshot(data: &[u8]) {
             assert_eq!(trace.state(asked).expect("it is read"), expected.state, "the state alone at {asked}");
         }
         // The next input meets none.
-        base.store.put_snapshot(&run(), tick, b"").expect("it is kept");
+        base.store.keep(Slot::Snapshot(&run(), tick), b"").expect("it is kept");
     });
 }
 
@@ -113,10 +114,11 @@ pub fn verdicts(data: &[u8]) {
             let trace = Trace::open(&base.store, &run()).expect("it opens");
             timeline::judge(&trace, &predicate, 0, trace.tip()).expect("it is judged")
         };
-        base.store.put_verdicts(&run(), &digest, b"").expect("it is kept");
+        base.store.keep(Slot::Verdicts(&run(), &digest), b"").expect("it is kept");
         let honest = judge();
         assert_eq!(honest.known_to, None, "nothing was known");
-        let kept = base.store.verdicts(&run(), &digest).expect("it is read").expect("it was kept");
+        let kept = base.store.kept(Slot::Verdicts(&run(), &digest)).expect("it is read");
+        let (_, kept) = kept.expect("it was kept");
         assert!(kept.len() > 64, "the question is the one that was asked");
         let bytes = match how % 3 {
             0 => {
@@ -132,7 +134,7 @@ pub fn verdicts(data: &[u8]) {
                 [&key.sign(&message.0)[..], rest].concat()
             }
         };
-        base.store.put_verdicts(&run(), &digest, &bytes).expect("it is kept");
+        base.store.keep(Slot::Verdicts(&run(), &digest), &bytes).expect("it is kept");
         if how % 3 == 2 {
             // The holder of the key may state what is not so; that much is believed, and nothing stops.
             let trace = Trace::open(&base.store, &run()).expect("it opens");

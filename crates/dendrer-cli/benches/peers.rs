@@ -16,8 +16,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::prelude::*;
 use dendrer::verify;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Intent, Value, json};
@@ -262,11 +262,12 @@ fn library(bench: &Bench, group: usize, is_synced: bool) -> Figures {
     }
     let wall = start.elapsed();
     // The index that follows behind is part of what recording costs, and nobody waits for it. It covers what is synced.
-    store.sync().expect("synced");
+    let ticket = store.submit(&[]).expect("a sync");
+    store.wait(ticket).expect("synced");
     update_index(&bench.dir.join("dendrer"));
     let cpu_taken = cpu() - cpu_before;
     store.sign_checkpoint(&key()).expect("signed");
-    Store::close(Box::new(store)).expect("closed");
+    AppendLog::close(Box::new(store)).expect("closed");
     figures(bench, wall, cpu_taken)
 }
 
@@ -316,7 +317,7 @@ fn on_disk(dir: &Path) -> (u64, u64) {
 /// The program on a store that is there, its answers as JSON lines.
 fn program(bench: &Bench) -> Command {
     bench.fresh("dendrer");
-    Store::close(Box::new(new_store(&bench.dir, "dendrer"))).expect("closed");
+    AppendLog::close(Box::new(new_store(&bench.dir, "dendrer"))).expect("closed");
     let key_file = bench.dir.join("key");
     fs::write(&key_file, format!("{}\n", key().secret_text())).expect("written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_dendrer"));
@@ -401,7 +402,7 @@ fn growing(bench: &Bench, turns: usize) {
         record_synced(&store, "bench", intents.chunks(1), true);
         let wall = start.elapsed().as_secs_f64() * 1e6 / turns as f64;
         update_index(&bench.dir.join("dendrer"));
-        Store::close(Box::new(store)).expect("closed");
+        AppendLog::close(Box::new(store)).expect("closed");
         let dir = bench.dir.join("dendrer");
         let (all, segments) = (on_disk(&dir).0, on_disk(&dir.join("segments")).0);
         println!(

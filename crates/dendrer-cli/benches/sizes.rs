@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::Trace;
-use dendrer::store::Store;
+use dendrer::store::Slot;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::prelude::*;
 use dendrer_object::{RunName, Value, json};
 
 mod long;
@@ -208,7 +209,7 @@ fn states(dir: &Path, run: &str, ticks: u64) {
         let start = Instant::now();
         black_box(trace.state(tick).expect("a state"));
         let read = start.elapsed().as_secs_f64();
-        let nearest = store.snapshot(&run, tick).expect("read");
+        let nearest = store.kept(Slot::Snapshot(&run, tick)).expect("read");
         let (from, bytes) =
             nearest.unwrap_or_else(|| (0, trace.genesis().expect("a state").to_snapshot(None)));
         let (_tag, text) = bytes.split_at(32);

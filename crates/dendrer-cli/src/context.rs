@@ -9,6 +9,7 @@ use dendrer::error::NoStore;
 use dendrer::recorder::Surroundings;
 use dendrer::repo::{Mode, Repo, Signed, Warning, is_of_the_log, locate};
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::prelude::*;
 use dendrer::store::{RunSummary, Shared, Store};
 use dendrer::trust::Trust as _;
 use dendrer::watch::Watch;

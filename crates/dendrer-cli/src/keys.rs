@@ -1,13 +1,22 @@
 //! Where this program finds the keys of logs: in the user's folder, in the file of `--key`, and the demo's in the program.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dendrer::repo::heads;
-use dendrer::store::{Embedded, Store as _, StoreInfo, TreeHead};
-use dendrer::trust::{self, SigningTurn, Trust, TrustError, UserTrust};
+use dendrer::store::Embedded;
+use dendrer::store::StoreInfo;
+use dendrer::store::TreeHead;
+use dendrer::store::prelude::*;
+use dendrer::trust;
+use dendrer::trust::SigningTurn;
+use dendrer::trust::Trust;
+use dendrer::trust::TrustError;
+use dendrer::trust::UserTrust;
 use dendrer_object::StoreId;
-use dendrer_object::note::{SigningKey, VerifierKey};
+use dendrer_object::note::SigningKey;
+use dendrer_object::note::VerifierKey;
 
 use crate::demo;
 use crate::failure::Failure;

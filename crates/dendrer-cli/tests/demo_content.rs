@@ -17,7 +17,8 @@ use dendrer::{Trace, bundle};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_object::record::Author;
 use dendrer_object::{Digest, RunName, Value};
-use dendrer_store::{Memory, Shared, Store};
+use dendrer_store::prelude::*;
+use dendrer_store::{Memory, Shared};
 
 fn filled() -> Shared {
     let mut store = Shared::new(Box::new(Memory::new(demo::store_info())));

@@ -1,10 +1,11 @@
 //! What every store must do, as a suite: a store is a store when this passes.
 //!
-//! [`run`] takes something that makes stores. Each case is a function of its own, and says in a panic what does not
-//! hold. Also makes the records that tests of stores need.
+//! [`run`] takes a [`Subject`], which makes stores, and tries each part of the contract: [`reads`], [`appends`], [`keeps`],
+//! [`signs`], [`erases`], and [`lies`] that the subject plants into its lookups. Each case is a function of its own, and panics
+//! with what does not hold. Also makes the records that tests of stores need.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
 use dendrer_object::merkle::{Peaks, leaf_hash};
@@ -12,8 +13,12 @@ use dendrer_object::note::{Checkpoint, SigningKey};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Rel, Seed, cut};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
 
-use crate::contract::{Head, Store, StoreInfo, writes_by_reading};
 use crate::error::StoreError;
+use crate::store::{Head, Slot, Store, StoreInfo};
+
+mod lies;
+
+pub use lies::{Lie, lies};
 
 /// Makes the stores that the suite tries.
 pub trait Subject {
@@ -22,6 +27,12 @@ pub trait Subject {
 
     /// Opens the store made last once more, beside the handle that exists; `None` if it cannot be.
     fn reopen(&self) -> Option<Box<dyn Store>>;
+
+    /// Plants a lie into the lookups of the store made last, which no handle has open. Returns `false` if the store has no
+    /// lookups apart from its log.
+    fn plant(&self, _lie: Lie) -> bool {
+        false
+    }
 }
 
 /// The id of the stores that the suite makes.
@@ -216,13 +227,18 @@ pub fn check_holds(store: &dyn Store, records: &[Record]) {
     for (position, record) in (0..).zip(records) {
         let read = store.get(position).expect("a record can be read").expect("a record is there");
         assert_eq!(&read, record, "the record at {position}");
+        let proven = store.proven(position).expect("a record has a path").expect("a record is there");
+        assert_eq!(&proven, record, "the record at {position} with its path");
         let first = records.iter().position(|other| other.id() == record.id()).expect("it is there") as u64;
         assert_eq!(store.find(&record.id()).expect("find works"), Some(first));
         if let Some(run) = &record.header().run {
             runs.entry(run.clone()).or_default().push((position, record));
         }
     }
-    assert!(store.get(records.len() as u64).expect("get works").is_none(), "nothing behind the end");
+    let after = records.len() as u64;
+    assert!(store.get(after).expect("get works").is_none(), "nothing after the end");
+    assert!(store.proven(after).expect("proven works").is_none(), "nothing after the end");
+    check_roots(store, records);
     let mut scanned = Vec::new();
     let scan = store.scan(0..u64::MAX, &mut |position, record| {
         assert_eq!(position, scanned.len() as u64, "a scan is in order");
@@ -243,18 +259,30 @@ pub fn check_holds(store: &dyn Store, records: &[Record]) {
         check_run(store, run, records);
     }
     check_beside_runs(store);
-    let delta = pointer("/delta");
-    let hidden = records.iter().filter(|record| record.header().kind == Kind::Transition).any(|record| {
-        let body = record.body();
-        body.fields().iter().any(|field| field.pointer.overlaps(&delta) && body.text(field).is_none())
-    });
-    let knows = store.knows_all_writes().expect("it can be told");
-    assert!(!(hidden && knows), "a delta that cannot be read is a write that is not known");
     let listed = store.runs(0, usize::MAX >> 1).expect("runs can be listed");
     let begins = (0u64..).zip(records).filter(|(_, record)| record.header().kind == Kind::Run);
     let names: Vec<_> = begins.map(|(position, record)| (position, record.header().run.clone())).collect();
     let found: Vec<_> = listed.iter().map(|run| (run.begin, Some(run.name.clone()))).collect();
     assert_eq!(found, names, "the list of runs");
+}
+
+/// Checks the roots that the log had.
+fn check_roots(store: &dyn Store, records: &[Record]) {
+    let (mut peaks, tree) = (Peaks::new(), store.tree());
+    for record in records {
+        if peaks.size() < 10 || peaks.size() + 2 > tree.size {
+            let found = store.root_of(peaks.size()).expect("root_of works");
+            assert!(found.is_none_or(|root| root == peaks.root()), "the root of {}", peaks.size());
+            assert!(store.extends(peaks.size(), peaks.root()).expect("extends works"), "{}", peaks.size());
+            let other = Digest::of(b"another root");
+            assert!(!store.extends(peaks.size(), other).expect("extends works"), "{}", peaks.size());
+        }
+        peaks.push(leaf_hash(&record.entry()));
+    }
+    assert_eq!(store.root_of(tree.size).expect("root_of works"), Some(tree.root));
+    assert!(store.extends(tree.size, tree.root).expect("extends works"));
+    assert_eq!(store.root_of(tree.size + 1).expect("root_of works"), None);
+    assert!(!store.extends(tree.size + 1, tree.root).expect("extends works"));
 }
 
 fn check_run(store: &dyn Store, run: &RunName, records: &[(u64, &Record)]) {
@@ -307,15 +335,6 @@ fn check_run(store: &dyn Store, run: &RunName, records: &[(u64, &Record)]) {
         .map(|(position, kind, _)| (position, kind))
         .collect();
     assert_eq!(store.beside(run, 0, usize::MAX >> 1).expect("beside works"), beside, "beside {run}");
-    for place in ["", "/n", "/list", "/list/1", "/list/1/deeper", "/other"] {
-        let place = pointer(place);
-        let read = writes_by_reading(store, run, 0..=u64::MAX, &place, 1000).expect("deltas can be read");
-        let known = store.writes(run, 0..=u64::MAX, &place, 1000).expect("writes works");
-        assert_eq!(known, read, "writes of {run} at {place}");
-        let known = store.writes(run, 2..=3, &place, 2).expect("writes works");
-        let read = writes_by_reading(store, run, 2..=3, &place, 2).expect("deltas can be read");
-        assert_eq!(known, read, "some writes of {run} at {place}");
-    }
 }
 
 fn check_beside_runs(store: &dyn Store) {
@@ -333,30 +352,89 @@ fn check_beside_runs(store: &dyn Store) {
     assert_eq!(store.beside_runs(from, 1).expect("beside_runs works"), later);
 }
 
+type Case = fn(&dyn Subject);
+
+fn try_each(subject: &dyn Subject, cases: &[Case]) {
+    cases.iter().for_each(|case| case(subject));
+}
+
 /// Runs the whole suite.
 pub fn run(subject: &dyn Subject) {
-    let cases: &[fn(&dyn Subject)] = &[
+    try_each(subject, &[reads, appends, keeps, signs, erases, lies]);
+}
+
+/// Tries the part that reads.
+pub fn reads(subject: &dyn Subject) {
+    let cases: &[Case] = &[
         an_empty_store_has_the_empty_tree,
         records_come_back_as_they_were_appended,
         several_runs_grow_side_by_side,
         a_fork_owns_only_what_follows,
         a_fork_of_a_foreign_record_takes_its_tick_from_its_first_transition,
-        what_does_not_fit_is_refused_and_nothing_is_written,
-        an_ended_run_takes_no_transition,
-        a_group_is_all_or_nothing,
         large_values_come_back,
         withheld_values_stay_withheld,
         ids_are_found_by_prefix,
-        erased_values_are_gone_and_records_verify,
-        snapshots_may_be_kept,
-        verdicts_may_be_kept,
-        checkpoints_are_signed_and_kept,
-        syncs_can_run_in_the_background,
         another_handle_sees_what_was_committed,
         a_scan_can_begin_and_stop_anywhere,
+        records_are_proven_before_and_after_they_are_signed,
     ];
-    for case in cases {
-        case(subject);
+    try_each(subject, cases);
+}
+
+/// Tries the part that appends.
+pub fn appends(subject: &dyn Subject) {
+    let cases: &[Case] = &[
+        what_does_not_fit_is_refused_and_nothing_is_written,
+        an_ended_run_takes_no_transition,
+        a_group_is_all_or_nothing,
+        groups_can_be_on_their_way_at_once,
+    ];
+    try_each(subject, cases);
+}
+
+/// Tries the part that keeps derived bytes.
+pub fn keeps(subject: &dyn Subject) {
+    try_each(subject, &[snapshots_may_be_kept, verdicts_may_be_kept]);
+}
+
+/// Tries the part that signs.
+pub fn signs(subject: &dyn Subject) {
+    try_each(subject, &[checkpoints_are_signed_and_kept]);
+}
+
+/// Tries the part that destroys values.
+pub fn erases(subject: &dyn Subject) {
+    try_each(subject, &[erased_values_are_gone_and_records_verify]);
+}
+
+fn records_are_proven_before_and_after_they_are_signed(subject: &dyn Subject) {
+    let mut store = subject.create(info());
+    let mut scribe = Scribe::default();
+    let mut records = vec![scribe.begin("r")];
+    store.commit(&records).expect("it fits");
+    for steps in [1, 254, 1, 300, 77] {
+        let group: Vec<Record> = (0..steps).map(|_| scribe.step("r")).collect();
+        store.commit(&group).expect("they fit");
+        records.extend(group);
+        let check = |store: &dyn Store| {
+            for position in [0, 1, 200, 255, 256, 511, 555, 600, records.len() - 1] {
+                let found = store.proven(position as u64).expect("a record has a path");
+                assert_eq!(found.as_ref(), records.get(position), "{position} of {}", records.len());
+            }
+            let newest = (records.len() - 1) as u64;
+            let found = store.proven_at(&name("r"), newest).expect("a record has a path");
+            assert_eq!(found.as_ref(), records.last());
+            assert_eq!(store.proven_at(&name("r"), newest + 1).expect("no tick is no error"), None);
+        };
+        check(&*store);
+        if steps != 1 {
+            store.sign_checkpoint(&key()).expect("it signs");
+        }
+        check(&*store);
+    }
+    store.close().expect("it closes");
+    if let Some(store) = subject.reopen() {
+        check_holds(&*store, &records);
     }
 }
 
@@ -412,7 +490,7 @@ fn several_runs_grow_side_by_side(subject: &dyn Subject) {
         store.append(&group).expect("it fits");
         records.extend(group);
     }
-    assert_eq!(store.sync().expect("it syncs"), records.len() as u64);
+    store.commit(&[]).expect("what was appended is made durable");
     check_holds(&*store, &records);
 }
 
@@ -715,12 +793,12 @@ fn snapshots_may_be_kept(subject: &dyn Subject) {
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r"), scribe.step("r")]).expect("they fit");
     let run = name("r");
-    assert_eq!(store.snapshot(&run, 9).expect("snapshot works"), None);
-    store.put_snapshot(&run, 4, b"four").expect("put works");
-    store.put_snapshot(&run, 8, b"eight").expect("put works");
+    assert_eq!(store.kept(Slot::Snapshot(&run, 9)).expect("snapshot works"), None);
+    store.keep(Slot::Snapshot(&run, 4), b"four").expect("put works");
+    store.keep(Slot::Snapshot(&run, 8), b"eight").expect("put works");
     // A store may forget, but never give another one.
     for (tick, expected) in [(3, None), (4, Some((4, b"four".to_vec()))), (7, Some((4, b"four".to_vec())))] {
-        let found = store.snapshot(&run, tick).expect("snapshot works");
+        let found = store.kept(Slot::Snapshot(&run, tick)).expect("snapshot works");
         assert!(found.is_none() || found == expected, "{tick}: {found:?}");
     }
 }
@@ -730,14 +808,14 @@ fn verdicts_may_be_kept(subject: &dyn Subject) {
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r"), scribe.step("r")]).expect("they fit");
     let (run, question, other) = (name("r"), Digest([1; 32]), Digest([2; 32]));
-    assert_eq!(store.verdicts(&run, &question).expect("verdicts works"), None);
+    assert_eq!(store.kept(Slot::Verdicts(&run, &question)).expect("verdicts works"), None);
     for text in [&b"first"[..], b"second"] {
-        store.put_verdicts(&run, &question, text).expect("put works");
+        store.keep(Slot::Verdicts(&run, &question), text).expect("put works");
         // A store may forget, but never give another one, or one of something else.
-        let found = store.verdicts(&run, &question).expect("verdicts works");
-        assert!(found.is_none() || found.as_deref() == Some(text), "{found:?}");
-        assert_eq!(store.verdicts(&run, &other).expect("verdicts works"), None);
-        assert_eq!(store.verdicts(&name("s"), &question).expect("verdicts works"), None);
+        let found = store.kept(Slot::Verdicts(&run, &question)).expect("verdicts works");
+        assert!(found.is_none() || found == Some((0, text.to_vec())), "{found:?}");
+        assert_eq!(store.kept(Slot::Verdicts(&run, &other)).expect("verdicts works"), None);
+        assert_eq!(store.kept(Slot::Verdicts(&name("s"), &question)).expect("verdicts works"), None);
     }
 }
 
@@ -767,21 +845,26 @@ fn checkpoints_are_signed_and_kept(subject: &dyn Subject) {
     }
 }
 
-fn syncs_can_run_in_the_background(subject: &dyn Subject) {
+fn groups_can_be_on_their_way_at_once(subject: &dyn Subject) {
     let mut store = subject.create(info());
     let mut scribe = Scribe::default();
     let mut records = vec![scribe.begin("r")];
     store.append(&records).expect("it fits");
+    let ticket = store.submit(&[]).expect("what was appended is to be made durable");
+    store.wait(ticket).expect("it is durable");
+    let mut tickets = VecDeque::new();
     for _ in 0..5 {
-        let ticket = store.start_sync().expect("a sync starts");
-        let size = ticket.size();
         let group = [scribe.step("r"), scribe.step("r")];
-        store.append(&group).expect("they fit while the sync runs");
+        tickets.push_back(store.submit(&group).expect("they fit while the sync runs"));
         records.extend(group);
-        assert!(store.finish_sync(ticket).expect("it ends") >= size);
+        if tickets.len() > 2 {
+            store.wait(tickets.pop_front().expect("there is one")).expect("they are durable");
+        }
     }
-    assert_eq!(store.sync().expect("it syncs"), records.len() as u64);
-    assert_eq!(store.sync().expect("it syncs what is synced"), records.len() as u64);
+    for ticket in tickets {
+        store.wait(ticket).expect("they are durable");
+    }
+    store.commit(&[]).expect("what is durable stays so");
     check_holds(&*store, &records);
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use dendrer_object::{StoreId, Value, json};
 
-use crate::contract::{FORMAT, StoreInfo};
 use crate::disk::{self, Disk, Open};
 use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::store::{FORMAT, StoreInfo};
 
 const NAME: &str = "store.json";
 

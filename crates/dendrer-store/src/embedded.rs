@@ -20,9 +20,8 @@ use std::time::Duration;
 use dendrer_object::merkle::Peaks;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
-use dendrer_object::{Digest, Pointer, Record, RunName};
+use dendrer_object::{Digest, Record, RunName};
 
-use crate::contract::{MaySign, RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, Place, StoreError};
@@ -31,6 +30,10 @@ use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
+use crate::store::{
+    AppendLog, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
+    TreeHead, WaitForSync,
+};
 use crate::syncs::Syncer;
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
@@ -42,6 +45,7 @@ mod copy;
 mod erase;
 mod keep;
 mod mark;
+mod path;
 mod read;
 mod sealing;
 mod sync;
@@ -134,6 +138,8 @@ pub struct Embedded {
     chunks: Chunks,
     /// A size and a root that the log is known to begin with, by its hashes.
     proved: Mutex<Option<(u64, Digest)>>,
+    /// Nodes of the tree that paths of records were read of.
+    nodes: Mutex<Option<path::Nodes>>,
     /// Erasures seen in the tail, to be finished by the lock holder: opened frames.
     erasures: Vec<At>,
     /// Frames that could not be read, until it is clear whether they are damage.
@@ -149,6 +155,8 @@ pub struct Embedded {
     /// Whether this handle saw an erasure: whoever recorded through it may still hold what was erased.
     saw_erasure: bool,
     syncer: Option<Syncer>,
+    /// For each last segment that syncs were asked for, the number of the first of them.
+    asked: Vec<(u64, u32)>,
     together: Option<together::Together>,
     /// How many groups others committed since this handle was opened, or last asked to share a sync.
     others: usize,
@@ -250,8 +258,10 @@ impl Embedded {
 
     /// Opens the store as if for the first time.
     fn open_again(&mut self) -> Result<(), StoreError> {
-        let again = Embedded::open(&self.dir, self.options.clone())?;
-        *self = again.with_key(self.key.take());
+        let mut again = Embedded::open(&self.dir, self.options.clone())?.with_key(self.key.take());
+        // Tickets that were given out name syncs of this one.
+        (again.syncer, again.asked) = (self.syncer.take(), std::mem::take(&mut self.asked));
+        *self = again;
         Ok(())
     }
 
@@ -280,6 +290,7 @@ impl Embedded {
             summaries: Mutex::default(),
             chunks: Chunks::new(KeyOfChunks::random()),
             proved: Mutex::default(),
+            nodes: Mutex::default(),
             erasures: Vec::new(),
             snapshots: Mutex::default(),
             saw_erasure: false,
@@ -290,6 +301,7 @@ impl Embedded {
             no_index: None,
             indexer: Indexer::default(),
             syncer: None,
+            asked: Vec::new(),
             together: None,
             others: 0,
             ends_with_own: false,
@@ -607,7 +619,8 @@ impl Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
-        self.sync()?;
+        // Without starting the thread again: two that advance the index at once keep its log from ever being emptied.
+        self.sync_together()?;
         self.make_index(self.options.lock_wait)?;
         self.advance_index()
     }
@@ -690,6 +703,13 @@ impl Embedded {
         &self.dir
     }
 
+    /// Makes durable what was appended, and returns the size that is.
+    pub fn sync(&mut self) -> Result<u64, StoreError> {
+        let size = self.sync_together()?;
+        self.index_in_background();
+        Ok(size)
+    }
+
     /// Finishes background work and brings the index up to date if much is missing there.
     pub fn close(mut self) -> Result<(), StoreError> {
         self.finish()
@@ -768,7 +788,7 @@ fn create_files(disk: &dyn Disk, dir: &Path, segments: &Path, info: &StoreInfo) 
     disk::replace_file(disk, &path, descriptor::text(info).as_bytes()).map_err(io("write", &path))
 }
 
-impl Store for Embedded {
+impl ReadLog for Embedded {
     fn info(&self) -> &StoreInfo {
         &self.info
     }
@@ -861,58 +881,62 @@ impl Store for Embedded {
         self.list_beside(run, from, limit)
     }
 
-    fn writes(
-        &self,
-        run: &RunName,
-        ticks: RangeInclusive<u64>,
-        place: &Pointer,
-        limit: usize,
-    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
-        self.check_owner()?;
-        self.list_writes(run, ticks, place, limit)
-    }
-
-    fn knows_all_writes(&self) -> Result<bool, StoreError> {
-        self.check_owner()?;
-        self.no_write_is_hidden()
-    }
-
     fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         self.check_owner()?;
         self.list_beside_runs(from, limit)
     }
 
+    fn covers_log(&self) -> bool {
+        // The index covers the log up to the tail: the commit frame with its size and root was found when it was opened.
+        true
+    }
+
+    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
+        self.check_owner()?;
+        if size > self.size() { Ok(None) } else { self.root_at(size) }
+    }
+
+    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        self.check_owner()?;
+        self.begins_with(size, root)
+    }
+
+    fn proven(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        self.check_owner()?;
+        self.read_proven(position)
+    }
+}
+
+impl KeepDerived for Embedded {
     fn key(&self) -> Option<&Arc<SigningKey>> {
         self.key.as_ref()
     }
 
-    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
+    fn keep(&self, slot: Slot<'_>, bytes: &[u8]) -> Result<(), StoreError> {
         self.check_owner()?;
-        if !self.may_index() || self.saw_erasure {
-            return Ok(());
-        }
-        self.waiting_snapshots().push(Snapshot { run: run.clone(), tick, bytes: bytes.to_vec() });
-        self.keep_snapshots()
-    }
-
-    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
-        self.check_owner()?;
-        self.index.as_ref().map_or(Ok(None), |index| index.snapshot(run, tick))
-    }
-
-    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
-        self.check_owner()?;
-        match &self.index {
-            Some(index) if self.trouble.is_none() => index.put_verdicts(run, question, statement),
+        match (slot, &self.index) {
+            (Slot::Snapshot(run, tick), _) if self.may_index() && !self.saw_erasure => {
+                self.waiting_snapshots().push(Snapshot { run: run.clone(), tick, bytes: bytes.to_vec() });
+                self.keep_snapshots()
+            }
+            (Slot::Verdicts(run, question), Some(index)) if self.trouble.is_none() => {
+                index.put_verdicts(run, question, bytes)
+            }
             _ => Ok(()),
         }
     }
 
-    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+    fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
         self.check_owner()?;
-        self.index.as_ref().map_or(Ok(None), |index| index.verdicts(run, question))
+        let Some(index) = &self.index else { return Ok(None) };
+        match slot {
+            Slot::Snapshot(run, tick) => index.snapshot(run, tick),
+            Slot::Verdicts(run, question) => Ok(index.verdicts(run, question)?.map(|bytes| (0, bytes))),
+        }
     }
+}
 
+impl AppendLog for Embedded {
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         if records.is_empty() {
             self.check_owner()?;
@@ -923,49 +947,43 @@ impl Store for Embedded {
         Ok(positions)
     }
 
-    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
-        self.begin_sync()
+    fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError> {
+        if records.is_empty() {
+            return self.ask_for_sync();
+        }
+        self.append(records)?;
+        self.begin_sync().map_err(|error| error.as_failed_sync())
     }
 
-    fn plan_sync(&mut self) -> Result<SyncTicket, StoreError> {
-        self.ask_for_sync()
-    }
-
-    fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
-        let size = self.end_sync(ticket)?;
+    fn wait(&mut self, ticket: Ticket) -> Result<(), StoreError> {
+        self.end_sync(&ticket).map_err(|error| error.as_failed_sync())?;
         self.index_in_background();
-        Ok(size)
+        Ok(())
     }
 
-    fn sync(&mut self) -> Result<u64, StoreError> {
-        let size = self.sync_together()?;
-        self.index_in_background();
-        Ok(size)
+    fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        let positions = self.append(records)?;
+        self.sync().map_err(|error| error.as_failed_sync())?;
+        Ok(positions)
     }
 
-    fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
-        self.erase_values(record, targets)
+    fn waiter(&self) -> Option<Arc<dyn WaitForSync>> {
+        self.syncer.as_ref().map(|syncer| Arc::clone(syncer.syncs()) as _)
     }
 
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Embedded::close(*self)
+    }
+}
+
+impl SignLog for Embedded {
     fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
         self.locked(|store| store.sign(key, may))
-    }
-
-    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
-        Embedded::root_of(self, size)
-    }
-
-    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
-        Embedded::extends(self, size, root)
     }
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
         self.check_owner()?;
         Ok(self.read_checkpoint()?.map(|(note, _)| note))
-    }
-
-    fn close(self: Box<Self>) -> Result<(), StoreError> {
-        Embedded::close(*self)
     }
 }
 

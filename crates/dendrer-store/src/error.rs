@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use dendrer_object::{Digest, RunName, StoreId};
 
-use crate::contract::Head;
+use crate::store::Head;
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -1,72 +1,36 @@
-//! Whether a group still fits behind the heads it was made for.
+//! Whether a group still fits after the heads it was made for.
 //!
-//! Pure: reads what is known through [`Known`], writes nothing. Every store appends through [`check`], so two
-//! stores cannot disagree on what is stale.
+//! Pure: reads the log through [`Log`], writes nothing. Every store appends through [`check`], stores of other crates
+//! included, so two stores cannot disagree on what is stale.
 
 use std::collections::BTreeMap;
 
 use dendrer_object::record::{Header, Kind};
 use dendrer_object::{Digest, Record, RunName, StoreId};
 
-use crate::contract::{Head, RunSummary};
 use crate::error::StoreError;
+use crate::store::{Head, RunSummary};
 
 /// What a log knows of a record that another one names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) kind: Kind,
-    pub(crate) tick: Option<u64>,
+pub struct Known {
+    /// The kind.
+    pub kind: Kind,
+    /// The tick; `None` off a chain.
+    pub tick: Option<u64>,
 }
 
 /// The log as the fence sees it.
-pub(crate) trait Log {
+pub trait Log {
+    /// Returns the summary of a run; `None` if the name is free.
     fn summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError>;
+
+    /// Returns the kind and the tick of a record of the log.
     fn known(&self, id: &Digest) -> Result<Option<Known>, StoreError>;
 }
 
-impl RunSummary {
-    /// The summary of a run that just began. `parent_tick` is the tick of the record named by `prev`.
-    pub(crate) fn begin(
-        name: RunName,
-        position: u64,
-        id: Digest,
-        header: &Header,
-        parent_tick: Option<u64>,
-    ) -> RunSummary {
-        let tick = header.tick.or(parent_tick);
-        RunSummary {
-            name,
-            begin: position,
-            parent: header.prev,
-            first_own_tick: header.tick.or(parent_tick.map(|tick| tick + 1)),
-            head: Head { tick, id },
-            head_position: position,
-            transitions: 0,
-            refusals: 0,
-            ended: false,
-            last_ts: header.ts,
-        }
-    }
-
-    /// Takes a later record of the run into account.
-    pub(crate) fn add(&mut self, position: u64, id: Digest, header: &Header) {
-        match header.kind {
-            Kind::Transition => {
-                self.head = Head { tick: header.tick, id };
-                self.head_position = position;
-                self.first_own_tick = self.first_own_tick.or(header.tick);
-                self.transitions += 1;
-            }
-            Kind::Refusal => self.refusals += 1,
-            Kind::End => self.ended = true,
-            Kind::Run | Kind::Register | Kind::Erase | Kind::Key => {}
-        }
-        self.last_ts = self.last_ts.max(header.ts);
-    }
-}
-
-/// Checks a group that is to stand at `position` and after, and returns the runs as they are behind it.
-pub(crate) fn check(
+/// Checks a group that is to be appended at `position`, and returns the summaries, with the group, of the runs that it changes.
+pub fn check(
     log: &impl Log,
     store: StoreId,
     position: u64,

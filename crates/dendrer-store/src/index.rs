@@ -1,4 +1,4 @@
-//! The derived index: one SQLite database beside the log, for lookups by id, run, tick and path.
+//! The derived index: one SQLite database beside the log, for lookups by id, run and tick.
 //!
 //! Advanced in the background from what the segments say; disposable; open to anyone's SQL (`docs/index.md`). Never
 //! consulted for what is called exact, and never ahead of what is known to be on disk.
@@ -14,7 +14,7 @@ use std::time::Duration;
 use dendrer_object::digest::{hex, unhex};
 use dendrer_object::merkle::Peaks;
 use dendrer_object::record::Kind;
-use dendrer_object::{Digest, Pointer, RunName, StoreId, Timestamp};
+use dendrer_object::{Digest, RunName, StoreId, Timestamp};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
@@ -32,17 +32,25 @@ pub(crate) use compare::compare;
 pub(crate) use kept::{compact, put_in_place, remove_kept};
 
 /// The version of the tables (`user_version`).
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 3;
 
 /// `dndr` in ASCII: what `file` shows of the database.
 const APPLICATION_ID: i64 = 0x646e_6472;
 
-/// Stands in `meta` once a record was taken in of which the index does not know all values.
-const WITHHELD: &str = "withheld";
-
-/// Stands in `meta` for how many runs began in what is covered, behind the size of that. Where the size is another, somebody
-/// advanced the index who does not count runs, and they are counted when it grows next.
+/// The key in `meta` of how many runs began in what is covered, after the size of that. If the size is another, another program
+/// advanced the index and did not count; then the rows are counted when it grows next.
 const RUNS: &str = "runs";
+
+/// The key in `meta` of how many records of no run there are, in the same form.
+const APART: &str = "apart";
+
+/// Returns the query for the rows that a count in `meta` is of.
+fn counted_rows(key: &str) -> &'static str {
+    match key {
+        RUNS => "SELECT count(*) FROM run",
+        _ => "SELECT count(*) FROM record WHERE run IS NULL AND tick IS NULL",
+    }
+}
 
 const SCHEMA: &str = include_str!("index/schema.sql");
 
@@ -76,6 +84,7 @@ impl Covered {
 /// Why there is no index to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoIndex {
+    /// There is no file, or one of an older version of the tables.
     Absent,
     /// It cannot be opened here, as WAL databases sometimes cannot on read-only media.
     Unreadable(String),
@@ -118,6 +127,9 @@ pub(crate) struct IndexedRun {
     pub(crate) parent: Option<Digest>,
     /// As of what the index covers, which may be more than a handle sees.
     pub(crate) first_own_tick: Option<u64>,
+    pub(crate) newest_tick: Option<u64>,
+    /// How many records off its chain.
+    pub(crate) beside: u64,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -200,6 +212,7 @@ impl Index {
         put_meta(&transaction, "chunk_key", &hex(&key.0))?;
         put_covered(&transaction, store, &Covered::nothing())?;
         put_meta(&transaction, RUNS, &counted(0, 0))?;
+        put_meta(&transaction, APART, &counted(0, 0))?;
         transaction.commit()?;
         Ok(())
     }
@@ -276,13 +289,6 @@ impl Index {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
-    /// Tells whether the values of any covered record were not all there when it was taken in.
-    pub(crate) fn has_withheld(&self) -> Result<bool, StoreError> {
-        let db = self.reader();
-        let mut statement = db.prepare_cached("SELECT EXISTS (SELECT 1 FROM meta WHERE key = ?1)")?;
-        Ok(statement.query_row([WITHHELD], |row| row.get(0))?)
-    }
-
     pub(crate) fn find(&self, id: &Digest, below: u64) -> Result<Option<u64>, StoreError> {
         let db = self.reader();
         let mut statement =
@@ -318,12 +324,19 @@ impl Index {
 
     pub(crate) fn run(&self, run: &RunName, below: u64) -> Result<Option<IndexedRun>, StoreError> {
         let db = self.reader();
-        let mut statement = db
-            .prepare_cached("SELECT begin, parent, first_own_tick FROM run WHERE name = ?1 AND begin < ?2")?;
+        let mut statement = db.prepare_cached(
+            "SELECT begin, parent, first_own_tick, newest_tick, beside FROM run WHERE name = ?1 AND begin < ?2",
+        )?;
         let row = |row: &rusqlite::Row<'_>| {
             let parent = row.get_ref(1)?.as_blob_or_null()?.map(<[u8; 32]>::try_from);
             let parent = parent.transpose().map_err(|_| bad_column(1))?.map(Digest);
-            Ok(IndexedRun { begin: position(row, 0)?, parent, first_own_tick: tick(row, 2)? })
+            Ok(IndexedRun {
+                begin: position(row, 0)?,
+                parent,
+                first_own_tick: tick(row, 2)?,
+                newest_tick: tick(row, 3)?,
+                beside: position(row, 4)?,
+            })
         };
         let found = statement.query_row(params![run.as_str(), below as i64], row).optional()?;
         if found.is_some() {
@@ -337,20 +350,75 @@ impl Index {
         Ok(None)
     }
 
-    /// Counts the rows of the runs that began in what is covered: where one is missing, its name would look free.
+    /// Counts the rows of the runs: a run without a row would look like a free name.
     pub(crate) fn check_runs(&self) -> Result<(), StoreError> {
-        let all = "SELECT (SELECT count(*) FROM run), (SELECT value FROM meta WHERE key = ?1),
-                   (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'size')";
+        self.check_count(RUNS, "runs")
+    }
+
+    /// Counts the rows of the records of no run.
+    pub(crate) fn check_apart(&self) -> Result<(), StoreError> {
+        self.check_count(APART, "records of no run")
+    }
+
+    fn check_count(&self, key: &str, what: &str) -> Result<(), StoreError> {
+        let all = format!(
+            "SELECT ({}), (SELECT value FROM meta WHERE key = ?1),
+             (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'size')",
+            counted_rows(key)
+        );
         let row = |row: &rusqlite::Row<'_>| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, i64>(2)?))
         };
-        let (found, said, size) = self.reader().prepare_cached(all)?.query_row([RUNS], row)?;
-        match said.as_deref().and_then(runs_of) {
-            Some((at, begun)) if at == size as u64 && begun != found as u64 => {
-                Err(StoreError::IndexDamaged(format!("it has rows of {found} runs, and {begun} began")))
+        let (found, said, size) = self.reader().prepare_cached(&all)?.query_row([key], row)?;
+        match said.as_deref().and_then(count_of) {
+            Some((at, known)) if at == size as u64 && known != found as u64 => {
+                Err(StoreError::IndexDamaged(format!("it has rows of {found} {what}, and {known} began")))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Compares two numbers, of which one query returns both.
+    fn check_pair(&self, both: &str, begin: Option<u64>, what: &str) -> Result<(), StoreError> {
+        let row = |row: &rusqlite::Row<'_>| Ok((tick(row, 0)?, tick(row, 1)?));
+        let begin = begin.map(|begin| begin as i64);
+        let db = self.reader();
+        let mut statement = db.prepare_cached(both)?;
+        let pair = match begin {
+            Some(begin) => statement.query_row([begin], row),
+            None => statement.query_row([], row),
+        };
+        let Some((known, found)) = pair.optional()?.filter(|(known, found)| known != found) else {
+            return Ok(());
+        };
+        let text =
+            |number: Option<u64>| number.map_or_else(|| "none".to_owned(), |number| number.to_string());
+        let of = begin.map_or_else(String::new, |begin| format!(" of the run at {begin}"));
+        let what = format!("{what}{of}: {} by its count, and {} by its rows", text(known), text(found));
+        Err(StoreError::IndexDamaged(what))
+    }
+
+    /// Compares the rows of the chain of a run with the newest tick in the row of the run: a tick without a row would look like
+    /// one that was never committed.
+    pub(crate) fn check_chain(&self, begin: u64) -> Result<(), StoreError> {
+        let both = "SELECT newest_tick, (SELECT max(tick) FROM record WHERE run = ?1 AND tick IS NOT NULL)
+                    FROM run WHERE begin = ?1";
+        self.check_pair(both, Some(begin), "newest tick")
+    }
+
+    /// Compares the number of records off the chain of a run with that in the row of the run.
+    pub(crate) fn check_beside(&self, begin: u64) -> Result<(), StoreError> {
+        let both =
+            "SELECT beside, (SELECT count(*) FROM record WHERE run = ?1 AND tick IS NULL AND kind <> 'run')
+                    FROM run WHERE begin = ?1";
+        self.check_pair(both, Some(begin), "records off the chain")
+    }
+
+    /// Counts the rows of records: an id without a row would look like that of no record.
+    pub(crate) fn check_records(&self) -> Result<(), StoreError> {
+        let both =
+            "SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'size'), count(*) FROM record";
+        self.check_pair(both, None, "records")
     }
 
     /// Lists where runs begin, and their names.
@@ -388,21 +456,22 @@ impl Index {
         Ok(statement.query_row(params![begin as i64, below as i64], row).optional()?)
     }
 
-    /// Counts what stands beside a run: refusals, ends, and the newest time.
+    /// Counts the records off the chain of a run: refusals, whether there is an end, the newest time, and all of them.
     pub(crate) fn beside_counts(
         &self,
         begin: u64,
         below: u64,
-    ) -> Result<(u64, bool, Option<Timestamp>), StoreError> {
+    ) -> Result<(u64, bool, Option<Timestamp>, u64), StoreError> {
         let db = self.reader();
         let mut statement = db.prepare_cached(
-            "SELECT count(*) FILTER (WHERE kind = 'refusal'), count(*) FILTER (WHERE kind = 'end'), max(ts)
+            "SELECT count(*) FILTER (WHERE kind = 'refusal'), count(*) FILTER (WHERE kind = 'end'), max(ts),
+                    count(*) FILTER (WHERE kind <> 'run')
              FROM record WHERE run = ?1 AND tick IS NULL AND position < ?2",
         )?;
         let row = |row: &rusqlite::Row<'_>| {
             let ts: Option<i64> = row.get(2)?;
             let ts = ts.map(|ts| Timestamp::from_ms(ts as u64));
-            Ok((position(row, 0)?, position(row, 1)? > 0, ts))
+            Ok((position(row, 0)?, position(row, 1)? > 0, ts, position(row, 3)?))
         };
         Ok(statement.query_row(params![begin as i64, below as i64], row)?)
     }
@@ -463,36 +532,6 @@ impl Index {
         )?;
         let values = params![clamp(from), below as i64, clamp(limit as u64)];
         let rows = statement.query_map(values, |row| Ok((position(row, 0)?, kind(row, 1)?)))?;
-        Ok(rows.collect::<Sql<_>>()?)
-    }
-
-    /// Lists the covered writes that can change what is read at `place`, in order of tick.
-    pub(crate) fn writes(
-        &self,
-        begin: u64,
-        ticks: RangeInclusive<u64>,
-        place: &Pointer,
-        limit: usize,
-    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
-        let db = self.reader();
-        // Below the place: all texts that begin with it and a slash; `0` is what comes after a slash.
-        let mut statement = db.prepare_cached(
-            "SELECT tick, path, number FROM write
-             WHERE run = ?1 AND path IN (SELECT value FROM json_each(?4)) AND tick BETWEEN ?2 AND ?3
-             UNION ALL
-             SELECT tick, path, number FROM write
-             WHERE run = ?1 AND path >= ?5 || '/' AND path < ?5 || '0' AND tick BETWEEN ?2 AND ?3
-             ORDER BY tick, number LIMIT ?6",
-        )?;
-        let mut above = vec![Pointer::root()];
-        let tokens: Vec<_> = place.tokens().collect();
-        above.extend((1..=tokens.len()).map(|n| Pointer::of(tokens[..n].iter().map(|token| &**token))));
-        let above = dendrer_object::Value::array(above.iter().map(|path| path.as_str().into())).to_string();
-        let (first, last) = (clamp(*ticks.start()), clamp(*ticks.end()));
-        let values = params![begin as i64, first, last, above, place.as_str(), clamp(limit as u64)];
-        let rows = statement.query_map(values, |row| {
-            Ok((position(row, 0)?, row.get::<_, String>(1)?.parse().map_err(|_| bad_column(1))?))
-        })?;
         Ok(rows.collect::<Sql<_>>()?)
     }
 
@@ -619,6 +658,10 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
     if version > SCHEMA_VERSION {
         return Err(NoIndex::Newer(version));
     }
+    if (1..SCHEMA_VERSION).contains(&version) {
+        // Derived, and of no use any more: a handle that writes replaces it once it needs an index.
+        return Err(NoIndex::Absent);
+    }
     if version != SCHEMA_VERSION {
         return Err(NoIndex::Corrupt(format!("its tables are of version {version}")));
     }
@@ -701,24 +744,24 @@ fn put_meta(db: &Connection, key: &str, value: &str) -> Sql<()> {
     Ok(())
 }
 
-/// Counts the runs that began with the rows that were added, from one size to another. Inside the transaction that adds them.
-fn put_runs(db: &Connection, before: u64, size: u64, begun: u64) -> Sql<()> {
+/// Counts what was added, from one size to another. Inside the transaction that adds the rows.
+fn put_count(db: &Connection, key: &str, before: u64, size: u64, added: u64) -> Sql<()> {
     let known = "SELECT value FROM meta WHERE key = ?1";
-    let known: Option<String> = db.prepare_cached(known)?.query_row([RUNS], |row| row.get(0)).optional()?;
-    let runs = match known.as_deref().and_then(runs_of) {
-        Some((at, known)) if at == before => known + begun,
-        _ => db.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0))? as u64,
+    let known: Option<String> = db.prepare_cached(known)?.query_row([key], |row| row.get(0)).optional()?;
+    let count = match known.as_deref().and_then(count_of) {
+        Some((at, known)) if at == before => known + added,
+        _ => db.query_row(counted_rows(key), [], |row| row.get::<_, i64>(0))? as u64,
     };
-    put_meta(db, RUNS, &counted(size, runs))
+    put_meta(db, key, &counted(size, count))
 }
 
-fn counted(size: u64, runs: u64) -> String {
-    format!("{size} {runs}")
+fn counted(size: u64, count: u64) -> String {
+    format!("{size} {count}")
 }
 
-fn runs_of(text: &str) -> Option<(u64, u64)> {
-    let (size, runs) = text.split_once(' ')?;
-    Some((size.parse().ok()?, runs.parse().ok()?))
+fn count_of(text: &str) -> Option<(u64, u64)> {
+    let (size, count) = text.split_once(' ')?;
+    Some((size.parse().ok()?, count.parse().ok()?))
 }
 
 /// Moves the place that the index covers. Inside the transaction that adds the rows.
@@ -744,8 +787,9 @@ fn kind(row: &rusqlite::Row<'_>, column: usize) -> Sql<Kind> {
     row.get::<_, String>(column)?.parse().map_err(|()| bad_column(column))
 }
 
+/// Returns a number of a row. Nothing that is counted in the index is negative.
 fn position(row: &rusqlite::Row<'_>, column: usize) -> Sql<u64> {
-    Ok(row.get::<_, i64>(column)? as u64)
+    u64::try_from(row.get::<_, i64>(column)?).map_err(|_| bad_column(column))
 }
 
 fn tick(row: &rusqlite::Row<'_>, column: usize) -> Sql<Option<u64>> {

@@ -8,14 +8,13 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
-pub mod contract;
 mod descriptor;
 pub mod disk;
 pub mod embedded;
 pub mod error;
 #[cfg(any(test, feature = "faulty"))]
 pub mod faulty;
-mod fence;
+pub mod fence;
 mod frame;
 mod index;
 mod layout;
@@ -24,11 +23,11 @@ mod ordered;
 mod scan;
 mod segments;
 pub mod shared;
+mod store;
 mod syncs;
 mod tail;
 mod values;
 
-pub use contract::{Head, MaySign, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 pub use embedded::{
     Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, Mark, Options, Report,
     TilesState, VerifyOptions, WalkItem,
@@ -38,4 +37,13 @@ pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
 pub use shared::Shared;
+pub use store::{
+    AppendLog, EraseValues, FORMAT, Head, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot,
+    Store, StoreInfo, Ticket, TreeHead, WaitForSync,
+};
 pub use values::split;
+
+/// The parts of a [`Store`], for callers that have a store of a type of its own.
+pub mod prelude {
+    pub use crate::store::{AppendLog, EraseValues, KeepDerived, ReadLog, SignLog, Store};
+}

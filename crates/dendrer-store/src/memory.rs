@@ -14,9 +14,12 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{MaySign, RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
+use crate::store::{
+    AppendLog, EraseValues, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo,
+    Ticket, TreeHead, not_in_tree,
+};
 
 /// A record that is made anew each time it is asked for, since it is larger than what it is made from. It is the same each time.
 pub trait Packed: fmt::Debug + Send + Sync {
@@ -69,6 +72,8 @@ pub struct Memory {
     tree: TreeHead,
     /// `None` where positions may have gaps: nothing can be appended there.
     peaks: Option<Peaks>,
+    /// Whether every record is known to be a leaf of the tree at its position.
+    is_proven: bool,
     checkpoint: Option<SignedNote>,
     snapshots: Mutex<Snapshots>,
     /// By run and digest of the question.
@@ -96,6 +101,7 @@ impl Memory {
             begins: BTreeMap::new(),
             tree,
             peaks: Some(peaks),
+            is_proven: true,
             checkpoint: None,
             snapshots: Mutex::default(),
             verdicts: Mutex::default(),
@@ -115,12 +121,20 @@ impl Memory {
     /// A run whose `run` record is not among them is shown from the first record that is, with the ticks before it
     /// missing.
     pub fn of_parts(info: StoreInfo, tree: TreeHead, records: Vec<(u64, Record)>) -> Memory {
-        let mut store = Memory { peaks: None, tree, ..Memory::new(info) };
+        let mut store = Memory { peaks: None, is_proven: false, tree, ..Memory::new(info) };
         let records: BTreeMap<u64, Record> = records.into_iter().collect();
         for (position, record) in records {
             store.put(position, Held::Open(record));
         }
         store
+    }
+
+    /// Declares that the caller compared the entry of each record, those still to be held included, with the root of the tree at
+    /// its position. [`ReadLog::proven`] then returns a record as it is.
+    #[must_use]
+    pub fn with_proven_entries(mut self) -> Memory {
+        self.is_proven = true;
+        self
     }
 
     /// Holds one more record of a foreign log, behind those that it holds; where `packed` is given, what makes the record and
@@ -186,7 +200,7 @@ impl Log for Memory {
     }
 }
 
-impl Store for Memory {
+impl ReadLog for Memory {
     fn info(&self) -> &StoreInfo {
         &self.info
     }
@@ -296,33 +310,66 @@ impl Store for Memory {
         Ok(beside.map(|(position, kind)| (*position, *kind)).take(limit).collect())
     }
 
+    fn covers_log(&self) -> bool {
+        self.records.len() as u64 == self.tree.size
+    }
+
+    fn proven(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        let Some(record) = self.get(position)? else { return Ok(None) };
+        if self.is_proven {
+            return Ok(Some(record));
+        }
+        // Without gaps the records themselves have a root.
+        let mut peaks = Peaks::new();
+        self.entries(0..self.tree.size, &mut |at, entry| {
+            if at != peaks.size() {
+                return ControlFlow::Break(());
+            }
+            peaks.push(leaf_hash(&entry.text()));
+            ControlFlow::Continue(())
+        })?;
+        match (peaks.size(), peaks.root()) == (self.tree.size, self.tree.root) {
+            true => Ok(Some(record)),
+            false => Err(not_in_tree(position, &record)),
+        }
+    }
+}
+
+impl KeepDerived for Memory {
     fn key(&self) -> Option<&Arc<SigningKey>> {
         self.key.as_ref()
     }
 
-    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
-        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        snapshots.entry(run.clone()).or_default().insert(tick, bytes.to_vec());
+    fn keep(&self, slot: Slot<'_>, bytes: &[u8]) -> Result<(), StoreError> {
+        match slot {
+            Slot::Snapshot(run, tick) => {
+                let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+                snapshots.entry(run.clone()).or_default().insert(tick, bytes.to_vec());
+            }
+            Slot::Verdicts(run, question) => {
+                let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+                verdicts.insert((run.clone(), *question), bytes.to_vec());
+            }
+        }
         Ok(())
     }
 
-    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
-        let snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        let newest = snapshots.get(run).and_then(|of_run| of_run.range(..=tick).next_back());
-        Ok(newest.map(|(tick, bytes)| (*tick, bytes.clone())))
+    fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        match slot {
+            Slot::Snapshot(run, tick) => {
+                let snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+                let newest = snapshots.get(run).and_then(|of_run| of_run.range(..=tick).next_back());
+                Ok(newest.map(|(tick, bytes)| (*tick, bytes.clone())))
+            }
+            Slot::Verdicts(run, question) => {
+                let verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(verdicts.get(&(run.clone(), *question)).map(|bytes| (0, bytes.clone())))
+            }
+        }
     }
+}
 
-    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
-        let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
-        verdicts.insert((run.clone(), *question), statement.to_vec());
-        Ok(())
-    }
-
-    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(verdicts.get(&(run.clone(), *question)).cloned())
-    }
-
+impl AppendLog for Memory {
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         let mut peaks = self.writable()?.clone();
         let begin = self.tree.size;
@@ -336,14 +383,21 @@ impl Store for Memory {
         Ok(begin..self.tree.size)
     }
 
-    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
-        Ok(SyncTicket::done(self.tree.size))
+    fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError> {
+        self.append(records)?;
+        Ok(Ticket { number: 0, size: self.tree.size })
     }
 
-    fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
-        Ok(ticket.size)
+    fn wait(&mut self, _: Ticket) -> Result<(), StoreError> {
+        Ok(())
     }
 
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl EraseValues for Memory {
     fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
         check_erase(record)?;
         if let Some((position, _)) = targets.iter().find(|(position, _)| !self.records.contains_key(position))
@@ -360,7 +414,9 @@ impl Store for Memory {
         self.verdicts.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(at)
     }
+}
 
+impl SignLog for Memory {
     fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
         self.writable()?;
         let checkpoint = Checkpoint::new(&self.info.id.origin(), self.tree.size, self.tree.root)?;
@@ -372,28 +428,8 @@ impl Store for Memory {
         Ok(Some(note))
     }
 
-    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
-        if size >= self.tree.size {
-            return Ok((size == self.tree.size).then_some(self.tree.root));
-        }
-        let mut peaks = Peaks::new();
-        self.entries(0..size, &mut |_, entry| {
-            peaks.push(leaf_hash(&entry.text()));
-            ControlFlow::Continue(())
-        })?;
-        Ok((peaks.size() == size).then(|| peaks.root()))
-    }
-
-    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
-        Ok(self.root_of(size)? == Some(root))
-    }
-
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
         Ok(self.checkpoint.clone())
-    }
-
-    fn close(self: Box<Self>) -> Result<(), StoreError> {
-        Ok(())
     }
 }
 

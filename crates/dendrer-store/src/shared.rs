@@ -10,6 +10,7 @@
 //! The invariant a newcomer would break: no lock is held while the disk is waited for, and none while a caller's closure
 //! runs, which may come back for more.
 
+use std::collections::HashMap;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
@@ -20,10 +21,11 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{
-    MaySign, OnItsWay, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead,
-};
 use crate::error::StoreError;
+use crate::store::{
+    AppendLog, EraseValues, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store,
+    StoreInfo, Ticket, TreeHead, WaitForSync,
+};
 
 /// How many records or entries are taken from the store at once while somebody reads through it.
 const BATCH: u64 = 64;
@@ -40,7 +42,7 @@ struct Inner {
     line: Line,
     /// The newest sync that is over and that the store was not told of yet. Whoever changes the store next tells it, so
     /// that nobody waits for somebody else's appending only to say so.
-    synced: Mutex<Option<SyncTicket>>,
+    synced: Mutex<Option<Ticket>>,
     /// Snapshots that came while somebody had the store, which is no reason to wait: whoever appended puts them there.
     snapshots: Mutex<Vec<Snapshot>>,
 }
@@ -54,7 +56,11 @@ const WAITING_MAX: usize = 16 << 20;
 /// The groups that wait for somebody to append them.
 #[derive(Debug, Default)]
 struct Queue {
-    jobs: Vec<Arc<Job>>,
+    jobs: Vec<Queued>,
+    /// Groups that were submitted and not waited for yet, by the numbers of their tickets.
+    submitted: HashMap<u64, Arc<Job>>,
+    /// The number of the newest ticket.
+    newest: u64,
     /// Whether some thread appends, or was told to.
     is_led: bool,
     /// How many threads there are that append what nobody waits for, made when they are first needed, and how many of them
@@ -85,10 +91,8 @@ impl Drop for Line {
     fn drop(&mut self) {
         let mut queue = self.queue();
         queue.is_closed = true;
-        // Whoever submitted them let go of the store without settling them.
-        for job in std::mem::take(&mut queue.jobs) {
-            job.put(State::Done(Err(StoreError::ReadOnly { why: "it was closed".into() })));
-        }
+        // Their tickets cannot be waited for any more: no handle is left.
+        queue.jobs.clear();
         drop(queue);
         self.0.1.notify_all();
     }
@@ -114,10 +118,16 @@ fn append_in_background(line: &(Mutex<Queue>, Condvar), store: &Weak<Inner>) {
     }
 }
 
-/// A group to be committed.
+/// A group to be committed, until it is appended.
 #[derive(Debug)]
-pub(crate) struct Job {
+struct Queued {
+    job: Arc<Job>,
     records: Vec<Record>,
+}
+
+/// The state of a group to be committed.
+#[derive(Debug)]
+struct Job {
     /// Whether a thread waits for it from the beginning, and may be told to append for all.
     is_waited_for: bool,
     state: Mutex<State>,
@@ -128,7 +138,7 @@ pub(crate) struct Job {
 type Appended = (Arc<Job>, Result<Range<u64>, StoreError>);
 
 /// The sync of what was appended.
-type Planned = Result<SyncTicket, StoreError>;
+type Planned = Result<(Ticket, Option<Arc<dyn WaitForSync>>), StoreError>;
 
 fn tell(done: Vec<Appended>) {
     done.into_iter().for_each(|(job, outcome)| job.put(State::Done(outcome)));
@@ -143,9 +153,9 @@ enum State {
 }
 
 impl Job {
-    fn new(records: &[Record], is_waited_for: bool) -> Arc<Job> {
-        let (records, state, changed) = (records.to_vec(), Mutex::new(State::Queued), Condvar::new());
-        Arc::new(Job { records, is_waited_for, state, changed })
+    fn new(is_waited_for: bool) -> Arc<Job> {
+        let (state, changed) = (Mutex::new(State::Queued), Condvar::new());
+        Arc::new(Job { is_waited_for, state, changed })
     }
 
     fn put(&self, state: State) {
@@ -154,7 +164,7 @@ impl Job {
     }
 
     /// Waits until it is done; meanwhile runs `lead` if it is told to.
-    pub(crate) fn wait(&self, lead: &dyn Fn()) -> Result<Range<u64>, StoreError> {
+    fn wait(&self, lead: &dyn Fn()) -> Result<Range<u64>, StoreError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match std::mem::replace(&mut *state, State::Queued) {
@@ -205,12 +215,12 @@ impl Shared {
         let mut store = self.0.store.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticket) = self.synced().take() {
             // It succeeded. What else is wrong with the store is told by what is done with it next.
-            let _ = store.finish_sync(ticket);
+            let _ = store.wait(ticket);
         }
         store
     }
 
-    fn synced(&self) -> MutexGuard<'_, Option<SyncTicket>> {
+    fn synced(&self) -> MutexGuard<'_, Option<Ticket>> {
         self.0.synced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -234,7 +244,7 @@ impl Shared {
         let Some(store) = self.store_if_free() else { return };
         let waiting = std::mem::take(&mut *self.snapshots());
         for (run, tick, bytes) in waiting {
-            let _ = store.put_snapshot(&run, tick, &bytes);
+            let _ = store.keep(Slot::Snapshot(&run, tick), &bytes);
         }
     }
 
@@ -265,13 +275,14 @@ impl Shared {
         let jobs = std::mem::take(&mut self.queue().jobs);
         let (appended, ticket) = {
             let mut store = self.store_mut();
-            let append = |job: Arc<Job>| {
-                let outcome = store.append(&job.records);
+            let append = |Queued { job, records }| {
+                let outcome = store.append(&records);
                 (job, outcome)
             };
             let appended: Vec<Appended> = jobs.into_iter().map(append).collect();
             // Of the groups that the store turned down nothing was written, and nothing is waited for.
-            let ticket = appended.iter().any(|(_, outcome)| outcome.is_ok()).then(|| store.plan_sync());
+            let is_any = appended.iter().any(|(_, outcome)| outcome.is_ok());
+            let ticket = is_any.then(|| store.submit(&[]).map(|ticket| (ticket, store.waiter())));
             (appended, ticket)
         };
         self.pass_on();
@@ -281,7 +292,7 @@ impl Shared {
     /// Makes the thread that waits longest the one that appends. If nobody waits for what is queued, a thread of our own does.
     fn pass_on(&self) {
         let mut queue = self.queue();
-        let next = queue.jobs.iter().find(|job| job.is_waited_for);
+        let next = queue.jobs.iter().map(|queued| &queued.job).find(|job| job.is_waited_for);
         next.inspect(|job| job.put(State::Leads));
         queue.is_led = next.is_some();
         if !queue.is_led && !queue.jobs.is_empty() {
@@ -292,7 +303,10 @@ impl Shared {
 
     /// Makes durable what was appended.
     fn finish_all(&self, appended: Vec<Appended>, ticket: Option<Planned>) -> Vec<Appended> {
-        let synced = ticket.map_or(Ok(0), |ticket| self.finish(ticket?));
+        let synced = ticket.map_or(Ok(()), |planned| {
+            let (ticket, waiter) = planned?;
+            self.finish(ticket, waiter.as_deref())
+        });
         let outcome = |(job, outcome): Appended| {
             (
                 job,
@@ -332,15 +346,16 @@ impl Shared {
         }
     }
 
-    fn finish(&self, ticket: SyncTicket) -> Result<u64, StoreError> {
-        if ticket.wait().is_err() {
-            return self.store_mut().finish_sync(ticket);
+    fn finish(&self, ticket: Ticket, waiter: Option<&dyn WaitForSync>) -> Result<(), StoreError> {
+        let is_synced = waiter.is_some_and(|waiter| waiter.wait_for_sync(&ticket).is_ok());
+        if !is_synced {
+            return self.store_mut().wait(ticket);
         }
-        let (size, mut synced) = (ticket.size, self.synced());
-        if synced.as_ref().is_none_or(|before| before.size <= size) {
+        let mut synced = self.synced();
+        if synced.as_ref().is_none_or(|before| before.size <= ticket.size) {
             *synced = Some(ticket);
         }
-        Ok(size)
+        Ok(())
     }
 
     /// Hands over the items of a range that `read` collects batch by batch.
@@ -369,7 +384,7 @@ impl Shared {
     }
 }
 
-impl Store for Shared {
+impl ReadLog for Shared {
     fn info(&self) -> &StoreInfo {
         &self.0.info
     }
@@ -461,96 +476,12 @@ impl Store for Shared {
         self.store().beside(run, from, limit)
     }
 
-    fn writes(
-        &self,
-        run: &RunName,
-        ticks: RangeInclusive<u64>,
-        place: &Pointer,
-        limit: usize,
-    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
-        self.store().writes(run, ticks, place, limit)
-    }
-
-    fn knows_all_writes(&self) -> Result<bool, StoreError> {
-        self.store().knows_all_writes()
-    }
-
     fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         self.store().beside_runs(from, limit)
     }
 
-    fn key(&self) -> Option<&Arc<SigningKey>> {
-        self.0.key.as_ref()
-    }
-
-    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
-        if let Some(store) = self.store_if_free() {
-            return store.put_snapshot(run, tick, bytes);
-        }
-        self.have_wait((run.clone(), tick, bytes.to_vec()));
-        Ok(())
-    }
-
-    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
-        self.store().snapshot(run, tick)
-    }
-
-    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
-        self.store().put_verdicts(run, question, statement)
-    }
-
-    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.store().verdicts(run, question)
-    }
-
-    fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        let appended = self.store_mut().append(records);
-        self.put_waiting_snapshots();
-        appended
-    }
-
-    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
-        self.store_mut().start_sync()
-    }
-
-    fn finish_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
-        self.finish(ticket)
-    }
-
-    fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        let job = Job::new(records, true);
-        let mut queue = self.queue();
-        queue.jobs.push(Arc::clone(&job));
-        let is_led = std::mem::replace(&mut queue.is_led, true);
-        drop(queue);
-        if !is_led {
-            self.lead();
-        }
-        job.wait(&|| self.lead())
-    }
-
-    fn submit(&mut self, records: &[Record]) -> Result<Submission, StoreError> {
-        let job = Job::new(records, false);
-        let mut queue = self.queue();
-        queue.jobs.push(Arc::clone(&job));
-        let is_led = queue.is_led;
-        drop(queue);
-        if !is_led {
-            self.lead_in_background();
-        }
-        Ok(Submission(OnItsWay::Queued(job)))
-    }
-
-    fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
-        let mut store = self.store_mut();
-        let erased = store.erase(record, targets);
-        // They may hold what was erased.
-        self.snapshots().clear();
-        erased
-    }
-
-    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
-        self.store_mut().sign_if(key, may)
+    fn covers_log(&self) -> bool {
+        self.store().covers_log()
     }
 
     fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
@@ -561,12 +492,94 @@ impl Store for Shared {
         self.store().extends(size, root)
     }
 
-    fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
-        self.store().checkpoint()
+    fn proven(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        self.store().proven(position)
+    }
+}
+
+impl KeepDerived for Shared {
+    fn key(&self) -> Option<&Arc<SigningKey>> {
+        self.0.key.as_ref()
+    }
+
+    fn keep(&self, slot: Slot<'_>, bytes: &[u8]) -> Result<(), StoreError> {
+        let Slot::Snapshot(run, tick) = slot else { return self.store().keep(slot, bytes) };
+        if let Some(store) = self.store_if_free() {
+            return store.keep(slot, bytes);
+        }
+        self.have_wait((run.clone(), tick, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.store().kept(slot)
+    }
+}
+
+impl AppendLog for Shared {
+    fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        let appended = self.store_mut().append(records);
+        self.put_waiting_snapshots();
+        appended
+    }
+
+    fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        let job = Job::new(true);
+        let records = records.to_vec();
+        let mut queue = self.queue();
+        queue.jobs.push(Queued { job: Arc::clone(&job), records });
+        let is_led = std::mem::replace(&mut queue.is_led, true);
+        drop(queue);
+        if !is_led {
+            self.lead();
+        }
+        job.wait(&|| self.lead())
+    }
+
+    fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError> {
+        let job = Job::new(false);
+        let records = records.to_vec();
+        let mut queue = self.queue();
+        queue.newest += 1;
+        let number = queue.newest;
+        queue.submitted.insert(number, Arc::clone(&job));
+        queue.jobs.push(Queued { job, records });
+        let is_led = queue.is_led;
+        drop(queue);
+        if !is_led {
+            self.lead_in_background();
+        }
+        Ok(Ticket { number, size: 0 })
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<(), StoreError> {
+        let job = self.queue().submitted.remove(&ticket.number);
+        let unknown = "a ticket is waited for once, by the store that gave it out";
+        job.ok_or(StoreError::Unsupported(unknown))?.wait(&|| {}).map(drop)
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
-        self.into_inner().map_or(Ok(()), Store::close)
+        self.into_inner().map_or(Ok(()), AppendLog::close)
+    }
+}
+
+impl EraseValues for Shared {
+    fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
+        let mut store = self.store_mut();
+        let erased = store.erase(record, targets);
+        // They may hold what was erased.
+        self.snapshots().clear();
+        erased
+    }
+}
+
+impl SignLog for Shared {
+    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
+        self.store_mut().sign_if(key, may)
+    }
+
+    fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
+        self.store().checkpoint()
     }
 }
 
@@ -587,15 +600,15 @@ mod tests {
             let appends = store.store_mut();
             let (kept, is_kept) = channel();
             let (other, run) = (store.clone(), run.clone());
-            std::thread::spawn(move || kept.send(other.put_snapshot(&run, tick, b"bytes")));
+            std::thread::spawn(move || kept.send(other.keep(Slot::Snapshot(&run, tick), b"bytes")));
             is_kept.recv_timeout(std::time::Duration::from_secs(20)).expect("it does not wait").unwrap();
             drop(appends);
         };
         keep(1);
-        assert_eq!(store.snapshot(&run, 9).unwrap(), None);
+        assert_eq!(store.kept(Slot::Snapshot(&run, 9)).unwrap(), None);
         let mut other = store.clone();
         other.commit(&[scribe.step("r")]).unwrap();
-        assert_eq!(store.snapshot(&run, 9).unwrap(), Some((1, b"bytes".to_vec())));
+        assert_eq!(store.kept(Slot::Snapshot(&run, 9)).unwrap(), Some((1, b"bytes".to_vec())));
         for tick in [2, 3] {
             keep(tick);
             let step = [scribe.step("r")];
@@ -603,9 +616,9 @@ mod tests {
                 other.append(&step).unwrap();
             } else {
                 let submission = other.submit(&step).unwrap();
-                other.settle(submission).unwrap();
+                other.wait(submission).unwrap();
             }
-            assert_eq!(store.snapshot(&run, 9).unwrap(), Some((tick, b"bytes".to_vec())));
+            assert_eq!(store.kept(Slot::Snapshot(&run, 9)).unwrap(), Some((tick, b"bytes".to_vec())));
         }
         // An erasure takes along what waits.
         keep(4);
@@ -621,8 +634,8 @@ mod tests {
             }
             std::thread::yield_now();
         };
-        assert_eq!(inner.snapshot(&run, 4).unwrap(), None);
-        assert_eq!(inner.snapshot(&run, 9).unwrap(), Some((5, b"bytes".to_vec())));
+        assert_eq!(inner.kept(Slot::Snapshot(&run, 4)).unwrap(), None);
+        assert_eq!(inner.kept(Slot::Snapshot(&run, 9)).unwrap(), Some((5, b"bytes".to_vec())));
     }
 
     /// Behind `fork()` the thread that appends is in the other process, and nobody takes what is sent to it.
@@ -636,19 +649,19 @@ mod tests {
             (queue.process, queue.threads) = (std::process::id() + 1, THREADS);
         }
         let submission = store.submit(&[record]).unwrap();
-        store.settle(submission).unwrap();
+        store.wait(submission).unwrap();
         assert_eq!(store.tree().size, 1);
     }
+
     #[test]
-    fn a_group_that_nobody_took_before_the_store_was_gone_gets_an_answer() {
+    fn a_ticket_is_waited_for_once_by_the_store_that_gave_it_out() {
         let record = crate::conformance::Scribe::default().begin("r");
-        let mut store = Shared::new(Box::new(Memory::new(crate::conformance::info())));
-        // Somebody appends, and so nobody else begins to.
-        store.queue().is_led = true;
-        let submission = store.submit(&[record]).unwrap();
-        drop(store);
-        let mut other = Memory::new(crate::conformance::info());
-        let error = other.settle(submission).unwrap_err();
-        assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+        let memory = || Shared::new(Box::new(Memory::new(crate::conformance::info())));
+        let (mut store, mut other) = (memory(), memory());
+        let ticket = store.submit(&[record]).unwrap();
+        let again = Ticket { ..ticket };
+        assert!(matches!(other.wait(Ticket { ..ticket }), Err(StoreError::Unsupported(_))));
+        store.wait(ticket).unwrap();
+        assert!(matches!(store.wait(again), Err(StoreError::Unsupported(_))));
     }
 }

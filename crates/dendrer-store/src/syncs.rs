@@ -8,6 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::error::StoreError;
+use crate::store::{Ticket, WaitForSync};
+
 /// What has to be done, and covers all that was asked for before it.
 pub(crate) type Work = Box<dyn FnOnce() -> io::Result<()> + Send>;
 
@@ -31,6 +34,12 @@ struct Line {
     failed: Option<String>,
     /// Whether the thread that is there for it has to end.
     is_closed: bool,
+}
+
+impl WaitForSync for Syncs {
+    fn wait_for_sync(&self, ticket: &Ticket) -> Result<(), StoreError> {
+        self.wait(ticket.number).map_err(|why| StoreError::SyncFailed { why })
+    }
 }
 
 impl std::fmt::Debug for Line {
@@ -66,6 +75,11 @@ impl Syncs {
             }
             line = self.run_or_wait(line);
         }
+    }
+
+    /// Whether so many syncs were asked for.
+    pub(crate) fn is_asked(&self, number: u64) -> bool {
+        self.line().asked >= number
     }
 
     /// Waits until all that was asked for is done. A failure that nobody waited for must not be forgotten.

@@ -147,10 +147,6 @@ impl Tail {
         self.opened.get(record).copied()
     }
 
-    pub(crate) fn opened_records(&self) -> impl Iterator<Item = &Digest> {
-        self.opened.keys()
-    }
-
     pub(crate) fn has_opened(&self) -> bool {
         !self.opened.is_empty()
     }

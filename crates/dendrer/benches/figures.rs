@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::recorder::World;
+use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store};
+use dendrer::store::prelude::*;
 use dendrer::{Recorder, verify};
 use dendrer_kernel::step::{Inputs, Outcome, Start, begin, step};
 use dendrer_object::delta::{Delta, Op};
@@ -128,7 +129,7 @@ fn record(dir: &Path) {
             let store = new_store(dir, &name);
             let recorded = record_fresh(&store, "bench", &steps, group);
             let before = cpu();
-            Store::close(Box::new(store)).expect("closed");
+            AppendLog::close(Box::new(store)).expect("closed");
             let all = recorded + (cpu() - before);
             remove(dir, &name);
             let us = |time: Duration| time.as_secs_f64() * 1e6 / 20_000.0;
@@ -165,7 +166,7 @@ fn synced(dir: &Path) {
             record_synced(&store, "bench", steps.chunks(100).cycle().take(200), shares);
             *ours = 20_000.0 / begin.elapsed().as_secs_f64();
             bytes = segment_bytes(dir, &name);
-            Store::close(Box::new(store)).expect("closed");
+            AppendLog::close(Box::new(store)).expect("closed");
             remove(dir, &name);
         }
         let ceiling = disk_ceiling(dir, bytes / 200);
@@ -214,9 +215,10 @@ fn verification(dir: &Path) {
     println!("verify against hashing exactly the preimages it needs (limit: 2.00)");
     let mut store = new_store(dir, "verify");
     record_steps(&store, "bench", &intents(20_000), 100);
-    store.sync().expect("synced");
+    let ticket = store.submit(&[]).expect("a sync");
+    store.wait(ticket).expect("synced");
     store.sign_checkpoint(&key()).expect("signed");
-    Store::close(Box::new(store)).expect("closed");
+    AppendLog::close(Box::new(store)).expect("closed");
     let store = Arc::new(Embedded::open(&dir.join("verify"), Options::read()).expect("opened"));
     let mut preimages: Vec<Vec<u8>> = Vec::new();
     store

@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 use common::{intents, median, new_store};
 use dendrer::Recorder;
 use dendrer::recorder::World;
+use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store};
+use dendrer::store::prelude::*;
 use dendrer_kernel::step::Start;
 use dendrer_object::Intent;
 use slow::Slow;
@@ -172,7 +173,7 @@ fn threads(path: &Path, writers: u64, least: Duration) -> Figures {
         (begin, done)
     });
     let figures = Figures::of(&done, begin.elapsed());
-    Store::close(Box::new(store)).expect("closed");
+    AppendLog::close(Box::new(store)).expect("closed");
     figures
 }
 

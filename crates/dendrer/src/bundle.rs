@@ -76,6 +76,10 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
     let root = bundle.root();
     let tree = TreeHead { size: bundle.size, root: root.unwrap_or(Digest([0; 32])) };
     let mut store = Memory::of_parts(StoreInfo::new(bundle.store, key), tree, Vec::new());
+    if root.is_some() {
+        // Each record is opened against its entry, and the entries lead to the root.
+        store = store.with_proven_entries();
+    }
     let mut faults = Vec::new();
     // A record is held once: as it was opened, or as what it is opened from where its values share their pieces with others.
     let sealed = std::mem::take(&mut bundle.records);

@@ -16,7 +16,8 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
-use dendrer_store::{Shared, Store};
+use dendrer_store::Shared;
+use dendrer_store::prelude::*;
 
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};

@@ -9,7 +9,8 @@ use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Pick, Picked, Stage};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
 use dendrer_object::{Intent, RunName, TypeName, Value};
-use dendrer_store::{Shared, Store};
+use dendrer_store::Shared;
+use dendrer_store::prelude::*;
 
 use crate::casebook;
 use crate::error::Error;

@@ -24,7 +24,8 @@ use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
-use dendrer_store::{Shared, Store};
+use dendrer_store::Shared;
+use dendrer_store::prelude::*;
 
 use crate::casebook;
 use crate::error::Error;

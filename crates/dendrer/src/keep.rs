@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use dendrer_object::{Record, RunName};
-use dendrer_store::{KeptRow, KeptWhat, StoreError};
+use dendrer_store::{KeptRow, KeptWhat, Slot, StoreError};
 
 use crate::error::Error;
 use crate::recorder::{OUTWEIGH, outweigh, weight};
@@ -55,7 +55,7 @@ pub fn judge_snapshot(store: &impl ReadHandle, run: &RunName, tick: u64) -> Resu
 }
 
 fn judge(trace: &Trace, tick: u64) -> Result<Fit, Error> {
-    match trace.store().snapshot(trace.name(), tick) {
+    match trace.store().kept(Slot::Snapshot(trace.name(), tick)) {
         Ok(Some((at, bytes))) if at == tick => trace.judge_snapshot(tick, &bytes),
         // A row that does not even hold bytes is of no use to anybody.
         Ok(_) | Err(StoreError::Index(_) | StoreError::IndexDamaged(_)) => Ok(Fit::Nothing),

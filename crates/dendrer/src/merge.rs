@@ -16,7 +16,8 @@ use dendrer_kernel::step::{COUNTERS, Head, KERNEL_PATHS, Outcome, Reason, Start}
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Value};
-use dendrer_store::{Shared, Store};
+use dendrer_store::Shared;
+use dendrer_store::prelude::*;
 
 use crate::casebook;
 use crate::error::Error;

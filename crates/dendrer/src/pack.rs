@@ -19,7 +19,8 @@ use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Extension, Head, Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
-use dendrer_store::{Shared, Store};
+use dendrer_store::Shared;
+use dendrer_store::prelude::*;
 
 use crate::casebook;
 use crate::error::Error;

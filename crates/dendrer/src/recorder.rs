@@ -15,7 +15,8 @@ use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
-use dendrer_store::{Shared, Store, StoreError, Submission};
+use dendrer_store::prelude::*;
+use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::casebook;
@@ -162,7 +163,7 @@ pub(crate) fn outweigh(records: usize, state: usize, times: usize) -> bool {
 /// A group on its way to the disk.
 struct Submitted {
     records: Vec<Record>,
-    submission: Submission,
+    ticket: Ticket,
     /// Where the run stands behind it.
     after: Head,
 }
@@ -463,8 +464,8 @@ impl Recorder {
     /// Hands the group to the store and starts to make it durable; the next one can be gathered meanwhile. Where as many are on
     /// their way as is worth it, settles the oldest and returns its records.
     pub fn submit(&mut self) -> Result<Option<Vec<Record>>, Error> {
-        let (records, submission) = self.put(|store, records| store.submit(records))?;
-        self.under_way.push_back(Submitted { records, submission, after: self.head.clone() });
+        let (records, ticket) = self.put(|store, records| store.submit(records))?;
+        self.under_way.push_back(Submitted { records, ticket, after: self.head.clone() });
         if self.under_way.len() > UNDER_WAY { self.settle() } else { Ok(None) }
     }
 
@@ -475,10 +476,10 @@ impl Recorder {
     /// by one: they came too late, too, unless the group was refusals only, which nothing stands on. Then the run stands where
     /// the log has it.
     pub fn settle(&mut self) -> Result<Option<Vec<Record>>, Error> {
-        let Some(Submitted { records, submission, after }) = self.under_way.pop_front() else {
+        let Some(Submitted { records, ticket, after }) = self.under_way.pop_front() else {
             return Ok(None);
         };
-        let result = self.store.settle(submission);
+        let result = self.store.wait(ticket);
         match &result {
             Err(error) if !is_on_record(error) => drop(self.discard()),
             _ => self.settled = after,
@@ -521,7 +522,7 @@ impl Recorder {
             Ok(done) => {
                 for (tick, bytes) in snapshots {
                     // A snapshot that could not be kept costs only time.
-                    let _ = self.store.put_snapshot(self.head.run(), tick, &bytes);
+                    let _ = self.store.keep(Slot::Snapshot(self.head.run(), tick), &bytes);
                 }
                 Ok((records, done))
             }
@@ -596,6 +597,7 @@ mod tests {
     use dendrer_object::Delta;
     use dendrer_object::record::Rel;
     use dendrer_store::faulty::{Fault, Faulty};
+    use dendrer_store::prelude::*;
     use dendrer_store::{Embedded, Options, Shared, StoreInfo};
 
     use super::*;

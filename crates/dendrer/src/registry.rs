@@ -8,7 +8,8 @@ use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::predicate::{Asked, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
 use dendrer_object::{Digest, RunName, Timestamp, Value, tag};
-use dendrer_store::{Shared, Store};
+use dendrer_store::Shared;
+use dendrer_store::prelude::*;
 
 use crate::error::Error;
 use crate::recorder::Surroundings;

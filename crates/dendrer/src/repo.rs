@@ -19,7 +19,8 @@ use dendrer_kernel::step::Start;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::{RunName, StoreId};
 use dendrer_store::embedded::{Embedded, Options};
-use dendrer_store::{RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
+use dendrer_store::prelude::*;
+use dendrer_store::{ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::Address;
@@ -342,7 +343,7 @@ impl Repo {
             }
         }
         let (mut refused, mut not_remembered) = (None, None);
-        let note = writer.sign_if(&key, &mut |store: &dyn Store, checkpoint: &Checkpoint| {
+        let note = writer.sign_if(&key, &mut |store: &dyn ReadLog, checkpoint: &Checkpoint| {
             match trust.head(id) {
                 // A file system without locks lets another process have a turn at the same time.
                 Ok(Some(head)) if !store.extends(head.size, head.root)? => {

@@ -12,12 +12,11 @@ use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::step::{AgentHead, Head};
 use dendrer_object::delta::Delta;
-use dendrer_object::json;
 use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
-use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value};
-use dendrer_store::{RunSummary, Shared, Skimmed, Store, StoreError};
+use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value, json};
+use dendrer_store::{RunSummary, Shared, Skimmed, Slot, Store, StoreError};
 
 use crate::error::Error;
 use crate::keep::Fit;
@@ -545,7 +544,8 @@ impl Trace {
 
     /// The newest snapshot at or before a tick. A snapshot is derived: one that cannot be read is as good as none.
     fn newest_snapshot(&self, tick: u64) -> Option<Snapshot> {
-        self.owners_up_to(tick).find_map(|(owner, end)| self.store.snapshot(owner, end).ok().flatten())
+        self.owners_up_to(tick)
+            .find_map(|(owner, end)| self.store.kept(Slot::Snapshot(owner, end)).ok().flatten())
     }
 
     /// The newest moment at or before a tick, and behind what is known, that the key of the store signed.
@@ -555,7 +555,9 @@ impl Trace {
         }
         for (owner, end) in self.owners_up_to(tick) {
             let mut end = Some(end);
-            while let Some((at, bytes)) = end.and_then(|end| self.store.snapshot(owner, end).ok().flatten()) {
+            while let Some((at, bytes)) =
+                end.and_then(|end| self.store.kept(Slot::Snapshot(owner, end)).ok().flatten())
+            {
                 if known.is_some_and(|known| at <= known) {
                     return Ok(None);
                 }

@@ -9,6 +9,7 @@
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict};
 use dendrer_kernel::step::KERNEL_VERSION;
 use dendrer_object::{Digest, Value, json};
+use dendrer_store::Slot;
 
 use crate::timeline::Timeline;
 use crate::trace::Trace;
@@ -23,7 +24,7 @@ const SIGNATURE: usize = 64;
 /// this program keeps is as good as nothing.
 pub(crate) fn find(trace: &Trace, predicate: &Predicate, to: u64) -> Option<Timeline> {
     let key = trace.store().key().filter(|_| trace.uses_snapshots())?;
-    let bytes = trace.store().verdicts(trace.name(), &question(predicate)).ok()??;
+    let (_, bytes) = trace.store().kept(Slot::Verdicts(trace.name(), &question(predicate))).ok()??;
     let (signature, statement) = bytes.split_at_checked(SIGNATURE)?;
     if !key.verifier_key().verifies(&message(trace, predicate, statement).0, signature) {
         return None;
@@ -54,7 +55,7 @@ pub(crate) fn keep(trace: &Trace, predicate: &Predicate, line: &Timeline) {
     if statement.len() <= STATEMENT_MAX {
         let signature = key.sign(&message(trace, predicate, &statement).0);
         let kept = [&signature[..], &statement].concat();
-        let _ = trace.store().put_verdicts(trace.name(), &question(predicate), &kept);
+        let _ = trace.store().keep(Slot::Verdicts(trace.name(), &question(predicate)), &kept);
     }
 }
 
@@ -104,7 +105,8 @@ mod tests {
     use dendrer_kernel::step::Start;
     use dendrer_object::delta::{Delta, Op};
     use dendrer_object::{Intent, RunName};
-    use dendrer_store::{Memory, Shared, Store as _, StoreInfo};
+    use dendrer_store::prelude::*;
+    use dendrer_store::{Memory, Shared, StoreInfo};
     use dendrer_testkit::{info, key, memory_with_key, run_name};
 
     use super::*;
@@ -149,11 +151,11 @@ mod tests {
     }
 
     fn kept(store: &Shared, text: &str) -> Vec<u8> {
-        store.verdicts(&run(), &question(&predicate(text))).unwrap().unwrap()
+        store.kept(Slot::Verdicts(&run(), &question(&predicate(text)))).unwrap().unwrap().1
     }
 
     fn put(store: &Shared, text: &str, bytes: &[u8]) {
-        store.put_verdicts(&run(), &question(&predicate(text)), bytes).unwrap();
+        store.keep(Slot::Verdicts(&run(), &question(&predicate(text))), bytes).unwrap();
     }
 
     const ONE: &str = "has(state.x) && state.x > 20";
@@ -224,7 +226,7 @@ mod tests {
         let text = "has(state.x) && state.x == 1";
         let line = judge(&store, text);
         assert!(line.turns.len() > 7000);
-        assert_eq!(store.verdicts(&run(), &question(&predicate(text))).unwrap(), None);
+        assert_eq!(store.kept(Slot::Verdicts(&run(), &question(&predicate(text)))).unwrap(), None);
         assert_eq!(judge(&store, text), line);
     }
 }

@@ -14,7 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
-use dendrer_store::{MaySign, RunSummary, Skimmed, Store, StoreError, StoreInfo, SyncTicket, TreeHead};
+use dendrer_store::{
+    AppendLog, EraseValues, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store,
+    StoreError, StoreInfo, Ticket, TreeHead,
+};
 
 use crate::trace::ReadHandle;
 
@@ -100,7 +103,7 @@ fn reading_only<T>() -> Result<T, StoreError> {
     Err(StoreError::ReadOnly { why: "a watched handle is for reading alone".to_owned() })
 }
 
-impl Store for Watched {
+impl ReadLog for Watched {
     fn info(&self) -> &StoreInfo {
         self.inner.info()
     }
@@ -200,62 +203,8 @@ impl Store for Watched {
         self.inner.beside(run, from, limit)
     }
 
-    fn writes(
-        &self,
-        run: &RunName,
-        ticks: RangeInclusive<u64>,
-        place: &Pointer,
-        limit: usize,
-    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
-        self.inner.writes(run, ticks, place, limit)
-    }
-
-    fn knows_all_writes(&self) -> Result<bool, StoreError> {
-        self.inner.knows_all_writes()
-    }
-
     fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         self.inner.beside_runs(from, limit)
-    }
-
-    fn key(&self) -> Option<&Arc<SigningKey>> {
-        self.inner.key()
-    }
-
-    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
-        self.inner.put_snapshot(run, tick, bytes)
-    }
-
-    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
-        self.inner.put_verdicts(run, question, statement)
-    }
-
-    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inner.verdicts(run, question)
-    }
-
-    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
-        self.inner.snapshot(run, tick)
-    }
-
-    fn append(&mut self, _: &[Record]) -> Result<Range<u64>, StoreError> {
-        reading_only()
-    }
-
-    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
-        reading_only()
-    }
-
-    fn finish_sync(&mut self, _: SyncTicket) -> Result<u64, StoreError> {
-        reading_only()
-    }
-
-    fn erase(&mut self, _: &Record, _: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
-        reading_only()
-    }
-
-    fn sign_if(&mut self, _: &SigningKey, _: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
-        reading_only()
     }
 
     fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
@@ -266,11 +215,69 @@ impl Store for Watched {
         self.inner.extends(size, root)
     }
 
-    fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
-        self.inner.checkpoint()
+    fn covers_log(&self) -> bool {
+        self.inner.covers_log()
+    }
+
+    fn proven(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        self.watch.check()?;
+        let record = self.inner.proven(position)?;
+        let _ = self.watch.add(1);
+        Ok(record)
+    }
+
+    fn proven_at(&self, run: &RunName, tick: u64) -> Result<Option<Record>, StoreError> {
+        self.watch.check()?;
+        let record = self.inner.proven_at(run, tick)?;
+        let _ = self.watch.add(1);
+        Ok(record)
+    }
+}
+
+impl KeepDerived for Watched {
+    fn key(&self) -> Option<&Arc<SigningKey>> {
+        self.inner.key()
+    }
+
+    fn keep(&self, slot: Slot<'_>, bytes: &[u8]) -> Result<(), StoreError> {
+        self.inner.keep(slot, bytes)
+    }
+
+    fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.inner.kept(slot)
+    }
+}
+
+impl AppendLog for Watched {
+    fn append(&mut self, _: &[Record]) -> Result<Range<u64>, StoreError> {
+        reading_only()
+    }
+
+    fn submit(&mut self, _: &[Record]) -> Result<Ticket, StoreError> {
+        reading_only()
+    }
+
+    fn wait(&mut self, _: Ticket) -> Result<(), StoreError> {
+        reading_only()
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         Ok(())
+    }
+}
+
+impl EraseValues for Watched {
+    fn erase(&mut self, _: &Record, _: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
+        reading_only()
+    }
+}
+
+impl SignLog for Watched {
+    fn sign_if(&mut self, _: &SigningKey, _: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
+        reading_only()
+    }
+
+    fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
+        self.inner.checkpoint()
     }
 }

@@ -16,7 +16,8 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
 use dendrer_object::{Delta, Intent, Pointer, RunName, StoreId, Timestamp, Value, json};
 use dendrer_store::embedded::{Embedded, Options};
-use dendrer_store::{Memory, Shared, Store, StoreInfo};
+use dendrer_store::prelude::*;
+use dendrer_store::{Memory, Shared, StoreInfo};
 use proptest::prelude::*;
 
 fn key() -> SigningKey {

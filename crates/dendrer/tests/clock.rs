@@ -12,7 +12,7 @@ use dendrer::{Recorder, Trace};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::record::Seed;
 use dendrer_object::{Digest, Intent, Timestamp};
-use dendrer_store::Store;
+use dendrer_store::prelude::*;
 use dendrer_testkit::{Dice, memory, run_name};
 
 /// The last millisecond that can be written down: the end of the year 9999.

@@ -8,7 +8,8 @@ use dendrer::Trace;
 use dendrer::diff::{Align, Change, Kind, Pair, Question, Report, Sides, States, diff};
 use dendrer_object::record::{Author, Body, Header, Kind as RecordKind, Link, Record, Rel, Seed, cut};
 use dendrer_object::{Delta, Digest, Pointer, Timestamp, Value, json};
-use dendrer_store::{Memory, Shared, Store};
+use dendrer_store::prelude::*;
+use dendrer_store::{Memory, Shared};
 use dendrer_testkit::{Dice, info, run_name, store_of};
 use proptest::prelude::*;
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
 use dendrer::recorder::{Fixed, Recorder};
+use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store};
+use dendrer::store::prelude::*;
 use dendrer::verify::{self, Verdict};
 use dendrer::{Error, Trace, pack};
 use dendrer_kernel::step::Start;

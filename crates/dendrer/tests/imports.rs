@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use dendrer::cherrypick::{Candidate, Imported, import};
 use dendrer::recorder::{Fixed, Recorder};
+use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store};
+use dendrer::store::prelude::*;
 use dendrer::{Error, Trace, pack, verify};
 use dendrer_kernel::contract::{Import, ImportRefused, Side, check_import};
 use dendrer_kernel::step::{Outcome, Stage, Start};

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use dendrer::lines::{Authors, Line, Reading, Recording, Reply, Stopped, read};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer_kernel::step::Start;
-use dendrer_store::{Embedded, Options, Shared, Store};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, Shared};
 use dendrer_testkit::{info, memory, recorder, run_name};
 
 fn lines(texts: &[&str]) -> Receiver<io::Result<Line>> {

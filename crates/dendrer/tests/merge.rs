@@ -8,8 +8,9 @@ use dendrer::merge::{
     Merged, Resolution, Source, Standing, Strategy, Take, Terms, merge, merged, resolve, standings,
 };
 use dendrer::recorder::{Fixed, Recorder};
+use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store};
+use dendrer::store::prelude::*;
 use dendrer::{Error, Trace, fork, pack, verify};
 use dendrer_kernel::step::{Outcome, Stage, Start};
 use dendrer_object::json::parse_door;

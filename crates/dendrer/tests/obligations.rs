@@ -9,7 +9,8 @@ use dendrer::kernel::step::Start;
 use dendrer::{Trace, contract, pack, timeline};
 use dendrer_object::record::{Author, Body, Header, Kind, Record, Seed, cut};
 use dendrer_object::{Delta, Intent, Timestamp, Value, json};
-use dendrer_store::{Shared, Store};
+use dendrer_store::Shared;
+use dendrer_store::prelude::*;
 use dendrer_testkit::{memory, run_name, store_id};
 use proptest::prelude::*;
 

@@ -11,6 +11,7 @@ use dendrer_kernel::step::Start;
 use dendrer_object::{Intent, Record, Value};
 use dendrer_store::embedded::{Embedded, Options as StoreOptions, VerifyOptions};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
+use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Store, StoreError};
 use dendrer_testkit::{memory, run_name};
 
@@ -98,7 +99,7 @@ fn no_call_that_failed_is_told_as_damage() {
     let intents = (0..30).map(|_| Intent::new("plan.update".parse().expect("a type"), "a"));
     dendrer_testkit::record(&store, &Start::new(run_name("r")), intents);
     store.sign_checkpoint(&dendrer_testkit::key(3)).expect("a signature");
-    Store::close(Box::new(store)).expect("closed");
+    AppendLog::close(Box::new(store)).expect("closed");
     let verified = |disk: &Faulty| -> Result<(Verdict, usize), String> {
         let told = |error: StoreError| format!("{} {error}", error.code());
         let store = Arc::new(Embedded::open(dir, options(disk)).map_err(told)?);

@@ -24,7 +24,8 @@ use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Author, Body, Entry, Header, Kind, Link, Record, Rel, Seed, cut};
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, Value};
-use dendrer_store::{Memory, Shared, Store, StoreInfo};
+use dendrer_store::prelude::*;
+use dendrer_store::{Memory, Shared, StoreInfo};
 
 const STORE: StoreId = StoreId([7; 16]);
 

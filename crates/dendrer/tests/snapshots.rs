@@ -19,7 +19,8 @@ use dendrer_object::json::parse_door;
 use dendrer_object::record::{Author, Body, Header, Kind, cut};
 use dendrer_object::{Intent, Record, RunName, Timestamp, Value};
 use dendrer_store::disk::{Disk, DiskFile, Open};
-use dendrer_store::{Embedded, Memory, Options, Shared, Store};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Memory, Options, Shared, Slot};
 use dendrer_testkit::{Dice, info, key, memory, memory_with_key, records_of, run_name};
 
 const TICKS: u64 = 3000;
@@ -41,7 +42,7 @@ fn a_state_is_read_from_the_nearest_snapshot_and_is_the_folded_one() -> Result<(
     let (store, run) = recorded()?;
     let mut taken = Vec::new();
     let mut at = TICKS;
-    while let Some((tick, bytes)) = store.snapshot(&run, at)? {
+    while let Some((tick, bytes)) = store.kept(Slot::Snapshot(&run, at))? {
         taken.push((tick, bytes.len()));
         at = tick - 1;
     }
@@ -186,7 +187,7 @@ fn a_growing_transcript_takes_no_snapshots() -> Result<(), Error> {
             .with_delta(Delta(vec![Op::set(path, message)]))
     });
     dendrer_testkit::record(&store, &Start::new(run.clone()), intents);
-    assert_eq!(store.snapshot(&run, 400)?, None);
+    assert_eq!(store.kept(Slot::Snapshot(&run, 400))?, None);
     Ok(())
 }
 
@@ -205,7 +206,7 @@ fn a_run_that_is_resumed_for_each_step_has_snapshots() -> Result<(), Error> {
         recorder.propose(&intent)?;
         recorder.commit()?;
     }
-    let newest = store.snapshot(&run, 300)?.map(|(tick, _)| tick);
+    let newest = store.kept(Slot::Snapshot(&run, 300))?.map(|(tick, _)| tick);
     assert!(newest.is_some_and(|tick| tick > 150), "{newest:?}");
     Ok(())
 }
@@ -280,7 +281,8 @@ fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
             assert_eq!(found.state, expected.state, "{run}@{tick}");
             assert_eq!(found.counters, expected.counters, "{run}@{tick}");
             assert_eq!(found.agents, expected.agents, "{run}@{tick}");
-            snapshots += usize::from(store.snapshot(&run, tick)?.is_some_and(|(at, _)| at == tick));
+            snapshots +=
+                usize::from(store.kept(Slot::Snapshot(&run, tick))?.is_some_and(|(at, _)| at == tick));
         }
         Ok(snapshots)
     };
@@ -321,7 +323,7 @@ fn a_snapshot_that_lies_about_the_state_is_not_used() -> Result<(), Error> {
     let mut lying = honest.clone();
     lying.state = Value::record([("slots", Value::object())]);
     // Even one that is under the key: what a record binds is held against the record.
-    store.put_snapshot(&run, 2500, &lying.to_snapshot(Some(&key(3))))?;
+    store.keep(Slot::Snapshot(&run, 2500), &lying.to_snapshot(Some(&key(3))))?;
     let all = Trace::open(&store, &run)?.without_snapshots();
     for tick in [2500, 2501, 2520] {
         let expected = all.state(tick)?;
@@ -330,7 +332,7 @@ fn a_snapshot_that_lies_about_the_state_is_not_used() -> Result<(), Error> {
     }
     let short = [0, 31, 32, 33, 200].map(|end| honest.to_snapshot(Some(&key(3)))[..end].to_vec());
     for bytes in short.into_iter().chain([b"not a snapshot".to_vec(), vec![b'{'; 80]]) {
-        store.put_snapshot(&run, 2400, &bytes)?;
+        store.keep(Slot::Snapshot(&run, 2400), &bytes)?;
         assert_eq!(
             Trace::open(&store, &run)?.at(2450)?.counters.to_value().get("transitions"),
             Some(&Value::from(2450u64))
@@ -367,7 +369,7 @@ fn a_snapshot_that_lies_about_counters_or_agents_changes_no_answer() -> Result<(
     let predicate = Predicate::condition("many", "state.counters.transitions >= 2600").expect("it checks");
     let (question, range) = (Question::Predicate(predicate), Range::new(0, TICKS));
     for (n, lie) in lies.iter().enumerate() {
-        store.put_snapshot(&run, 2500, lie)?;
+        store.keep(Slot::Snapshot(&run, 2500), lie)?;
         for tick in [2500, 2510] {
             let found = Trace::open(&store, &run)?.at(tick)?;
             let expected = Trace::open(&store, &run)?.without_snapshots().at(tick)?;
@@ -403,7 +405,8 @@ fn a_snapshot_that_lies_leads_no_writer_astray() -> Result<(), Error> {
         head.seq = 77;
     }
     for key in [None, Some(key(4))] {
-        store.put_snapshot(&run, Trace::open(&store, &run)?.tip(), &lying.to_snapshot(key.as_ref()))?;
+        store
+            .keep(Slot::Snapshot(&run, Trace::open(&store, &run)?.tip()), &lying.to_snapshot(key.as_ref()))?;
         let mut recorder = Recorder::resume(&store, &run, Box::new(Fixed::new("on", 9_000, 1)))?;
         assert_eq!(recorder.head().agents(), &honest.agents);
         assert_eq!(recorder.head().counters(), &honest.counters);
@@ -419,14 +422,14 @@ fn a_snapshot_that_lies_leads_no_writer_astray() -> Result<(), Error> {
 #[test]
 fn without_the_key_a_snapshot_is_good_for_the_state_alone() -> Result<(), Error> {
     let (store, run) = recorded()?;
-    let (at, bytes) = store.snapshot(&run, 2500)?.expect("a snapshot");
+    let (at, bytes) = store.kept(Slot::Snapshot(&run, 2500))?.expect("a snapshot");
     let expected = Trace::open(&store, &run)?.at(2500)?;
     // The run without most of what stands before its snapshot.
     let records = (0..).zip(records_of(&store));
     let kept = |record: &Record| record.header().tick.is_none_or(|tick| tick == 0 || tick >= at);
     let records: Vec<(u64, Record)> = records.filter(|(_, record)| kept(record)).collect();
     let cut = Arc::new(Memory::of_parts(info(3), store.tree(), records));
-    cut.put_snapshot(&run, at, &bytes)?;
+    cut.keep(Slot::Snapshot(&run, at), &bytes)?;
     assert_eq!(Trace::open(&cut, &run)?.state(2500)?, expected.state);
     assert!(Trace::open(&cut, &run)?.at(2500).is_err(), "counters that nobody vouched for were believed");
     let trace = Trace::open(&cut, &run)?;
@@ -449,11 +452,11 @@ fn without_the_key_a_snapshot_is_good_for_the_state_alone() -> Result<(), Error>
 fn an_unsigned_snapshot_hides_no_signed_one() -> Result<(), Error> {
     let (store, run) = recorded()?;
     let expected = Trace::open(&store, &run)?.at(2500)?;
-    let signed = store.snapshot(&run, 2400)?.expect("a snapshot");
+    let signed = store.kept(Slot::Snapshot(&run, 2400))?.expect("a snapshot");
     let kept = |record: &Record| record.header().tick.is_none_or(|tick| tick == 0 || tick >= signed.0);
     let records = (0..).zip(records_of(&store)).filter(|(_, record)| kept(record)).collect();
     let cut = Arc::new(Memory::of_parts(info(3), store.tree(), records).with_key(Some(Arc::new(key(3)))));
-    cut.put_snapshot(&run, signed.0, &signed.1)?;
+    cut.keep(Slot::Snapshot(&run, signed.0), &signed.1)?;
     let lying = Moment { counters: Counters::default(), ..expected.clone() };
     for (tick, bytes) in [
         (2450, Trace::open(&store, &run)?.at(2450)?.to_snapshot(None)),
@@ -461,7 +464,7 @@ fn an_unsigned_snapshot_hides_no_signed_one() -> Result<(), Error> {
         (2470, b"{}".to_vec()),
         (2500, lying.to_snapshot(None)),
     ] {
-        cut.put_snapshot(&run, tick, &bytes)?;
+        cut.keep(Slot::Snapshot(&run, tick), &bytes)?;
         let found = Trace::open(&cut, &run)?.at(2500)?;
         assert_eq!((found.counters, found.agents), (expected.counters.clone(), expected.agents.clone()));
     }
@@ -484,7 +487,7 @@ fn a_run_that_is_resumed_without_the_key_has_as_many_snapshots() -> Result<(), E
         }
         let mut ticks = Vec::new();
         let mut at = Some(400);
-        while let Some((tick, _)) = at.and_then(|at| store.snapshot(&run, at).ok().flatten()) {
+        while let Some((tick, _)) = at.and_then(|at| store.kept(Slot::Snapshot(&run, at)).ok().flatten()) {
             ticks.push(tick);
             at = tick.checked_sub(1);
         }

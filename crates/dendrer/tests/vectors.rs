@@ -23,7 +23,8 @@ use dendrer_object::number::round_half_even;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Rel, Salt, Seed, cut, disclosure};
 use dendrer_object::value::Object;
 use dendrer_object::{Delta, Digest, Intent, Number, Pointer, StoreId, Timestamp, Value};
-use dendrer_store::{Memory, Shared, Store, StoreInfo};
+use dendrer_store::prelude::*;
+use dendrer_store::{Memory, Shared, StoreInfo};
 
 fn text(text: impl AsRef<str>) -> Value {
     Value::from(text.as_ref())

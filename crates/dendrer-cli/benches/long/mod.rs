@@ -6,7 +6,8 @@ use std::sync::Arc;
 use dendrer::Recorder;
 use dendrer::recorder::{World, begin_log};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store, StoreInfo};
+use dendrer::store::prelude::*;
+use dendrer::store::{Shared, StoreInfo};
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::note::SigningKey;
@@ -39,9 +40,10 @@ pub(crate) fn record(dir: &Path, state: Value, ticks: u64) {
         from += 100;
     }
     drop(recorder);
-    store.sync().expect("synced");
+    let ticket = store.submit(&[]).expect("a sync");
+    store.wait(ticket).expect("synced");
     store.sign_checkpoint(&key).expect("signed");
-    Store::close(Box::new(store)).expect("closed");
+    AppendLog::close(Box::new(store)).expect("closed");
 }
 
 /// Counts, and writes to one of the other members.

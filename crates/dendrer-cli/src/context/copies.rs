@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use dendrer::store::Store as _;
 use dendrer::store::embedded::{Copied, Copying, Embedded};
+use dendrer::store::prelude::*;
 
 use crate::failure::Failure;
 use crate::failure::Result;

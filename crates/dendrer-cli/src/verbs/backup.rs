@@ -1,12 +1,20 @@
 //! `dendrer backup`
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::Args;
+use clap::ValueHint;
 use dendrer::store::StoreError;
-use dendrer::store::embedded::{Copied, CopyAs, Embedded, Options};
+use dendrer::store::embedded::Copied;
+use dendrer::store::embedded::CopyAs;
+use dendrer::store::embedded::Embedded;
+use dendrer::store::embedded::Options;
 use dendrer_object::Value;
-use dendrer_view::{count, document, quote, thousands};
+use dendrer_view::count;
+use dendrer_view::document;
+use dendrer_view::quote;
+use dendrer_view::thousands;
 
 use crate::context;
 use crate::context::STORE_DIR;

@@ -9,7 +9,7 @@ use dendrer::kernel::step::{self, Inputs, Stage, Start};
 use dendrer::lines::{self, Authors, Reading, Recording};
 use dendrer::recorder::{Recorder, World};
 use dendrer::store::Shared;
-use dendrer::store::Store;
+use dendrer::store::prelude::*;
 use dendrer_object::{RunName, Value};
 use dendrer_view::{commit, document};
 

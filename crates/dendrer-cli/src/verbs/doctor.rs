@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use clap::{Args, ValueHint};
 use dendrer::store::embedded::{Embedded, IndexState, Leftover, Options};
-use dendrer::store::{Store, StoreError, TreeHead};
+use dendrer::store::prelude::*;
+use dendrer::store::{StoreError, TreeHead};
 use dendrer_object::Value;
 use dendrer_view::problem::in_store;
 use dendrer_view::quote::shell;
@@ -453,7 +454,7 @@ fn index(fix: bool, path: &Path, store: &mut Embedded) -> Check {
         let size = store.tree().size;
         store.rebuild_index(false)?;
         let covered = store.index_status().unwrap_or(0);
-        Store::close(Box::new(store))?;
+        AppendLog::close(Box::new(store))?;
         Ok((covered, size))
     });
     if let Ok(again) = Embedded::open(path, Options::read()) {

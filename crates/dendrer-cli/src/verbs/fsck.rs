@@ -4,7 +4,8 @@
 use clap::Args;
 use dendrer::keep::{self, Fit};
 use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Report, TilesState, VerifyOptions};
-use dendrer::store::{Damage, DamageKind, Store};
+use dendrer::store::prelude::*;
+use dendrer::store::{Damage, DamageKind};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 use std::sync::Arc;

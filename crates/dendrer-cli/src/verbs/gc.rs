@@ -1,12 +1,24 @@
 //! `dendrer gc`: removes what follows from the log and is not needed. Never the log, so every state stays readable.
 
-use clap::{Args, ValueEnum};
-use dendrer::keep::{self, Rule, Why};
-use dendrer::store::Store;
-use dendrer::store::embedded::{IndexState, KeptRow, KeptWhat, Leftover, Options};
-use dendrer_object::{Timestamp, Value};
-use dendrer_view::{count, document, quote, thousands};
 use std::sync::Arc;
+
+use clap::Args;
+use clap::ValueEnum;
+use dendrer::keep;
+use dendrer::keep::Rule;
+use dendrer::keep::Why;
+use dendrer::store::embedded::IndexState;
+use dendrer::store::embedded::KeptRow;
+use dendrer::store::embedded::KeptWhat;
+use dendrer::store::embedded::Leftover;
+use dendrer::store::embedded::Options;
+use dendrer::store::prelude::*;
+use dendrer_object::Timestamp;
+use dendrer_object::Value;
+use dendrer_view::count;
+use dendrer_view::document;
+use dendrer_view::quote;
+use dendrer_view::thousands;
 
 use crate::context;
 use crate::failure::Result;
@@ -89,7 +101,7 @@ pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     if matches!(store.index_state(), IndexState::Corrupt(_)) {
         out.say("note: the index does not open; dendrer doctor --fix makes it again");
     }
-    Store::close(Box::new(store))?;
+    AppendLog::close(Box::new(store))?;
     say(args, rule, &spare, &leftovers, room, out)?;
     Ok(0)
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use dendrer::repo::{self, Repo};
+use dendrer::store::StoreError;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreError};
+use dendrer::store::prelude::*;
 use dendrer::trust::{self, Trust};
 use dendrer_object::{StoreId, Value};
 use dendrer_view::problem::in_store;

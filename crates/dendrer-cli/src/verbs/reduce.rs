@@ -5,7 +5,7 @@ use dendrer::error::Error;
 use dendrer::kernel::step::ExtensionFault;
 use dendrer::pack::{self, Retold};
 use dendrer::recorder::World;
-use dendrer::store::Store;
+use dendrer::store::prelude::*;
 use dendrer_object::{RunName, Value};
 use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, quote};

@@ -7,8 +7,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use dendrer::store::TreeHead;
 use dendrer::store::embedded::{CopyAs, Embedded, Options, VerifyOptions};
-use dendrer::store::{Store, TreeHead};
+use dendrer::store::prelude::*;
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 

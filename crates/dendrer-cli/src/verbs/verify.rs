@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
+use dendrer::store::prelude::*;
 use dendrer::store::{DamageKind, Report as Structure, Store, StoreInfo};
 use dendrer::trace::ReadHandle;
 use dendrer::trust::Stamp;

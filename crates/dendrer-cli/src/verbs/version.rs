@@ -2,7 +2,7 @@
 
 use clap::Args;
 use dendrer::kernel::step::KERNEL_VERSION;
-use dendrer::store::contract::FORMAT;
+use dendrer::store::FORMAT;
 use dendrer_object::Value;
 use dendrer_object::record::FORMAT_VERSION;
 use dendrer_view::document;

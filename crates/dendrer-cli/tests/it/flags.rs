@@ -4,8 +4,8 @@ use std::path::Path;
 
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Rel, Seed, cut};
 use dendrer_object::{Value, json};
-use dendrer_store::Store;
 use dendrer_store::embedded::{Embedded, Options};
+use dendrer_store::prelude::*;
 
 use crate::support::{Place, demo, ran};
 

@@ -570,9 +570,9 @@ fn an_index_without_a_table_is_left_out_and_made_again() {
         )
     };
     for sql in [
-        "DROP TABLE write",
+        "DROP TABLE chunk",
         "UPDATE run SET name = x'00ff'",
-        "UPDATE write SET number = 'x'",
+        "UPDATE run SET newest_tick = 'x'",
         "DROP INDEX record_id",
         // Programs that never end.
         &trigger("INSERT ON record"),

@@ -9,7 +9,6 @@ use dendrer_object::merkle::{Peaks, leaf_hashes};
 use dendrer_object::{Digest, Record, RunName};
 
 use super::{Changed, Embedded, LogEnd};
-use crate::contract::RunSummary;
 use crate::disk::{self, Open};
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
@@ -17,6 +16,7 @@ use crate::frame::{self, At, Commit};
 use crate::index::Index;
 use crate::layout::{self, SEGMENT_HEADER, SegmentHeader};
 use crate::segments::Segments;
+use crate::store::RunSummary;
 use crate::tail::Row;
 use crate::values::{ChunkKey, Chunks, INLINE_MAX, Writer};
 

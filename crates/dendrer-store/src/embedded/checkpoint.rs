@@ -13,11 +13,11 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 
 use super::tiles::Tiled;
 use super::{Embedded, Kept};
-use crate::contract::{MaySign, Store as _};
 use crate::disk;
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Step};
 use crate::layout::SEGMENT_HEADER;
+use crate::store::{MaySign, ReadLog as _};
 
 const NAME: &str = "checkpoint";
 
@@ -106,6 +106,10 @@ impl Embedded {
                 (format!("{size} records, as was signed"), format!("{} records", self.size()));
             return Ok(Some(damage(DamageKind::Loss, "size of the log", expected, found)));
         }
+        // As a rule the tiles show it. Otherwise the commit frame is searched for, from the beginning of its segment.
+        if size < self.size() && self.extends_by_tiles(size, kept.root()).is_ok_and(|extends| extends) {
+            return Ok(None);
+        }
         let root = match self.root_at(size) {
             Ok(root) => root,
             // Damage in between is reported by itself; it says nothing about loss.
@@ -146,18 +150,12 @@ impl Embedded {
         };
         let is_signed = note.verify(std::slice::from_ref(&self.info.key)).is_ok_and(|by| !by.is_empty());
         let is_newest = said.max(known) == Some(twin.size());
-        if self.made.is_some() || !is_signed || !is_newest || !self.extends(twin.size(), twin.root())? {
+        if self.made.is_some() || !is_signed || !is_newest || !self.begins_with(twin.size(), twin.root())? {
             return Ok(None);
         }
         disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
             .map_err(|error| StoreError::io("write", &path, error))?;
         Ok(Some(twin.size()))
-    }
-
-    /// Returns the root that the log has at a size, if a group ends there.
-    pub fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
-        self.check_owner()?;
-        if size > self.size() { Ok(None) } else { self.root_at(size) }
     }
 
     /// Returns the root that the log has at a size, from the commit frame that ends there.
@@ -200,10 +198,9 @@ impl Embedded {
         }
     }
 
-    /// Tells whether the log as it is begins with the tree that had a root at a size. Rests on hashes of entries alone (RFC
-    /// 9162 2.1.4.2): neither on the index nor on what commit frames say, which whoever rewrote the log can have written.
-    pub fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
-        self.check_owner()?;
+    /// Whether the log as it is begins with the tree that had a root at a size. Depends on hashes of entries alone (RFC
+    /// 9162 2.1.4.2): neither on the index nor on commit frames, which the author of a rewritten log can have written.
+    pub(super) fn begins_with(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
         if size == 0 {
             return Ok(root == Peaks::new().root());
         }
@@ -221,7 +218,7 @@ impl Embedded {
         Ok(extends)
     }
 
-    /// As [`Embedded::extends`], from the tiles of what was signed last, and the entries of the last of them and behind it: those are
+    /// As [`Embedded::begins_with`], from the tiles of what was signed last, and the entries of the last of them and behind it: those are
     /// what a writer goes on from. Where they do not show it, they or the index may be what is wrong.
     fn extends_by_tiles(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
         let Some(Tiled { before: mut peaks, end, root }) = self.tiled_beyond(size, root)? else {
@@ -249,7 +246,7 @@ impl Embedded {
         }
     }
 
-    /// As [`Embedded::extends`], from all of the log.
+    /// As [`Embedded::begins_with`], from all of the log.
     fn extends_by_log(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
         let (mut peaks, mut begins) = (Peaks::new(), false);
         let first = At::new(0, SEGMENT_HEADER as u64);
@@ -269,7 +266,7 @@ impl Embedded {
     ) -> Result<Option<SignedNote>, StoreError> {
         self.sync_now()?;
         if let Some((_, kept)) = self.read_checkpoint()?
-            && !self.extends(kept.size(), kept.root())?
+            && !self.begins_with(kept.size(), kept.root())?
         {
             // Who signs this says that nothing of what was signed before has changed.
             let loss = self.compare_checkpoint(&kept)?.unwrap_or_else(|| {

@@ -15,13 +15,13 @@ use dendrer_object::note::{Checkpoint, NOTE_BYTES_MAX, SignedNote};
 use dendrer_object::{StoreId, Value, json};
 
 use super::{Embedded, Kept, LogEnd, Options, VerifyOptions};
-use crate::contract::{Store as _, TreeHead};
 use crate::descriptor::MARK;
 use crate::disk::{self, Disk, DiskFile, Open};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Step};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::segments::{Read, Segments, file_name, place_name};
+use crate::store::{ReadLog as _, TreeHead};
 
 const TAG: &str = "backup/1";
 

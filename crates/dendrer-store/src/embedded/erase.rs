@@ -11,7 +11,6 @@ use super::Embedded;
 use super::append::put_opened;
 use super::read::{Source, assemble};
 use super::sealing::seal;
-use crate::contract::Store as _;
 use crate::disk;
 use crate::error::StoreError;
 use crate::fence;
@@ -20,6 +19,7 @@ use crate::index;
 use crate::layout::{self, RecordFrame, SEGMENT_HEADER, Slot};
 use crate::memory::check_erase;
 use crate::segments::Read;
+use crate::store::{EraseValues, ReadLog as _};
 use crate::values;
 
 /// How much is read at once.
@@ -36,18 +36,16 @@ pub(super) struct Doomed {
     pub(super) all: BTreeSet<u64>,
 }
 
-impl Embedded {
-    pub(super) fn erase_values(
-        &mut self,
-        record: &Record,
-        targets: &[(u64, Vec<Pointer>)],
-    ) -> Result<u64, StoreError> {
+impl EraseValues for Embedded {
+    fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
         check_erase(record)?;
         let position = self.locked(|store| store.erase_locked(record, targets))?;
         self.forget_in_index()?;
         Ok(position)
     }
+}
 
+impl Embedded {
     fn erase_locked(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
         let mut places: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
         for (position, more) in targets {

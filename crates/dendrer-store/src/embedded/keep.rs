@@ -11,11 +11,11 @@ use std::time::Duration;
 use dendrer_object::{Digest, RunName};
 
 use super::Embedded;
-use crate::contract::Store as _;
 use crate::descriptor::MARK;
 use crate::disk::Open;
 use crate::error::StoreError;
 use crate::index::{self, NoIndex};
+use crate::store::ReadLog as _;
 
 /// A row that is kept because it was dear to work out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,10 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::PoisonError;
 
 use dendrer_object::record::{Entry, Header, Kind};
-use dendrer_object::{Digest, Pointer, Record, RunName, json};
+use dendrer_object::{Digest, Record, RunName};
 
 use super::Embedded;
 use super::sealing::{Batch, seal, seal_each};
-use crate::contract::{DELTA, Head, RunSummary, Skimmed, Store, paths_of, written_paths};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::fence::Known;
 use crate::frame::{self, At, Fault, Step};
@@ -22,6 +21,7 @@ use crate::memory::prefix_start;
 use crate::ordered::in_order;
 use crate::scan::entry_of;
 use crate::segments::{Read, Segments, place_name};
+use crate::store::{Head, RunSummary, Skimmed};
 use crate::values;
 
 /// How much is read at once by a scan.
@@ -29,9 +29,6 @@ const WINDOW: usize = 1 << 20;
 
 /// What was read of a record, or the damage that keeps it from being read.
 type Raw = Result<RawRecord, Box<Damage>>;
-
-/// With a longer tail, looking through it for each question costs more than reading the records once.
-const TAIL_MAX: usize = 4096;
 
 /// The frame that holds the values of a record: a values frame, or the newest opened frame.
 pub(super) struct Source<'a> {
@@ -133,11 +130,16 @@ impl Embedded {
                 return Ok(Some(record));
             }
         }
+        self.read_in_log(position).map(Some)
+    }
+
+    /// Reads the record at a position without asking the index for its place.
+    pub(super) fn read_in_log(&self, position: u64) -> Result<Record, StoreError> {
         let Some((values, id)) = self.search(position)? else {
             return Err(StoreError::NoPosition(position));
         };
         let opened = self.opened(&id, position)?;
-        self.read_or_erased(values, &id, opened, position).map(Some)
+        self.read_or_erased(values, &id, opened, position)
     }
 
     /// Reads a record, or what another handle that erases values just now leaves of it.
@@ -490,7 +492,10 @@ impl Embedded {
     pub(super) fn find_known(&self, id: &Digest) -> Result<Option<(u64, Known)>, StoreError> {
         let indexed = self.index.as_ref().map_or(Ok(None), |index| index.find(id, self.tail.base))?;
         let Some(position) = indexed else {
-            let Some(position) = self.tail.find(id) else { return Ok(None) };
+            let Some(position) = self.tail.find(id) else {
+                self.index.as_ref().map_or(Ok(()), |index| index.check_records())?;
+                return Ok(None);
+            };
             let row = self.tail.row(position).expect("positions of the tail are in the tail");
             return Ok(Some((position, Known { kind: row.kind, tick: row.tick })));
         };
@@ -556,7 +561,11 @@ impl Embedded {
 
     /// Returns where a run begins, as the index knows it.
     fn indexed_begin(&self, run: &RunName) -> Result<Option<u64>, StoreError> {
-        let found = self.index.as_ref().map_or(Ok(None), |index| index.run(run, self.tail.base))?;
+        let Some(index) = &self.index else { return Ok(None) };
+        let found = index.run(run, self.tail.base)?;
+        if found.is_none() && self.tail.run(run).is_none_or(|rows| rows.begin.is_none()) {
+            index.check_runs()?;
+        }
         Ok(found.map(|run| run.begin))
     }
 
@@ -574,6 +583,9 @@ impl Embedded {
                 self.add_tail(summary, rows);
             }
         }
+        if summary.is_none() {
+            self.index.as_ref().map_or(Ok(()), |index| index.check_runs())?;
+        }
         if let Some(summary) = &summary {
             let mut summaries = self.summaries.lock().unwrap_or_else(PoisonError::into_inner);
             if summaries.len() > SUMMARIES_MAX {
@@ -587,7 +599,8 @@ impl Embedded {
     /// The summary of a run as far as the index covers it.
     fn indexed_summary(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
         let (Some(index), base) = (&self.index, self.tail.base) else { return Ok(None) };
-        let Some(IndexedRun { begin, parent, first_own_tick }) = index.run(run, base)? else {
+        let Some(IndexedRun { begin, parent, first_own_tick, newest_tick, beside }) = index.run(run, base)?
+        else {
             return Ok(None);
         };
         let Some(record) = index.record(begin)? else {
@@ -595,8 +608,22 @@ impl Embedded {
                 "it has no row for record {begin}, which begins {run}"
             )));
         };
+        let is_begin = |found: &RecordFrame<'_>| {
+            (found.header.kind, found.header.run.as_ref()) == (Kind::Run, Some(run))
+        };
+        self.in_log(begin, &is_begin)?;
         let own = index.head(begin, base)?;
-        let (refusals, ended, beside_ts) = index.beside_counts(begin, base)?;
+        if let Some((position, tick, id, _)) = own {
+            self.in_log(position, &|found| {
+                (found.id, found.header.run.as_ref(), found.header.tick) == (id, Some(run), Some(tick))
+            })?;
+        }
+        let (refusals, ended, beside_ts, all_beside) = index.beside_counts(begin, base)?;
+        if (own.map(|(_, tick, ..)| tick), all_beside) != (newest_tick, beside) {
+            // Either the index is ahead of this handle, or a row is missing.
+            index.check_chain(begin)?;
+            index.check_beside(begin)?;
+        }
         // The index may be ahead of this handle: what it says of later records does not count here.
         let first_own_tick = match parent {
             Some(parent) if own.is_none() => {
@@ -704,6 +731,7 @@ impl Embedded {
         let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) else { return Ok(None) };
         match index.at(begin, tick, self.tail.base)? {
             None if self.is_indexed(run, tick)? => Err(no_row(run, tick)),
+            None => index.check_chain(begin).map(|()| None),
             found => Ok(found),
         }
     }
@@ -733,6 +761,14 @@ impl Embedded {
             if !is_first && limit > 0 && self.is_indexed(run, *ticks.start())? {
                 return Err(no_row(run, *ticks.start()));
             }
+            if found.len() < limit {
+                index.check_chain(begin)?;
+                if let Some((tick, position)) = found.last().copied() {
+                    self.in_log(position, &|found| {
+                        (found.header.run.as_ref(), found.header.tick) == (Some(run), Some(tick))
+                    })?;
+                }
+            }
         }
         if let Some(rows) = self.tail.run(run) {
             let skip = ticks.start().saturating_sub(rows.first_tick);
@@ -753,6 +789,9 @@ impl Embedded {
         let mut found = Vec::new();
         if let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) {
             found = index.beside(begin, from, self.tail.base, limit)?;
+            if found.len() < limit {
+                index.check_beside(begin)?;
+            }
         }
         if let Some(rows) = self.tail.run(run) {
             let later = rows.beside.iter().filter(|(position, _)| *position >= from);
@@ -763,137 +802,19 @@ impl Embedded {
 
     pub(super) fn list_beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         let mut found = match &self.index {
-            Some(index) => index.beside_runs(from, self.tail.base, limit)?,
+            Some(index) => {
+                let found = index.beside_runs(from, self.tail.base, limit)?;
+                if found.len() < limit {
+                    index.check_apart()?;
+                }
+                found
+            }
             None => Vec::new(),
         };
         let rows = self.tail.rows().filter(|(position, row)| *position >= from && row.run.is_none());
         found
             .extend(rows.map(|(position, row)| (position, row.kind)).take(limit.saturating_sub(found.len())));
         Ok(found)
-    }
-
-    /// Tells whether the index is there and every delta that it and the tail speak of is there to be read.
-    pub(super) fn no_write_is_hidden(&self) -> Result<bool, StoreError> {
-        let Some(index) = &self.index else { return Ok(false) };
-        if self.tail.has_opened()
-            || self.tail.len() > TAIL_MAX
-            || index.has_opened()?
-            || index.has_withheld()?
-        {
-            return Ok(false);
-        }
-        for (_, row) in self.tail.rows().filter(|(_, row)| row.kind == Kind::Transition) {
-            if !matches!(self.segments.read(row.values)?, Read::Frame(frame::VALUES, _)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    pub(super) fn list_writes(
-        &self,
-        run: &RunName,
-        ticks: RangeInclusive<u64>,
-        place: &Pointer,
-        limit: usize,
-    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
-        let mut found = Vec::new();
-        if ticks.start() > ticks.end() {
-            return Ok(found);
-        }
-        if let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) {
-            // The index may be ahead of what this handle sees of the run.
-            let last = index.head(begin, self.tail.base)?.map(|(_, tick, ..)| tick);
-            if let Some(last) = last.filter(|last| ticks.start() <= last) {
-                let ticks = *ticks.start()..=last.min(*ticks.end());
-                found = match self.tail.has_opened() {
-                    false => index.writes(begin, ticks, place, limit)?,
-                    true => {
-                        let covered = index.writes(begin, ticks.clone(), place, usize::MAX)?;
-                        self.with_opened(covered, run, &ticks, place, limit)?
-                    }
-                };
-            }
-        }
-        let Some(rows) = self.tail.run(run) else { return Ok(found) };
-        let skip = ticks.start().saturating_sub(rows.first_tick);
-        let chain = (rows.first_tick..).zip(&rows.chain).skip(usize::try_from(skip).unwrap_or(usize::MAX));
-        for (tick, position) in chain.take_while(|(tick, _)| tick <= ticks.end()) {
-            for path in self.written_paths(*position)? {
-                if found.len() >= limit {
-                    return Ok(found);
-                }
-                if path.overlaps(place) {
-                    found.push((tick, path));
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    /// Says of covered records of which a value was erased in the tail what they write. The index learns of the erasure when
-    /// it gets there, and may have found the values gone before that.
-    fn with_opened(
-        &self,
-        mut found: Vec<(u64, Pointer)>,
-        run: &RunName,
-        ticks: &RangeInclusive<u64>,
-        place: &Pointer,
-        limit: usize,
-    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
-        for id in self.tail.opened_records() {
-            let position = self.find_id(id)?.filter(|position| *position < self.tail.base);
-            let Some(record) = position.map_or(Ok(None), |position| Store::get(self, position))? else {
-                continue;
-            };
-            let header = record.header();
-            let (Kind::Transition, Some(tick)) = (header.kind, header.tick) else { continue };
-            if header.run.as_ref() != Some(run) || !ticks.contains(&tick) {
-                continue;
-            }
-            let paths = written_paths(&record).into_iter().filter(|path| path.overlaps(place));
-            found.retain(|(written, _)| *written != tick);
-            found.extend(paths.map(|path| (tick, path)));
-        }
-        // Stable, so that the paths of one tick stay in their order.
-        found.sort_by_key(|(tick, _)| *tick);
-        found.truncate(limit);
-        Ok(found)
-    }
-
-    /// Reads the paths that a transition of the tail writes, without its other values.
-    fn written_paths(&self, position: u64) -> Result<Vec<Pointer>, StoreError> {
-        let Some(row) = self.tail.row(position).filter(|row| row.kind == Kind::Transition) else {
-            return Ok(Vec::new());
-        };
-        let (first, second, _) = self.segments.read_two(row.values)?;
-        let is_there = matches!(&first, Read::Frame(frame::VALUES | frame::OPENED, _));
-        let opened = match self.tail.opened(&row.id) {
-            None if !is_there => self.opened_later(&row.id)?,
-            opened => opened,
-        };
-        let (at, values) = match opened {
-            Some(at) => (at, self.segments.read(at)?),
-            None => (row.values, first),
-        };
-        let (Read::Frame(kind, payload), Read::Frame(frame::RECORD, record)) = (&values, &second) else {
-            let damage = broken(at, "checksum of the frame", &values);
-            return Err(at_position(damage, position));
-        };
-        let pointers = RecordFrame::parse(record, self.info.id).and_then(|record| record.pointers());
-        let pointers = pointers.unwrap_or_default();
-        let fields = match *kind {
-            frame::VALUES => layout::parse_values(payload, pointers.len()).map(|(_, fields)| fields),
-            _ => layout::parse_opened(payload, pointers.len()).map(|opened| opened.fields),
-        };
-        let fields = fields.unwrap_or_default();
-        let delta = pointers.iter().zip(&fields).find(|(pointer, _)| pointer.as_str() == DELTA);
-        let Some(slot) = delta.and_then(|(_, field)| field.slot.as_ref()) else { return Ok(Vec::new()) };
-        let mut text = Vec::new();
-        if values::read(&self.segments, slot, at.to_u64(), &mut text)?.is_err() {
-            return Err(at_position(broken(at, "chunks of a value", &values), position));
-        }
-        Ok(paths_of(json::parse_canonical(&text).ok()))
     }
 }
 

@@ -7,9 +7,9 @@ use std::io;
 use std::sync::Arc;
 
 use super::Embedded;
-use crate::contract::SyncTicket;
 use crate::disk::DiskFile;
 use crate::error::StoreError;
+use crate::store::Ticket;
 use crate::syncs::Work;
 
 impl Embedded {
@@ -37,32 +37,46 @@ impl Embedded {
         })))
     }
 
-    /// Asks for a sync of what was appended. Whoever waits for it does it.
-    pub(super) fn ask_for_sync(&mut self) -> Result<SyncTicket, StoreError> {
+    /// Asks for a sync of what was appended. The thread that waits for the ticket does the sync.
+    pub(super) fn ask_for_sync(&mut self) -> Result<Ticket, StoreError> {
         self.check_writable()?;
         let (size, segment) = (self.size(), self.end.segment);
         let Some(work) = self.work()? else {
-            return Ok(SyncTicket::done(size));
+            return Ok(Ticket { number: 0, size });
         };
         // What was asked for last covers the rest: it begins with the first segment that is not known to be synced.
-        let syncs = Arc::clone(self.syncer.get_or_insert_default().syncs());
-        let number = syncs.ask(work);
-        Ok(SyncTicket { size, segment: Some(segment), sync: Some((syncs, number)) })
+        let number = self.syncer.get_or_insert_default().syncs().ask(work);
+        if self.asked.last().is_none_or(|(_, last)| *last != segment) {
+            self.asked.push((number, segment));
+        }
+        Ok(Ticket { number, size })
     }
 
-    /// Asks for one, and has it done in the background.
-    pub(super) fn begin_sync(&mut self) -> Result<SyncTicket, StoreError> {
+    /// Asks for a sync, and has it done in the background.
+    pub(super) fn begin_sync(&mut self) -> Result<Ticket, StoreError> {
         let ticket = self.ask_for_sync()?;
-        if let (Some(syncer), Some(_)) = (&mut self.syncer, &ticket.sync) {
+        if let (Some(syncer), 1..) = (&mut self.syncer, ticket.number) {
             syncer.start();
         }
         Ok(ticket)
     }
 
-    pub(super) fn end_sync(&mut self, ticket: SyncTicket) -> Result<u64, StoreError> {
+    /// Waits for the sync of a ticket. Returns the size that is known to be on disk.
+    pub(super) fn end_sync(&mut self, ticket: &Ticket) -> Result<u64, StoreError> {
         self.check_owner()?;
-        let result = ticket.wait();
-        self.synced(ticket.size, ticket.segment, result)
+        if ticket.number == 0 {
+            return self.synced(ticket.size, None, Ok(()));
+        }
+        let syncs = self.syncer.as_ref().map(|syncer| Arc::clone(syncer.syncs()));
+        let Some(syncs) = syncs.filter(|syncs| syncs.is_asked(ticket.number)) else {
+            return Err(StoreError::Unsupported("a ticket is waited for by the store that gave it out"));
+        };
+        let result = syncs.wait(ticket.number);
+        // The newest segment that the sync covered; those before it are asked for no more.
+        let asked = self.asked.partition_point(|(first, _)| *first <= ticket.number);
+        let segment = asked.checked_sub(1).map(|last| self.asked[last].1);
+        self.asked.drain(..asked.saturating_sub(1));
+        self.synced(ticket.size, segment, result)
     }
 
     /// Syncs a file for a reason of its own. Where that fails, what others wait for may be lost too, and no later sync says so.
@@ -80,9 +94,9 @@ impl Embedded {
     /// Syncs, and counts as on disk what is before `size`.
     pub(super) fn sync_to(&mut self, size: u64) -> Result<u64, StoreError> {
         if self.syncer.is_some() {
-            // Behind whatever is under way there, so that its failure is not missed.
+            // After whatever is under way there, so that its failure is not missed.
             let ticket = self.ask_for_sync()?;
-            return self.end_sync(ticket);
+            return self.end_sync(&ticket);
         }
         self.check_writable()?;
         let Some(work) = self.work()? else { return Ok(self.durable) };

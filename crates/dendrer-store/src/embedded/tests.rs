@@ -1,11 +1,12 @@
 use std::io::ErrorKind;
 
-use dendrer_object::Value;
 use dendrer_object::note::Checkpoint;
+use dendrer_object::{Pointer, Value};
 
 use super::*;
 use crate::conformance::{Scribe, info};
 use crate::faulty::{Fault, Faulty};
+use crate::store::EraseValues as _;
 
 fn on(disk: &Faulty) -> Options {
     Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() }
@@ -26,7 +27,9 @@ fn a_handle_refuses_after_a_fork() {
         store.append(&step).map(drop),
         store.append(&[]).map(drop),
         store.sync().map(drop),
-        store.start_sync().map(drop),
+        store.submit(&[]).map(drop),
+        store.submit(&step).map(drop),
+        store.proven(0).map(drop),
         store.refresh().map(drop),
         store.get(0).map(drop),
         store.find(&begin.id()).map(drop),
@@ -94,7 +97,7 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
         let mut scribe = Scribe::default();
         store.commit(&[scribe.begin("r")]).unwrap();
         store.append(&[scribe.step("r")]).unwrap();
-        let ticket = store.plan_sync().unwrap();
+        let ticket = store.submit(&[]).unwrap();
         (disk, store, scribe, ticket)
     };
     let mut failed = 0;
@@ -107,7 +110,7 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
         if matches!(store.trouble().as_deref(), Some(StoreError::SyncFailed { .. })) {
             failed += 1;
             appended.unwrap_err();
-            ticket.wait().unwrap_err();
+            store.waiter().unwrap().wait_for_sync(&ticket).unwrap_err();
         } else if appended.is_ok() {
             break;
         }
@@ -120,7 +123,7 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
     file.write_at(b"half a group", disk.files()[&path].len() as u64).unwrap();
     disk.fail_syncs(false);
     assert!(matches!(store.append(&[scribe.step("r")]), Err(StoreError::SyncFailed { .. })));
-    ticket.wait().unwrap_err();
+    store.waiter().unwrap().wait_for_sync(&ticket).unwrap_err();
 
     let (disk, mut store, mut scribe, ticket) = begin();
     let why = Value::record([("reason", "asked to".into())]);
@@ -129,7 +132,7 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
     other.erase(&erase, &[(0, vec![Pointer::root()])]).unwrap();
     disk.fail_syncs(false);
     assert!(matches!(store.append(&[scribe.step("r")]), Err(StoreError::SyncFailed { .. })));
-    ticket.wait().unwrap_err();
+    store.waiter().unwrap().wait_for_sync(&ticket).unwrap_err();
 }
 
 /// Whoever signs says that what was signed before is the beginning of this. A log that was rewritten by somebody without the key,
@@ -157,7 +160,7 @@ fn a_rewritten_log_is_not_signed() {
     }
     // The index covers all of it, so opening reads none of these commits again.
     other.update_index().unwrap();
-    Store::close(Box::new(other)).unwrap();
+    AppendLog::close(Box::new(other)).unwrap();
     std::fs::copy(good.join("checkpoint"), bad.join("checkpoint")).unwrap();
     let path = bad.join("segments/00000000.seg");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -224,7 +227,7 @@ fn a_rewritten_end_is_not_written_behind() {
             store.sign_checkpoint(&key).unwrap();
         }
         root.get_or_insert(store.tree());
-        Store::close(Box::new(store)).unwrap();
+        AppendLog::close(Box::new(store)).unwrap();
     }
     let signed = root.unwrap();
     let segment = |dir: &std::path::Path| dir.join("segments/00000000.seg");
@@ -274,7 +277,7 @@ fn an_index_ends_before_what_has_no_place_in_it() {
         store.write_group(&[scribe.step("r"), twice], &mut |_, _| {}, BTreeMap::new()).unwrap();
         store.commit(&[scribe.begin("q")]).unwrap();
         store.update_index().unwrap();
-        Store::close(Box::new(store)).unwrap();
+        AppendLog::close(Box::new(store)).unwrap();
         let index = path.join("index.sqlite");
         for made_again in [false, true] {
             if made_again {

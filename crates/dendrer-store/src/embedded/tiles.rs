@@ -1,6 +1,6 @@
 //! The log as C2SP tlog-tiles under `log/`: what a mirror or a witness reads, and where proofs come from.
 //!
-//! Derived, written when a checkpoint is signed, and never read by the store itself except to go on from.
+//! Derived, written when a checkpoint is signed. The store reads them to extend them, and for hashes that lead to a root.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -30,6 +30,11 @@ impl Embedded {
     pub(super) fn write_tiles_to(&self, dir: &Path, note: &SignedNote, size: u64) -> Result<(), StoreError> {
         let tiles = Tiles { store: self, dir: dir.join("log") };
         tiles.write(note, size)
+    }
+
+    /// Returns the checkpoint of the tiles. It is not compared with them.
+    pub(super) fn tiles_checkpoint(&self) -> Result<Option<Checkpoint>, StoreError> {
+        Tiles { store: self, dir: self.dir.join("log") }.checkpoint()
     }
 
     /// Returns the size that the tiles are complete for, if they lead to the root that was signed for it, and what
@@ -70,6 +75,11 @@ pub(super) struct Tiled {
     pub end: u64,
     /// The root of the tree of those.
     pub root: Digest,
+}
+
+/// Reads a tile below a directory; `None` if it is missing or cannot be read.
+pub(super) fn read_tile(disk: &dyn Disk, dir: &Path, tile: Tile) -> Option<Vec<u8>> {
+    disk::read_file(disk, &dir.join(tile.to_string()), TILE_SIZE_MAX).ok().flatten()
 }
 
 /// The tiles in a directory, which follow from the log of a store.
@@ -121,8 +131,7 @@ impl Tiles<'_> {
     }
 
     fn read_tile(&self, tile: Tile) -> Option<Vec<u8>> {
-        let path = self.dir.join(tile.to_string());
-        disk::read_file(self.disk(), &path, TILE_SIZE_MAX).ok().flatten()
+        read_tile(self.disk(), &self.dir, tile)
     }
 
     /// Writes the tiles that change between two sizes.

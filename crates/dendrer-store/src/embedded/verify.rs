@@ -16,7 +16,6 @@ use dendrer_object::{Digest, Record, RunName};
 use super::Embedded;
 use super::sealing::{SEALED_TOGETHER, WAITING_BYTES};
 use super::walk::WalkItem;
-use crate::contract::{RunSummary, TreeHead};
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::fence::check_head;
 use crate::frame::At;
@@ -24,6 +23,7 @@ use crate::index::{self, IndexDifference};
 use crate::layout::{RawRecord, Unsealed};
 use crate::ordered::in_order;
 use crate::segments::place_name;
+use crate::store::{RunSummary, TreeHead};
 
 /// What is verified besides the log itself.
 #[derive(Debug, Clone, Default)]
@@ -420,7 +420,7 @@ impl Verifier {
 
     /// Adds what the handle knows and the walk cannot: loss, and files that are gone.
     fn check_handle(&mut self, store: &Embedded) {
-        use crate::contract::Store as _;
+        use crate::store::ReadLog as _;
         if let Some(StoreError::Damaged(damage) | StoreError::Lost(damage)) = store.trouble().as_deref() {
             let same = |known: &Damage| {
                 (&known.place.file, known.place.offset) == (&damage.place.file, damage.place.offset)

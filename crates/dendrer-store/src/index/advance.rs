@@ -5,16 +5,15 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use dendrer_object::record::{Header, Kind};
 use dendrer_object::{Digest, RunName, StoreId, json};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{
-    Covered, KeyOfChunks, NoIndex, Sql, WITHHELD, open_writer, put_covered, put_meta, put_runs, read_meta,
-    tick,
+    APART, Covered, KeyOfChunks, NoIndex, RUNS, Sql, open_writer, put_count, put_covered, read_meta, tick,
 };
-use crate::contract::{AGENT, DELTA, paths_of};
 use crate::error::StoreError;
 use crate::frame::{self, At, COMMIT_SIZE};
 use crate::layout::{self, SEGMENT_HEADER, Stored};
@@ -31,8 +30,6 @@ pub(super) struct Group {
     pub(super) rows: Vec<Row>,
     chunks: Vec<(ChunkKey, u64)>,
     pub(super) opened: Vec<(At, Vec<u8>)>,
-    /// Whether values of one of the rows were withheld from the beginning, or cannot be read.
-    withheld: bool,
 }
 
 pub(super) struct Row {
@@ -40,17 +37,14 @@ pub(super) struct Row {
     pub(super) id: Digest,
     pub(super) header: Header,
     pub(super) values: At,
-    pub(super) said: Said,
+    /// The agent that the record names.
+    pub(super) agent: Option<String>,
     /// Whether the values cannot be read any more, so that nothing is known of what the record said.
     pub(super) is_gone: bool,
 }
 
-/// What the index keeps of the values of a record.
-#[derive(Default)]
-pub(super) struct Said {
-    pub(super) agent: Option<String>,
-    pub(super) paths: Vec<String>,
-}
+/// The field that names the agent.
+const AGENT: &str = "/agent_id";
 
 /// Advances an index to a size of the log, which the caller knows to be on disk. Returns what it covers then: less
 /// if the log is damaged or an erasure is not finished, or where it begins a run or has a tick a second time; more if another
@@ -63,7 +57,13 @@ pub(crate) fn advance(
     stop: &AtomicBool,
     publish: &dyn Fn(&Covered),
 ) -> Result<Covered, StoreError> {
-    take_in(&mut open_writer(path, false)?, segments, store, target, stop, publish, &mut None)
+    let mut db = open_writer(path, false)?;
+    let covered = take_in(&mut db, segments, store, target, stop, publish, &mut None)?;
+    // A handle that only reads would read all of SQLite's log when it opens the index. Where others read at this moment, the
+    // log stays.
+    db.busy_timeout(Duration::ZERO)?;
+    let _ = db.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
+    Ok(covered)
 }
 
 /// As [`advance`], for an index that was made just now and that nobody else uses. Ids come in no order: a table of them
@@ -139,8 +139,10 @@ fn take_in(
                 target = covered.size();
                 continue;
             }
-            let begun = writer.begun;
-            put_runs(&transaction, before.size(), covered.size(), begun)?;
+            writer.put_grown()?;
+            let (begun, apart) = (writer.begun, writer.apart);
+            put_count(&transaction, RUNS, before.size(), covered.size(), begun)?;
+            put_count(&transaction, APART, before.size(), covered.size(), apart)?;
         }
         if covered == before {
             return Ok(covered);
@@ -168,8 +170,20 @@ struct Writer<'a> {
     later: &'a mut Option<Later>,
     /// How many runs began.
     begun: u64,
+    /// How many records of no run there are.
+    apart: u64,
+    /// The runs that got records, by where they begin.
+    grown: HashMap<i64, Grown>,
     /// Whether a group has a row for which there is no room: no log that was written under the lock has one.
     is_stuck: bool,
+}
+
+/// What a batch adds to a run.
+#[derive(Default)]
+struct Grown {
+    newest_tick: Option<i64>,
+    /// How many records off its chain.
+    beside: i64,
 }
 
 impl Groups<'_> {
@@ -224,18 +238,18 @@ impl Groups<'_> {
     fn read_group(&self, scanner: &mut Scanner) -> Result<(Group, End), StoreError> {
         let mut group = Group::default();
         let (mut payload, mut is_opened): (Vec<u8>, bool) = (Vec::new(), false);
-        let (mut is_whole, mut is_gone) = (false, true);
+        let mut is_gone = true;
         let mut failure = None;
         let end = scanner.group(&mut |item| match item {
             Item::Values { payload: read } => {
                 payload.clear();
                 payload.extend_from_slice(read);
-                (is_opened, is_whole, is_gone) = (false, true, false);
+                (is_opened, is_gone) = (false, false);
             }
             Item::Opened { at, payload: read } => {
                 payload.clear();
                 payload.extend_from_slice(read);
-                (is_opened, is_whole, is_gone) = (true, false, false);
+                (is_opened, is_gone) = (true, false);
                 if layout::is_erasure(read) {
                     group.opened.push((at, read.to_vec()));
                 }
@@ -246,13 +260,10 @@ impl Groups<'_> {
             }
             Item::Void | Item::Broken(_) => {
                 payload.clear();
-                (is_whole, is_gone) = (false, true);
+                is_gone = true;
             }
             Item::Record(found) => match self.row(found, &payload, is_opened) {
-                Ok(row) => {
-                    group.withheld |= !is_whole;
-                    group.rows.push(Row { is_gone, ..row });
-                }
+                Ok(row) => group.rows.push(Row { is_gone, ..row }),
                 Err(error) => failure = Some(error),
             },
         })?;
@@ -269,43 +280,36 @@ impl Groups<'_> {
             true => layout::parse_opened(payload, places.len()).map(|opened| opened.fields),
             false => layout::parse_values(payload, places.len()).map(|(_, fields)| fields),
         };
-        let said = self.said(&places, &fields.unwrap_or_default(), values)?;
-        Ok(Row { position, id: frame.id, values, said, header: frame.header, is_gone: false })
+        let agent = self.agent(&places, &fields.unwrap_or_default(), values)?;
+        Ok(Row { position, id: frame.id, values, agent, header: frame.header, is_gone: false })
     }
 
-    /// Reads what the index keeps of the values of a record.
-    fn said(&self, places: &[Cow<'_, str>], fields: &[Stored<'_>], before: At) -> Result<Said, StoreError> {
-        let mut said = Said::default();
-        for (place, field) in places.iter().zip(fields) {
-            let Some(slot) = field.slot.as_ref().filter(|_| place == AGENT || place == DELTA) else {
-                continue;
-            };
-            let mut text = Vec::new();
-            let read = values::read(self.segments, slot, before.to_u64(), &mut text)?;
-            let Some(value) = read.ok().and_then(|()| json::parse_canonical(&text).ok()) else { continue };
-            if place == AGENT {
-                said.agent = value.as_str().map(str::to_owned);
-                continue;
-            }
-            said.paths = paths_of(Some(value)).iter().map(|path| path.as_str().to_owned()).collect();
-        }
-        Ok(said)
+    /// Reads the agent that a record names.
+    fn agent(
+        &self,
+        places: &[Cow<'_, str>],
+        fields: &[Stored<'_>],
+        before: At,
+    ) -> Result<Option<String>, StoreError> {
+        let field = places.iter().zip(fields).find(|(place, _)| *place == AGENT);
+        let Some(slot) = field.and_then(|(_, field)| field.slot.as_ref()) else { return Ok(None) };
+        let mut text = Vec::new();
+        let read = values::read(self.segments, slot, before.to_u64(), &mut text)?;
+        let value = read.ok().and_then(|()| json::parse_canonical(&text).ok());
+        Ok(value.and_then(|value| value.as_str().map(str::to_owned)))
     }
 
-    /// Reads what the index keeps of the values that an erasure left of a record, and the kind of the record.
-    pub(super) fn said_of_opened(
+    /// Reads the agent that an erasure left of a record.
+    pub(super) fn agent_of_opened(
         &self,
         frame: At,
         at: At,
         opened: &layout::Opened<'_>,
-    ) -> Result<(Option<Kind>, Said), StoreError> {
+    ) -> Result<Option<String>, StoreError> {
         let (_, record, _) = self.segments.read_two(frame)?;
-        let Read::Frame(frame::RECORD, payload) = record else { return Ok((None, Said::default())) };
-        let Some(parsed) = layout::RecordFrame::parse(&payload, StoreId([0; 16])) else {
-            return Ok((None, Said::default()));
-        };
-        let said = self.said(&parsed.places().unwrap_or_default(), &opened.fields, at)?;
-        Ok((Some(parsed.header.kind), said))
+        let Read::Frame(frame::RECORD, payload) = record else { return Ok(None) };
+        let Some(parsed) = layout::RecordFrame::parse(&payload, StoreId([0; 16])) else { return Ok(None) };
+        self.agent(&parsed.places().unwrap_or_default(), &opened.fields, at)
     }
 }
 
@@ -316,7 +320,7 @@ impl<'a> Writer<'a> {
         runs: &'a mut HashMap<RunName, (i64, bool)>,
         later: &'a mut Option<Later>,
     ) -> Writer<'a> {
-        Writer { db, groups, runs, later, begun: 0, is_stuck: false }
+        Writer { db, groups, runs, later, begun: 0, apart: 0, grown: HashMap::new(), is_stuck: false }
     }
 
     fn advance(&mut self, store: StoreId, covered: Covered, target: u64) -> Result<Covered, StoreError> {
@@ -332,9 +336,6 @@ impl<'a> Writer<'a> {
             {
                 return Ok(false);
             }
-        }
-        if group.withheld {
-            put_meta(self.db, WITHHELD, "yes")?;
         }
         for (key, frame) in &group.chunks {
             self.db
@@ -359,7 +360,7 @@ impl<'a> Writer<'a> {
 
     /// Adds the rows of a record. `false` where another record has its place: the name of the run, or the tick in it.
     fn put_row(&mut self, row: &Row) -> Sql<bool> {
-        let Row { position, id, header, values, said, .. } = row;
+        let Row { position, id, header, values, agent, .. } = row;
         let run = match &header.run {
             Some(name) if header.kind == Kind::Run => match self.begin_run(name, *position, header)? {
                 None => return Ok(false),
@@ -381,25 +382,33 @@ impl<'a> Writer<'a> {
                 run,
                 header.tick.map(|tick| tick as i64),
                 header.type_name.as_ref().map(|name| name.as_str()),
-                said.agent,
+                agent,
                 header.ts.ms() as i64,
                 values.to_u64() as i64,
             ])?;
         if added == 0 {
             return Ok(false);
         }
-        if let (Some(run), Some(tick), Kind::Transition) = (run, header.tick, header.kind) {
-            self.put_writes(run, tick, &said.paths)?;
+        match (run, header.tick) {
+            (Some(run), Some(tick)) => {
+                let grown = self.grown.entry(run).or_default();
+                grown.newest_tick = grown.newest_tick.max(Some(tick as i64));
+            }
+            (Some(run), None) if header.kind != Kind::Run => self.grown.entry(run).or_default().beside += 1,
+            (None, None) => self.apart += 1,
+            _ => {}
         }
         Ok(true)
     }
 
-    fn put_writes(&self, run: i64, tick: u64, paths: &[String]) -> Sql<()> {
+    /// Puts into the rows of runs what their records add up to, so that a record without a row is noticed.
+    fn put_grown(&mut self) -> Sql<()> {
         let mut statement = self.db.prepare_cached(
-            "INSERT OR IGNORE INTO write (run, path, tick, number) VALUES (?1, ?2, ?3, ?4)",
+            "UPDATE run SET newest_tick = max(coalesce(newest_tick, ?2), coalesce(?2, newest_tick)), beside = beside + ?3
+             WHERE begin = ?1",
         )?;
-        for (number, path) in paths.iter().enumerate() {
-            statement.execute(params![run, path, tick as i64, number as i64])?;
+        for (begin, Grown { newest_tick, beside }) in self.grown.drain() {
+            statement.execute(params![begin, newest_tick, beside])?;
         }
         Ok(())
     }
@@ -474,28 +483,14 @@ impl<'a> Writer<'a> {
         let Some(opened) = layout::parse_opened_all(payload) else { return Ok(()) };
         let found = self
             .db
-            .prepare_cached(
-                "SELECT position, run, tick, frame FROM record WHERE id = ?1 ORDER BY position LIMIT 1",
-            )?
-            .query_row([&opened.record.0[..]], |row| {
-                let run: Option<i64> = row.get(1)?;
-                Ok((row.get::<_, i64>(0)?, run, tick(row, 2)?, row.get::<_, i64>(3)?))
-            })
+            .prepare_cached("SELECT position, frame FROM record WHERE id = ?1 ORDER BY position LIMIT 1")?
+            .query_row([&opened.record.0[..]], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
             .optional()?;
-        let Some((position, run, tick, frame)) = found else { return Ok(()) };
+        let Some((position, frame)) = found else { return Ok(()) };
+        let agent = self.groups.agent_of_opened(At::from_u64(frame as u64), at, &opened)?;
         self.db
-            .prepare_cached("UPDATE record SET opened = ?1 WHERE position = ?2")?
-            .execute([at.to_u64() as i64, position])?;
-        let (kind, said) = self.groups.said_of_opened(At::from_u64(frame as u64), at, &opened)?;
-        self.db
-            .prepare_cached("UPDATE record SET agent = ?1 WHERE position = ?2")?
-            .execute(params![said.agent, position])?;
-        if let (Some(Kind::Transition), Some(run), Some(tick)) = (kind, run, tick) {
-            self.db
-                .prepare_cached("DELETE FROM write WHERE run = ?1 AND tick = ?2")?
-                .execute([run, tick as i64])?;
-            self.put_writes(run, tick, &said.paths)?;
-        }
+            .prepare_cached("UPDATE record SET opened = ?1, agent = ?2 WHERE position = ?3")?
+            .execute(params![at.to_u64() as i64, agent, position])?;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use dendrer_object::record::{Header, Kind};
 use dendrer_object::{Digest, RunName, StoreId};
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
 use rusqlite::types::ValueRef;
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row as Found, Rows, params};
+use rusqlite::{Connection, OptionalExtension as _, Row as Found, Rows, params};
 
 use super::advance::{Group, Groups, Row};
 use super::{Covered, Index, Sql, read_meta};
@@ -68,7 +68,7 @@ pub(crate) fn compare(
     let groups = Groups { segments, key: None };
     let mut erased = HashMap::new();
     loop {
-        let mut comparison = Comparison::new(&transaction, groups, &erased)?;
+        let mut comparison = Comparison::new(&transaction, groups, &erased);
         let found = comparison.compare(store, &covered)?;
         if found == erased {
             return Ok((covered.size(), comparison.differences));
@@ -82,13 +82,16 @@ const RECORDS: &str = "SELECT position, id, kind, run, tick, type, agent, ts, fr
 /// Where the agent stands among them.
 const AGENT: usize = 6;
 
-const RUNS: &str = "SELECT begin, name, parent, first_own_tick FROM run ORDER BY begin";
+const RUNS: &str = "SELECT begin, name, parent, first_own_tick, newest_tick, beside FROM run ORDER BY begin";
 
 /// A run as the log says.
 struct Run {
     name: RunName,
     parent: Option<Digest>,
     first_own_tick: Option<u64>,
+    newest_tick: Option<u64>,
+    /// How many records off its chain.
+    beside: u64,
 }
 
 struct Comparison<'a> {
@@ -98,30 +101,23 @@ struct Comparison<'a> {
     erased: HashMap<Digest, At>,
     runs: BTreeMap<i64, Run>,
     begins: HashMap<RunName, i64>,
-    write: CachedStatement<'a>,
-    /// How many rows of writes were asked for and found as they should be.
-    writes: u64,
-    /// In the order of `RECORD`, `RUN` and `WRITE`; in the end those that there are.
+    /// In the order of `RECORD` and `RUN`; in the end those that there are.
     differences: Vec<IndexDifference>,
 }
 
 const RECORD: usize = 0;
 const RUN: usize = 1;
-const WRITE: usize = 2;
 
 impl<'a> Comparison<'a> {
-    fn new(db: &'a Connection, groups: Groups<'a>, erased: &HashMap<Digest, At>) -> Sql<Comparison<'a>> {
-        Ok(Comparison {
+    fn new(db: &'a Connection, groups: Groups<'a>, erased: &HashMap<Digest, At>) -> Comparison<'a> {
+        Comparison {
             db,
             groups,
             erased: erased.clone(),
             runs: BTreeMap::new(),
             begins: HashMap::new(),
-            write: db
-                .prepare_cached("SELECT number FROM write WHERE run = ?1 AND path = ?2 AND tick = ?3")?,
-            writes: 0,
-            differences: ["record", "run", "write"].map(IndexDifference::none).into(),
-        })
+            differences: ["record", "run"].map(IndexDifference::none).into(),
+        }
     }
 
     /// Compares what is covered, and returns the newest frame of each record of which something was erased.
@@ -141,7 +137,6 @@ impl<'a> Comparison<'a> {
             self.differences[RECORD].has(&values(row, 10)?);
         }
         self.compare_runs()?;
-        self.compare_writes()?;
         self.differences.retain(|difference| difference.missing + difference.surplus > 0);
         Ok(found)
     }
@@ -154,14 +149,14 @@ impl<'a> Comparison<'a> {
     }
 
     fn row(&mut self, row: Row, records: &mut Beside<'_>) -> Result<(), StoreError> {
-        let Row { position, id, header, values: at, mut said, is_gone } = row;
+        let Row { position, id, header, values: at, mut agent, is_gone } = row;
         let run = self.run(position, &header)?;
         let opened = self.erased.remove(&id);
         if let Some(opened) = opened
             && let Read::Frame(frame::OPENED, payload) = self.groups.segments.read(opened)?
             && let Some(left) = layout::parse_opened_all(&payload)
         {
-            (_, said) = self.groups.said_of_opened(at, opened, &left)?;
+            agent = self.groups.agent_of_opened(at, opened, &left)?;
         }
         // Erased since the index took the record in: what it says of the values was true of what it covers, and nobody can tell
         // any more. It goes when the index gets to the erasure.
@@ -175,33 +170,12 @@ impl<'a> Comparison<'a> {
             optional(run.map(ValueRef::Integer)),
             optional(header.tick.map(int)),
             optional_text(header.type_name.as_ref().map(|name| name.as_str())),
-            optional_text(said.agent.as_deref()),
+            optional_text(agent.as_deref()),
             int(header.ts.ms()),
             int(at.to_u64()),
             optional(opened.map(|at| int(at.to_u64()))),
         ];
         records.hold(&expected, is_unknown.then_some(AGENT), &mut self.differences[RECORD])?;
-        if let (true, Some(run), Some(tick)) = (is_unknown, run, header.tick) {
-            let mut written =
-                self.db.prepare_cached("SELECT count(*) FROM write WHERE run = ?1 AND tick = ?2")?;
-            self.writes += written.query_row([run, tick as i64], |row| super::position(row, 0))?;
-            return Ok(());
-        }
-        if let (Some(run), Some(tick), Kind::Transition) = (run, header.tick, header.kind) {
-            for (number, path) in said.paths.iter().enumerate() {
-                let is_it = |row: &Found<'_>| Ok(row.get_ref(0)? == int(number as u64));
-                let found = self.write.query_row(params![run, path, tick as i64], is_it).optional()?;
-                match found == Some(true) {
-                    true => self.writes += 1,
-                    false => self.differences[WRITE].lacks(&[
-                        ValueRef::Integer(run),
-                        ValueRef::Text(path.as_bytes()),
-                        int(tick),
-                        int(number as u64),
-                    ]),
-                }
-            }
-        }
         Ok(())
     }
 
@@ -227,13 +201,19 @@ impl<'a> Comparison<'a> {
             let first_own_tick = header.tick.or(parent_tick.map(|tick| tick as u64 + 1));
             if !self.begins.contains_key(name) {
                 self.begins.insert(name.clone(), begin);
-                self.runs.insert(begin, Run { name: name.clone(), parent: header.prev, first_own_tick });
+                let (parent, newest_tick) = (header.prev, header.tick);
+                self.runs.insert(
+                    begin,
+                    Run { name: name.clone(), parent, first_own_tick, newest_tick, beside: 0 },
+                );
             }
             return Ok(Some(begin));
         }
         let begin = self.begins.get(name).copied();
         if let Some(run) = begin.and_then(|begin| self.runs.get_mut(&begin)) {
             run.first_own_tick = run.first_own_tick.or(header.tick);
+            run.newest_tick = run.newest_tick.max(header.tick);
+            run.beside += u64::from(header.tick.is_none());
         }
         Ok(begin)
     }
@@ -241,36 +221,21 @@ impl<'a> Comparison<'a> {
     fn compare_runs(&mut self) -> Result<(), StoreError> {
         let mut statement = self.db.prepare(RUNS)?;
         let mut runs = Beside { rows: statement.query([])?, is_waiting: false };
-        for (begin, Run { name, parent, first_own_tick }) in &self.runs {
+        for (begin, Run { name, parent, first_own_tick, newest_tick, beside }) in &self.runs {
+            let tick =
+                |tick: &Option<u64>| tick.map_or(ValueRef::Null, |tick| ValueRef::Integer(tick as i64));
             let expected = [
                 ValueRef::Integer(*begin),
                 ValueRef::Text(name.as_str().as_bytes()),
                 parent.as_ref().map_or(ValueRef::Null, |parent| ValueRef::Blob(&parent.0)),
-                first_own_tick.map_or(ValueRef::Null, |tick| ValueRef::Integer(tick as i64)),
+                tick(first_own_tick),
+                tick(newest_tick),
+                ValueRef::Integer(*beside as i64),
             ];
             runs.hold(&expected, None, &mut self.differences[RUN])?;
         }
         while let Some(row) = runs.next()? {
-            self.differences[RUN].has(&values(row, 4)?);
-        }
-        Ok(())
-    }
-
-    /// All that should be there was asked for; what there is beyond that should not be.
-    fn compare_writes(&mut self) -> Result<(), StoreError> {
-        let count: i64 = self.db.query_row("SELECT count(*) FROM write", [], |row| row.get(0))?;
-        let surplus = (count as u64).saturating_sub(self.writes);
-        if surplus > 0 {
-            let difference = &mut self.differences[WRITE];
-            difference.surplus = surplus;
-            let of_no_tick = "SELECT run, path, tick, number FROM write w WHERE NOT EXISTS
-                 (SELECT 1 FROM record WHERE run = w.run AND tick = w.tick AND tick IS NOT NULL) LIMIT 1";
-            let shown = self.db.query_row(of_no_tick, [], |row| {
-                difference.shows(&values(row, 4)?);
-                Ok(())
-            });
-            shown.optional()?;
-            difference.shows(&[ValueRef::Text(b"one of a tick that wrote elsewhere")]);
+            self.differences[RUN].has(&values(row, 6)?);
         }
         Ok(())
     }

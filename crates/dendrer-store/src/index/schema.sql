@@ -1,4 +1,4 @@
--- The derived index of a dendrer store, schema version 2 (docs/index.md).
+-- The derived index of a dendrer store, schema version 3 (docs/index.md).
 -- Everything here follows from the segment files and may be deleted.
 
 CREATE TABLE meta (
@@ -11,7 +11,9 @@ CREATE TABLE run (
     begin          INTEGER PRIMARY KEY,
     name           TEXT NOT NULL UNIQUE,
     parent         BLOB,
-    first_own_tick INTEGER
+    first_own_tick INTEGER,
+    newest_tick    INTEGER,
+    beside         INTEGER NOT NULL DEFAULT 0
 );
 
 -- One row per record of the log.
@@ -31,15 +33,6 @@ CREATE INDEX record_id ON record (id);
 CREATE UNIQUE INDEX record_tick ON record (run, tick) WHERE tick IS NOT NULL;
 CREATE INDEX record_beside ON record (run, position) WHERE tick IS NULL;
 CREATE INDEX record_opened ON record (opened) WHERE opened IS NOT NULL;
-
--- One row per path that the delta of a transition writes; number is its place among them.
-CREATE TABLE write (
-    run    INTEGER NOT NULL REFERENCES run (begin),
-    path   TEXT NOT NULL,
-    tick   INTEGER NOT NULL,
-    number INTEGER NOT NULL,
-    PRIMARY KEY (run, path, tick)
-) WITHOUT ROWID;
 
 -- Chunks of large values that may be used again.
 CREATE TABLE chunk (

@@ -1,8 +1,9 @@
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 
-use dendrer_store::conformance::{self, Subject};
-use dendrer_store::{Embedded, Memory, Options, Shared, Store, StoreInfo};
+use dendrer_store::conformance::{self, Lie, Subject};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Memory, Options, Shared, StoreInfo};
 
 struct InMemory;
 
@@ -21,11 +22,13 @@ struct OnDisk {
     dir: RefCell<Option<tempfile::TempDir>>,
     /// Whether the index is brought up to date at every reopening.
     reindex: bool,
+    /// How many lies were planted.
+    planted: Cell<usize>,
 }
 
 impl OnDisk {
     fn new(options: Options) -> OnDisk {
-        OnDisk { options, dir: RefCell::default(), reindex: false }
+        OnDisk { options, dir: RefCell::default(), reindex: false, planted: Cell::default() }
     }
 
     fn path(&self) -> PathBuf {
@@ -49,6 +52,33 @@ impl Subject for OnDisk {
         }
         Some(Box::new(store))
     }
+
+    fn plant(&self, lie: Lie) -> bool {
+        let index = self.path().join("index.sqlite");
+        if !index.exists() {
+            return false;
+        }
+        let db = rusqlite::Connection::open(index).unwrap();
+        db.pragma_update(None, "foreign_keys", false).unwrap();
+        let newest = "SELECT max(position) FROM record WHERE run = 0 AND tick IS NOT NULL";
+        let sql = match lie {
+            Lie::HiddenTick => format!("DELETE FROM record WHERE position = ({newest})"),
+            Lie::HiddenKey => "DELETE FROM record WHERE kind = 'key'".into(),
+            Lie::HiddenRun => "DELETE FROM run WHERE name = 'b'".into(),
+            Lie::HiddenRefusal => "UPDATE record SET run = 1 WHERE kind = 'refusal'".into(),
+            Lie::WrongPositions => "UPDATE record SET tick = -1 WHERE run = 0 AND tick = 2;
+                 UPDATE record SET tick = 2 WHERE run = 0 AND tick = 3;
+                 UPDATE record SET tick = 3 WHERE tick = -1"
+                .into(),
+            Lie::SurplusTick => "UPDATE record SET run = 0, tick = 99 WHERE run = 1 AND tick = 1;
+                 UPDATE run SET newest_tick = 99 WHERE begin = 0"
+                .into(),
+            Lie::SurplusRun => "INSERT INTO run VALUES (3, 'ghost', NULL, 0, NULL, 0)".into(),
+        };
+        db.execute_batch(&sql).unwrap();
+        self.planted.set(self.planted.get() + 1);
+        true
+    }
 }
 
 #[test]
@@ -68,7 +98,9 @@ fn the_embedded_store_conforms_without_an_index() {
 
 #[test]
 fn the_embedded_store_conforms_with_an_index_that_covers_everything() {
-    conformance::run(&OnDisk { reindex: true, ..OnDisk::new(Options::write()) });
+    let subject = OnDisk { reindex: true, ..OnDisk::new(Options::write()) };
+    conformance::run(&subject);
+    assert_eq!(subject.planted.get(), Lie::ALL.len());
 }
 
 #[test]
@@ -92,10 +124,15 @@ impl<S: Subject> Subject for Together<S> {
     fn reopen(&self) -> Option<Box<dyn Store>> {
         Some(Box::new(Shared::new(self.0.reopen()?)))
     }
+
+    fn plant(&self, lie: Lie) -> bool {
+        self.0.plant(lie)
+    }
 }
 
 #[test]
 fn a_shared_store_conforms() {
     conformance::run(&Together(InMemory));
     conformance::run(&Together(OnDisk::new(Options::write())));
+    conformance::lies(&Together(OnDisk { reindex: true, ..OnDisk::new(Options::write()) }));
 }

@@ -10,9 +10,8 @@ use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, StoreId, Value};
 use dendrer_store::conformance::{STORE, Scribe, check_holds, info, key, noise};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
-use dendrer_store::{
-    Copied, CopyAs, Embedded, Options, Store, StoreError, StoreInfo, TilesState, VerifyOptions,
-};
+use dendrer_store::prelude::*;
+use dendrer_store::{Copied, CopyAs, Embedded, Options, StoreError, StoreInfo, TilesState, VerifyOptions};
 
 fn pointer(text: &str) -> Pointer {
     text.parse().unwrap()

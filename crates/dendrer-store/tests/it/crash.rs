@@ -10,7 +10,8 @@ use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, noise};
 use dendrer_store::disk::{Disk, Open, write_all};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
-use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, StoreError, VerifyOptions};
 
 use crate::threads;
 
@@ -455,7 +456,7 @@ fn a_failed_sync_makes_the_handle_read_only_for_good() {
         assert_eq!(error.code(), "E0805");
     }
     assert_eq!(store.get(0).unwrap().unwrap().header().kind, Kind::Run, "it still reads");
-    let ticket = Embedded::open(Path::new(DIR), options(&disk)).unwrap().start_sync();
+    let ticket = Embedded::open(Path::new(DIR), options(&disk)).unwrap().submit(&[]);
     assert!(ticket.is_ok(), "another handle starts anew");
 }
 
@@ -477,8 +478,8 @@ fn a_cut_that_could_not_be_synced_makes_the_handle_read_only() {
 fn a_failed_sync_that_nobody_waited_for_is_not_forgotten() {
     let (disk, mut store, mut scribe) = begun();
     store.append(&[scribe.step("r")]).unwrap();
-    disk.fail(0, Fault::Error(std::io::ErrorKind::Other), false);
-    drop(store.start_sync().unwrap());
+    disk.fail_syncs(false);
+    drop(store.submit(&[scribe.step("r")]).unwrap());
     // The system would say yes to this one, although what it failed to write before is gone.
     let error = store.sync().unwrap_err();
     assert!(matches!(error, StoreError::SyncFailed { .. }), "{error}");

@@ -9,7 +9,8 @@ use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, check_holds, info, key, noise};
 use dendrer_store::faulty::Faulty;
-use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, StoreError, VerifyOptions};
 
 use proptest::prelude::*;
 

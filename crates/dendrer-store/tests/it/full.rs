@@ -7,7 +7,8 @@ use std::path::Path;
 
 use dendrer_object::Value;
 use dendrer_store::conformance::{Scribe, check_holds, info, noise};
-use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, StoreError, VerifyOptions};
 
 /// Fills a file until no more fits, then leaves so many bytes.
 fn fill(ballast: &Path, leave: u64) {

@@ -5,7 +5,8 @@ use std::path::Path;
 use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, check_holds, info, noise};
-use dendrer_store::{Embedded, Options, Store, VerifyOptions};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, VerifyOptions};
 
 fn segment_bytes(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir.join("segments")).unwrap();

@@ -15,6 +15,8 @@ mod growth;
 mod index;
 mod model;
 mod one_sync;
+mod outside;
+mod proofs;
 mod small;
 mod together;
 mod writers;

@@ -3,7 +3,8 @@
 use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, check_holds, info, key, noise};
-use dendrer_store::{Embedded, Memory, Options, Store, VerifyOptions};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Memory, Options, VerifyOptions};
 use proptest::prelude::*;
 
 use crate::cases;

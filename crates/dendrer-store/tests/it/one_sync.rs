@@ -11,7 +11,8 @@ use dendrer_object::{Record, Value};
 use dendrer_store::conformance::{Scribe, info, key};
 use dendrer_store::disk::{Disk, DiskFile, Open, Real, read_file, write_all};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
-use dendrer_store::{Embedded, Options, Store, StoreError};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, StoreError};
 
 use crate::crash::{DIR, check_crash, options, seeds};
 
@@ -404,7 +405,7 @@ fn a_sync_that_failed_is_not_forgotten_when_a_handle_is_closed() {
         let group: Vec<Record> = (0..2_000).map(|_| scribe.step("a")).collect();
         store.append(&group).unwrap();
         told_once.fails.store(fails, Ordering::SeqCst);
-        drop(store.start_sync().unwrap());
+        drop(store.submit(&[scribe.step("a")]).unwrap());
         store.close().unwrap();
         assert_eq!(at.join("index.sqlite").exists(), !fails);
         std::fs::remove_dir_all(&at).unwrap();

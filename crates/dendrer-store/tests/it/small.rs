@@ -15,7 +15,8 @@ use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, name, noise};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
-use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, Slot, StoreError, VerifyOptions};
 
 use crate::{deep, threads};
 
@@ -197,8 +198,8 @@ impl World {
                 Ok(false)
             }
             Act::Snapshot => {
-                store.put_snapshot(&name("r"), 1, b"bytes")?;
-                let kept = store.snapshot(&name("r"), 5)?;
+                store.keep(Slot::Snapshot(&name("r"), 1), b"bytes")?;
+                let kept = store.kept(Slot::Snapshot(&name("r"), 5))?;
                 assert!(kept.is_none_or(|kept| kept == (1, b"bytes".to_vec())));
                 Ok(false)
             }

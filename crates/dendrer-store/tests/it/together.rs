@@ -7,7 +7,8 @@ use std::time::Duration;
 use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, name, noise};
-use dendrer_store::{Embedded, Options, Store, StoreError, VerifyOptions};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, StoreError, VerifyOptions};
 
 fn open(path: &Path, options: Options) -> Embedded {
     Embedded::open(path, options).unwrap()

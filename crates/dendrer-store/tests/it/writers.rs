@@ -14,7 +14,8 @@ use dendrer_object::record::Entry;
 use dendrer_object::{Record, Value};
 use dendrer_store::conformance::{Scribe, info, name};
 use dendrer_store::faulty::{Crash, Faulty};
-use dendrer_store::{Embedded, Options, Shared, Store, StoreError, VerifyOptions};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, Shared, StoreError, VerifyOptions};
 use dendrer_testkit::history::{Attempt, Look, Told, check};
 
 /// How many writers there are, and how many commits each of them gets through.
@@ -145,7 +146,7 @@ fn what_threads_of_one_process_are_told_is_what_happened() {
         done.store(true, Ordering::Release);
         (attempts, readers.into_iter().map(|reader| reader.join().unwrap()).collect::<Vec<_>>())
     });
-    Store::close(Box::new(store)).unwrap();
+    AppendLog::close(Box::new(store)).unwrap();
     judge(&path, &attempts, &looks);
 }
 
@@ -218,10 +219,10 @@ fn groups_that_are_submitted_stand_in_their_order_and_one_that_came_too_late_say
     let later = [scribe.step("r")];
     let turned_down = [store.submit(&late).unwrap(), store.submit(&later).unwrap()];
     for submission in under_way {
-        store.settle(submission).unwrap();
+        store.wait(submission).unwrap();
     }
     for submission in turned_down {
-        let error = store.settle(submission).unwrap_err();
+        let error = store.wait(submission).unwrap_err();
         let StoreError::Stale { found, .. } = error else { panic!("{error}") };
         assert_eq!(found.id, id);
     }
@@ -230,7 +231,7 @@ fn groups_that_are_submitted_stand_in_their_order_and_one_that_came_too_late_say
         log(&store)[1..].iter().map(|entry| entry.hash).collect::<Vec<_>>(),
         all.iter().map(Record::id).collect::<Vec<_>>()
     );
-    Store::close(Box::new(store)).unwrap();
+    AppendLog::close(Box::new(store)).unwrap();
 }
 
 /// Waits until something is so that another thread sees to.
@@ -268,10 +269,10 @@ fn nobody_who_appends_waits_for_the_sync_of_somebody_else() {
         disk.hold_syncs(false);
         assert_eq!(waits.join().unwrap(), before + 4..before + 5);
         for submission in std::iter::once(first).chain(second).chain([third]) {
-            store.settle(submission).unwrap();
+            store.wait(submission).unwrap();
         }
     }
-    Store::close(Box::new(store)).unwrap();
+    AppendLog::close(Box::new(store)).unwrap();
 }
 
 #[test]
@@ -301,7 +302,7 @@ fn after_a_sync_that_failed_no_thread_is_told_that_its_group_is_durable() {
                             // Some wait for their group, some have it appended in the background.
                             let committed = match writer % 2 {
                                 0 => store.commit(&group).map(drop),
-                                _ => store.submit(&group).and_then(|group| store.settle(group)),
+                                _ => store.submit(&group).and_then(|group| store.wait(group)),
                             };
                             match committed {
                                 Ok(()) => done += 1,

@@ -9,7 +9,8 @@ use dendrer::kernel::step::Start;
 use dendrer::recorder::Fixed;
 use dendrer_object::record::Kind;
 use dendrer_store::faulty::{Fault, Faulty};
-use dendrer_store::{Embedded, Options, Shared, Store, StoreError, StoreInfo};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, Shared, StoreError, StoreInfo};
 use dendrer_wire::import::{self, ImportError};
 
 use crate::chat;

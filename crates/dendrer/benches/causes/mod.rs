@@ -10,8 +10,7 @@ use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Intent, Value};
-use dendrer_store::StoreInfo;
-use dendrer_store::{Memory, Shared};
+use dendrer_store::{Memory, Shared, StoreInfo};
 
 use crate::common::{key, median};
 use crate::desk;

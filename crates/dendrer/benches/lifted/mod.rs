@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::kernel::predicate::Predicate;
+use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Shared, Store};
+use dendrer::store::prelude::*;
 use dendrer::{Trace, timeline};
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
@@ -94,5 +95,5 @@ pub(crate) fn lift(dir: &Path) {
         seconds(again) * 1e3,
         seconds(everywhere) / seconds(again)
     );
-    Store::close(Box::new(keyed)).expect("closed");
+    AppendLog::close(Box::new(keyed)).expect("closed");
 }

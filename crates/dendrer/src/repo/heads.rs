@@ -1,6 +1,7 @@
 //! A log compared with the newest head that was signed here.
 
 use dendrer_object::note::{Checkpoint, VerifierKey};
+use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Store, TreeHead};
 
 use crate::error::{Error, LogDiffers};

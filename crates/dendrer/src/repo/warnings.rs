@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use dendrer_store::{Embedded, Mark, Store, StoreError};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Mark, StoreError};
 
 use super::heads;
 use crate::error::{Error, LogDiffers, TrustError};

@@ -4,9 +4,9 @@
 //! newcomer would break that by adding a message: messages hold names and paths.
 
 use dendrer::kernel::step::KERNEL_VERSION;
-use dendrer::store::contract::FORMAT;
 use dendrer::store::embedded::{IndexState, KeptWhat};
-use dendrer::store::{RunSummary, Store, StoreError};
+use dendrer::store::prelude::*;
+use dendrer::store::{FORMAT, RunSummary, StoreError};
 use dendrer_object::record::FORMAT_VERSION;
 use dendrer_object::{Digest, Value};
 use dendrer_view::document;

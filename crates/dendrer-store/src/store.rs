@@ -1,0 +1,77 @@
+//! The contract of a store: one append-only log of records, read by position, id, run and tick.
+//!
+//! In five parts: [`ReadLog`], [`AppendLog`], [`KeepDerived`], [`SignLog`] and [`EraseValues`]. A [`Store`] is all five.
+//! Synchronous, and takes batches. Never retries, never resolves a conflict, never looks at a clock.
+//!
+//! Rule: [`AppendLog::append`] writes a group whole or not at all, and only after the heads that its records name. A
+//! caller that gets [`StoreError::Stale`](crate::StoreError::Stale) has written nothing. Held by
+//! [`fence::check`](crate::fence::check) and the conformance suite (feature `conformance`).
+
+mod append;
+mod derived;
+mod erase;
+mod head;
+mod read;
+mod sign;
+mod ticket;
+
+use std::sync::Arc;
+
+use dendrer_object::note::{SigningKey, VerifierKey};
+use dendrer_object::{Digest, StoreId};
+
+pub use append::AppendLog;
+pub use derived::{KeepDerived, Slot};
+pub use erase::EraseValues;
+pub use head::Head;
+pub(crate) use read::not_in_tree;
+pub use read::{ReadLog, RunSummary, Skimmed};
+pub use sign::{MaySign, SignLog};
+pub use ticket::{Ticket, WaitForSync};
+
+/// The format that this code writes.
+pub const FORMAT: u64 = 1;
+
+/// Id, key and format of a store. Fixed when the store is created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreInfo {
+    /// The id, which every record of the store names in its header.
+    pub id: StoreId,
+    /// The key under which the log's checkpoints are signed.
+    pub key: VerifierKey,
+    /// The format the store was last written in.
+    pub format: u64,
+    /// The lowest format that a reader must know.
+    pub reader: u64,
+    /// The lowest format that a writer must know.
+    pub writer: u64,
+}
+
+impl StoreInfo {
+    /// Describes a new store.
+    pub fn new(id: StoreId, key: VerifierKey) -> StoreInfo {
+        StoreInfo { id, key, format: FORMAT, reader: FORMAT, writer: FORMAT }
+    }
+
+    /// Returns a key if it is that of the store.
+    pub(crate) fn own(&self, key: Option<Arc<SigningKey>>) -> Option<Arc<SigningKey>> {
+        key.filter(|key| *key.verifier_key() == self.key)
+    }
+}
+
+/// The log as one handle sees it: how many records, and the root of the tree over their entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeHead {
+    /// The number of records.
+    pub size: u64,
+    /// The RFC 6962 root over their entries.
+    pub root: Digest,
+}
+
+/// A place where records are kept: a type with all five parts.
+///
+/// The methods of the parts can be called on `dyn Store` without importing the parts; for a type of its own they are in
+/// [`prelude`](crate::prelude).
+pub trait Store: AppendLog + KeepDerived + SignLog + EraseValues {}
+
+impl<S: AppendLog + KeepDerived + SignLog + EraseValues> Store for S {}

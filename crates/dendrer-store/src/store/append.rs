@@ -1,0 +1,51 @@
+//! Appending to the log.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use dendrer_object::Record;
+
+use super::ReadLog;
+use super::ticket::{Ticket, WaitForSync};
+use crate::error::StoreError;
+
+/// The part of a store that appends.
+///
+/// A group is appended whole or not at all. [`fence::check`](crate::fence::check) decides whether it fits, the same for
+/// every store.
+pub trait AppendLog: ReadLog {
+    /// Appends one group, whole or not at all, and returns its positions. Visible from now on; durable after the next
+    /// group that is committed, or submitted and waited for.
+    ///
+    /// Refused with nothing written: a transition or end that is not made for its run's head ([`StoreError::Stale`]),
+    /// a `run` record of a known name, anything on the chain of an ended run, a link or head that names no earlier
+    /// record, a record of another store.
+    fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError>;
+
+    /// Starts to append one group and to make it durable, so that the caller can prepare the next one meanwhile. A group
+    /// that came too late fails here, or in [`AppendLog::wait`]. Fails as [`AppendLog::commit`] does.
+    ///
+    /// Without records, the ticket is for what was appended before, and the sync may be left to the thread that waits.
+    fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError>;
+
+    /// Waits until a group is durable. Fails as [`AppendLog::commit`] does. A ticket of another store is misuse.
+    fn wait(&mut self, ticket: Ticket) -> Result<(), StoreError>;
+
+    /// Appends one group and makes it, and all that was appended before, durable. If this fails with anything but
+    /// [`StoreError::SyncFailed`], nothing of the group was written.
+    fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        let positions = self.append(records)?;
+        let ticket = self.submit(&[]).map_err(|error| error.as_failed_sync())?;
+        self.wait(ticket)?;
+        Ok(positions)
+    }
+
+    /// Returns what waits for tickets without this handle. `None`: [`AppendLog::wait`] is the only way, and a
+    /// [`Shared`](crate::Shared) store is not used by others while it waits.
+    fn waiter(&self) -> Option<Arc<dyn WaitForSync>> {
+        None
+    }
+
+    /// Finishes background work. Groups that were submitted and not waited for may be written or not.
+    fn close(self: Box<Self>) -> Result<(), StoreError>;
+}

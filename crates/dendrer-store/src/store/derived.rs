@@ -1,0 +1,43 @@
+//! Keeping bytes that are derived from the log.
+
+use std::sync::Arc;
+
+use dendrer_object::note::SigningKey;
+use dendrer_object::{Digest, RunName};
+
+use crate::error::StoreError;
+
+/// Where derived bytes are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot<'a> {
+    /// A snapshot of a run at a tick.
+    Snapshot(&'a RunName, u64),
+    /// The verdicts of a question along a run, by the digest of the question.
+    Verdicts(&'a RunName, &'a Digest),
+}
+
+impl<'a> Slot<'a> {
+    /// The run.
+    pub fn run(&self) -> &'a RunName {
+        match self {
+            Slot::Snapshot(run, _) | Slot::Verdicts(run, _) => run,
+        }
+    }
+}
+
+/// The part of a store that keeps derived bytes.
+///
+/// Kept bytes may be forgotten at any time, and are emptied by every erasure. A store keeps them as anyone may have left
+/// them: a reader must be able to tell that they are genuine.
+pub trait KeepDerived {
+    /// The key of the store, if the caller that opened the store had it. Kept bytes that no record binds count under this
+    /// key alone: anybody can write to an index.
+    fn key(&self) -> Option<&Arc<SigningKey>>;
+
+    /// Keeps bytes in a slot, in place of those that were there.
+    fn keep(&self, slot: Slot<'_>, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Returns kept bytes and their tick: of a snapshot the newest at or before the tick of the slot. Verdicts have one
+    /// entry for each question; their tick is 0.
+    fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError>;
+}
