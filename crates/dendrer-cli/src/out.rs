@@ -2,14 +2,17 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use dendrer::bundle::Opened;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{RunName, Timestamp, Value};
+use dendrer_view::answer::{Answer, End, ItemAnswer, Line, LinePlace, Page, Times};
+pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::fields::Fields;
-use dendrer_view::show::Changed;
 use dendrer_view::{document, quote};
 
-use crate::args::Global;
+use crate::args::{Global, TimeChoice};
+use crate::codes;
 use crate::failure::{Failure, Result, in_store, shell};
 use crate::files::{self, Whole};
 use crate::open;
@@ -45,8 +48,11 @@ pub(crate) struct Out {
     color: bool,
     ascii: bool,
     width: Option<usize>,
+    time: TimeChoice,
     quiet: bool,
     items: u64,
+    /// The items of one document, until it is printed.
+    kept: Vec<Value>,
     /// Whether something was shortened that its verb did not speak of.
     cut: bool,
     /// Whether the verb goes on when nobody reads its answer any more.
@@ -70,31 +76,16 @@ pub(crate) struct Out {
 enum Sink {
     Stdout(BufWriter<io::Stdout>),
     Pager(Pager),
-    File(Answer),
+    File(AnswerFile),
 }
 
 /// A file that is begun when there is something to write, and is there when the command has ended well: one that fails, or is
 /// stopped, leaves an older one as it was.
-struct Answer {
+struct AnswerFile {
     path: PathBuf,
     file: Option<Whole>,
     /// Whether it is read while it grows.
     grows: bool,
-}
-
-/// What stands out, without red against green alone.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Style {
-    /// A violation or a failure.
-    Bad,
-    /// All is well.
-    Good,
-    /// Something to look at.
-    Warn,
-    /// Ids and other small print.
-    Dim,
-    /// A heading.
-    Strong,
 }
 
 impl Out {
@@ -117,7 +108,7 @@ impl Out {
         };
         let pages = pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
         let sink = match (file, screen) {
-            (Some(path), _) => Sink::File(Answer { path: path.into(), file: None, grows: false }),
+            (Some(path), _) => Sink::File(AnswerFile { path: path.into(), file: None, grows: false }),
             (None, Some((width, height))) if pages && !pager::refused() => {
                 Sink::Pager(Pager::new(width.0.into(), height.0.into()))
             }
@@ -130,8 +121,10 @@ impl Out {
             color: decide_color(global.color, terminal),
             ascii: global.ascii || accessible() || terminal && !utf8(),
             width,
+            time: global.time,
             quiet: global.quiet,
             items: 0,
+            kept: Vec::new(),
             cut: false,
             outlives: true,
             gone: false,
@@ -178,13 +171,6 @@ impl Out {
         short
     }
 
-    /// Writes a change, with both sides shortened where lines are.
-    pub(crate) fn change(&mut self, change: &Changed) -> String {
-        let line = change.line(self.width.map(|width| width / 3));
-        self.cut |= line.len() < change.line(None).len();
-        if accessible() { in_words(&line) } else { line }
-    }
-
     /// Wraps what should stand out. The text must be escaped already.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if !self.color {
@@ -198,6 +184,75 @@ impl Out {
             Style::Strong => "1",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    /// Prints an answer as lines or as its document, and returns the exit code.
+    pub(crate) fn answer(&mut self, answer: &impl Answer) -> Result {
+        match self.is_text() {
+            true => self.print(answer.lines(&self.page()))?,
+            false => self.document(&answer.document())?,
+        }
+        Ok(exit(answer.end()))
+    }
+
+    /// As [`Out::answer`], for an answer that is a document for people as well.
+    pub(crate) fn answer_as_document(&mut self, answer: &impl Answer) -> Result {
+        self.document(&answer.document())?;
+        Ok(exit(answer.end()))
+    }
+
+    /// Prints one item of an answer.
+    pub(crate) fn take<A: ItemAnswer>(&mut self, answer: &mut A, item: A::Item) -> Result<()> {
+        match self.format() {
+            Format::Text => self.print(answer.item_lines(item, &self.page())),
+            Format::Jsonl => self.item(&answer.item(&item)),
+            Format::Json => {
+                self.kept.push(answer.item(&item));
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends an answer of items, and returns the exit code.
+    pub(crate) fn end<A: ItemAnswer>(&mut self, answer: &mut A) -> Result {
+        match self.format() {
+            Format::Text => self.print(answer.last_lines(&self.page()))?,
+            Format::Jsonl => self.end_stream(&answer.summary())?,
+            Format::Json => {
+                let mut document = answer.summary().as_object().cloned().unwrap_or_default();
+                document.set("items", Value::array(std::mem::take(&mut self.kept)));
+                self.document(&Value::Object(document))?;
+            }
+        }
+        Ok(exit(answer.end()))
+    }
+
+    /// The page that lines are written for.
+    pub(crate) fn page(&self) -> Page {
+        let times = match self.time {
+            TimeChoice::None => Times::Hidden,
+            TimeChoice::Utc => Times::Utc,
+            TimeChoice::Relative => Times::Since(now_ms()),
+            TimeChoice::Local => Times::Zone(local_time),
+        };
+        Page { width: self.width, times, accessible: accessible() }
+    }
+
+    /// Prints lines, each where it belongs.
+    pub(crate) fn print(&mut self, lines: Vec<Line>) -> Result<()> {
+        for line in lines {
+            self.cut |= line.cut;
+            let spans = line.spans.iter();
+            let text: String = spans
+                .map(|span| span.style.map_or(span.text.clone(), |s| self.paint(s, &span.text)))
+                .collect();
+            match line.place {
+                LinePlace::Answer => self.line(text)?,
+                LinePlace::Note => self.say(text),
+                LinePlace::Help(argv) => self.help(&argv.iter().map(String::as_str).collect::<Vec<_>>()),
+            }
+        }
+        Ok(())
     }
 
     /// Writes a line of the answer for people.
@@ -239,6 +294,16 @@ impl Out {
         let members = members.into_iter().chain(self.tampered.take().map(|warning| ("tampered", warning)));
         let summary = document(schema, members.chain([count]));
         self.json(&Value::record([("summary", summary)]))
+    }
+
+    /// Ends a stream with the document that its items are left out of.
+    fn end_stream(&mut self, document: &Value) -> Result<()> {
+        let mut summary = document.as_object().cloned().unwrap_or_default();
+        if let Some(warning) = self.tampered.take() {
+            summary.set("tampered", warning);
+        }
+        summary.set("items", Value::from(self.items));
+        self.json(&Value::record([("summary", Value::Object(summary))]))
     }
 
     /// Writes the one document of the answer: whole, as items and a summary, or the chosen fields for people.
@@ -399,7 +464,7 @@ impl Out {
     }
 }
 
-impl Answer {
+impl AnswerFile {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -418,13 +483,35 @@ impl Answer {
     }
 }
 
+/// The exit code of an answer.
+fn exit(end: End) -> u8 {
+    match end {
+        End::Answered => 0,
+        End::No => 1,
+        End::Unknown => 6,
+        End::Problem(code) => codes::find(code).map_or(8, |code| code.exit),
+    }
+}
+
+/// The time of the clock in milliseconds since 1970, also if it is set to an earlier time.
+pub(crate) fn now_ms() -> i64 {
+    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    SystemTime::UNIX_EPOCH.elapsed().map_or_else(|before| -ms(before.duration()), ms)
+}
+
+/// Writes a time in the zone of the system.
+fn local_time(ts: Timestamp) -> String {
+    let ms = i64::try_from(ts.ms()).unwrap_or(i64::MAX);
+    match jiff::Timestamp::from_millisecond(ms) {
+        Ok(time) => time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => ts.to_string(),
+    }
+}
+
 fn to_stderr(line: &str) {
     // Nobody can be told that stderr is closed.
     let _ = writeln!(io::stderr(), "{line}");
 }
-
-/// Says that lines were cut, and which flag shows them.
-pub(crate) const CUT: &str = "(lines are cut at the width; a larger --width shows more, --full everything)";
 
 /// A reader that went away ends the program quietly; anything else is a failure.
 pub(crate) fn closed(error: io::Error) -> Failure {
@@ -455,13 +542,6 @@ pub(crate) fn decide_color(choice: ColorChoice, terminal: bool) -> bool {
         ColorChoice::Auto if set("CLICOLOR_FORCE") => true,
         ColorChoice::Auto => terminal && !dumb(),
     }
-}
-
-/// Says in a word what a mark at the head of a change stands for.
-fn in_words(change: &str) -> String {
-    let words = [("~ ", "changed "), ("+ ", "added "), ("- ", "removed "), ("= ", "written alike ")];
-    let known = words.iter().find_map(|(mark, word)| Some((change.strip_prefix(mark)?, word)));
-    known.map_or_else(|| change.to_owned(), |(rest, word)| format!("{word}{rest}"))
 }
 
 fn dumb() -> bool {

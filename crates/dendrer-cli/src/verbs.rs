@@ -40,13 +40,11 @@ mod verify;
 mod version;
 mod why;
 
-use std::time::{Duration, SystemTime};
+use dendrer_object::Value;
 
-use dendrer_object::{Timestamp, Value};
-
-use crate::args::{Global, TimeChoice, Verb};
+use crate::args::{Global, Verb};
 use crate::failure::Result;
-use crate::out::Out;
+use crate::out::{Out, now_ms};
 
 pub(crate) use casebook::is_casebook;
 pub(crate) use runs::all as all_runs;
@@ -123,98 +121,7 @@ what was committed; replays it without a model or a tool; finds the first tick t
   dendrer help            all verbs
 ";
 
-/// The time of the clock in milliseconds since 1970, whatever it is set to.
-fn now_ms() -> i64 {
-    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    SystemTime::UNIX_EPOCH.elapsed().map_or_else(|before| -ms(before.duration()), ms)
-}
-
-/// Writes a time as asked; nothing for `--time none`.
-fn time(ts: Timestamp, choice: TimeChoice) -> String {
-    match choice {
-        TimeChoice::None => String::new(),
-        TimeChoice::Utc => ts.to_string(),
-        TimeChoice::Relative => relative(ts.ms(), now_ms()),
-        TimeChoice::Local => {
-            let ms = i64::try_from(ts.ms()).unwrap_or(i64::MAX);
-            match jiff::Timestamp::from_millisecond(ms) {
-                Ok(time) => {
-                    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
-                }
-                Err(_) => ts.to_string(),
-            }
-        }
-    }
-}
-
-/// Says how long ago a time was. A clock that went back since shows times to come.
-fn relative(ms: u64, now: i64) -> String {
-    let passed = now.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX));
-    let seconds = passed.unsigned_abs() / 1000;
-    let units = [(86_400 * 365, "year"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
-    let (size, unit) = units.into_iter().find(|(size, _)| seconds >= *size).unwrap_or((1, "second"));
-    let text = dendrer_view::count(seconds / size, unit, &format!("{unit}s"));
-    if passed < 0 { format!("in {text}") } else { format!("{text} ago") }
-}
-
-/// Writes a value over several lines, two blanks a level, as deep as asked.
-fn pretty(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Vec<String>, lead: &str) {
-    use dendrer_view::quote;
-    let pad = "  ".repeat(indent);
-    let closed = depth == Some(0);
-    match value {
-        Value::Object(object) if closed && !object.is_empty() => {
-            lines.push(format!("{pad}{lead}{{... {} members}}", object.len()))
-        }
-        Value::Array(array) if closed && !array.is_empty() => {
-            lines.push(format!("{pad}{lead}[... {} items]", array.len()))
-        }
-        Value::Object(object) if !object.is_empty() => {
-            lines.push(format!("{pad}{lead}{{"));
-            for (name, member) in object.iter() {
-                pretty(
-                    member,
-                    indent + 1,
-                    depth.map(|depth| depth - 1),
-                    lines,
-                    &format!("{}: ", quote::quoted(name)),
-                );
-            }
-            lines.push(format!("{pad}}}"));
-        }
-        Value::Array(array) if !array.is_empty() => {
-            lines.push(format!("{pad}{lead}["));
-            for item in array.iter() {
-                pretty(item, indent + 1, depth.map(|depth| depth - 1), lines, "");
-            }
-            lines.push(format!("{pad}]"));
-        }
-        other => lines.push(format!("{pad}{lead}{}", quote::value(other))),
-    }
-}
-
 /// Returns what stands behind a byte order mark, which belongs to a file and not to any value in it.
 pub(crate) fn behind_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn relative_times_take_the_largest_unit_that_fits() {
-        for (passed, text) in [
-            (0, "0 seconds ago"),
-            (1_000, "1 second ago"),
-            (59_999, "59 seconds ago"),
-            (60_000, "1 minute ago"),
-            (7_300_000, "2 hours ago"),
-            (86_400_000 * 364, "364 days ago"),
-            (86_400_000 * 800, "2 years ago"),
-            (-61_000, "in 1 minute"),
-        ] {
-            assert_eq!(relative(1_771_833_600_000, 1_771_833_600_000 + passed), text);
-        }
-    }
 }

@@ -3,12 +3,12 @@
 //! Whatever comes out of a trace was written by someone who may be hostile: it reaches text only through
 //! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
 
+pub mod answer;
 pub mod bisect;
 pub mod closed;
 pub mod contract;
 pub mod contributors;
 pub mod diff;
-pub mod difference;
 pub mod fields;
 pub mod graph;
 pub mod log;
@@ -21,6 +21,7 @@ pub mod receipt;
 pub mod runs;
 pub mod schemas;
 pub mod show;
+pub mod state;
 pub mod table;
 pub mod verify;
 pub mod why;

@@ -3,6 +3,8 @@
 //! Everything here works on any [`Store`](dendrer_store::Store), a bundle included. Nothing here judges an
 //! intent: that is the kernel's part, and there is one door to it.
 
+pub mod ask_show;
+pub mod ask_state;
 pub mod bisect;
 pub mod bundle;
 pub mod casebook;
@@ -11,6 +13,7 @@ pub mod contract;
 pub mod contributors;
 pub mod diagnosis;
 pub mod diff;
+mod difference;
 pub mod error;
 pub mod extension;
 pub mod fork;
@@ -19,6 +22,7 @@ pub mod merge;
 pub mod pack;
 pub mod profile;
 pub mod progress;
+pub mod provenance;
 pub mod rebase;
 pub mod recorder;
 pub mod registry;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
+use dendrer::ask_show::{PlaceChange, changes};
 use dendrer::bisect::{Divergence, Outcome, Question, Range, Report, bisect_each};
 use dendrer::diagnosis::Class;
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
@@ -16,7 +17,7 @@ use dendrer_view::bisect::{
     evaluation_json, evaluation_words, head_lines, list, probe_lines, standing_json, standing_words, to_json,
 };
 use dendrer_view::diff::{item_json, lines};
-use dendrer_view::show::{Changed, changes};
+use dendrer_view::show::change_json;
 use dendrer_view::table::{Align, Table};
 use dendrer_view::why::{chain_json, chain_lines};
 use dendrer_view::{document, quote, thousands};
@@ -639,13 +640,12 @@ fn origin(trace: &Trace<'_>, tick: u64, certainty: &str, out: &mut Out) -> Resul
         out.line(format!("  uncertainty {}", quote::value(notes)))?;
     }
     for change in origin_changes(trace, tick)? {
-        let line = out.change(&change);
-        out.line(format!("  {line}"))?;
+        out.print(vec![out.page().change(&change).after("  ")])?;
     }
     Ok(())
 }
 
-fn origin_changes(trace: &Trace<'_>, tick: u64) -> Result<Vec<Changed>> {
+fn origin_changes(trace: &Trace<'_>, tick: u64) -> Result<Vec<PlaceChange>> {
     let record = trace.record(tick)?;
     Ok(changes(&record, &trace.state(tick - 1)?, &trace.state(tick)?))
 }
@@ -655,6 +655,6 @@ fn origin_json(trace: &Trace<'_>, tick: u64) -> Result<Value> {
     let row = dendrer_view::log::row(&record).to_json(&record);
     let writes = if tick == 0 { Vec::new() } else { origin_changes(trace, tick)? };
     let mut origin = row.as_object().cloned().unwrap_or_default();
-    origin.set("changes", Value::array(writes.iter().map(Changed::to_json)));
+    origin.set("changes", Value::array(writes.iter().map(change_json)));
     Ok(Value::Object(origin))
 }

@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dendrer::Trace;
+use dendrer::provenance::linked_record;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::{Pointer, Value};
 use dendrer_view::closed::Closed;
 use dendrer_view::graph::Lanes;
 use dendrer_view::log::{Row, row};
-use dendrer_view::{RECORDED, count, document, provenance, quote, thousands};
+use dendrer_view::{RECORDED, count, document, quote, thousands};
 use regex::Regex;
 
 use crate::address::{self, Rev, state_path};
@@ -269,8 +270,7 @@ impl<'o> Writer<'o> {
                 if self.shown > 1 {
                     self.out.line("")?;
                 }
-                let global = self.full.clone().expect("it was just looked at");
-                super::show::whole(&global, trace, record, self.out)?;
+                super::show::whole(trace, record, self.out)?;
             }
             Format::Text => {
                 row.graph = graph.map(str::to_owned);
@@ -391,7 +391,7 @@ fn found_intact(global: &Global, source: &Source, trace: &Trace<'_>) -> bool {
 fn edges(trace: &Trace<'_>, record: &Record) -> Result<String> {
     let mut edges = Vec::new();
     for link in record.header().links.iter().filter(|link| link.rel != Rel::Predecessor) {
-        let target = provenance::place(trace.store(), &link.hash)?;
+        let target = linked_record(trace.store(), &link.hash)?;
         let place = match target {
             Some(place) if place.run == *trace.name() => place.tick.to_string(),
             Some(place) => format!("{}@{}", place.run, place.tick),

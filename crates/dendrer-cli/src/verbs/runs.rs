@@ -98,7 +98,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
             run.head.tick.map_or_else(|| "?".to_owned(), thousands),
             if run.refusals == 0 { "-".to_owned() } else { thousands(run.refusals) },
             text("stage"),
-            super::time(run.last_ts, global.time),
+            out.page().time(run.last_ts),
             text("goal"),
         ]);
         items.push(row.to_json());
