@@ -6,7 +6,7 @@ use dendrer_object::record::{Kind, Record};
 use crate::quote;
 
 /// One transition or refusal, as a log lists it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Row {
     /// The tick; `None` for what stands beside the chain.
     pub tick: Option<u64>,

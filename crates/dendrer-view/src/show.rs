@@ -1,6 +1,6 @@
 //! One record in full: its document, its lines, and what it changed.
 
-use dendrer::ask_show::{PlaceChange, Shown, Writes};
+use dendrer::ask_show::{PlaceChange, Shown, ShownWrites};
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
 use dendrer_object::record::{Kind, Record};
@@ -61,8 +61,8 @@ impl Answer for ShowAnswer<'_> {
             Value::record([("hash", Value::from(link.hash)), ("rel", Value::from(link.rel.as_str()))])
         });
         let changes = match writes {
-            Writes::Known(changed) => Value::array(changed.iter().map(change_json)),
-            Writes::Unknown { .. } => Value::Null,
+            ShownWrites::Known(changed) => Value::array(changed.iter().map(change_json)),
+            ShownWrites::Unknown { .. } => Value::Null,
         };
         let mut members = vec![
             ("run", Value::from(run.as_ref().map(|run| run.to_string()))),
@@ -183,7 +183,7 @@ fn part_lines(content: &Value, part: &str, headline: &str, width: Option<usize>)
     lines
 }
 
-/// Writes each member but the known ones; a value without members as it is.
+/// ShownWrites each member but the known ones; a value without members as it is.
 fn other_lines(value: &Value, known: &[&str], width: Option<usize>) -> Vec<Line> {
     let Some(members) = value.as_object() else {
         return vec![Line::fit(&format!("  {}", quote::value(value)), width)];
@@ -211,7 +211,7 @@ fn policy_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
 /// Members that other lines print, or the title.
 const SHOWN: [&str; 8] = ["intent", "action", "result", "policy", "agent_id", "delta", "state_root", "seq"];
 
-/// Writes the members besides intent, action and result, the known ones first.
+/// ShownWrites the members besides intent, action and result, the known ones first.
 fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
     let first = ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"];
     let members = content.as_object().into_iter().flat_map(|content| content.iter());
@@ -226,13 +226,13 @@ fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
     first.into_iter().chain(own).filter_map(line).collect()
 }
 
-fn writes_lines(writes: &Writes, page: &Page) -> Vec<Line> {
+fn writes_lines(writes: &ShownWrites, page: &Page) -> Vec<Line> {
     let (head, lines): (String, Vec<Line>) = match writes {
-        Writes::Known(changed) => {
+        ShownWrites::Known(changed) => {
             let head = format!("state       {} written", count(changed.len() as u64, "path", "paths"));
             (head, changed.iter().map(|change| page.change(change)).collect())
         }
-        Writes::Unknown { tick, pointer, ops } => {
+        ShownWrites::Unknown { tick, pointer, ops } => {
             let head = format!("state       not known: {}", missing_words(*tick, pointer.as_ref()));
             (head, ops.iter().flatten().map(|op| op_words(op, None).into()).collect())
         }
@@ -247,7 +247,7 @@ pub fn missing_words(tick: u64, pointer: Option<&Pointer>) -> String {
     format!("the {what} of tick {tick} was erased or withheld")
 }
 
-/// Writes a change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for an equal value.
+/// ShownWrites a change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for an equal value.
 pub fn change_line(change: &PlaceChange, width: Option<usize>) -> String {
     let path = match change.path.as_str() {
         "" => "state".to_owned(),

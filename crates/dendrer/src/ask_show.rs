@@ -38,7 +38,7 @@ pub fn changes(record: &Record, before: &Value, after: &Value) -> Vec<PlaceChang
 
 /// The places that a transition wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Writes {
+pub enum ShownWrites {
     /// Each place with its value before and after.
     Known(Vec<PlaceChange>),
     /// A value was erased or withheld, so the states are not known.
@@ -52,18 +52,18 @@ pub enum Writes {
     },
 }
 
-impl Writes {
+impl ShownWrites {
     /// Reads what the transition at a tick wrote.
-    pub fn of(trace: &Trace<'_>, tick: u64, record: &Record) -> Result<Writes, Error> {
+    pub fn of(trace: &Trace<'_>, tick: u64, record: &Record) -> Result<ShownWrites, Error> {
         if tick == 0 {
-            return Ok(Writes::Known(Vec::new()));
+            return Ok(ShownWrites::Known(Vec::new()));
         }
         let states = trace.state(tick - 1).and_then(|before| Ok((before, trace.state(tick)?)));
         match states {
-            Ok((before, after)) => Ok(Writes::Known(changes(record, &before, &after))),
+            Ok((before, after)) => Ok(ShownWrites::Known(changes(record, &before, &after))),
             Err(Error::Replay(ReplayError::Erased { tick, pointer })) => {
                 let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
-                Ok(Writes::Unknown { tick, pointer, ops: delta.map(|delta| delta.0) })
+                Ok(ShownWrites::Unknown { tick, pointer, ops: delta.map(|delta| delta.0) })
             }
             Err(error) => Err(error),
         }
@@ -72,8 +72,8 @@ impl Writes {
     /// Leaves out writes that do not touch a place.
     fn keep(&mut self, place: &Pointer) {
         match self {
-            Writes::Known(changed) => changed.retain(|change| change.path.overlaps(place)),
-            Writes::Unknown { ops, .. } => {
+            ShownWrites::Known(changed) => changed.retain(|change| change.path.overlaps(place)),
+            ShownWrites::Unknown { ops, .. } => {
                 ops.iter_mut().for_each(|ops| ops.retain(|op| op.path.overlaps(place)))
             }
         }
@@ -101,7 +101,7 @@ pub struct Shown {
     /// The record.
     pub record: Record,
     /// What it wrote; nothing for a record off the chain.
-    pub writes: Writes,
+    pub writes: ShownWrites,
     /// The state that was asked for, or its value at the path; `None` if there is no value.
     pub state: Option<(Window, Option<Value>)>,
     /// The origin, if it was asked for.
@@ -113,7 +113,7 @@ pub struct Shown {
 /// A state that was asked for and is not known is an error; changes that are not known are not.
 pub fn show(trace: &Trace<'_>, tick: u64, question: &ShowQuestion) -> Result<Shown, Error> {
     let record = trace.record(tick)?;
-    let mut writes = Writes::of(trace, tick, &record)?;
+    let mut writes = ShownWrites::of(trace, tick, &record)?;
     if let Some(path) = &question.path {
         writes.keep(path);
     }
@@ -141,7 +141,7 @@ pub fn show_off_chain(store: &dyn Store, record: Record, with_provenance: bool) 
     let trace = run.as_ref().map(|run| Trace::open(store, run)).transpose()?;
     let trace = trace.filter(|_| with_provenance);
     let provenance = trace.map(|trace| provenance(&trace, &record)).transpose()?;
-    Ok(Shown { run, tick: None, record, writes: Writes::Known(Vec::new()), state: None, provenance })
+    Ok(Shown { run, tick: None, record, writes: ShownWrites::Known(Vec::new()), state: None, provenance })
 }
 
 /// Whether a record is at a tick of a run: a transition, or the beginning of a run that is no fork.

@@ -5,6 +5,7 @@
 
 pub mod ask_show;
 pub mod ask_state;
+pub mod ask_why;
 pub mod bisect;
 pub mod bundle;
 pub mod casebook;

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
 use dendrer::ask_show::{PlaceChange, changes};
+use dendrer::ask_why::chain_records;
 use dendrer::bisect::{Divergence, Outcome, Question, Range, Report, bisect_each};
 use dendrer::diagnosis::Class;
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
@@ -188,7 +189,14 @@ fn document_of(
     let document = report_json(trace, question, report)?;
     let mut document = document.as_object().cloned().unwrap_or_default();
     document.set("since", Value::from(since(args, asked)));
-    document.set("chain", Value::from(chain.map(|chain| chain_json(trace, chain)).transpose()?));
+    document.set(
+        "chain",
+        Value::from(
+            chain
+                .map(|chain| Ok::<_, Failure>(chain_json(&chain_records(trace, chain)?, chain)))
+                .transpose()?,
+        ),
+    );
     causes.add_to(trace, &mut document)?;
     if let Some(said) = evaluations(trace, question, report)? {
         document.set("evaluations", Value::array(said.iter().map(|(at, said)| evaluation_json(*at, said))));
@@ -500,7 +508,7 @@ fn text(
             }
             causes.print_contributors(trace, out)?;
             if let Some(chain) = chain {
-                for line in chain_lines(trace, chain)? {
+                for line in chain_lines(&chain_records(trace, chain)?, chain) {
                     let line = out.width().map_or(line.clone(), |width| quote::shorten(&line, width));
                     out.line(line)?;
                 }

@@ -1,7 +1,7 @@
 //! `dendrer show`
 
 use dendrer::Trace;
-use dendrer::ask_show::{self, ShowQuestion, Shown, Writes, has_tick};
+use dendrer::ask_show::{self, ShowQuestion, Shown, ShownWrites, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
 use dendrer_object::record::Record;
@@ -78,7 +78,7 @@ fn off_chain(record: Record, asks_for_state: bool, store: &dyn Store, provenance
 pub(super) fn whole(trace: &Trace<'_>, record: &Record, out: &mut Out) -> Result<()> {
     // A refusal has no tick and changed nothing.
     let tick = record.header().tick;
-    let writes = Writes::of(trace, tick.unwrap_or(0), record)?;
+    let writes = ShownWrites::of(trace, tick.unwrap_or(0), record)?;
     let run = Some(trace.name().clone());
     let shown = Shown { run, tick, record: record.clone(), writes, state: None, provenance: None };
     let parts =

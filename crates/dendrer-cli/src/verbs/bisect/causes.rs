@@ -3,9 +3,10 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use dendrer::Trace;
+use dendrer::ask_why::{Records, add_records};
 use dendrer::bisect::{Outcome, Question, Report};
 use dendrer::casebook::{self, Bisected, Moment};
-use dendrer::contributors::{Contributors, WORK_MAX, contributors};
+use dendrer::contributors::{Contributors, Found, WORK_MAX, contributors};
 use dendrer::diagnosis::{self, Class, Offer};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::value::Object;
@@ -77,7 +78,11 @@ impl Causes {
     }
 
     pub(super) fn add_to(&self, trace: &Trace<'_>, document: &mut Object) -> Result<()> {
-        let found = self.contributors.as_ref().map(|found| view::to_json(trace, found)).transpose()?;
+        let found = self
+            .contributors
+            .as_ref()
+            .map(|found| Ok::<_, Failure>(view::to_json(&records(trace, found)?, found)))
+            .transpose()?;
         document.set("contributors", Value::from(found));
         let offer = self.offer.as_ref().map(|offer| view::diagnosis_json(offer, self.decided));
         document.set("diagnosis", Value::from(offer));
@@ -86,7 +91,7 @@ impl Causes {
 
     pub(super) fn print_contributors(&self, trace: &Trace<'_>, out: &mut Out) -> Result<()> {
         let Some(found) = &self.contributors else { return Ok(()) };
-        for line in view::lines(trace, found)? {
+        for line in view::lines(&records(trace, found)?, found) {
             let line = out.fit(&line, out.width());
             out.line(line)?;
         }
@@ -211,4 +216,12 @@ pub(in crate::verbs) fn recorded_json(recorded: &[Record]) -> Value {
             ("type", Value::from(header.type_name.as_ref().map(TypeName::as_str))),
         ])
     }))
+}
+
+fn records(trace: &Trace<'_>, found: &Contributors) -> Result<Records> {
+    let mut records = Records::new();
+    if let Found::Set { ticks, .. } = &found.found {
+        add_records(trace, ticks.iter().copied(), &mut records)?;
+    }
+    Ok(records)
 }
