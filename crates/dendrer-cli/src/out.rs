@@ -213,10 +213,21 @@ impl Out {
         }
     }
 
+    /// Prints the items of an answer that were kept until now.
+    pub(crate) fn pause<A: ItemAnswer>(&mut self, answer: &mut A) -> Result<()> {
+        if self.is_text() {
+            self.print(answer.kept_lines(&self.page()))?;
+        }
+        Ok(())
+    }
+
     /// Ends an answer of items, and returns the exit code.
     pub(crate) fn end<A: ItemAnswer>(&mut self, answer: &mut A) -> Result {
         match self.format() {
-            Format::Text => self.print(answer.last_lines(&self.page()))?,
+            Format::Text => {
+                self.pause(answer)?;
+                self.print(answer.last_lines(&self.page()))?;
+            }
             Format::Jsonl => self.end_stream(&answer.summary())?,
             Format::Json => {
                 let mut document = answer.summary().as_object().cloned().unwrap_or_default();

@@ -39,7 +39,10 @@ pub trait ItemAnswer {
     /// Returns the document without its items.
     fn summary(&self) -> Value;
 
-    /// Returns the lines after the last item: those of the items that were kept, and what sums them up.
+    /// Returns the lines of the items that were kept.
+    fn kept_lines(&mut self, page: &Page) -> Vec<Line>;
+
+    /// Returns the lines after the last item, which sum them up.
     fn last_lines(&mut self, page: &Page) -> Vec<Line>;
 
     /// Returns what the answer amounts to.

@@ -10,7 +10,6 @@ pub mod contract;
 pub mod contributors;
 pub mod diff;
 pub mod fields;
-pub mod graph;
 pub mod log;
 pub mod merge;
 pub mod predicate;

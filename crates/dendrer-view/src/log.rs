@@ -1,9 +1,15 @@
-//! Transitions as rows of a log.
+//! Transitions as rows of a log, and the log of a run.
 
-use dendrer_object::Value;
+use std::sync::Arc;
+
+use dendrer::ask_log::{LaneMark, LogItem, LogSummary};
+use dendrer::ask_show::{Shown, ShownWrites};
 use dendrer_object::record::{Kind, Record};
+use dendrer_object::{RunName, Value};
 
-use crate::quote;
+use crate::answer::{Answer, CUT, ItemAnswer, Line, Page, Style};
+use crate::show::{ShowAnswer, ShowParts};
+use crate::{RECORDED, closed, count, document, quote, thousands};
 
 /// One transition or refusal, as a log lists it.
 #[derive(Debug, Clone, Default)]
@@ -22,8 +28,6 @@ pub struct Row {
     pub summary: String,
     /// How many anomalies it carries.
     pub anomalies: usize,
-    /// The lanes at this row, where a graph is drawn.
-    pub graph: Option<String>,
 }
 
 /// Reads a row off a record.
@@ -42,7 +46,6 @@ pub fn row(record: &Record) -> Row {
         confidence: content.get("intent").and_then(|intent| intent.get("confidence")).and_then(Value::as_f64),
         summary: summary(&content),
         anomalies: content.get("anomalies").and_then(Value::as_array).map_or(0, |list| list.len()),
-        graph: None,
     }
 }
 
@@ -124,4 +127,228 @@ impl Row {
     pub fn confidence_text(&self) -> String {
         self.confidence.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
     }
+}
+
+/// How many rows are kept to line their columns up. The first screen never waits for the last record.
+const ROWS: usize = 200;
+
+/// The log of a run, one record after the other.
+#[derive(Debug, Clone)]
+pub struct LogAnswer {
+    run: RunName,
+    /// Whether everything of each record is shown.
+    whole: bool,
+    /// The agents of the lanes, until the legend is printed.
+    legend: Option<Vec<Arc<str>>>,
+    /// How many lanes are drawn; `None` if none are.
+    lanes: Option<usize>,
+    rows: Vec<(Row, String)>,
+    headed: bool,
+    cut: bool,
+    shown: u64,
+    ended: LogEnd,
+}
+
+/// How a log ended.
+#[derive(Debug, Clone, Default)]
+pub enum LogEnd {
+    /// It goes on.
+    #[default]
+    Open,
+    /// Every record of the range was looked at.
+    Summed {
+        /// What the log amounts to.
+        summary: LogSummary,
+        /// Whether a verification on this machine found the run intact as it is now.
+        found_intact: bool,
+    },
+    /// A log that was followed ended after so many records.
+    Followed(u64),
+}
+
+impl LogAnswer {
+    /// Begins a log; `whole` shows everything of each record.
+    pub fn new(run: RunName, whole: bool) -> LogAnswer {
+        LogAnswer {
+            run,
+            whole,
+            legend: None,
+            lanes: None,
+            rows: Vec::new(),
+            headed: false,
+            cut: false,
+            shown: 0,
+            ended: LogEnd::Open,
+        }
+    }
+
+    /// Draws a lane for each of these agents.
+    pub fn with_lanes(self, agents: Vec<Arc<str>>) -> LogAnswer {
+        LogAnswer { lanes: Some(agents.len()), legend: Some(agents), ..self }
+    }
+
+    /// Leaves the heading out: it was printed before.
+    pub fn headed(self, headed: bool) -> LogAnswer {
+        LogAnswer { headed, ..self }
+    }
+
+    /// Ends the log.
+    pub fn ends(&mut self, ended: LogEnd) {
+        self.ended = ended;
+    }
+
+    /// How many records were taken as text.
+    pub fn shown(&self) -> u64 {
+        self.shown
+    }
+
+    fn legend_line(&mut self) -> Option<Line> {
+        let names: Vec<String> = self.legend.take()?.iter().map(|agent| quote::escape(agent)).collect();
+        Some(format!("lanes   {}", names.join(", ")).into())
+    }
+
+    fn rows_lines(&mut self, page: &Page) -> Vec<Line> {
+        let rows = std::mem::take(&mut self.rows);
+        let size = |text: &str| text.chars().count();
+        let agent = rows.iter().map(|(row, _)| size(&row.agent)).max().unwrap_or(0).clamp(5, 24);
+        let kind = rows.iter().map(|(row, _)| size(&row.type_name)).max().unwrap_or(0).max(4);
+        let mut lines = Vec::new();
+        if !self.headed && !rows.is_empty() {
+            self.headed = true;
+            let lanes = self.lanes.map(|lanes| format!("{:<w$}  ", "", w = (lanes * 2).saturating_sub(1)));
+            let lanes = lanes.unwrap_or_default();
+            let line = format!("  tick  {lanes}{:<agent$}  {:<kind$}  conf  summary", "agent", "type");
+            lines.push(Line::styled(Style::Dim, line));
+        }
+        for (row, graph) in rows {
+            let tick = row.tick.map_or_else(|| "-".to_owned(), |tick| tick.to_string());
+            let line = format!(
+                "{tick:>6}  {graph}{:<agent$}  {:<kind$}  {:>4}  {}",
+                row.agent,
+                row.type_name,
+                row.confidence_text(),
+                row.summary
+            );
+            let line = line.trim_end();
+            self.cut |= page.width.is_some_and(|width| size(line) > width);
+            let line = page.width.map_or_else(|| line.to_owned(), |width| quote::shorten(line, width));
+            let warns = row.tick.is_none() || row.anomalies > 0;
+            lines.push(if warns { Line::styled(Style::Warn, line) } else { line.into() });
+        }
+        lines
+    }
+}
+
+impl ItemAnswer for LogAnswer {
+    type Item = LogItem;
+
+    fn item(&self, item: &LogItem) -> Value {
+        let value = row(&item.record).to_json(&item.record);
+        if !self.whole {
+            return value;
+        }
+        let mut value = value.as_object().cloned().unwrap_or_default();
+        value.set("content", item.record.content());
+        Value::Object(value)
+    }
+
+    fn item_lines(&mut self, item: LogItem, page: &Page) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.legend_line().into_iter().collect();
+        self.shown += 1;
+        if self.whole {
+            lines.extend((self.shown > 1).then(|| Line::from("")));
+            lines.extend(whole_lines(item, page));
+            return lines;
+        }
+        let mut row = row(&item.record);
+        row.summary.push_str(&link_words(&item));
+        let graph = item.lanes.map(|marks| format!("{}  ", lane_words(&marks))).unwrap_or_default();
+        self.rows.push((row, graph));
+        if self.rows.len() == ROWS {
+            lines.extend(self.rows_lines(page));
+        }
+        lines
+    }
+
+    fn summary(&self) -> Value {
+        let run = ("run", Value::from(self.run.as_str()));
+        match &self.ended {
+            LogEnd::Summed { summary, .. } => document(
+                "log",
+                [
+                    run,
+                    ("total", Value::from(summary.total)),
+                    ("refusals", Value::from(summary.refusals)),
+                    ("closed", closed::to_json(&summary.closed)),
+                    ("tip", Value::from(summary.tip)),
+                    ("complete", Value::from(!summary.left_out)),
+                    ("certainty", Value::from(RECORDED)),
+                ],
+            ),
+            LogEnd::Followed(total) => document("log", [run, ("total", Value::from(*total))]),
+            LogEnd::Open => document("log", [run]),
+        }
+    }
+
+    fn kept_lines(&mut self, page: &Page) -> Vec<Line> {
+        let legend = self.legend_line();
+        legend.into_iter().chain(self.rows_lines(page)).collect()
+    }
+
+    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+        let LogEnd::Summed { summary, found_intact } = &self.ended else { return Vec::new() };
+        let mut lines = Vec::new();
+        lines.extend((self.whole && summary.shown > 0).then(|| Line::from("")));
+        lines.extend(self.cut.then(|| Line::from(CUT)));
+        let refused = match summary.refusals {
+            0 => String::new(),
+            refusals => format!(" and {}", count(refusals, "refusal", "refusals")),
+        };
+        let more = if summary.left_out { " (use -n 0 for all)" } else { "" };
+        let sum = format!(
+            "{} of {}{refused}{more}, {}, {}, {}",
+            thousands(summary.shown - summary.refusals),
+            count(summary.total, "transition", "transitions"),
+            count(summary.agents, "agent", "agents"),
+            count(summary.anomalies, "anomaly", "anomalies"),
+            if *found_intact { "found intact here" } else { "not verified yet" },
+        );
+        lines.push(sum.into());
+        lines.extend(closed::line(&summary.closed).map(Line::from));
+        lines
+    }
+}
+
+fn whole_lines(item: LogItem, page: &Page) -> Vec<Line> {
+    let LogItem { run, record, writes, .. } = item;
+    let writes = writes.unwrap_or(ShownWrites::Known(Vec::new()));
+    let tick = record.header().tick;
+    let shown = Shown { run: Some(run), tick, record, writes, state: None, provenance: None };
+    let parts =
+        ShowParts { all: true, intent: true, result: true, changes: true, provenance: false, run: false };
+    ShowAnswer { shown: &shown, parts }.lines(page)
+}
+
+/// Writes the lanes at a record: `*` for its agent, `|` for a branch that goes on.
+fn lane_words(marks: &[LaneMark]) -> String {
+    let mark = |mark: &LaneMark| match mark {
+        LaneMark::Empty => " ",
+        LaneMark::Open => "|",
+        LaneMark::Here => "*",
+    };
+    marks.iter().map(mark).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes the links of a record: the tick if it is of this run, else run and tick.
+fn link_words(item: &LogItem) -> String {
+    let links = item.links.iter().map(|(rel, hash, target)| {
+        let place = match target {
+            Some(place) if place.run == item.run => place.tick.to_string(),
+            Some(place) => format!("{}@{}", place.run, place.tick),
+            None => hash.short(),
+        };
+        format!("{} {place}", rel.as_str())
+    });
+    let links: Vec<String> = links.collect();
+    if links.is_empty() { String::new() } else { format!("  <- {}", links.join(", ")) }
 }

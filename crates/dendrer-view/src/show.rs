@@ -1,13 +1,13 @@
 //! One record in full: its document, its lines, and what it changed.
 
 use dendrer::ask_show::{PlaceChange, Shown, ShownWrites};
+use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, Value, json};
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
-use crate::closed::closed;
 use crate::why::op_words;
 use crate::{RECORDED, count, document, provenance, quote};
 

@@ -8,6 +8,7 @@ use dendrer_object::delta::Op;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
+use crate::closed::closed;
 use crate::why::{self, Chain, Node, Reach, Why};
 use crate::{Error, Trace};
 
@@ -115,12 +116,10 @@ pub fn backtrack(trace: &Trace<'_>, question: &BacktrackQuestion) -> Result<Opti
     for why::Write { tick, ops } in found.writes.into_iter().rev() {
         let record = trace.record(tick)?;
         if let Some(wanted) = &question.agent {
-            let body = record.body();
-            let mut closed = body.fields().iter().filter(|field| body.text(field).is_none());
-            if closed.any(|field| field.pointer.overlaps(&agent_path)) {
+            if closed(&record).iter().any(|pointer| pointer.overlaps(&agent_path)) {
                 nameless.push(tick);
             }
-            let agent = body.value("/agent_id");
+            let agent = record.body().value("/agent_id");
             if agent.as_ref().and_then(Value::as_str).unwrap_or_default() != wanted {
                 continue;
             }

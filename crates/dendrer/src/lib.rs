@@ -3,6 +3,8 @@
 //! Everything here works on any [`Store`](dendrer_store::Store), a bundle included. Nothing here judges an
 //! intent: that is the kernel's part, and there is one door to it.
 
+pub mod ask_log;
+pub mod ask_receipt;
 pub mod ask_show;
 pub mod ask_state;
 pub mod ask_why;
@@ -10,6 +12,7 @@ pub mod bisect;
 pub mod bundle;
 pub mod casebook;
 pub mod cherrypick;
+pub mod closed;
 pub mod contract;
 pub mod contributors;
 pub mod diagnosis;

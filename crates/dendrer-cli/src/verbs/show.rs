@@ -1,7 +1,6 @@
 //! `dendrer show`
 
-use dendrer::Trace;
-use dendrer::ask_show::{self, ShowQuestion, Shown, ShownWrites, has_tick};
+use dendrer::ask_show::{self, ShowQuestion, Shown, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
 use dendrer_object::record::Record;
@@ -72,17 +71,4 @@ fn off_chain(record: Record, asks_for_state: bool, store: &dyn Store, provenance
         return Err(Failure::new("E0106", what));
     }
     Ok(ask_show::show_off_chain(store, record, provenance)?)
-}
-
-/// Prints a record in full, as `log --full` does.
-pub(super) fn whole(trace: &Trace<'_>, record: &Record, out: &mut Out) -> Result<()> {
-    // A refusal has no tick and changed nothing.
-    let tick = record.header().tick;
-    let writes = ShownWrites::of(trace, tick.unwrap_or(0), record)?;
-    let run = Some(trace.name().clone());
-    let shown = Shown { run, tick, record: record.clone(), writes, state: None, provenance: None };
-    let parts =
-        ShowParts { all: true, intent: true, result: true, changes: true, provenance: false, run: false };
-    out.answer(&ShowAnswer { shown: &shown, parts })?;
-    Ok(())
 }
