@@ -46,8 +46,8 @@ use crate::args::{Global, Verb};
 use crate::failure::Result;
 use crate::out::{Out, now_ms};
 
-pub(crate) use casebook::is_casebook;
-pub(crate) use runs::all as all_runs;
+pub(crate) use dendrer::ask_runs::all_runs;
+pub(crate) use dendrer::casebook::is_casebook_run as is_casebook;
 
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {

@@ -48,6 +48,11 @@ pub fn is_casebook(trace: &Trace<'_>) -> bool {
     trace.name().as_str() == NAME && is_marked(trace.start())
 }
 
+/// Whether a run of a store is its casebook.
+pub fn is_casebook_run(store: &dyn Store, run: &RunName) -> Result<bool, Error> {
+    Ok(run.as_str() == NAME && is_casebook(&Trace::open(store, run)?))
+}
+
 /// Refuses to make another run of the casebook, or of a part of it.
 pub(crate) fn refuse_source(trace: &Trace<'_>) -> Result<(), Error> {
     match is_casebook(trace) {

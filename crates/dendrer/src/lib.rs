@@ -5,6 +5,7 @@
 
 pub mod ask_log;
 pub mod ask_receipt;
+pub mod ask_runs;
 pub mod ask_show;
 pub mod ask_state;
 pub mod ask_why;

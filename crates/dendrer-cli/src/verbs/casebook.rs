@@ -3,7 +3,7 @@
 use dendrer::casebook::{self, Moment, Note};
 use dendrer::recorder::{Surroundings, World};
 use dendrer::store::Store;
-use dendrer::{Error, Trace};
+use dendrer::Error;
 use dendrer_object::Value;
 use dendrer_object::record::Record;
 use dendrer_view::table::{Align, Table};
@@ -149,12 +149,4 @@ fn print_recorded(recorded: &[Record], out: &mut Out) -> Result {
 
 fn moment_json(at: &Moment) -> [(&'static str, Value); 3] {
     [("run", Value::from(at.run.as_str())), ("tick", Value::from(at.tick)), ("id", Value::from(at.id))]
-}
-
-/// Whether a run is the casebook of its store, by the record with which it begins.
-pub(crate) fn is_casebook(store: &dyn Store, run: &dendrer_object::RunName) -> Result<bool> {
-    if run.as_str() != casebook::NAME {
-        return Ok(false);
-    }
-    Ok(casebook::is_casebook(&Trace::open(store, run)?))
 }
