@@ -202,12 +202,12 @@ impl Out {
     }
 
     /// Prints one item of an answer.
-    pub(crate) fn take<A: ItemAnswer>(&mut self, answer: &mut A, item: A::Item) -> Result<()> {
+    pub(crate) fn take<A: ItemAnswer>(&mut self, answer: &mut A, item: &A::Item) -> Result<()> {
         match self.format() {
             Format::Text => self.print(answer.item_lines(item, &self.page())),
-            Format::Jsonl => self.item(&answer.item(&item)),
+            Format::Jsonl => answer.item(item).map_or(Ok(()), |item| self.item(&item)),
             Format::Json => {
-                self.kept.push(answer.item(&item));
+                self.kept.extend(answer.item(item));
                 Ok(())
             }
         }

@@ -30,11 +30,11 @@ pub trait ItemAnswer {
     /// One item.
     type Item;
 
-    /// Returns an item as it is in the document.
-    fn item(&self, item: &Self::Item) -> Value;
+    /// Returns an item as it is in the document; `None` if the list leaves it out.
+    fn item(&mut self, item: &Self::Item) -> Option<Value>;
 
     /// Returns the lines that can be printed when an item has come. Items may be kept to line columns up.
-    fn item_lines(&mut self, item: Self::Item, page: &Page) -> Vec<Line>;
+    fn item_lines(&mut self, item: &Self::Item, page: &Page) -> Vec<Line>;
 
     /// Returns the document without its items.
     fn summary(&self) -> Value;

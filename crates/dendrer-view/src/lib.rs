@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod bisect;
+pub mod casebook;
 pub mod closed;
 pub mod contract;
 pub mod contributors;

@@ -242,17 +242,17 @@ impl LogAnswer {
 impl ItemAnswer for LogAnswer {
     type Item = LogItem;
 
-    fn item(&self, item: &LogItem) -> Value {
+    fn item(&mut self, item: &LogItem) -> Option<Value> {
         let value = row(&item.record).to_json(&item.record);
         if !self.whole {
-            return value;
+            return Some(value);
         }
         let mut value = value.as_object().cloned().unwrap_or_default();
         value.set("content", item.record.content());
-        Value::Object(value)
+        Some(Value::Object(value))
     }
 
-    fn item_lines(&mut self, item: LogItem, page: &Page) -> Vec<Line> {
+    fn item_lines(&mut self, item: &LogItem, page: &Page) -> Vec<Line> {
         let mut lines: Vec<Line> = self.legend_line().into_iter().collect();
         self.shown += 1;
         if self.whole {
@@ -261,8 +261,8 @@ impl ItemAnswer for LogAnswer {
             return lines;
         }
         let mut row = row(&item.record);
-        row.summary.push_str(&link_words(&item));
-        let graph = item.lanes.map(|marks| format!("{}  ", lane_words(&marks))).unwrap_or_default();
+        row.summary.push_str(&link_words(item));
+        let graph = item.lanes.as_ref().map(|marks| format!("{}  ", lane_words(marks))).unwrap_or_default();
         self.rows.push((row, graph));
         if self.rows.len() == ROWS {
             lines.extend(self.rows_lines(page));
@@ -319,8 +319,8 @@ impl ItemAnswer for LogAnswer {
     }
 }
 
-fn whole_lines(item: LogItem, page: &Page) -> Vec<Line> {
-    let LogItem { run, record, writes, .. } = item;
+fn whole_lines(item: &LogItem, page: &Page) -> Vec<Line> {
+    let LogItem { run, record, writes, .. } = item.clone();
     let writes = writes.unwrap_or(ShownWrites::Known(Vec::new()));
     let tick = record.header().tick;
     let shown = Shown { run: Some(run), tick, record, writes, state: None, provenance: None };

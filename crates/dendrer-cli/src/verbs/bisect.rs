@@ -17,6 +17,7 @@ use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{
     evaluation_json, evaluation_words, head_lines, list, probe_lines, standing_json, standing_words, to_json,
 };
+use dendrer_view::casebook::{recorded_json, recorded_lines};
 use dendrer_view::diff::{item_json, lines};
 use dendrer_view::show::change_json;
 use dendrer_view::table::{Align, Table};
@@ -34,8 +35,6 @@ use crate::progress::{Counted, Progress};
 
 mod causes;
 mod regression;
-
-pub(super) use causes::{recorded_json, recorded_lines};
 
 /// One question, and what is known of it from elsewhere.
 struct Asked {
@@ -149,7 +148,7 @@ fn one(
     };
     if out.is_text() {
         text(args, trace, asked, report, (&causes, chain.as_ref()), out)?;
-        for line in causes::recorded_lines(&recorded) {
+        for line in recorded_lines(&recorded) {
             out.line(line)?;
         }
         if let Some(failure) = refusal {
@@ -157,7 +156,7 @@ fn one(
         }
     } else if let Some(document) = document {
         let mut document = document.as_object().cloned().unwrap_or_default();
-        document.set("recorded", causes::recorded_json(&recorded));
+        document.set("recorded", recorded_json(&recorded));
         out.document(&Value::Object(document))?;
         if let Some(failure) = refusal {
             return Ok(failure.exit());

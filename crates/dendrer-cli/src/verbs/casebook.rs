@@ -1,15 +1,15 @@
 //! `dendrer label` and `dendrer note`: what people say about moments, in the casebook.
 
+use dendrer::Error;
 use dendrer::casebook::{self, Moment, Note};
 use dendrer::recorder::{Surroundings, World};
 use dendrer::store::Store;
-use dendrer::Error;
 use dendrer_object::Value;
 use dendrer_object::record::Record;
+use dendrer_view::casebook::{recorded_json, recorded_lines};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
-use super::bisect::{recorded_json, recorded_lines};
 use crate::address::Rev;
 use crate::args::{Global, Label, NoteArgs};
 use crate::failure::{Failure, Result};

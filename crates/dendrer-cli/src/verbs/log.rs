@@ -94,7 +94,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         lanes,
     };
     let found_intact = found_intact(global, &source, &trace);
-    let summary = ask_log::log(&trace, question, &mut |item| out.take(&mut answer, item))?;
+    let summary = ask_log::log(&trace, question, &mut |item| out.take(&mut answer, &item))?;
     answer.ends(LogEnd::Summed { summary, found_intact });
     out.end(&mut answer)
 }
@@ -177,7 +177,7 @@ fn follow(global: &Global, address: &str, rev: &Rev, followed: &Followed, out: &
             if followed.filter.takes(&record) {
                 items += 1;
                 let item = LogItem::of(&trace, record, followed.details, None);
-                result = item.map_err(Failure::from).and_then(|item| out.take(&mut answer, item));
+                result = item.map_err(Failure::from).and_then(|item| out.take(&mut answer, &item));
             }
             if result.is_ok() && !complete { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

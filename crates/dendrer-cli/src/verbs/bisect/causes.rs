@@ -8,9 +8,9 @@ use dendrer::bisect::{Outcome, Question, Report};
 use dendrer::casebook::{self, Bisected, Moment};
 use dendrer::contributors::{Contributors, Found, WORK_MAX, contributors};
 use dendrer::diagnosis::{self, Class, Offer};
-use dendrer_object::record::{Kind, Record};
+use dendrer_object::record::Record;
 use dendrer_object::value::Object;
-use dendrer_object::{TypeName, Value};
+use dendrer_object::Value;
 use dendrer_view::contributors as view;
 
 use crate::address::Rev;
@@ -190,32 +190,6 @@ pub(super) fn record(
         chain,
     };
     write_down(global, |store, surroundings| casebook::record_bisect(store, &found, surroundings))
-}
-
-/// Says what was written down, one a line.
-pub(in crate::verbs) fn recorded_lines(recorded: &[Record]) -> Vec<String> {
-    let findings = recorded.iter().filter(|record| record.header().kind == Kind::Transition);
-    let line = |record: &Record| {
-        let header = record.header();
-        let (tick, type_name) = (header.tick.unwrap_or(0), header.type_name.as_ref());
-        let type_name = type_name.map_or("", TypeName::as_str);
-        format!("RECORDED   {}@{tick}  {type_name}   hash {}", casebook::NAME, record.id().short())
-    };
-    findings.map(line).collect()
-}
-
-/// Returns what was written down.
-pub(in crate::verbs) fn recorded_json(recorded: &[Record]) -> Value {
-    let findings = recorded.iter().filter(|record| record.header().kind == Kind::Transition);
-    Value::array(findings.map(|record| {
-        let header = record.header();
-        Value::record([
-            ("id", Value::from(record.id())),
-            ("run", Value::from(casebook::NAME)),
-            ("tick", Value::from(header.tick)),
-            ("type", Value::from(header.type_name.as_ref().map(TypeName::as_str))),
-        ])
-    }))
 }
 
 fn records(trace: &Trace<'_>, found: &Contributors) -> Result<Records> {
