@@ -164,13 +164,6 @@ impl Out {
         self.width
     }
 
-    /// Shortens a text to a width, and remembers that something was left out.
-    pub(crate) fn fit(&mut self, text: &str, width: Option<usize>) -> String {
-        let short = width.map_or_else(|| text.to_owned(), |width| quote::shorten(text, width));
-        self.cut |= short.len() < text.len();
-        short
-    }
-
     /// Wraps what should stand out. The text must be escaped already.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if !self.color {
@@ -193,6 +186,16 @@ impl Out {
             false => self.document(&answer.document())?,
         }
         Ok(exit(answer.end()))
+    }
+
+    /// As [`Out::answer`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
+    pub(crate) fn answer_or(&mut self, answer: &impl Answer, failure: Option<Failure>) -> Result {
+        let code = self.answer(answer)?;
+        match failure {
+            None => Ok(code),
+            Some(failure) if self.is_text() => Err(failure),
+            Some(failure) => Ok(failure.exit()),
+        }
     }
 
     /// As [`Out::answer`], for an answer that is a document for people as well.

@@ -2,7 +2,7 @@
 
 use dendrer::kernel::predicate::{Monotone, Predicate, Window};
 use dendrer::registry::{Known, Registered, Sample};
-use dendrer_object::Value;
+use dendrer_object::{Digest, Value};
 
 use crate::count;
 
@@ -71,4 +71,15 @@ pub fn declared_json(predicate: &Predicate) -> Value {
     let mut members = members(predicate, declared_words(predicate.monotone()), &[]);
     members.extend([("record", Value::Null), ("ts", Value::Null), ("retired", Value::Null)]);
     Value::record(members)
+}
+
+/// Writes what is known of a predicate that a name resolved to.
+pub fn registration_line(registered: &Registered) -> String {
+    let known = known_words(&registered.known, registered.predicate.monotone());
+    format!("registered in record {}: {known}", registered.id.short())
+}
+
+/// Notes that the name means something else in the pack of the run.
+pub fn other_line(other: Digest) -> String {
+    format!("           the pack of this run has another predicate of this name, digest {}", other.short())
 }

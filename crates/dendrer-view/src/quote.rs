@@ -107,6 +107,33 @@ pub fn gutter(text: &str) -> Vec<String> {
     text.split('\n').map(|line| format!("  | {}", escape(line))).collect()
 }
 
+/// Writes arguments so that a shell takes them apart again as they are. What would act on a terminal is written in the
+/// form `$'..'`, which shows it and still means it.
+pub fn shell(argv: &[String]) -> String {
+    let word = |word: &String| {
+        let plain = |c: u8| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c);
+        let shown = escape(word).replace("\\\\", "\\");
+        match () {
+            () if !word.is_empty() && word.bytes().all(plain) => word.clone(),
+            () if shown == *word => format!("'{}'", word.replace('\'', "'\\''")),
+            () => format!("$'{}'", acting(word)),
+        }
+    };
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes a word for between `$'` and `'`.
+fn acting(word: &str) -> String {
+    let escape = |c: char| match c {
+        '\\' => "\\\\".to_owned(),
+        '\'' => "\\'".to_owned(),
+        c if escape(&c.to_string()) == c.to_string() => c.to_string(),
+        c if u32::from(c) < 0x80 => format!("\\x{:02x}", u32::from(c)),
+        c => format!("\\U{:08x}", u32::from(c)),
+    };
+    word.chars().map(escape).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 //! Everything here works on any [`Store`](dendrer_store::Store), a bundle included. Nothing here judges an
 //! intent: that is the kernel's part, and there is one door to it.
 
+pub mod ask_bisect;
 pub mod ask_log;
 pub mod ask_receipt;
 pub mod ask_runs;

@@ -1,13 +1,13 @@
 //! `dendrer contract`: runs against the contracts of their packs, and contracts by themselves.
 
 use dendrer::Trace;
+use dendrer::ask_bisect::is_last;
 use dendrer::contract::{Checked, Judged, check};
 use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{intervals_json, standing_json, standing_words};
 use dendrer_view::{count, document, quote};
 
-use super::predicate::ended;
 use crate::address::{self, Rev};
 use crate::args::{ContractCheck, ContractVerb, Global};
 use crate::failure::{Failure, Result};
@@ -165,7 +165,7 @@ fn violation_lines(
         ),
         (None, None) => {
             let words = judged.standing.as_ref().map(|standing| {
-                standing_words(standing, judged.intervals.last().is_some_and(|last| ended(trace, last.to)))
+                standing_words(standing, judged.intervals.last().is_some_and(|last| is_last(trace, last.to)))
             });
             (out.paint(Style::Good, "OK  "), words.unwrap_or_default())
         }
@@ -224,7 +224,7 @@ fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checke
                 "obligation",
                 standing_json(
                     judged.standing.as_ref(),
-                    judged.intervals.last().is_some_and(|last| ended(trace, last.to)),
+                    judged.intervals.last().is_some_and(|last| is_last(trace, last.to)),
                 ),
             ),
         ])

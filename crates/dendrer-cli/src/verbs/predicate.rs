@@ -1,6 +1,7 @@
 //! `dendrer predicate`: names for predicates, and what a predicate says of a run. Also finds what a name means.
 
 use dendrer::Trace;
+use dendrer::ask_bisect::is_last;
 use dendrer::bisect::Question;
 use dendrer::kernel::counters;
 use dendrer::kernel::expr::ExprError;
@@ -18,7 +19,7 @@ use dendrer_view::bisect::{
     candidate_ticks, interval_lines, question_lines, standing_json, standing_words, sum_up, timeline_json,
     word, words,
 };
-use dendrer_view::predicate::{declared_json, declared_words, entry_json, known_words};
+use dendrer_view::predicate::{declared_json, declared_words, entry_json, known_words, registration_line};
 use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote, thousands};
 
@@ -245,15 +246,6 @@ pub(super) fn window(choice: WindowChoice) -> Window {
     }
 }
 
-/// Says what a registration knew, for whoever asks about one run.
-pub(super) fn registration_line(registered: &Registered) -> String {
-    format!(
-        "registered in record {}: {}",
-        registered.id.short(),
-        known_words(&registered.known, registered.predicate.monotone())
-    )
-}
-
 fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     let source = open::sound(global, &rev, out)?;
@@ -277,7 +269,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
     if !out.is_text() {
         let document = timeline_json(trace.name().as_str(), &question, &line, at);
         let mut document = document.as_object().cloned().unwrap_or_default();
-        document.set("obligation", standing_json(line.standing.as_ref(), ended(&trace, line.to)));
+        document.set("obligation", standing_json(line.standing.as_ref(), is_last(&trace, line.to)));
         if args.ticks {
             document.set("items", Value::array(tick_rows(&trace, &line)?.iter().map(TickRow::to_json)));
         }
@@ -315,7 +307,7 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
             ))?;
         }
         if let Some(standing) = &line.standing {
-            out.line(format!("at tick {}  {}", line.to, standing_words(standing, ended(&trace, line.to))))?;
+            out.line(format!("at tick {}  {}", line.to, standing_words(standing, is_last(&trace, line.to))))?;
         }
         let judged = |(_, verdict): &(u64, Verdict)| !matches!(verdict, Verdict::Uncertain(_));
         if !line.turns.iter().any(judged)
@@ -330,11 +322,6 @@ fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
         Some(Verdict::Violation) => 1,
         Some(Verdict::Uncertain(_)) => 6,
     })
-}
-
-/// Whether a run was closed with this tick, so that nothing comes after it.
-pub(super) fn ended(trace: &Trace<'_>, tick: u64) -> bool {
-    tick == trace.tip() && trace.summary().ended
 }
 
 /// A row of the table of the dendrer paper, 4.8: `tick | transition_type | predicate | notes`.
