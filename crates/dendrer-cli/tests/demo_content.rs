@@ -17,6 +17,7 @@ use dendrer_kernel::predicate::Predicate;
 use dendrer_object::record::Author;
 use dendrer_object::{Digest, RunName, Value};
 use dendrer_store::{Memory, Store};
+use dendrer_view::receipt as view;
 
 fn filled() -> Memory {
     let mut store = Memory::new(demo::store_info());
@@ -410,14 +411,17 @@ fn demo_hostile_run_holds_what_it_promises() {
 }
 
 fn receipt(trace: &Trace<'_>) -> String {
-    let mut text = String::new();
-    let replayed = dendrer_view::receipt::receipt(trace, &mut |line| {
-        text.push_str(line);
-        text.push('\n');
-        ControlFlow::Continue(())
-    });
-    replayed.unwrap().unwrap();
-    text
+    let receipt = dendrer::ask_receipt::receipt(trace).unwrap();
+    assert!(receipt.replayed.is_ok());
+    let mut lines = view::first_lines(&receipt);
+    trace
+        .for_each(1, trace.tip(), &mut |tick, record| {
+            lines.push(view::record_line(tick, &record));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    lines.extend(view::last_lines(&receipt));
+    dendrer_view::answer::plain(&lines)
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub mod provenance;
 pub mod quote;
 pub mod rebase;
 pub mod receipt;
+pub mod replay;
 pub mod runs;
 pub mod schemas;
 pub mod show;

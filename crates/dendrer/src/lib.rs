@@ -6,6 +6,7 @@
 pub mod ask_bisect;
 pub mod ask_log;
 pub mod ask_receipt;
+pub mod ask_replay;
 pub mod ask_runs;
 pub mod ask_show;
 pub mod ask_state;
