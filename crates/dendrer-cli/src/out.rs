@@ -199,7 +199,7 @@ impl Out {
     }
 
     /// As [`Out::answer`], for an answer that is a document for people as well.
-    pub(crate) fn answer_as_document(&mut self, answer: &impl Answer) -> Result {
+    pub(crate) fn answer_as_json(&mut self, answer: &impl Answer) -> Result {
         self.document(&answer.document())?;
         Ok(exit(answer.end()))
     }

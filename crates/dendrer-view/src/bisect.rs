@@ -411,7 +411,7 @@ pub struct BisectShown<'a> {
 
 impl BisectShown<'_> {
     /// Returns the document as it is written into the casebook.
-    pub fn casebook_document(&self) -> Object {
+    pub fn casebook_object(&self) -> Object {
         let BisectAnswer { found, since, chain, contributors, offer, decided, records, .. } = self.answer;
         let mut document = found_json(found);
         document.set("since", Value::from(*since));
@@ -498,7 +498,7 @@ impl BisectShown<'_> {
 
 impl Answer for BisectShown<'_> {
     fn document(&self) -> Value {
-        let mut document = self.casebook_document();
+        let mut document = self.casebook_object();
         document.set("recorded", recorded_json(self.recorded));
         Value::Object(document)
     }

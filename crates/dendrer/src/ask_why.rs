@@ -3,6 +3,7 @@
 //! The answers contain the record of each tick they name, so they are shown without the run.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use dendrer_object::delta::Op;
 use dendrer_object::record::Record;
@@ -180,8 +181,8 @@ pub fn add_records(
     records: &mut Records,
 ) -> Result<(), Error> {
     for tick in ticks {
-        if !records.contains_key(&tick) {
-            records.insert(tick, trace.record(tick)?);
+        if let Entry::Vacant(place) = records.entry(tick) {
+            place.insert(trace.record(tick)?);
         }
     }
     Ok(())

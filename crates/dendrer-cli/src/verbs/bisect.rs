@@ -185,7 +185,7 @@ fn unexpected(expected: Option<u64>, report: &Report) -> Option<Failure> {
 
 /// Writes the answer into the casebook.
 fn record(global: &Global, trace: &Trace<'_>, shown: &BisectShown<'_>) -> Result<Vec<Record>> {
-    let mut answer = shown.casebook_document();
+    let mut answer = shown.casebook_object();
     let chain = answer.remove("chain").filter(|chain| *chain != Value::Null);
     let report = &shown.answer.found.report;
     let found = Bisected {

@@ -38,7 +38,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let named = rev.named_record(source.store())?.filter(|_| rev.pos.is_none());
     if let Some(record) = named.filter(|record| !has_tick(record)) {
         if args.raw_json {
-            return out.answer_as_document(&RawRecord(&record));
+            return out.answer_as_json(&RawRecord(&record));
         }
         let asks_for_state = args.path.is_some() || window.is_some();
         let shown = off_chain(record, asks_for_state, source.store(), provenance)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     if args.raw_json {
-        return out.answer_as_document(&RawRecord(&trace.record(tick)?));
+        return out.answer_as_json(&RawRecord(&trace.record(tick)?));
     }
     let path = args.path.as_deref().map(state_path).transpose()?;
     let question = ShowQuestion { path, state: window, provenance };
