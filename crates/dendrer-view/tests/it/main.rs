@@ -5,6 +5,7 @@
 mod bisect;
 mod diff;
 mod log;
+mod predicate;
 mod replay;
 mod runs;
 mod show;
