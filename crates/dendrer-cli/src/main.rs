@@ -9,6 +9,7 @@ mod failure;
 mod files;
 mod keys;
 mod mark;
+mod named;
 mod open;
 mod out;
 mod pager;

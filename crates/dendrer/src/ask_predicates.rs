@@ -1,11 +1,10 @@
 //! The predicates of a store, and the verdicts of one on a run.
 
-use dendrer_kernel::counters;
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_object::text::nearest;
-use dendrer_object::{Digest, Pointer, RunName};
+use dendrer_object::{Digest, RunName};
 
 use crate::ask_bisect::is_last;
+use crate::ask_named::near_field;
 use crate::bisect::Question;
 use crate::registry::{Registered, Registry};
 use crate::timeline::{self, Timeline};
@@ -91,20 +90,4 @@ impl PredicateTested {
             near,
         })
     }
-}
-
-/// Finds the counter or field of the state that was probably meant by a name that the state of a run does not have.
-pub fn near_field(trace: &Trace<'_>, predicate: &Predicate) -> Option<String> {
-    let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
-    let names: Vec<String> = predicate.read_set().iter().filter_map(first).collect();
-    if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {
-        return Some(format!("state.counters.{name}"));
-    }
-    // No verdict depends on this: a state that cannot be read any more gives no hint.
-    let state = trace.state(trace.tip()).ok()?;
-    let fields = state.as_object()?;
-    let known = || fields.entries().map(|entry| &*entry.key);
-    let mut missing = names.iter().filter(|name| !fields.contains_key(name));
-    let near = missing.find_map(|name| nearest(name, known()))?;
-    Some(Pointer::of(["state", near]).dotted())
 }

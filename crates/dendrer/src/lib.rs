@@ -5,6 +5,7 @@
 
 pub mod ask_bisect;
 pub mod ask_log;
+pub mod ask_named;
 pub mod ask_predicates;
 pub mod ask_receipt;
 pub mod ask_replay;

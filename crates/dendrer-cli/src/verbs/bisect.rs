@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
 use dendrer::ask_bisect::{BisectAnswer, BisectDetails, BisectFound};
+use dendrer::ask_named::{NamedPredicate, expression, resolve};
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
 use dendrer::casebook::{self, Bisected, Moment};
 use dendrer::kernel::predicate::{Polarity, Predicate};
@@ -15,10 +16,11 @@ use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown, list};
 use dendrer_view::thousands;
 
 use super::casebook::write_down;
-use super::predicate::{Meant, expression, has_hint, of_file, resolve};
+use super::predicate::{of_file, window};
 use crate::address::{self, Rev};
 use crate::args::{Bisect, DiagnosisChoice, Global, WindowChoice};
 use crate::failure::{Failure, Result};
+use crate::named::{not_named, with_hint};
 use crate::open::{self, Source};
 use crate::out::Out;
 use crate::progress::{Counted, Progress};
@@ -37,7 +39,7 @@ enum Subject<'a> {
 /// One question, and what its name resolved to.
 struct Asked {
     question: Question,
-    meant: Option<Meant>,
+    named: Option<NamedPredicate>,
 }
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
@@ -103,7 +105,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         other => other,
     };
     // An extension may have brought the predicate in; the ticks before were judged by the contract of their time.
-    let since = asked.meant.as_ref().and_then(|meant| meant.since).filter(|_| args.from.is_none());
+    let since = asked.named.as_ref().and_then(|named| named.since).filter(|_| args.from.is_none());
     let range = match since {
         Some(since) if since > to => {
             let text = args.predicate.as_deref().unwrap_or_default();
@@ -148,8 +150,8 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     };
     let mut answer = BisectAnswer::of(&trace, question, report, details)?;
     answer.since = since;
-    if let Some(meant) = asked.meant {
-        (answer.registered, answer.other_in_pack) = (meant.registered, meant.other);
+    if let Some(named) = asked.named {
+        (answer.registered, answer.other_in_pack) = (named.registered, named.other_in_pack);
     }
     finish(global, &trace, answer, &command, args.diagnosis, args.expect_onset, out)
 }
@@ -217,7 +219,7 @@ fn divergence(
     }
     let counted = Counted::new(place.store(), counter);
     let other = Trace::open(&counted, &named.run_in(place.store(), place.named())?)?;
-    Ok(Asked { question: dendrer::bisect::divergence(trace, &other)?, meant: None })
+    Ok(Asked { question: dendrer::bisect::divergence(trace, &other)?, named: None })
 }
 
 /// Reads the predicates of a file.
@@ -230,31 +232,31 @@ fn all_of(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
 }
 
 /// Makes a predicate of each expression that must be true.
-fn all_hold(texts: &[String], window: Option<WindowChoice>, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
+fn all_hold(texts: &[String], side: Option<WindowChoice>, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
     let made = texts.iter().map(|text| {
-        let failure = |failure: Failure| failure.at("expression", text.as_str());
-        let made = expression(trace, Polarity::Holds, text).map_err(failure)?;
-        Ok(Meant::plain(made).at_window(window)?.predicate)
+        let failure = |error| Failure::from(error).at("expression", text.as_str());
+        let made = NamedPredicate::plain(expression(trace, Polarity::Holds, text).map_err(failure)?);
+        Ok(made.at_window(side.map(window)).map_err(not_named)?.predicate)
     });
     made.collect()
 }
 
 /// Finds or makes the question.
-fn question(subject: Subject<'_>, window: Option<WindowChoice>, trace: &Trace<'_>) -> Result<Asked> {
-    let meant = match subject {
+fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace<'_>) -> Result<Asked> {
+    let named = match subject {
         Subject::PolicyFlip(about) => {
             let about: TypeName = about.parse().map_err(|_| {
                 Failure::new("E0210", format!("\"{about}\" is not a transition type"))
                     .note("types are lower-case words joined by dots, like action.request")
             })?;
-            return Ok(Asked { question: Question::PolicyFlip(about), meant: None });
+            return Ok(Asked { question: Question::PolicyFlip(about), named: None });
         }
-        Subject::Anomaly(kind) => Meant::plain(Predicate::anomaly(kind)),
-        Subject::Holds(text) => Meant::plain(expression(trace, Polarity::Holds, text)?),
-        Subject::Predicate(text) => resolve(trace, text)?,
+        Subject::Anomaly(kind) => NamedPredicate::plain(Predicate::anomaly(kind)),
+        Subject::Holds(text) => NamedPredicate::plain(expression(trace, Polarity::Holds, text)?),
+        Subject::Predicate(text) => resolve(trace, text).map_err(not_named)?,
     };
-    let meant = meant.at_window(window)?;
-    Ok(Asked { question: Question::Predicate(meant.predicate.clone()), meant: Some(meant) })
+    let named = named.at_window(side.map(window)).map_err(not_named)?;
+    Ok(Asked { question: Question::Predicate(named.predicate.clone()), named: Some(named) })
 }
 
 /// Reports why there is no onset that can be relied on.
@@ -281,7 +283,7 @@ fn refusal(command: &BisectCommand, trace: &Trace<'_>, answer: &BisectAnswer) ->
             let failure =
                 Failure::new("E0509", what).at("why", why.clone()).note("uncertain is never taken for ok");
             Some(match question.predicate() {
-                Some(predicate) => has_hint(failure, trace, predicate),
+                Some(predicate) => with_hint(failure, trace, predicate, why),
                 None => failure,
             })
         }

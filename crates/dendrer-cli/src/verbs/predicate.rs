@@ -1,18 +1,15 @@
-//! `dendrer predicate`: names for predicates, and the verdicts of a predicate on a run. Also resolves names.
+//! `dendrer predicate`: names for predicates, and the verdicts of a predicate on a run.
 
 use dendrer::Trace;
-use dendrer::ask_predicates::{PredicateTested, PredicatesAnswer, near_field};
-use dendrer::kernel::expr::ExprError;
-use dendrer::kernel::pack::{Pack, extend};
-use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer::ask_named::{ListFault, NamedPredicate, expression, listed, resolve, unknown};
+use dendrer::ask_predicates::{PredicateTested, PredicatesAnswer};
+use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
 use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
 use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
-use dendrer_object::text::nearest;
-use dendrer_object::{Digest, Pointer, json};
-use dendrer_view::count;
+use dendrer_object::json;
 use dendrer_view::predicate::{
     BuiltInAnswer, PredicateTestAnswer, RegistrationAnswer, RetirementAnswer, TickRow, sample_lines,
 };
@@ -22,6 +19,7 @@ use crate::address::{self, Rev};
 use crate::args::{Global, PredicateVerb, WindowChoice};
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::named::{not_named, unknown_predicate, with_hint, with_unreadable};
 use crate::out::Out;
 use crate::{keys, open};
 
@@ -60,19 +58,19 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             let rev = rev.settle(source.store())?;
             let (progress, counted) = source.watched(global, "predicate");
             let trace = source.trace_through(&counted, &rev)?;
-            let meant = match args.holds {
-                true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
-                false => resolve(&trace, &args.predicate)?,
+            let named = match args.holds {
+                true => NamedPredicate::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
+                false => resolve(&trace, &args.predicate).map_err(not_named)?,
             };
-            let meant = meant.at_window(args.window)?;
+            let named = named.at_window(args.window.map(window)).map_err(not_named)?;
             let tip = args.to.as_ref().or(rev.pos.as_ref());
             let tip = tip.map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
             let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
             let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
             let (from, to) = at.map_or((from, tip), |at| (at, at));
             address::in_order(from, to)?;
-            let mut tested = PredicateTested::of(&trace, meant.predicate, from, to, at)?;
-            (tested.registered, tested.other_in_pack) = (meant.registered, meant.other);
+            let mut tested = PredicateTested::of(&trace, named.predicate, from, to, at)?;
+            (tested.registered, tested.other_in_pack) = (named.registered, named.other_in_pack);
             drop(progress);
             let rows = args.ticks.then(|| tick_rows(&trace, &tested)).transpose()?;
             out.answer(&PredicateTestAnswer { tested: &tested, rows: rows.as_deref() })
@@ -97,160 +95,26 @@ struct Wanted<'a> {
     samples: &'a [String],
 }
 
-/// A predicate that was asked for, and what its registration says of it.
-pub(super) struct Meant {
-    pub(super) predicate: Predicate,
-    /// The registration that the name resolved to.
-    pub(super) registered: Option<Registered>,
-    /// The predicate of the run's pack that has the same name and says something else.
-    pub(super) other: Option<Digest>,
-    /// The tick from which on it is part of the contract, where an extension added it.
-    pub(super) since: Option<u64>,
-}
-
-impl Meant {
-    pub(super) fn plain(predicate: Predicate) -> Meant {
-        Meant { predicate, registered: None, other: None, since: None }
-    }
-
-    /// Whether it has a name of its own, and so a window of its own.
-    fn is_named(&self) -> bool {
-        self.registered.is_some() || self.predicate.name() != "expression"
-    }
-
-    /// Lets an expression look at the side that is asked for. What has a name has a window, too.
-    pub(super) fn at_window(self, choice: Option<WindowChoice>) -> Result<Meant> {
-        let Some(asked) = choice.map(window).filter(|asked| *asked != self.predicate.window()) else {
-            return Ok(self);
-        };
-        if self.is_named() {
-            let name = self.predicate.name();
-            return Err(Failure::new("E0106", format!("--window is for expressions, and {name} has a name"))
-                .note("its window is part of what it says; `dendrer predicate register` gives another name to another"));
-        }
-        Ok(Meant { predicate: self.predicate.clone().at_window(asked), ..self })
-    }
-}
-
-/// Finds what a name means, or reads an expression that names the violation: built-in, registered, declared by the
-/// pack of the run, expression.
-pub(super) fn resolve(trace: &Trace<'_>, text: &str) -> Result<Meant> {
-    if let Some(built_in) = Predicate::built_in(text) {
-        return Ok(Meant::plain(built_in));
-    }
-    let registry = Registry::read(trace.store())?;
-    let found = registry.newest(text);
-    let pack = dendrer::pack::of_run(trace)?;
-    if let Some(entry) = found.filter(|entry| entry.retired.is_none()) {
-        let (predicate, registered) = (entry.predicate.clone(), Some(entry.clone()));
-        let declared = pack.as_ref().and_then(|pack| pack.predicate(text));
-        let other = declared.filter(|declared| !declared.means_the_same(&predicate)).map(Predicate::digest);
-        return Ok(Meant { predicate, registered, other, since: None });
-    }
-    if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
-        let since = dendrer::pack::declared_since(trace, declared)?;
-        return Ok(Meant { since, ..Meant::plain(declared.clone()) });
-    }
-    // What an extension added is looked for last, because the state has to be read for it.
-    if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
-        let tip = trace.tip();
-        let state = trace.state(tip)?;
-        let extended = dendrer::pack::in_force(trace, tip + 1, &state)?;
-        if let Some(added) = extended.as_ref().and_then(|pack| pack.predicate(text)) {
-            let since = pack.as_ref().and_then(|pack| extend::added(pack.value(), &state, tip + 1, text));
-            return Ok(Meant { since, ..Meant::plain(added.clone()) });
-        }
-    }
-    if registry::is_name(text) || text.starts_with("kernel.") {
-        let failure = match found {
-            Some(_) => Failure::new("E0511", format!("{text} was retired"))
-                .note("registering it again takes the name up again"),
-            None => unknown(text, &registry, pack.as_ref()),
-        };
-        return Err(hidden(&registry, failure));
-    }
-    Ok(Meant::plain(expression(trace, Polarity::Condition, text)?))
-}
-
-/// Reads an expression that is asked of a run. What stands for itself is the same predicate on every run; any other may
-/// use the constants and definitions of the run's pack. Either is held against the fields that the pack declares.
-pub(super) fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> Result<Predicate> {
-    Ok(under(dendrer::pack::of_run(trace)?.as_ref(), polarity, text)?)
-}
-
-fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> std::result::Result<Predicate, ExprError> {
-    let plain = match polarity {
-        Polarity::Holds => Predicate::holds("expression", text),
-        Polarity::Condition => Predicate::condition("expression", text),
-    };
-    match (plain, pack) {
-        (Err(_), Some(pack)) => pack.expression(polarity, text),
-        (Ok(plain), Some(pack)) => pack.check_expression(text).map(|()| plain),
-        (plain, None) => plain,
-    }
-}
-
-fn unknown(text: &str, registry: &Registry, pack: Option<&Pack>) -> Failure {
-    let declared = pack.into_iter().flat_map(Pack::declared).map(|one| one.predicate.name());
-    let live = registry.entries.iter().filter(|entry| entry.retired.is_none());
-    let known: Vec<&str> =
-        BUILT_IN.iter().copied().chain(live.map(|entry| entry.predicate.name())).chain(declared).collect();
-    let failure = Failure::new("E0511", format!("there is no predicate {text}"));
-    match nearest(text, known.iter().copied()) {
-        Some(near) => failure.note(format!("did you mean {near}?")),
-        None => failure.note(format!("there are {}, or write an expression over state", known.join(", "))),
-    }
-    .help(&["dendrer", "predicate", "list"])
-}
-
-/// Says that a registration cannot be read, where it might be the one that is missing.
-fn hidden(registry: &Registry, failure: Failure) -> Failure {
-    match registry.unreadable.len() as u64 {
-        0 => failure,
-        n => failure.note(format!(
-            "{} cannot be read any more, and may be of this name",
-            count(n, "registration", "registrations")
-        )),
-    }
-}
-
 /// Reads the predicates of a file that are asked of a run: a pack, or a list of them as JSON, which may use the names of
-/// the run's pack.
+/// the pack of the run.
 pub(super) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
     let text = pack::read_file(path)?;
     let value = json::parse_door(super::behind_mark(&text)).ok();
-    let listed =
-        value.as_ref().and_then(|value| value.get("predicates")?.as_array().map(|list| (value, list)));
-    let Some((value, listed)) = listed else {
-        let source = pack::load(path)?;
-        return Ok(source.pack.declared().map(|declared| declared.predicate.clone()).collect());
-    };
-    if let Some((other, _)) =
-        value.as_object().into_iter().flat_map(|o| o.iter()).find(|(n, _)| &***n != "predicates")
-    {
-        return Err(unfit(path, format!("a list of predicates has no \"{other}\" beside it")));
-    }
-    let bound = dendrer::pack::of_run(trace)?;
-    let make = |polarity, text: &str| under(bound.as_ref(), polarity, text);
-    let mut found: Vec<Predicate> = Vec::with_capacity(listed.len());
-    for (at, item) in listed.iter().enumerate() {
-        let place = |why: String| unfit(path, format!("predicates[{at}]: {why}"));
-        let predicate = match registry::read_value(item, "", "v1", &make) {
-            Ok(predicate) => predicate,
-            Err(Unfit::Shape(why)) => return Err(place(why)),
-            Err(Unfit::Expr(error)) => {
-                return Err(Failure::from(error).at("where", format!("{path}, predicates[{at}]")));
-            }
-        };
-        if predicate.name().is_empty() {
-            return Err(place("a predicate has a name".to_owned()));
+    let listed = value.map_or(Ok(None), |value| listed(trace, &value)).map_err(|fault| match fault {
+        ListFault::Member(other) => unfit(path, format!("a list of predicates has no \"{other}\" beside it")),
+        ListFault::Item(at, Unfit::Shape(why)) => unfit(path, format!("predicates[{at}]: {why}")),
+        ListFault::Item(at, Unfit::Expr(error)) => {
+            Failure::from(error).at("where", format!("{path}, predicates[{at}]"))
         }
-        if found.iter().any(|other| other.name() == predicate.name()) {
-            return Err(place(format!("there is another predicate named {}", predicate.name())));
+        ListFault::Error(error) => error.into(),
+    })?;
+    match listed {
+        Some(listed) => Ok(listed),
+        None => {
+            let source = pack::load(path)?;
+            Ok(source.pack.declared().map(|declared| declared.predicate.clone()).collect())
         }
-        found.push(predicate);
     }
-    Ok(found)
 }
 
 fn unfit(path: &str, why: String) -> Failure {
@@ -366,7 +230,7 @@ fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
             None => {
                 let failure = Failure::new("E0511", format!("there is no predicate {}", wanted.name))
                     .note("say what it is with --holds, --condition or --file");
-                return Err(hidden(names, failure));
+                return Err(with_unreadable(failure, names.unreadable.len() as u64));
             }
         },
     };
@@ -438,9 +302,9 @@ fn prove(
         if let Some((tick, why)) = uncertain {
             let failure =
                 Failure::new("E0509", format!("{} cannot be judged at tick {tick} of {run}", wanted.name))
-                    .at("why", why)
+                    .at("why", why.as_str())
                     .note("uncertain is never taken for ok; nothing was registered");
-            return Ok((Known::Untested, Some(has_hint(failure, &trace, predicate))));
+            return Ok((Known::Untested, Some(with_hint(failure, &trace, predicate, &why))));
         }
         samples.push(sample);
     }
@@ -450,33 +314,6 @@ fn prove(
         _ => Known::of_samples(samples),
     };
     Ok((known, None))
-}
-
-/// Says what a missing field was probably meant to be, or else offers to say what its absence means.
-pub(super) fn has_hint(failure: Failure, trace: &Trace<'_>, predicate: &Predicate) -> Failure {
-    if predicate.expr().is_none() {
-        return failure.note("the module is to say ok or violation of every state, whatever a state has not");
-    }
-    match (near_field(trace, predicate), predicate.read_set().first()) {
-        (Some(meant), _) => failure.note(format!("did you mean {meant}?")),
-        (None, Some(_)) if predicate.progress().is_some() => {
-            failure.note("a score is a number from 0 to 1: mend the expression of the progress contract")
-        }
-        // Any other reason than that something is missing would stand after `has` as well.
-        (None, Some(path)) if failure.place.iter().any(|(_, why)| why.ends_with(" is missing")) => {
-            // What lies deeper may be missing because what it lies in is. As an expression names it: with one `$`.
-            let names: Vec<String> =
-                path.tokens().map(|name| name.strip_prefix("$").unwrap_or(&name).to_owned()).collect();
-            let has = |count: usize| {
-                let place =
-                    Pointer::of(std::iter::once("state").chain(names[..count].iter().map(String::as_str)));
-                format!("has({})", place.dotted())
-            };
-            let asked: Vec<String> = (1..=names.len().min(3)).map(has).collect();
-            failure.note(format!("say what a missing field means, like: {} && ...", asked.join(" && ")))
-        }
-        (None, _) => failure,
-    }
 }
 
 /// Reads the names of a bundle, or else of the store.
@@ -528,7 +365,7 @@ fn show(global: &Global, (bundle, run): (Option<&str>, Option<&str>), name: &str
         Some(answer) => out.answer(&answer),
         None => match Predicate::built_in(name) {
             Some(built_in) => out.answer(&BuiltInAnswer(built_in)),
-            None => Err(hidden(&registry, unknown(name, &registry, None))),
+            None => Err(unknown_predicate(&unknown(name, &registry, None))),
         },
     }
 }
@@ -542,7 +379,7 @@ fn retire(global: &Global, name: &str, out: &mut Out) -> Result {
     }
     let registry = Registry::read(&store)?;
     let Some(entry) = registry.newest(name) else {
-        return Err(hidden(&registry, unknown(name, &registry, None)).note("nothing was changed"));
+        return Err(unknown_predicate(&unknown(name, &registry, None)).note("nothing was changed"));
     };
     let mut entry = entry.clone();
     let changed = entry.retired.is_none();
