@@ -52,6 +52,10 @@ else
   echo "SKIPPED: the second engine needs rustc 1.95 or later"
 fi
 
+say "a program of its own that uses the library"
+CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" cargo test --quiet --manifest-path examples/embed/Cargo.toml
+cargo test --quiet -p dendrer --features serde_json --lib bridge
+
 say "examples in the documentation"
 cargo test --workspace --doc --quiet
 

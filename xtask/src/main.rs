@@ -1,7 +1,7 @@
-//! What `cargo` cannot do by itself: `tidy` holds the rules that no compiler holds, `vectors` adds test vectors, `deep` tries
-//! every fault many times.
+//! Tasks that `cargo` has no command for: `tidy` holds the rules that no compiler holds, `limits` lowers the limits of its
+//! counts, `vectors` adds test vectors, `deep` tries every fault many times.
 //!
-//! Prints every rule that does not hold, not only the first; exit code 1 if there is any.
+//! `tidy` prints every rule that does not hold, not only the first; exit code 1 if there is any.
 
 #![expect(
     clippy::print_stdout,
@@ -16,13 +16,18 @@ mod deep;
 mod tidy;
 
 fn main() -> ExitCode {
-    let task = std::env::args().nth(1);
-    match task.as_deref() {
-        Some("tidy") => report(&tidy::check(&root())),
-        Some("vectors") => vectors(),
-        Some("deep") => deep::run(&root(), &std::env::args().skip(2).collect::<Vec<_>>()),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["tidy"] => tidy(),
+        ["tidy", key] => explain(key),
+        ["limits"] => limits(),
+        ["vectors"] => vectors(),
+        ["deep", ref rows @ ..] => {
+            deep::run(&root(), &rows.iter().map(|row| (*row).to_owned()).collect::<Vec<_>>())
+        }
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy | vectors | deep [ROW ...]");
+            eprintln!("usage: cargo run -p xtask -- tidy [COUNT] | limits | vectors | deep [ROW ...]");
             ExitCode::from(2)
         }
     }
@@ -36,9 +41,10 @@ fn root() -> PathBuf {
     Path::new(&manifest).parent().expect("xtask lies in the workspace").to_owned()
 }
 
-fn report(findings: &[String]) -> ExitCode {
-    for finding in findings {
-        println!("{finding}");
+fn tidy() -> ExitCode {
+    let (notes, findings) = tidy::check(&root());
+    for line in notes.iter().chain(&findings) {
+        println!("{line}");
     }
     println!(
         "tidy: {}",
@@ -49,6 +55,28 @@ fn report(findings: &[String]) -> ExitCode {
         }
     );
     if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints every place that a count found.
+fn explain(key: &str) -> ExitCode {
+    let Some(lines) = tidy::explain(&root(), key) else {
+        eprintln!("tidy counts no {key}: xtask/limits.txt names what it counts");
+        return ExitCode::from(2);
+    };
+    for line in lines {
+        println!("{line}");
+    }
+    ExitCode::SUCCESS
+}
+
+fn limits() -> ExitCode {
+    match tidy::lower_limits(&root()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Runs the test that knows the vectors, with leave to add what is new.

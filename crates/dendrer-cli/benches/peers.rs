@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::store::Store;
@@ -245,22 +246,27 @@ fn peer(bench: &Bench, name: &str, what: &str, env: &[(&str, &str)]) -> Figures 
     figures
 }
 
+fn update_index(path: &Path) {
+    let mut store = Embedded::open(path, Options::write()).expect("opened");
+    store.update_index().expect("an index");
+}
+
 fn library(bench: &Bench, group: usize, is_synced: bool) -> Figures {
     bench.fresh("dendrer");
     let mut store = new_store(&bench.dir, "dendrer");
     let (start, cpu_before) = (Instant::now(), cpu());
     if is_synced {
-        record_synced(&mut store, "bench", bench.intents.chunks(group), true);
+        record_synced(&store, "bench", bench.intents.chunks(group), true);
     } else {
-        record_steps(&mut store, "bench", &bench.intents, group);
+        record_steps(&store, "bench", &bench.intents, group);
     }
     let wall = start.elapsed();
     // The index that follows behind is part of what recording costs, and nobody waits for it. It covers what is synced.
     store.sync().expect("synced");
-    store.update_index().expect("an index");
+    update_index(&bench.dir.join("dendrer"));
     let cpu_taken = cpu() - cpu_before;
     store.sign_checkpoint(&key()).expect("signed");
-    store.close().expect("closed");
+    Store::close(Box::new(store)).expect("closed");
     figures(bench, wall, cpu_taken)
 }
 
@@ -268,7 +274,7 @@ fn library(bench: &Bench, group: usize, is_synced: bool) -> Figures {
 fn figures(bench: &Bench, wall: Duration, cpu_taken: Duration) -> Figures {
     let us = |time: Duration| time.as_secs_f64() * 1e6 / bench.steps as f64;
     let dir = bench.dir.join("dendrer");
-    let store = Embedded::open(&dir, Options::read()).expect("opened");
+    let store = Arc::new(Embedded::open(&dir, Options::read()).expect("opened"));
     let start = Instant::now();
     let mut read = 0;
     store
@@ -310,7 +316,7 @@ fn on_disk(dir: &Path) -> (u64, u64) {
 /// The program on a store that is there, its answers as JSON lines.
 fn program(bench: &Bench) -> Command {
     bench.fresh("dendrer");
-    new_store(&bench.dir, "dendrer").close().expect("closed");
+    Store::close(Box::new(new_store(&bench.dir, "dendrer"))).expect("closed");
     let key_file = bench.dir.join("key");
     fs::write(&key_file, format!("{}\n", key().secret_text())).expect("written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_dendrer"));
@@ -389,13 +395,13 @@ fn growing(bench: &Bench, turns: usize) {
         [("dendrer, in each request", asked), ("dendrer, in the state", remembered)];
     for (name, intent) in ours {
         bench.fresh("dendrer");
-        let mut store = new_store(&bench.dir, "dendrer");
+        let store = new_store(&bench.dir, "dendrer");
         let start = Instant::now();
         let intents: Vec<Intent> = (0..turns).map(|turn| intent(&messages, turn)).collect();
-        record_synced(&mut store, "bench", intents.chunks(1), true);
+        record_synced(&store, "bench", intents.chunks(1), true);
         let wall = start.elapsed().as_secs_f64() * 1e6 / turns as f64;
-        store.update_index().expect("an index");
-        store.close().expect("closed");
+        update_index(&bench.dir.join("dendrer"));
+        Store::close(Box::new(store)).expect("closed");
         let dir = bench.dir.join("dendrer");
         let (all, segments) = (on_disk(&dir).0, on_disk(&dir.join("segments")).0);
         println!(

@@ -11,6 +11,7 @@ use std::hint::black_box;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::Trace;
@@ -198,7 +199,7 @@ fn probes(dir: &Path, run: &str, violated: &str) -> u64 {
 /// against reading the state of that snapshot's own tick, which is to look it up, to parse it and to hold it against the
 /// root on record.
 fn states(dir: &Path, run: &str, ticks: u64) {
-    let store = Embedded::open(dir, Options::read()).expect("opened");
+    let store = Arc::new(Embedded::open(dir, Options::read()).expect("opened"));
     let run = name(run);
     let (mut ratios, mut to_own, mut reading, mut folded) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for n in 0..STATES {

@@ -1,43 +1,16 @@
-//! What a shell offers when Tab is pressed: verbs and flags from the command line's own description, and what only
-//! the store knows: runs, paths of the state, agents.
+//! Answers a shell that asks for completions.
 //!
-//! A shell calls the program again for each Tab, so what is offered is never older than the store. Whatever cannot
-//! be read offers nothing: a shell is no place for an error. Names out of a trace are offered only if they are
-//! plain, because shells differ in what they do with the rest.
+//! Verbs and flags come from the description of the command line; [`crate::offers`] knows the values of flags.
 
-use std::ffi::{OsStr, OsString};
-use std::io::Write;
-use std::path::Path;
+use clap_complete::env::CompleteEnv;
 
-use clap_complete::CompletionCandidate;
-use clap_complete::engine;
-use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
-use dendrer::kernel::predicate::BUILT_IN;
-use dendrer_object::Value;
-use dendrer_view::schemas;
+use crate::offers::{ASKED, shells};
 
-use crate::address::{Pos, Rev};
-use crate::args::{self, Global};
-use crate::{codes, open};
-
-/// The variable by which a shell asks.
-const ASKED: &str = "COMPLETE";
-
-/// The shells that are known.
-pub(crate) const SHELLS: &[&str] = &["bash", "zsh", "fish", "powershell", "nushell", "elvish"];
-
-/// How many names are offered at most.
-const OFFERS_MAX: usize = 500;
-
-fn shells() -> Shells<'static> {
-    Shells(&[&Bash, &Zsh, &Fish, &Powershell, &Nushell, &Elvish])
-}
-
-/// Answers a shell, if one is asking.
-pub(crate) fn answer() -> Option<u8> {
+/// Answers a shell, if one is asking; the exit code is of the answer.
+pub(crate) fn answer(command: fn() -> clap::Command) -> Option<u8> {
     std::env::var_os(ASKED)?;
     let here = std::env::current_dir().ok();
-    let answered = CompleteEnv::with_factory(args::command)
+    let answered = CompleteEnv::with_factory(command)
         .shells(shells())
         .try_complete(std::env::args_os(), here.as_deref());
     match answered {
@@ -45,164 +18,4 @@ pub(crate) fn answer() -> Option<u8> {
         Ok(false) => None,
         Err(_) => Some(2),
     }
-}
-
-/// Writes what makes a shell ask.
-pub(crate) fn script(shell: &str) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    let shells = shells();
-    let completer = shells.completer(shell)?;
-    completer.write_registration(ASKED, "dendrer", "dendrer", "dendrer", &mut text).ok()?;
-    Some(text)
-}
-
-struct Nushell;
-
-impl EnvCompleter for Nushell {
-    fn name(&self) -> &'static str {
-        "nushell"
-    }
-
-    fn is(&self, name: &str) -> bool {
-        matches!(name, "nushell" | "nu")
-    }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        _: &str,
-        bin: &str,
-        completer: &str,
-        buf: &mut dyn Write,
-    ) -> std::io::Result<()> {
-        // The external completer of Nushell is one for all programs: others go on to whoever was asked before.
-        writeln!(
-            buf,
-            "let dendrer_before = ($env.config | get -o completions.external.completer)
-$env.config.completions.external.enable = true
-$env.config.completions.external.completer = {{|spans|
-    if ($spans | first) == \"{bin}\" {{
-        with-env {{ {var}: nushell }} {{ ^{completer} -- ...$spans }} | from json
-    }} else if $dendrer_before != null {{
-        do $dendrer_before $spans
-    }}
-}}"
-        )
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        args: Vec<OsString>,
-        here: Option<&Path>,
-        buf: &mut dyn Write,
-    ) -> std::io::Result<()> {
-        let last = args.len().saturating_sub(1);
-        let offers = engine::complete(command, args, last, here)?;
-        let offers = offers.iter().map(|offer| {
-            let help = offer.get_help().map(|help| help.to_string()).unwrap_or_default();
-            Value::record([
-                ("value", Value::from(offer.get_value().to_string_lossy().as_ref())),
-                ("description", Value::from(help.lines().next().unwrap_or_default())),
-            ])
-        });
-        writeln!(buf, "{}", Value::array(offers))
-    }
-}
-
-/// The words of the command line that is being written, as far as this process can see them.
-fn words() -> Vec<String> {
-    let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
-    words.map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
-/// What the words so far say about the store.
-fn global() -> Global {
-    let mut global = args::Cli::default_global();
-    let words = words();
-    for (at, word) in words.iter().enumerate() {
-        if let Some(dir) = word.strip_prefix("--store=") {
-            global.store = Some(dir.to_owned());
-        } else if word == "--store" {
-            global.store = words.get(at + 1).cloned();
-        }
-    }
-    global
-}
-
-fn candidates<'n>(names: impl IntoIterator<Item = &'n str>, current: &OsStr) -> Vec<CompletionCandidate> {
-    let current = current.to_string_lossy();
-    let fitting = names.into_iter().filter(|name| name.starts_with(&*current));
-    fitting.take(OFFERS_MAX).map(CompletionCandidate::new).collect()
-}
-
-/// Runs, and bundles in the directory.
-pub(crate) fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
-    let mut names = run_names().unwrap_or_default();
-    let here = std::fs::read_dir(".").into_iter().flatten().flatten();
-    let bundles = here.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.extend(bundles.filter(|name| name.ends_with(".dnd") && plain(name)));
-    candidates(names.iter().map(String::as_str), current)
-}
-
-fn run_names() -> Option<Vec<String>> {
-    let store = open::read_store(&global()).ok()?;
-    let mut runs = crate::verbs::all_runs(&*store).ok()?;
-    runs.sort_by_key(|run| std::cmp::Reverse(run.head_position));
-    Some(runs.into_iter().map(|run| run.name.to_string()).collect())
-}
-
-/// Names of the state, one level below what is written, of the run that the words name.
-pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
-    let current = current.to_string_lossy();
-    let base = current.rfind('.').map_or("", |at| &current[..=at]);
-    let names = names_below(base).unwrap_or_default();
-    let names: Vec<String> = names.iter().map(|name| format!("{base}{name}")).collect();
-    candidates(names.iter().map(String::as_str), OsStr::new(&*current))
-}
-
-fn names_below(base: &str) -> Option<Vec<String>> {
-    let store = open::read_store(&global()).ok()?;
-    let (rev, run) = words().iter().find_map(|word| {
-        let rev = Rev::parse(word).ok().filter(|rev| rev.bundle.is_none())?;
-        let run = rev.run_in(&*store, &[]).ok()?;
-        Some((rev, run))
-    })?;
-    let trace = dendrer::Trace::open(&*store, &run).ok()?;
-    let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace).ok()?;
-    let state = trace.state(tick).ok()?;
-    let place = crate::address::state_path(base.trim_end_matches('.')).ok()?;
-    let object = place.get(&state)?.as_object()?;
-    Some(object.iter().map(|(name, _)| name.to_string()).filter(|name| plain(name)).collect())
-}
-
-fn plain(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-.".contains(&c))
-}
-
-/// Predicates that are always there.
-pub(crate) fn predicates(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(BUILT_IN.iter().copied(), current)
-}
-
-/// Codes.
-pub(crate) fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(codes::CODES.iter().map(|code| code.code), current)
-}
-
-/// Names of schemas.
-pub(crate) fn schema_names(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(schemas::SCHEMAS.iter().map(|(name, _)| *name), current)
-}
-
-/// Shells.
-pub(crate) fn shell_names(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(SHELLS.iter().copied(), current)
-}
-
-/// Verbs, and what else there is help on.
-pub(crate) fn topics(current: &OsStr) -> Vec<CompletionCandidate> {
-    let command = args::command();
-    let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-    candidates(verbs.into_iter().chain(["exit-codes"]), current)
 }

@@ -1,43 +1,46 @@
 //! The `dendrer` program: arguments in, answers and exit codes out.
 
 mod address;
-mod args;
-mod codes;
 mod complete;
+mod context;
 mod demo;
 mod failure;
-mod files;
+mod global;
 mod keys;
 mod mark;
-mod named;
-mod open;
+mod offers;
 mod out;
-mod pager;
 mod progress;
 mod verbs;
-mod verified;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::FromArgMatches;
+use dendrer_view::quote::shell;
 
-use crate::args::{Cli, Global, Verb};
-use crate::failure::{Failure, shell};
-use crate::out::{ColorChoice, Format, Out, QUIET};
-use crate::verbs::shape::{self, Answer};
+use crate::failure::Failure;
+use crate::global::ColorChoice;
+use crate::global::Format;
+use crate::global::Global;
+use crate::out::Form;
+use crate::out::Out;
+use crate::out::QUIET;
+use crate::out::files;
+use crate::verbs::Cli;
+use crate::verbs::Verb;
 
 /// Recording and reading make and drop many small values; this allocator takes half the time of the system's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    if let Some(code) = complete::answer() {
+    if let Some(code) = complete::answer(verbs::command) {
         return ExitCode::from(code);
     }
     let given: Vec<_> = std::env::args_os().collect();
-    let args = args::join_ticks(given.iter().map(|arg| arg.to_string_lossy().into_owned()));
+    let args = global::join_ticks(given.iter().map(|arg| arg.to_string_lossy().into_owned()));
     // What it looks like is another name, of a file that may be there as well.
     if let Some(odd) = given.iter().find(|arg| arg.to_str().is_none()) {
         let what = format!("{} is not UTF-8, and every argument must be", odd.to_string_lossy());
@@ -45,7 +48,7 @@ fn main() -> ExitCode {
             .note("nothing was done; give the file a name that is, or go where it is");
         return ExitCode::from(report(&failure, wants_json(&args), ColorChoice::Auto));
     }
-    let parsed = args::command().try_get_matches_from(&args);
+    let parsed = verbs::command().try_get_matches_from(&args);
     let mut cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, wants_json(&args), &args),
@@ -64,11 +67,13 @@ fn main() -> ExitCode {
     };
     let began = Instant::now();
     let output = cli.global.output.as_deref();
-    if let Some(Err(failure)) = output.map(|file| files::answer_to(file, cli.global.key.as_deref())) {
+    if let Some(Err(failure)) =
+        output.map(|file| files::answer_to(file, cli.global.key.as_deref(), keys::config_dir()))
+    {
         return ExitCode::from(report(&failure, wants_json(&args), cli.global.color));
     }
-    let code = match shape::answer(&cli.global, &verb) {
-        Ok(answer) => run(&cli.global, &verb, answer),
+    let code = match verbs::form(&cli.global, &verb) {
+        Ok(form) => run(&cli.global, &verb, &form),
         Err(failure) => report(&failure, wants_json(&args), cli.global.color),
     };
     if cli.global.verbose {
@@ -86,25 +91,20 @@ fn wants_json(args: &[String]) -> bool {
     }) || args.windows(2).any(|pair| pair[0] == "--format" && is_json(&pair[1]))
 }
 
-fn run(global: &Global, verb: &Verb, answer: Answer) -> u8 {
-    // An export is bytes for another program; its verb opens the file itself.
-    let file = if matches!(verb, Verb::Export(_)) { None } else { global.output.as_deref() };
-    let json = answer.format != Format::Text;
-    let mut out = Out::new(global, answer.format, answer.fields.clone(), file, answer.pages);
-    if matches!(verb, Verb::Log(_)) {
-        out.ends_with_its_reader();
-    }
+fn run(global: &Global, verb: &Verb, form: &Form) -> u8 {
+    let json = form.format != Format::Text;
+    let mut out = Out::new(global, form);
     let result = verbs::run(global, verb, &mut out);
     if let Err(failure) = &result
         && failure.code == "E0809"
         && !global.without_index
         && out.is_untouched()
-        && verb.can_be_repeated()
+        && form.again
     {
         let fix = shell(&out.to_paste(&["dendrer", "doctor", "--fix"]));
         let message = dendrer_view::quote::escape(&failure.message);
         let _ = writeln!(std::io::stderr(), "warning[E0809]: {message}; it is left out\nhelp: {fix}");
-        return run(&Global { without_index: true, ..global.clone() }, verb, answer);
+        return run(&Global { without_index: true, ..global.clone() }, verb, form);
     }
     let result = result.map_err(|failure| out.judge(failure));
     let result = match out.finish(result.is_ok()) {
@@ -168,7 +168,7 @@ fn usage(error: &clap::Error, json: bool, args: &[String]) -> ExitCode {
             failure = failure.at("what", line);
         }
     }
-    let known = args::command();
+    let known = verbs::command();
     let verb = args.iter().skip(1).find(|word| known.find_subcommand(word).is_some());
     let failure = match verb {
         Some(verb) => failure.help(&["dendrer", "help", verb]),
@@ -180,7 +180,7 @@ fn usage(error: &clap::Error, json: bool, args: &[String]) -> ExitCode {
 /// Names the verb that may have been meant: one slip away, or two letters the other way round.
 fn unknown_verb(word: &str) -> Failure {
     let failure = Failure::new("E0106", format!("there is no verb \"{word}\""));
-    let known = args::command();
+    let known = verbs::command();
     let names: Vec<&str> =
         known.get_subcommands().flat_map(clap::Command::get_name_and_visible_aliases).collect();
     let sorted = |text: &str| {

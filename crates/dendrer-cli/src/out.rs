@@ -2,42 +2,44 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
 
 use dendrer::bundle::Opened;
-use dendrer_object::{RunName, Timestamp, Value};
-use dendrer_view::answer::{Answer, End, ItemAnswer, Line, LinePlace, Page, Times};
+use dendrer_object::{RunName, Value};
+use dendrer_view::answer::{Answer, End, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
+use dendrer_view::codes;
 use dendrer_view::fields::Fields;
-use dendrer_view::{document, quote};
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
+use dendrer_view::text::TimeForm;
+use dendrer_view::{count, document, quote};
 
-use crate::args::{Global, TimeChoice};
-use crate::codes;
-use crate::failure::{Failure, Result, in_store, shell};
-use crate::files::{self, Whole};
-use crate::open;
-use crate::pager::{self, Pager};
+use self::files::Whole;
+use self::pager::Pager;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::ColorChoice;
+use crate::global::Format;
+use crate::global::Global;
 
-/// How an answer is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// One document.
-    Json,
-    /// One item a line, and a summary.
-    Jsonl,
-}
+pub(crate) mod files;
+mod pager;
 
-/// When colour is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ColorChoice {
-    /// On a terminal, unless the environment says otherwise.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
+/// How many errors of rules are printed for people; the run has them all.
+const ERRORS_SHOWN: usize = 10;
+
+/// How the answer of a call is written.
+pub(crate) struct Form {
+    /// Text, one document or a stream.
+    pub(crate) format: Format,
+    /// The fields that were asked for.
+    pub(crate) fields: Option<Fields>,
+    /// Whether a long answer may be paged.
+    pub(crate) pages: bool,
+    /// Whether the verb opens the file of the answer itself.
+    pub(crate) is_bytes: bool,
+    /// Whether the verb can be run again if it failed before it wrote anything.
+    pub(crate) again: bool,
 }
 
 /// The places an answer goes to.
@@ -48,7 +50,7 @@ pub(crate) struct Out {
     color: bool,
     ascii: bool,
     width: Option<usize>,
-    time: TimeChoice,
+    times: TimeForm,
     quiet: bool,
     items: u64,
     /// The items of one document, until it is printed.
@@ -89,14 +91,10 @@ struct AnswerFile {
 }
 
 impl Out {
-    /// Decides on place, colour and width once. `pages` says whether the verb's answer may be paged.
-    pub(crate) fn new(
-        global: &Global,
-        format: Format,
-        fields: Option<Fields>,
-        file: Option<&str>,
-        pages: bool,
-    ) -> Out {
+    /// Decides on place, colour and width once.
+    pub(crate) fn new(global: &Global, form: &Form) -> Out {
+        let format = form.format;
+        let file = global.output.as_deref().filter(|_| !form.is_bytes);
         let terminal = file.is_none() && io::stdout().is_terminal();
         let screen = terminal_size::terminal_size().filter(|_| terminal);
         let columns = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
@@ -106,7 +104,7 @@ impl Out {
             (None, true) => terminal_width(),
             (None, false) => None,
         };
-        let pages = pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
+        let pages = form.pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
         let sink = match (file, screen) {
             (Some(path), _) => Sink::File(AnswerFile { path: path.into(), file: None, grows: false }),
             (None, Some((width, height))) if pages && !pager::refused() => {
@@ -116,12 +114,12 @@ impl Out {
         };
         Out {
             format,
-            fields,
+            fields: form.fields.clone(),
             sink,
             color: decide_color(global.color, terminal),
             ascii: global.ascii || accessible() || terminal && !utf8(),
             width,
-            time: global.time,
+            times: global.times(),
             quiet: global.quiet,
             items: 0,
             kept: Vec::new(),
@@ -243,13 +241,7 @@ impl Out {
 
     /// The page that lines are written for.
     pub(crate) fn page(&self) -> Page {
-        let times = match self.time {
-            TimeChoice::None => Times::Hidden,
-            TimeChoice::Utc => Times::Utc,
-            TimeChoice::Relative => Times::Since(now_ms()),
-            TimeChoice::Local => Times::Zone(local_time),
-        };
-        Page { width: self.width, times, accessible: accessible() }
+        Page { width: self.width, times: self.times.clone(), accessible: accessible() }
     }
 
     /// Prints lines, each where it belongs.
@@ -277,6 +269,21 @@ impl Out {
             false => self.write(text.as_bytes())?,
         }
         self.write(b"\n")
+    }
+
+    /// Prints the ticks at which a rule failed.
+    pub(crate) fn rule_errors(&mut self, errors: &[(u64, String)]) -> Result<()> {
+        for (tick, why) in errors.iter().take(ERRORS_SHOWN) {
+            let line = self.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
+            self.line(line)?;
+        }
+        if !errors.is_empty() {
+            self.say(format!(
+                "note: at {} a rule met an error; the state does not change there, and the transition notes it",
+                count(errors.len() as u64, "tick", "ticks")
+            ));
+        }
+        Ok(())
     }
 
     /// Writes a value as JSON on a line.
@@ -386,7 +393,7 @@ impl Out {
 
     /// Turns what was not found in a log that is not whole into what is wrong with the log.
     pub(crate) fn judge(&self, failure: Failure) -> Failure {
-        let failure = self.incomplete.into_iter().fold(failure, open::not_found_in);
+        let failure = self.incomplete.into_iter().fold(failure, not_found_in);
         let failure = self.bundles.iter().fold(failure, |failure, (path, runs)| failure.help_in(path, runs));
         failure.help_of(self.store.as_deref())
     }
@@ -497,6 +504,16 @@ impl AnswerFile {
     }
 }
 
+/// Turns a "not found" in a log that is not whole into the fault of the log: what is asked for may be in the missing part.
+pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
+    if failure.exit() != 3 {
+        return failure;
+    }
+    Failure::new(code, failure.message)
+        .note("the log is not what it was; what is asked for may be in what is missing")
+        .help(&["dendrer", "verify", "--all"])
+}
+
 /// The exit code of an answer.
 fn exit(end: End) -> u8 {
     match end {
@@ -504,21 +521,6 @@ fn exit(end: End) -> u8 {
         End::No => 1,
         End::Unknown => 6,
         End::Problem(code) => codes::find(code).map_or(8, |code| code.exit),
-    }
-}
-
-/// The time of the clock in milliseconds since 1970, also if it is set to an earlier time.
-pub(crate) fn now_ms() -> i64 {
-    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    SystemTime::UNIX_EPOCH.elapsed().map_or_else(|before| -ms(before.duration()), ms)
-}
-
-/// Writes a time in the zone of the system.
-fn local_time(ts: Timestamp) -> String {
-    let ms = i64::try_from(ts.ms()).unwrap_or(i64::MAX);
-    match jiff::Timestamp::from_millisecond(ms) {
-        Ok(time) => time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
-        Err(_) => ts.to_string(),
     }
 }
 

@@ -3,8 +3,6 @@
 //! Work counts into one number; a thread looks at it. The work never waits for that thread, and its answer does
 //! not depend on whether anybody watches.
 
-mod counted;
-
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,31 +10,17 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
+use dendrer::watch::Watch;
 use dendrer_object::Value;
 use dendrer_view::{document, quote, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-pub(crate) use counted::{Counted, CountedRead};
-
-use crate::args::Global;
+use crate::global::Global;
+use crate::global::ProgressChoice;
 use crate::out::accessible;
 
 /// What is quicker than this is not spoken of.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// How progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgressChoice {
-    /// One line that is drawn over, if stderr is a terminal.
-    Auto,
-    /// Plain lines, a few seconds apart.
-    Plain,
-    /// One JSON object a second.
-    Json,
-    /// Not at all.
-    Never,
-}
 
 /// Work under way.
 pub(crate) struct Progress {
@@ -80,6 +64,11 @@ impl Progress {
     /// The number that work counts into.
     pub(crate) fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.done)
+    }
+
+    /// A watch that counts into the same number.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::counting(self.counter())
     }
 
     /// Says how much is done.

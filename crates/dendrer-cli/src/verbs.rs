@@ -1,4 +1,6 @@
-//! The verbs, one file each.
+//! The command line, and one table of the verbs: help, arguments, shape of the answer, and the function that runs it.
+//!
+//! Each verb has a file, and no verb knows another, or this table.
 
 mod backtrack;
 mod backup;
@@ -14,7 +16,6 @@ mod diff;
 mod doctor;
 mod explain;
 mod export;
-mod extend;
 mod fork;
 mod fsck;
 mod gc;
@@ -33,70 +34,322 @@ mod replay;
 mod restore;
 mod runs;
 mod schema;
-pub(crate) mod shape;
+mod shape;
 mod show;
 mod state;
 mod verify;
 mod version;
 mod why;
 
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer_object::Value;
+use dendrer_view::codes::EXITS;
 
-use crate::args::{Global, Verb};
+use self::conflicts::ConflictsVerb;
+use self::contract::ContractVerb;
+use self::pack::PackVerb;
+use self::predicate::PredicateVerb;
+use self::shape::{Shape, flows, pages};
 use crate::failure::Result;
-use crate::out::{Out, now_ms};
+use crate::global::Global;
+use crate::offers;
+use crate::out::Form;
+use crate::out::Out;
 
-pub(crate) use dendrer::ask_runs::all_runs;
-pub(crate) use dendrer::casebook::is_casebook_run as is_casebook;
+/// Version control for the runs of AI agents.
+#[derive(Debug, Parser)]
+#[command(name = "dendrer", bin_name = "dendrer", version, about, long_about = None, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+    /// Flags that every verb takes.
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+/// Makes [`Verb`] of the table of verbs: for each its help, its arguments, the shape of its answer, and the function that
+/// runs it.
+macro_rules! table {
+    ($($(#[$help:meta])* $verb:ident($args:ty): $shape:expr => $run:expr;)*) => {
+        /// What to do.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Verb {
+            $($(#[$help])* $verb($args),)*
+        }
+
+        impl Verb {
+            /// Returns the shape of the answer to this call.
+            fn shape(&self) -> Shape {
+                match self {
+                    $(Verb::$verb(args) => {
+                        let shape: fn(&$args) -> Shape = $shape;
+                        shape(args)
+                    })*
+                }
+            }
+
+            /// Runs the verb and returns the exit code.
+            fn run(&self, global: &Global, out: &mut Out) -> Result {
+                match self {
+                    $(Verb::$verb(args) => {
+                        let run: fn(&Global, &$args, &mut Out) -> Result = $run;
+                        run(global, args, out)
+                    })*
+                }
+            }
+        }
+    };
+}
+
+table! {
+    /// Create a store
+    #[command(after_help = "Examples:\n  dendrer init\n  dendrer init traces --key traces.key")]
+    Init(init::Init): |_| flows("init", "init") => init::run;
+    /// Make an offline sample store and print a tour
+    #[command(after_help = "Examples:\n  dendrer demo\n  dendrer demo big --size 100000")]
+    Demo(demo::Demo): |_| flows("demo", "demo") => demo::run;
+    /// Take intents as JSON lines, through the kernel
+    #[command(
+        after_help = "Examples:\n  echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first\n  dendrer commit --run first --file intents.jsonl"
+    )]
+    Commit(commit::Commit): |_| flows("commit", "commit") => commit::run;
+    /// Bring in a trace that another program wrote
+    #[command(
+        after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run support-call\n  dendrer import steps.jsonl --map map.json"
+    )]
+    Import(import::Import): |_| flows("import", "import") => import::run;
+    /// List runs
+    #[command(visible_alias = "ls", after_help = "Examples:\n  dendrer runs\n  dendrer runs --sort ticks")]
+    Runs(runs::Runs): |_| pages("runs", "runs").again() => runs::run;
+    /// List transitions
+    #[command(
+        after_help = "Examples:\n  dendrer log logistics-run-47\n  dendrer log logistics-run-47 --from tick 20 --to tick 24"
+    )]
+    Log(log::Log):
+        |args| pages("log", "log").paged(!args.follows()).also(&["receipt"]).again()
+        => log::run;
+    /// Show one transition with its state change
+    #[command(
+        after_help = "Examples:\n  dendrer show logistics-run-47@22\n  dendrer show logistics-run-47@22 --raw-json"
+    )]
+    Show(show::Show):
+        |args| pages("show", if args.raw_json { "record" } else { "show" }).again()
+        => show::run;
+    /// Show the state at a tick, whole or one path
+    #[command(
+        after_help = "Examples:\n  dendrer state logistics-run-47@22\n  dendrer state logistics-run-47@22 --path risk_score"
+    )]
+    State(state::State):
+        |args| pages("state", if args.base.is_some() { "state-difference" } else { "state" }).again()
+        => state::run;
+    /// Check that the record is what was committed
+    #[command(after_help = "Examples:\n  dendrer verify logistics-run-47 --replay\n  dendrer verify --all")]
+    Verify(verify::Verify): |args| match (&args.suite, args.profile) {
+        (Some(_), _) => pages("verify", "suite").again(),
+        (None, Some(_)) => pages("verify", "profile").again(),
+        (None, None) => pages("verify", "verify").again(),
+    } => verify::run;
+    /// Make every state again from the record, without a model or a tool
+    #[command(
+        after_help = "Examples:\n  dendrer replay logistics-run-47\n  dendrer replay logistics-run-47 --to tick 21 --print state"
+    )]
+    Replay(replay::Replay): |_| pages("replay", "replay").again() => replay::run;
+    /// Compare two runs by meaning, transition by transition
+    #[command(
+        after_help = "Paths: intent.., action.., result.., policy.., agent_id and the other members of transitions are theirs; state.x, and\nany other x, is what a transition wrote at x of the state, or what stands there in the end. Exit code: 0; with\n--exit-code 1 if the runs differ; 6 if something that was erased or withheld could not be compared.\n\nExamples:\n  dendrer diff logistics-run-47 logistics-planner-1 --to tick 12\n  dendrer diff logistics-run-47 logistics-run-47.dnd --exit-code"
+    )]
+    Diff(diff::Diff): |_| pages("diff", "diff").again() => diff::run;
+    /// Find the first tick at which something is violated
+    #[command(
+        after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request\n  dendrer bisect logistics-run-47 --divergence logistics-planner-1"
+    )]
+    Bisect(bisect::Bisect):
+        |args| pages("bisect", if args.asks_several() { "bisect-all" } else { "bisect" }).again()
+        => bisect::run;
+    /// List every write of a place in the state, newest first
+    #[command(
+        after_help = "Examples:\n  dendrer backtrack logistics-run-47 risk_score --values\n  dendrer backtrack logistics-run-47 shipments --agent dispatcher --inputs"
+    )]
+    Backtrack(backtrack::Backtrack): |_| pages("backtrack", "backtrack").again() => backtrack::run;
+    /// Show the last write of a place, what it rests on, and what that rests on
+    #[command(
+        after_help = "Examples:\n  dendrer why logistics-run-47@22 risk_score\n  dendrer why logistics-run-47 bookings_open --cross-agent"
+    )]
+    Why(why::Why): |_| pages("why", "why").again() => why::run;
+    /// Predicates under names: register, list, show, test, retire
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer predicate list\n  dendrer predicate test kernel.policy_compliant logistics-run-47"
+    )]
+    Predicate(predicate::PredicateVerb): |verb| match verb {
+        PredicateVerb::Register(_) => flows("predicate register", "predicate"),
+        PredicateVerb::Retire(_) => flows("predicate retire", "predicate"),
+        PredicateVerb::List(_) => pages("predicate list", "predicates"),
+        PredicateVerb::Show(_) => pages("predicate show", "predicates"),
+        PredicateVerb::Test(_) => pages("predicate test", "predicate-test"),
+    } => predicate::run;
+    /// Hand runs over: a bundle that proves itself, or JSON lines
+    #[command(
+        after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
+    )]
+    Export(export::Export):
+        |_| Shape::bytes("export", &["bundle", "jsonl", "paper", "cfd"]).again()
+        => export::run;
+    /// Check a pack, show what it declares, run its tests
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer pack check orders.yaml\n  dendrer pack show orders.yaml\n  dendrer pack test orders.yaml"
+    )]
+    Pack(pack::PackVerb): |verb| match verb {
+        PackVerb::Check(_) => pages("pack check", "pack-check"),
+        PackVerb::Show(_) => pages("pack show", "pack"),
+        PackVerb::Test(_) => pages("pack test", "pack-test"),
+    } => pack::run;
+    /// Go on from an old tick of a run, as a new run
+    #[command(
+        after_help = "Examples:\n  dendrer fork logistics-run-47 --from tick 21 --tool-policy \"require source verification\"\n  dendrer fork --run logistics-run-47 --from tick 21 --policy risk_threshold=0.65 --replay-rest -n\n  dendrer fork logistics-run-47@21 --exec \"cat intents.jsonl\""
+    )]
+    Fork(fork::Fork): |_| flows("fork", "fork") => fork::run;
+    /// Import a transition into a run that has what it was decided on
+    #[command(
+        visible_alias = "cherry-pick",
+        after_help = "Examples:\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash"
+    )]
+    Cherrypick(cherrypick::Cherrypick): |_| flows("cherrypick", "cherrypick") => cherrypick::run;
+    /// Propose the intents of a run again on the state of another, as a new run
+    #[command(
+        after_help = "Examples:\n  dendrer rebase --run logistics-run-47 --onto logistics-planner-1@13 --plan\n  dendrer rebase logistics-run-47 --onto logistics-planner-1@13 --stop-on effectful -n"
+    )]
+    Rebase(rebase::Rebase): |args| flows("rebase", "rebase").paged(args.plan) => rebase::run;
+    /// Begin a new run with what was chosen from several others; no merge of their histories
+    #[command(
+        after_help = "Examples:\n  dendrer merge --as all --from logistics-run-47 --from planning-run-12 --seed-only -n\n  dendrer merge --as picked --from logistics-run-47@21 --from trip-planner-a --seed-only"
+    )]
+    Merge(merge::Merge): |_| flows("merge", "merge") => merge::run;
+    /// What a merge left open: list, show, resolve
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
+    )]
+    Conflicts(conflicts::ConflictsVerb): |verb| match verb {
+        ConflictsVerb::List(_) => pages("conflicts list", "conflicts"),
+        ConflictsVerb::Show(_) => pages("conflicts show", "conflicts"),
+        ConflictsVerb::Resolve(_) => flows("conflicts resolve", "resolved"),
+    } => conflicts::run;
+    /// Contracts of packs: list, show, compare and mend them, and check a run against them
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer contract check financial-agent-A\n  dendrer contract show acme.financial/v1\n  dendrer contract lint orders.yaml\n  dendrer contract suggest financial-agent-A financial-agent-B"
+    )]
+    Contract(contract::ContractVerb):
+        |verb| match verb {
+        ContractVerb::Check(_) => pages("contract check", "contract-check").also(&["sarif", "github", "junit"]),
+        ContractVerb::Extend(_) => flows("contract extend", "contract-extend"),
+        ContractVerb::Keygen(_) => flows("contract keygen", "contract-keygen"),
+        ContractVerb::List => pages("contract list", "contracts"),
+        ContractVerb::Show(_) => pages("contract show", "contract"),
+        ContractVerb::Diff(_) => pages("contract diff", "contract-diff"),
+        ContractVerb::Lint(_) => pages("contract lint", "contract-lint"),
+        ContractVerb::Suggest(_) => pages("contract suggest", "contract-suggest"),
+    }
+        => contract::run;
+    /// Reduce a recorded run again under another pack, into a new run
+    #[command(
+        after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"
+    )]
+    Reduce(reduce::Reduce): |_| flows("reduce", "reduce") => reduce::run;
+    /// Names for moments: list them, put one on RUN or RUN@TICK, take one off
+    #[command(
+        after_help = "Examples:\n  dendrer label\n  dendrer label before-the-feed logistics-run-47@21\n  dendrer show before-the-feed"
+    )]
+    Label(casebook::Label): |_| pages("label", "labels") => casebook::label;
+    /// Remarks on moments: list them, or write one down
+    #[command(
+        after_help = "Examples:\n  dendrer note\n  dendrer note logistics-run-47@22 \"nobody checked this feed\"\n  dendrer note logistics-run-47"
+    )]
+    Note(casebook::NoteArgs): |_| pages("note", "notes") => casebook::note;
+    /// Copy the store while others write to it; the next time, only what followed
+    #[command(
+        after_help = "Examples:\n  dendrer backup ../traces-backup\n  dendrer backup ../traces-backup --json"
+    )]
+    Backup(backup::Backup): |_| flows("backup", "backup") => backup::run;
+    /// Make a store from a backup
+    #[command(
+        after_help = "Examples:\n  dendrer restore ../traces-backup restored\n  dendrer restore ../traces-backup restored --replace"
+    )]
+    Restore(restore::Restore): |_| flows("restore", "restore") => restore::run;
+    /// Check every file of the store against its log, and say what damage would cost
+    #[command(after_help = "Examples:\n  dendrer fsck\n  dendrer fsck --store restored")]
+    Fsck(fsck::Fsck): |_| pages("fsck", "fsck").again() => |global, _, out| fsck::run(global, out);
+    /// Remove what follows from the log and is not needed; never the log
+    #[command(after_help = "Examples:\n  dendrer gc -n\n  dendrer gc --keep 30d --snapshots thin")]
+    Gc(gc::Gc): |_| pages("gc", "gc") => gc::run;
+    /// Check the installation, the store, the clock and the disk
+    #[command(after_help = "Examples:\n  dendrer doctor\n  dendrer doctor --fix --report support.json")]
+    Doctor(doctor::Doctor): |_| pages("doctor", "doctor") => doctor::run;
+    /// Explain a code
+    #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]
+    Explain(explain::Explain): |_| pages("explain", "explain") => |_, args, out| explain::run(args, out);
+    /// Print the JSON Schema of a document
+    #[command(after_help = "Examples:\n  dendrer schema show\n  dendrer schema")]
+    Schema(schema::Schema): |_| pages("schema", "schemas") => |_, args, out| schema::run(args, out);
+    /// Print the version of the program and of the formats
+    #[command(after_help = "Examples:\n  dendrer version\n  dendrer version --json")]
+    Version(version::Version): |_| flows("version", "version") => |_, _, out| version::run(out);
+    /// Print the manual page of the program, or of a verb
+    #[command(after_help = "Examples:\n  dendrer man\n  dendrer man log -o dendrer-log.1")]
+    Man(man::Man): |_| Shape::text("man") => |_, args, out| {
+        man::run(args, help::page(command(), args.verb.as_deref())?, out)
+    };
+    /// Print what makes a shell complete verbs, flags, runs and paths
+    #[command(
+        after_help = "Examples:\n  dendrer completions bash\n  dendrer completions fish -o dendrer.fish"
+    )]
+    Completions(completions::Completions):
+        |_| Shape::text("completions")
+        => |_, args, out| completions::run(args, out);
+    /// Print help: of all verbs, of one, or the table of exit codes
+    #[command(after_help = "Examples:\n  dendrer help log\n  dendrer help exit-codes")]
+    Help(help::Help):
+        |args| pages("help", if args.is_exit_codes() { "exit-codes" } else { "help" })
+        => |_, args, out| help::run(args, command(), out);
+}
+
+/// The whole command line, with the table of exit codes behind its help.
+pub(crate) fn command() -> clap::Command {
+    let codes: Vec<String> =
+        EXITS.iter().map(|exit| format!("  {:>3}  {}", exit.code, exit.meaning)).collect();
+    let mut command = Cli::command();
+    let mut topics: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    topics.push("exit-codes".to_owned());
+    let topics = ArgValueCompleter::new(offers::names(topics));
+    // In place: `mut_subcommand` would move the verb to the end of the list.
+    for (verb, arg) in [("help", "topic"), ("man", "verb")] {
+        if let Some(verb) = command.find_subcommand_mut(verb) {
+            *verb = std::mem::take(verb).mut_arg(arg, |arg| arg.add(topics.clone()));
+        }
+    }
+    command
+        .after_help(format!(
+            "Exit codes (more: dendrer help exit-codes):\n{}\n\nExamples:\n  dendrer demo\n  dendrer help exit-codes",
+            codes.join("\n")
+        ))
+}
+
+/// Decides how the answer is written, or refuses flags that exclude each other.
+pub(crate) fn form(global: &Global, verb: &Verb) -> Result<Form> {
+    shape::form(global, &verb.shape())
+}
 
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
-    if shape::asks_for_fields(global) {
-        return list_fields(verb, out);
-    }
-    match verb {
-        Verb::Init(args) => init::run(global, args, out),
-        Verb::Demo(args) => demo::run(global, args, out),
-        Verb::Commit(args) => commit::run(global, args, out),
-        Verb::Import(args) => import::run(global, args, out),
-        Verb::Runs(args) => runs::run(global, args, out),
-        Verb::Log(args) => log::run(global, args, out),
-        Verb::Show(args) => show::run(global, args, out),
-        Verb::State(args) => state::run(global, args, out),
-        Verb::Verify(args) => verify::run(global, args, out),
-        Verb::Replay(args) => replay::run(global, args, out),
-        Verb::Diff(args) => diff::run(global, args, out),
-        Verb::Bisect(args) => bisect::run(global, args, out),
-        Verb::Backtrack(args) => backtrack::run(global, args, out),
-        Verb::Why(args) => why::run(global, args, out),
-        Verb::Predicate(verb) => predicate::run(global, verb, out),
-        Verb::Export(args) => export::run(global, args, out),
-        Verb::Pack(verb) => pack::run(global, verb, out),
-        Verb::Cherrypick(args) => cherrypick::run(global, args, out),
-        Verb::Contract(verb) => contract::run(global, verb, out),
-        Verb::Fork(args) => fork::run(global, args, out),
-        Verb::Rebase(args) => rebase::run(global, args, out),
-        Verb::Merge(args) => merge::run(global, args, out),
-        Verb::Conflicts(verb) => conflicts::run(global, verb, out),
-        Verb::Label(args) => casebook::label(global, args, out),
-        Verb::Note(args) => casebook::note(global, args, out),
-        Verb::Reduce(args) => reduce::run(global, args, out),
-        Verb::Backup(args) => backup::run(global, args, out),
-        Verb::Restore(args) => restore::run(global, args, out),
-        Verb::Fsck => fsck::run(global, out),
-        Verb::Gc(args) => gc::run(global, args, out),
-        Verb::Doctor(args) => doctor::run(global, args, out),
-        Verb::Explain(args) => explain::run(args, out),
-        Verb::Schema(args) => schema::run(args, out),
-        Verb::Version => version::run(out),
-        Verb::Man(args) => man::run(args, out),
-        Verb::Completions(args) => completions::run(args, out),
-        Verb::Help(args) => help::run(args, out),
-    }
+    if shape::asks_for_fields(global) { list_fields(verb, out) } else { verb.run(global, out) }
 }
 
 fn list_fields(verb: &Verb, out: &mut Out) -> Result {
-    let fields = shape::fields(verb);
+    let fields = shape::fields(&verb.shape());
     if !out.is_text() {
         out.document(&fields)?;
         return Ok(0);
@@ -121,7 +374,12 @@ what was committed; replays it without a model or a tool; finds the first tick t
   dendrer help            all verbs
 ";
 
-/// Returns what stands behind a byte order mark, which belongs to a file and not to any value in it.
-pub(crate) fn behind_mark(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
 }

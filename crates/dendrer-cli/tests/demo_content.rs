@@ -11,18 +11,19 @@ use std::path::PathBuf;
 use dendrer::bisect::{self, Outcome, Question, Range};
 use dendrer::fork::origin;
 use dendrer::recorder::{Fixed, begin_log};
+use dendrer::trace::ReadHandle;
 use dendrer::verify::{self, Options, Verdict};
 use dendrer::{Trace, bundle};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_object::record::Author;
 use dendrer_object::{Digest, RunName, Value};
-use dendrer_store::{Memory, Store};
+use dendrer_store::{Memory, Shared, Store};
 use dendrer_view::receipt as view;
 
-fn filled() -> Memory {
-    let mut store = Memory::new(demo::store_info());
+fn filled() -> Shared {
+    let mut store = Shared::new(Box::new(Memory::new(demo::store_info())));
     begin_log(&mut store, &mut Fixed::new("demo", 0, 1)).unwrap();
-    demo::fill(&mut store).unwrap();
+    demo::fill(&store).unwrap();
     store.sign_checkpoint(&demo::key()).unwrap();
     store
 }
@@ -31,13 +32,13 @@ fn name(text: &str) -> RunName {
     text.parse().unwrap()
 }
 
-fn export(store: &Memory, runs: &[&str]) -> Vec<u8> {
+fn export(store: &Shared, runs: &[&str]) -> Vec<u8> {
     let runs: Vec<RunName> = runs.iter().map(|run| name(run)).collect();
     let bundle = bundle::export(store, &runs, &store.checkpoint().unwrap().unwrap()).unwrap();
     bundle.to_vec().unwrap()
 }
 
-fn ask(store: &Memory, run: &str, predicate: Predicate) -> (Vec<u64>, Outcome) {
+fn ask(store: &impl ReadHandle, run: &str, predicate: Predicate) -> (Vec<u64>, Outcome) {
     let trace = Trace::open(store, &name(run)).unwrap();
     let range = Range { scan: true, ..Range::new(0, trace.tip()) };
     let report = bisect::bisect(&trace, &Question::Predicate(predicate), &range).unwrap();
@@ -53,7 +54,7 @@ fn policy_compliant() -> Predicate {
 }
 
 /// Type, author, agent and one value of the content, in one line.
-fn step(store: &Memory, run: &str, tick: u64, path: &str) -> String {
+fn step(store: &Shared, run: &str, tick: u64, path: &str) -> String {
     let trace = Trace::open(store, &name(run)).unwrap();
     let record = trace.record(tick).unwrap();
     let content = record.content();
@@ -62,7 +63,7 @@ fn step(store: &Memory, run: &str, tick: u64, path: &str) -> String {
     format!("{type_name} {author} {} {}", content.get("agent_id").unwrap(), Value::from(value))
 }
 
-fn state(store: &Memory, run: &str, tick: u64, path: &str) -> String {
+fn state(store: &Shared, run: &str, tick: u64, path: &str) -> String {
     let moment = Trace::open(store, &name(run)).unwrap().at(tick).unwrap();
     let value = path.parse::<dendrer_object::Pointer>().unwrap().get(&moment.state).cloned();
     Value::from(value).to_string()
@@ -70,8 +71,8 @@ fn state(store: &Memory, run: &str, tick: u64, path: &str) -> String {
 
 #[test]
 fn demo_runs_are_the_ones_that_are_promised() {
-    let mut store = Memory::new(demo::store_info());
-    let runs = demo::fill(&mut store).unwrap();
+    let store = Shared::new(Box::new(Memory::new(demo::store_info())));
+    let runs = demo::fill(&store).unwrap();
     let listed: Vec<_> = runs.iter().map(|run| (run.name.as_str(), run.ticks, run.refusals)).collect();
     let expected = [
         ("trip-planner-a", 47, 0),
@@ -410,7 +411,7 @@ fn demo_hostile_run_holds_what_it_promises() {
     assert!(!receipt.contains("\nVERIFIED"));
 }
 
-fn receipt(trace: &Trace<'_>) -> String {
+fn receipt(trace: &Trace) -> String {
     let receipt = dendrer::ask_receipt::receipt(trace).unwrap();
     assert!(receipt.replayed.is_ok());
     let mut lines = view::first_lines(&receipt);
@@ -487,8 +488,8 @@ DONE: artifact=plan.md | replay_trace=47_transitions | replay_verified=true
 
 #[test]
 fn demo_generated_runs_have_the_length_and_the_onset_that_is_asked_for() {
-    let mut store = Memory::new(demo::store_info());
-    let run = demo::fill_sized(&mut store, 2_500, &mut |_| {}).unwrap();
+    let store = Shared::new(Box::new(Memory::new(demo::store_info())));
+    let run = demo::fill_sized(&store, 2_500, &mut |_| {}).unwrap();
     assert_eq!((run.name.as_str(), run.ticks, run.refusals), ("generated-2500", 2_500, 0));
     let onset = |text: &str| {
         let predicate = Predicate::condition("size", text).unwrap();
@@ -506,8 +507,8 @@ fn demo_generated_runs_have_the_length_and_the_onset_that_is_asked_for() {
     assert!((200..=600).contains(least) && (200..=600).contains(most), "{least} to {most} bytes");
     assert_eq!(verify::replay(&store, &run.name).unwrap(), Ok(2_500));
 
-    let mut again = Memory::new(demo::store_info());
-    assert_eq!(demo::fill_sized(&mut again, 2_500, &mut |_| {}).unwrap().tip, run.tip);
-    let mut empty = Memory::new(demo::store_info());
-    assert_eq!(demo::fill_sized(&mut empty, 0, &mut |_| {}).unwrap().ticks, 0);
+    let again = Shared::new(Box::new(Memory::new(demo::store_info())));
+    assert_eq!(demo::fill_sized(&again, 2_500, &mut |_| {}).unwrap().tip, run.tip);
+    let empty = Shared::new(Box::new(Memory::new(demo::store_info())));
+    assert_eq!(demo::fill_sized(&empty, 0, &mut |_| {}).unwrap().ticks, 0);
 }

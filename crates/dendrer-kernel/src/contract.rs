@@ -157,7 +157,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Looks whether a text is a date and time with an offset (RFC 3339): without one, nobody knows which moment is meant.
+/// Looks whether a text is a date and time with an offset (RFC 3339): without an offset the moment is ambiguous.
 fn is_datetime(text: &str) -> bool {
     let digits = |from: usize, count: usize| -> Option<u32> {
         let part = text.get(from..from + count)?;
@@ -421,13 +421,13 @@ pub struct Side<'a> {
     pub state: &'a Value,
     /// The contracts in force.
     pub contracts: &'a Contracts,
-    /// The pack in force. What rules for imports and violations say rests on all of it.
+    /// The pack in force. Rules for imports and violations depend on all of it.
     pub pack: Option<Digest>,
     /// Whether contracts are enforced there.
     pub enforced: bool,
 }
 
-/// What an import rests on.
+/// Evidence for an import.
 #[derive(Debug, Clone)]
 pub struct Import<'a> {
     /// What is to be imported.

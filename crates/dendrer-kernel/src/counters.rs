@@ -100,7 +100,7 @@ impl Counters {
         }
     }
 
-    /// Returns what keeps any of these counters from being known; `None` stands for all of them.
+    /// Returns what keeps any of these counters from being known; `None` asks for all of them.
     pub fn hidden<'a>(&self, names: Option<impl IntoIterator<Item = &'a str>>) -> Option<&Hidden> {
         let wanted: Option<Vec<&str>> = names.map(|names| names.into_iter().collect());
         let hidden = self.hidden.iter();

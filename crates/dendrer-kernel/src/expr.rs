@@ -5,8 +5,8 @@
 //! does I/O, never looks at a clock, never recurses deeper than [`DEPTH_MAX`] and never takes more steps than its
 //! [`Budget`] allows.
 //!
-//! The invariant a newcomer would break: a text that both CEL and dendrer accept means the same in both. Where
-//! that cannot be had, the text is refused or its value is [`Truth::Uncertain`]; it never means something else.
+//! Rule: a text that both CEL and dendrer accept means the same in both. Where that cannot be had, the text is refused or
+//! its value is [`Truth::Uncertain`]; test `expr_cel_spec`.
 //!
 //! # Numbers
 //!
@@ -99,7 +99,7 @@ impl Expr {
         Ok(Expr::new(text, tree))
     }
 
-    /// Returns all that is wrong with a text, in the order in which it was found: names that nobody declared, numbers
+    /// Returns all that is wrong with a text, in the order in which it was found: undeclared names, numbers
     /// of arguments, types. Reading stops at the first error of the grammar, so that one comes last. Empty for a text
     /// that [`Expr::parse`] takes.
     pub fn problems(text: &str, scope: &Scope) -> Vec<ExprError> {
@@ -289,7 +289,7 @@ impl Scope {
     /// Adds a named expression, called as `name(a, b)`, or as `name` where it has no parameters. It may use its
     /// parameters and what this scope knows already, earlier definitions included, so that none can call itself.
     /// Arguments are evaluated once, before it. A span of the error is one of `text`; an error of the name or of a
-    /// parameter stands at its beginning.
+    /// parameter has the span of its beginning.
     pub fn define(mut self, name: &str, parameters: &[&str], text: &str) -> Result<Scope, ExprError> {
         self.check_new_name(name, "a definition")?;
         for (index, parameter) in parameters.iter().enumerate() {
@@ -308,7 +308,7 @@ impl Scope {
         Ok(self)
     }
 
-    /// Says how many decimals the numbers at some places of the state have. `*` in the path stands for any index or
+    /// Says how many decimals the numbers at some places of the state have. `*` in the path matches any index or
     /// name. A literal that is compared with such a field must have no more decimals than it; later declarations win.
     #[must_use]
     pub fn precision(mut self, path: &Pointer, decimals: u32) -> Scope {
@@ -333,7 +333,7 @@ impl Scope {
     }
 }
 
-/// Checks that a name can be written where a variable stands.
+/// Checks that a name can be that of a variable.
 fn check_variable(name: &str, what: &str) -> Result<(), ExprError> {
     if names::is_name(name) {
         return Ok(());
@@ -362,7 +362,7 @@ impl<'a> Env<'a> {
     }
 }
 
-/// How many steps evaluations may still take, and what they looked at, where somebody wants to know.
+/// Steps that evaluations may still take, and the places that they looked at, if the caller asked for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     left: u64,
@@ -387,7 +387,7 @@ impl Budget {
         Budget { seen: Some(Vec::new()), ..self }
     }
 
-    /// Notes a place, if anybody wants to know.
+    /// Notes a place, if the caller asked for places.
     pub(crate) fn look(&mut self, place: impl FnOnce() -> Pointer) {
         if let Some(seen) = &mut self.seen {
             seen.push(place());
@@ -412,7 +412,7 @@ impl Budget {
         self.left
     }
 
-    /// Tells whether somebody wants to know what is looked at.
+    /// Returns whether the caller asked for the places looked at.
     fn is_watched(&self) -> bool {
         self.seen.is_some()
     }

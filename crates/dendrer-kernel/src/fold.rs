@@ -4,8 +4,8 @@
 //! rules on a state and a transition and gives the delta of what the steps wrote, path by path. There is no clock,
 //! no I/O and no loop without a list that was fixed before it began, so a pack is pure and ends by construction.
 //!
-//! The invariant a newcomer would break: a rule sees what a transition says and never its time, its metrics or its
-//! digests, so that replay, a fork and a record of another store give the same state.
+//! Rule: a rule of a pack sees the content of a transition and never its time, its metrics or its digests, so that
+//! replay, a fork and a record of another store give the same state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,11 +15,24 @@ use dendrer_object::record::Rel;
 use dendrer_object::{Delta, Intent, TypeName, Value};
 
 use crate::expr::Expr;
-use crate::pack::kind;
 use crate::reduce::{Purity, ReduceError, Reducer};
 
 mod run;
 pub(crate) mod target;
+/// Names the kind of a value, with its article, as rules of packs call it.
+///
+/// Other words than [`Value::described`]: errors of rules are in sealed refusals, and replay makes those again.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
 #[cfg(test)]
 mod tests;
 

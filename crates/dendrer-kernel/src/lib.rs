@@ -2,10 +2,13 @@
 //!
 //! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
 
+pub mod cases;
+pub mod chain_rules;
 pub mod contract;
 pub mod counters;
 pub mod expr;
 pub mod fold;
+pub mod names;
 pub mod obligation;
 pub mod ontology;
 pub mod pack;
@@ -14,7 +17,7 @@ pub mod progress;
 pub mod reduce;
 pub mod replay;
 pub mod step;
-pub mod verify;
+pub mod stopped;
 
 pub use pack::Pack;
 pub use predicate::{Predicate, Verdict};

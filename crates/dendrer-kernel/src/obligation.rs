@@ -2,9 +2,10 @@
 //! was left undone, which no rule about a single state does.
 //!
 //! An obligation is a predicate of a run and not of a state, so [`Course`] is walked over its ticks from 0. It is
-//! *missed* at the tick at which it was due, or could no longer be met. A newcomer would break one rule: what was missed
-//! stays missed, and what may have been missed is never taken for ok, so the verdicts of a course only ever rise from
-//! ok to uncertain to violation.
+//! *missed* at the tick at which it was due, or could no longer be met.
+//!
+//! Rule: a missed obligation stays missed, and one that may have been missed is never taken for ok, so the verdicts of a
+//! course only rise from ok to uncertain to violation.
 
 use std::fmt;
 
@@ -48,7 +49,7 @@ impl Obligation {
     pub fn new(holds: &Expr, due: Due, lost: Option<Expr>) -> Obligation {
         let mut owed = Obligation { due, lost, reads: Vec::new() };
         let places = std::iter::once(holds).chain(owed.exprs()).flat_map(|expr| expr.read_set().to_vec());
-        owed.reads = crate::pack::outermost(places.collect());
+        owed.reads = Pointer::outermost(places.collect());
         owed
     }
 
@@ -106,7 +107,7 @@ pub struct Look {
     pub lost: Truth,
 }
 
-/// How an obligation stands at a tick.
+/// State of an obligation at a tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing has begun it yet, so nothing is owed.
@@ -268,7 +269,7 @@ impl Course {
         }
     }
 
-    /// How it stands.
+    /// Returns the state of the obligation at the newest tick.
     pub fn standing(&self) -> Standing {
         match (self.missed, &self.doubt, self.maybe, self.met) {
             (Some(tick), ..) => Standing::Missed(tick),

@@ -40,7 +40,7 @@ pub const TYPES: &[(&str, Class)] = &[
     ("policy.contract_extension", Class::Governance),
 ];
 
-/// Why a type may not be authored by whoever tried. The codes are those of `dendrer explain`.
+/// Why an author may not write a type. The codes are those of `dendrer explain`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorshipError {
     /// The type is neither in the ontology nor registered by the pack.
@@ -92,12 +92,12 @@ pub fn asks_rules(type_name: &TypeName) -> bool {
     !matches!(class(type_name, &BTreeSet::new()), Some(Class::System | Class::Governance))
 }
 
-/// Tells whether nobody who proposes can be this author.
+/// Returns whether no proposal can have this author.
 pub fn is_claimed(author: Author) -> bool {
     matches!(author, Author::Kernel | Author::Institution)
 }
 
-/// The names under which the kernel and the institution write: whoever reads a log takes one of them for who wrote it.
+/// The names under which the kernel and the institution write. An agent with one of them would pass for the writer.
 const RESERVED: [&str; 2] = [KERNEL, INSTITUTION];
 
 /// Whose transition is one that the kernel makes by itself.
@@ -106,7 +106,7 @@ pub(crate) const KERNEL: &str = "kernel";
 /// Whose transition an extension of the contract is.
 pub(crate) const INSTITUTION: &str = "institution";
 
-/// Checks that whoever proposes goes by a name of their own.
+/// Checks that an agent does not use a reserved name.
 pub fn check_name(agent: &str) -> Result<(), AuthorshipError> {
     match RESERVED.into_iter().find(|name| *name == agent) {
         Some(name) => Err(AuthorshipError::ForgedName(name)),

@@ -4,8 +4,7 @@
 //! comments do not matter and the order of members neither. [`Pack::read`] checks everything that can be known before
 //! anything runs and returns every fault at once, each with its place. Never reads a file, never runs anything.
 //!
-//! The invariant a newcomer would break: a member that is not known is a fault. A rule that is spelled wrong must not
-//! become a rule that is not there.
+//! Rule: an unknown member is a fault, or a misspelt rule would be dropped in silence; `Reader::object` refuses it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,11 +26,11 @@ pub mod cases;
 mod contracts;
 pub mod extend;
 pub mod lint;
+pub mod members;
 pub mod modules;
 mod obligations;
 mod progress;
 mod read;
-mod reads;
 mod rules;
 mod scopes;
 #[cfg(test)]
@@ -94,7 +93,7 @@ pub struct Pack {
     pub cases: Vec<cases::Case>,
     /// The names that the constants and definitions give, for people: `name` or `name(a, b)`.
     pub named: Vec<String>,
-    fold: Arc<Fold>,
+    pub(crate) fold: Arc<Fold>,
     /// What reduces where that is a module, and only then.
     module: Option<Made>,
     scope: Scope,
@@ -152,7 +151,7 @@ pub enum Effect {
 impl Effect {
     const ALL: [Effect; 3] = [Effect::Read, Effect::IdempotentWrite, Effect::Effectful];
 
-    /// The word that stands in packs and records.
+    /// The word in packs and records.
     pub fn as_str(self) -> &'static str {
         match self {
             Effect::Read => "read",
@@ -207,7 +206,7 @@ pub struct Fault {
     pub path: Pointer,
     /// Whether it is about the name of the member there and not about its value.
     pub at_name: bool,
-    /// Where in the text that stands there.
+    /// Span in the text at `path`.
     pub span: Option<Span>,
     /// One sentence.
     pub message: String,
@@ -304,8 +303,8 @@ impl Pack {
         self.tools.iter().find(|declared| &*declared.name == tool).map(|declared| declared.effect)
     }
 
-    /// Reads an expression over the state that somebody asks of a run with this pack: its constants and definitions
-    /// mean what the pack says.
+    /// Reads an expression over the state of a run with this pack, in which the constants and definitions of the pack
+    /// are known.
     pub fn expression(&self, polarity: Polarity, text: &str) -> Result<Predicate, ExprError> {
         let expr = Expr::parse_condition(text, &self.scope)?;
         Ok(Predicate::under(self.digest(), polarity, expr))
@@ -387,7 +386,7 @@ impl Pack {
                 }
             });
         }
-        outermost(places)
+        Pointer::outermost(places)
     }
 
     /// Computes the state with which a run begins.
@@ -440,24 +439,4 @@ pub struct Bound {
     pub value: Value,
     /// The text it was read from.
     pub text: Arc<str>,
-}
-
-/// Names what a value is, as a sentence needs it.
-pub(crate) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a map",
-    }
-}
-
-pub(crate) fn outermost(mut places: Vec<Pointer>) -> Vec<Pointer> {
-    places.sort();
-    places.dedup();
-    let all = places.clone();
-    places.retain(|place| !all.iter().any(|other| other != place && other.contains(place)));
-    places
 }

@@ -1,7 +1,9 @@
 //! Predicates: pure functions of a committed state that say ok, violation or uncertain (dendrer paper 3.3).
 //!
 //! Polarity is explicit. `condition` names the violation, `holds` names what must be true, and every output says
-//! which. A newcomer would break one rule: uncertain is never taken for ok.
+//! which.
+//!
+//! Rule: [`Verdict::Uncertain`] is never taken for ok.
 
 use std::fmt;
 use std::slice;
@@ -12,6 +14,7 @@ use dendrer_object::{Digest, Pointer, TypeName, Value};
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Look, Obligation, unknown_words};
 use crate::progress::{Evaluation, Scored};
+pub use crate::stopped::Stopped;
 
 /// Which truth value of the expression is the violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,19 +57,8 @@ pub enum Verdict {
     Uncertain(String),
 }
 
-/// A program that was ended by a limit. It says nothing of the state, because engines count differently: neither a
-/// verdict nor anything on record may rest on it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("module {} was stopped: {limit}", .program.short())]
-pub struct Stopped {
-    /// The digest of the program.
-    pub program: Digest,
-    /// Which limit, in words.
-    pub limit: String,
-}
-
 /// A predicate that is a program, bound by its digest, and a function of the state alone by construction. The kernel
-/// knows no engine: whoever can run one brings it.
+/// knows no engine: the caller brings it.
 pub trait Program: fmt::Debug + Send + Sync {
     /// The digest of its bytes.
     fn digest(&self) -> Digest;
@@ -318,12 +310,12 @@ impl Predicate {
             _ => return None,
         };
         let predicate = Predicate::condition(name, text).expect("a built-in predicate checks");
-        // The kernel appends to the one and sets the other once; nobody else writes there.
+        // The kernel appends to the one and sets the other once; it is the only writer.
         Some(Predicate { monotone: Monotone::ByConstruction, ..predicate })
     }
 
     /// Violated from the first anomaly of a kind on, in a `kernel.anomaly` or noted in a transition.
-    /// `kernel.anomaly` stands for every anomaly that the kernel put on record.
+    /// `kernel.anomaly` means every anomaly that the kernel recorded.
     pub fn anomaly(kind: &str) -> Predicate {
         if kind == "kernel.anomaly" {
             return Predicate::built_in("kernel.anomaly_free").expect("a built-in");

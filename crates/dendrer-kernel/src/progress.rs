@@ -2,23 +2,23 @@
 //! and appendix D).
 //!
 //! A [`Scored`] predicate is the paper's progress contract: one state gives ok with a score, a violation with a reason, or
-//! uncertain. A [`Plan`] is its composite signal, which is walked over a run by a [`Course`]. Scores are made of states and
+//! uncertain. A [`Plan`] is its composite signal, which is walked over a run by a [`course::Course`]. Scores are made of states and
 //! records alone, each step is one IEEE double, and what comes out is rounded to [`DECIMALS`] decimals, so that they are
-//! the same on every machine. A newcomer would break one rule: no invariant rests on a score. It is a heuristic, and
-//! what it says of a run is labelled so.
+//! the same on every machine.
+//!
+//! Rule: no invariant depends on a score. It is a heuristic, and every output labels it so.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::number::round_half_even;
-use dendrer_object::record::Record;
-use dendrer_object::{Intent, Pointer, TypeName, Value};
+use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
 use crate::obligation::unknown_words;
 use crate::predicate::truth;
-use crate::step::{self, Cause};
+
+pub mod course;
 
 /// How many decimals a score is kept to: those of a confidence.
 pub const DECIMALS: u8 = 3;
@@ -69,7 +69,7 @@ impl Scored {
     pub fn new(violation: &Expr, score: Expr, reason: Option<Expr>, uncertain: Option<Expr>) -> Scored {
         let mut scored = Scored { score, reason, uncertain, reads: Vec::new() };
         let exprs = std::iter::once(violation).chain(scored.exprs());
-        scored.reads = crate::pack::outermost(exprs.flat_map(|expr| expr.read_set().to_vec()).collect());
+        scored.reads = Pointer::outermost(exprs.flat_map(|expr| expr.read_set().to_vec()).collect());
         scored
     }
 
@@ -209,7 +209,7 @@ impl Plan {
         tolerance: f64,
     ) -> Plan {
         let mut plan = Plan { goals, constraints, challenges, weights, tolerance, reads: Vec::new() };
-        plan.reads = crate::pack::outermost(plan.exprs().flat_map(|expr| expr.read_set().to_vec()).collect());
+        plan.reads = Pointer::outermost(plan.exprs().flat_map(|expr| expr.read_set().to_vec()).collect());
         plan
     }
 
@@ -232,135 +232,6 @@ impl Plan {
             Signal::ConstraintSatisfaction => !self.constraints.is_empty(),
             Signal::SkepticSurvivalRate => self.challenges.is_some(),
         }
-    }
-}
-
-/// What a signal says: a score, or why there is none.
-pub type Reading = Result<f64, String>;
-
-/// A run as far as its progress goes, tick by tick from 0.
-#[derive(Debug)]
-pub struct Course<'p> {
-    plan: &'p Plan,
-    /// For each sub-goal: whether it is reached, or why nobody can say.
-    reached: Vec<Result<bool, String>>,
-    /// The newest challenges: whether what was challenged stood.
-    survived: VecDeque<Result<bool, String>>,
-    /// For each constraint: whether it holds.
-    holds: Vec<Result<bool, String>>,
-}
-
-impl<'p> Course<'p> {
-    /// A run that has not begun.
-    pub fn new(plan: &'p Plan) -> Course<'p> {
-        let holds = plan.constraints.iter().map(|_| Ok(true)).collect();
-        Course { plan, reached: vec![Ok(false); plan.goals.len()], survived: VecDeque::new(), holds }
-    }
-
-    /// Takes the next tick: its record, and the state after it. `looked` says whether the state may be another one than
-    /// before, as far as the plan looks at it.
-    pub fn pass(&mut self, record: Option<&Record>, state: &Value, counters: Option<&Value>, looked: bool) {
-        let env = Env { counters, ..Env::of(state) };
-        if looked {
-            let constraints = self.plan.constraints.iter();
-            self.holds = constraints.map(|one| decided(truth(&one.holds, &env))).collect();
-        }
-        let Some(type_name) = record.and_then(|record| record.header().type_name.as_ref()) else { return };
-        let reaches = REACHES.contains(&type_name.as_str());
-        let challenges = self.plan.challenges.as_ref().filter(|told| told.type_name == *type_name);
-        if !reaches && challenges.is_none() {
-            return;
-        }
-        let intent = record.and_then(intent_of).ok_or_else(|| "a transition cannot be read whole".to_owned());
-        let t = intent.as_ref().map(|intent| crate::fold::transition(intent));
-        let judge = |expr: &Expr| {
-            let t = t.as_ref().map_err(|why| (*why).clone())?;
-            decided(truth(expr, &Env { others: &[("t", t)], ..env }))
-        };
-        if reaches {
-            for (goal, reached) in self.plan.goals.iter().zip(&mut self.reached) {
-                if *reached == Ok(true) {
-                    continue;
-                }
-                let now = match (&goal.when, &intent) {
-                    (Some(when), _) => judge(when),
-                    (None, Ok(intent)) => Ok(intent.goal.as_deref() == Some(&*goal.name)),
-                    (None, Err(why)) => Err(why.clone()),
-                };
-                // What may have reached it before stays doubtful until something reaches it for sure.
-                if now != Ok(false) && (reached.is_ok() || now == Ok(true)) {
-                    *reached = now;
-                }
-            }
-        }
-        if let Some(told) = challenges {
-            self.survived.push_back(judge(&told.survived));
-            while self.survived.len() > told.last {
-                self.survived.pop_front();
-            }
-        }
-    }
-
-    /// What a signal says of the run so far.
-    pub fn reading(&self, signal: Signal) -> Reading {
-        match signal {
-            Signal::ConstraintSatisfaction => self.constraint_satisfaction(),
-            Signal::SkepticSurvivalRate => self.skeptic_survival_rate(),
-            Signal::Progress => {
-                let [w1, w2, w3] = self.plan.weights;
-                // What weighs nothing need not be known.
-                let part = |weight: f64, reading: Reading| if weight == 0.0 { Ok(0.0) } else { reading };
-                let structural = part(w1, self.structural_completion())?;
-                let satisfied = part(w2, self.constraint_satisfaction())?;
-                let survived = if w3 == 0.0 { 1.0 } else { self.skeptic_survival_rate()? };
-                Ok(rounded(w1 * structural + w2 * satisfied - w3 * (1.0 - survived)))
-            }
-        }
-    }
-
-    /// Signal 1: the share of sub-goals that were reached.
-    pub fn structural_completion(&self) -> Reading {
-        share(self.reached.iter().map(|reached| (reached, 1.0)))
-    }
-
-    /// Signal 2: the share of constraints that hold, by weight.
-    pub fn constraint_satisfaction(&self) -> Reading {
-        share(self.holds.iter().zip(self.plan.constraints.iter().map(|one| one.weight)))
-    }
-
-    /// Signal 3: the share of the newest challenges that changed nothing; 1 where nothing was challenged.
-    pub fn skeptic_survival_rate(&self) -> Reading {
-        if self.survived.is_empty() { Ok(1.0) } else { share(self.survived.iter().map(|one| (one, 1.0))) }
-    }
-}
-
-/// The share of what is so, in written order, or the first reason why nobody can say.
-fn share<'r>(parts: impl Iterator<Item = (&'r Result<bool, String>, f64)>) -> Reading {
-    let (mut so, mut all) = (0.0, 0.0);
-    for (part, weight) in parts {
-        all += weight;
-        so += if part.clone()? { weight } else { 0.0 };
-    }
-    Ok(if all == 0.0 { 0.0 } else { rounded(so / all) })
-}
-
-fn rounded(score: f64) -> f64 {
-    // There is one zero.
-    round_half_even(score, DECIMALS) + 0.0
-}
-
-fn decided(truth: Truth) -> Result<bool, String> {
-    match unknown_words(&truth) {
-        None => Ok(truth == Truth::True),
-        Some(why) => Err(why),
-    }
-}
-
-/// What was proposed, where the record still says all of it and it was not the kernel's own.
-fn intent_of(record: &Record) -> Option<Box<Intent>> {
-    match step::cause(record, false)?.0 {
-        Cause::Proposed(intent) => Some(intent),
-        _ => None,
     }
 }
 

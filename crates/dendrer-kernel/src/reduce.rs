@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::{Digest, Intent, Pointer, Value};
 
-use crate::predicate::Stopped;
+use crate::stopped::Stopped;
 
 /// How it is known that a reducer is a function of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum ReduceError {
         why: String,
     },
     /// A module was ended by a limit of the engine. It says nothing of the transition: [`step`](crate::step) hands it to
-    /// the caller and puts nothing on record, and whoever reduces elsewhere has to do the same.
+    /// the caller and puts nothing on record, and other callers of a reducer have to do the same.
     #[error("{0}")]
     Stopped(#[from] Stopped),
     /// A host function says no.

@@ -10,9 +10,10 @@ use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::{Difference, first_difference};
 use dendrer_object::{Digest, Intent, Pointer, Value, json};
 
-use crate::predicate::Stopped;
+use crate::names::COUNTERS;
 use crate::reduce::{DeltaReducer, Purity, ReduceError, Reducer};
 use crate::step::{self, Cause, Head, Inputs, StartError, StepError};
+use crate::stopped::Stopped;
 
 /// Replay came out differently from the record. Both sides are here.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +74,7 @@ pub enum ReplayError {
         /// The record that it names.
         head: Option<Digest>,
     },
-    /// The beginning of the run is none that this kernel makes.
+    /// This kernel does not make such a beginning of a run.
     Start {
         /// The code under which `dendrer explain` knows why.
         code: &'static str,
@@ -329,9 +330,7 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, Repl
         return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) });
     }
     let (made, head) = Head::made_at_start(record).map_err(|error| match error {
-        StartError::Counters => {
-            ReplayError::Reserved { tick: 0, path: Pointer::of(["state", step::COUNTERS]) }
-        }
+        StartError::Counters => ReplayError::Reserved { tick: 0, path: Pointer::of(["state", COUNTERS]) },
         error => unstarted(&error),
     })?;
     let recorded = body.value("/reducer");
@@ -353,8 +352,7 @@ fn unstarted(error: &StartError) -> ReplayError {
     ReplayError::Start { code, why, elsewhere: matches!(error, StartError::Kernel(_)) }
 }
 
-/// Goes on with a recorded fork from where its parent stands at that tick, once its `run` record was made again to the
-/// byte.
+/// Replays a recorded fork from the head of its parent at that tick: makes its `run` record again, to the byte.
 pub fn replay_fork(head: &mut Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
     let tick = head.tick();
     let body = record.body();

@@ -20,10 +20,12 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
+pub use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
-use crate::predicate::{Predicate, Stopped, Verdict};
+use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, Reducer};
+use crate::stopped::Stopped;
 
 mod cause;
 mod diversion;
@@ -32,6 +34,7 @@ mod finding;
 mod fork;
 mod import;
 mod outcome;
+mod reads;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
@@ -47,13 +50,6 @@ use terms::Terms;
 /// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
 /// rules of its time.
 pub const KERNEL_VERSION: u64 = 1;
-
-/// The members of the state that only the kernel writes (design, section 5).
-pub const KERNEL_PATHS: [&str; 3] = ["kernel_anomalies", "policy", "progress"];
-
-/// The name at the top of the state under which expressions read the derived counters. Nothing of the state can bear
-/// it: whoever asks for `state.counters` would be told of the one or the other.
-pub const COUNTERS: &str = "counters";
 
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
 const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
@@ -188,7 +184,7 @@ pub fn given_state(content: &Value) -> Value {
     state
 }
 
-/// Begins a run: its `run` record and the head from which the first step goes on.
+/// Begins a run: its `run` record and the head of the first step.
 pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, Head), StartError> {
     let Some(state) = start.state.as_object() else {
         return Err(StartError::StateKind(start.state.described()));
@@ -324,7 +320,7 @@ impl Head {
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
         let (again, mut head) =
             begin(record.header().store, &start, Inputs { clock: record.header().ts, seed })?;
-        // A record with a closed field cannot be made again, but its id still stands.
+        // A record with a closed field cannot be made again, but its id is known.
         head.id = record.id();
         Ok((again, head))
     }
@@ -433,7 +429,7 @@ pub fn step_with(
 }
 
 /// As [`step_with`] for several intents in order: the same records, at less cost. What came out before an intent
-/// of which nothing became is in `outcomes`, and the head stands there.
+/// of which nothing became is in `outcomes`, and the head is the one after them.
 pub fn step_each(
     head: &mut Head,
     intents: &[(&Intent, Inputs)],
@@ -617,7 +613,7 @@ fn add_violations(head: &mut Head, inputs: Inputs, outcomes: &mut [Outcome]) -> 
     Ok(())
 }
 
-/// Puts on record what the newest transition brought about that the contract says must never happen. Nothing else may
+/// Appends a `predicate.violation` for the newest transition, if it caused one. No other record may
 /// follow it. For what the kernel itself wrote, with the inputs of that; [`step`] does so by itself.
 pub fn settle(head: &mut Head, inputs: Inputs) -> Result<Vec<Record>, SealError> {
     let (mut violations, mut seed) = (Vec::new(), inputs.seed);
@@ -628,7 +624,7 @@ pub fn settle(head: &mut Head, inputs: Inputs) -> Result<Vec<Record>, SealError>
     Ok(violations)
 }
 
-/// Names the violations that the newest transition brought about; which they are stands in the state.
+/// Names the violations that the newest transition caused; the state lists them.
 fn make_violation(head: &mut Head, inputs: Inputs) -> Result<Record, SealError> {
     let violations = Value::array(head.owed().into_iter().cloned());
     let transition = Transition {
@@ -674,7 +670,7 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
     Ok(seal_one(head, prepared))
 }
 
-/// What an anomaly does: it stands in the state from there on.
+/// Returns the change of an anomaly: the state lists it from then on.
 fn anomaly_change(head: &Head, entry: &Value) -> Change {
     let mut in_state = entry.as_object().cloned().unwrap_or_default();
     in_state.set("tick", Value::from(head.tick + 1));
@@ -707,7 +703,7 @@ fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Looks whether a change writes where nobody but the kernel does.
+/// Refuses a change that writes where only the kernel does.
 fn check_paths(delta: &Delta) -> Result<(), Reason> {
     for path in delta.paths() {
         if is_kernel_path(path) {
@@ -821,7 +817,7 @@ fn draft_transition(
     let content: Object = content.into_iter().collect();
     let draft = draft(header, &content, inputs.seed)?;
     head.counters.add(what.type_name.as_str(), &Value::Object(content));
-    // The id follows when the record is sealed; until then nobody looks at it.
+    // The id follows when the record is sealed; until then it is not read.
     head.agents.entry(Arc::clone(&what.agent)).or_insert(AgentHead { seq, id: head.id }).seq = seq;
     head.tick += 1;
     head.ts = ts;
@@ -859,7 +855,7 @@ fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealErro
 }
 
 /// Latches the first policy rule that does not hold in the state after (design, section 7). A rule that cannot be
-/// judged does not hold: whoever takes that for compliance has a rule that is never enforced.
+/// judged does not hold: it would otherwise never be enforced.
 fn enforce_policy(head: &Head, change: &mut Change) {
     let latched = |state: &Value| state.get("policy").is_some_and(|policy| policy.get("violated").is_some());
     if head.policy.is_empty() || latched(&change.state) {

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! Reading is in two steps: [`Bundle::parse`] accepts the lines or none of them, and the records in it are
-//! opened one by one, so that damage in one leaves the others readable. A newcomer would break one rule: a byte
-//! that writing would not give is never read.
+//! opened one by one, so that damage in one leaves the others readable.
+//!
+//! Rule: a byte that writing would not give is never read.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -52,7 +53,7 @@ pub struct Bundle {
     pub runs: Vec<RunName>,
     /// The number of entries in the log that the checkpoint covers.
     pub size: u64,
-    /// The log: every entry that is here, and what stands for those that are not.
+    /// The log: every entry in the bundle, and the hashes in place of the others.
     pub log: Vec<LogItem>,
     /// One for each entry that is here, in order.
     pub records: Vec<Sealed>,
@@ -468,7 +469,7 @@ impl<E: From<BundleError>> Lines<'_, E> {
         if self.number == 0 { HEAD_MAX } else { LINE_MAX }
     }
 
-    /// Goes to the next line; false where there is none.
+    /// Advances to the next line; returns false at the end.
     fn advance(&mut self) -> Result<bool, E> {
         self.line.clear();
         let longest = self.longest();
@@ -499,8 +500,8 @@ impl<E: From<BundleError>> Lines<'_, E> {
     }
 }
 
-/// Writes the lines of records and of the pieces of their large values, for whoever does not hold them all at once. What it
-/// keeps is a digest for each piece.
+/// Writes the lines of records and of the pieces of their large values, for a caller that does not hold them all at once.
+/// Keeps a digest for each piece.
 pub struct Writer<'s> {
     split: &'s dyn Fn(&[u8]) -> Vec<usize>,
     known: std::collections::BTreeMap<Digest, usize>,

@@ -77,13 +77,13 @@ pub enum DeltaErrorKind {
     /// The path is not a JSON pointer or is the whole state.
     #[error("the path is a JSON pointer below the state, like \"/risk_score\"")]
     Path,
-    /// Nothing stands there.
+    /// The path does not exist.
     #[error("there is nothing at this path")]
     Missing,
     /// The path names a member as only tagged values do.
     #[error("a name with one `$` in front belongs to tagged values; a user's own is stored with two")]
     TagName,
-    /// What stands on the way can hold no members.
+    /// A value on the way is neither an object nor an array.
     #[error("a {0} has no members")]
     NotContainer(&'static str),
     /// `append` to something else than an array.
@@ -215,7 +215,7 @@ impl Op {
         }
     }
 
-    /// Returns what stands at the place afterwards, given what stands there before.
+    /// Returns the value after the operation, given the value before it.
     fn changed(&self, before: Option<&Value>, rest: &[&str]) -> Result<Value, DeltaErrorKind> {
         if !rest.is_empty() {
             let mut child = before.cloned().ok_or(DeltaErrorKind::Missing)?;
@@ -285,7 +285,7 @@ impl Delta {
     }
 
     /// As [`Delta::apply`], in the state itself, which is of no use where this fails: what was changed before stays changed.
-    /// Faster where nobody else has the state.
+    /// Faster if the state is not shared.
     pub fn apply_to(&self, state: &mut Value) -> Result<(), DeltaError> {
         self.0.iter().enumerate().try_for_each(|(index, op)| {
             op.apply(state).map_err(|why| DeltaError { index: Some(index), path: Some(op.path.clone()), why })

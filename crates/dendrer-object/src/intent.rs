@@ -1,7 +1,8 @@
 //! Intents: what an agent, or the program that runs it, asks to commit (dendrer paper 3.2, appendix B).
 //!
-//! An intent is data. Nothing here judges it; that is the kernel's part. A newcomer would break one rule: no
-//! member is ever dropped. What is not known is refused by name.
+//! An intent is data. Nothing here judges it; that is the kernel's part.
+//!
+//! Rule: no member is dropped. An unknown one is refused by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -170,7 +171,7 @@ impl Intent {
         };
         let goal =
             one_of(object, "goal", "goal_id")?.map(|value| text(value, "/goal", ID_SIZE_MAX)).transpose()?;
-        // Whoever claims to be the kernel is judged by it, and what was claimed stays on record.
+        // The kernel judges a claim to be the kernel, and keeps the claim on record.
         let author = match object.get("author") {
             None => Author::Agent,
             Some(value) => match value.as_str().and_then(|text| text.parse().ok()) {

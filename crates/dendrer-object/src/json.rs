@@ -4,8 +4,8 @@
 //! The door takes JSON as people and libraries write it, including what Python and JavaScript let slip (NaN,
 //! infinities, lone surrogates), and turns it into values of the format without losing anything.
 //!
-//! The invariant a newcomer would break: for every value, reading what was written gives the value back, and
-//! for every accepted canonical text, writing what was read gives the text back.
+//! Rule: for every value, reading what was written gives the value back, and for every accepted canonical text, writing
+//! what was read gives the text back.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -47,7 +47,7 @@ pub struct JsonError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonErrorKind {
-    /// The grammar of RFC 8259 does not allow what stands there.
+    /// The grammar of RFC 8259 does not allow this byte.
     #[error("not JSON: expected {0}")]
     Syntax(&'static str),
     /// The bytes are not UTF-8.
@@ -213,7 +213,7 @@ pub fn plain_prefix(bytes: &[u8]) -> usize {
 }
 
 /// Returns which of eight bytes is the first that needs an escape or ends a string. The high bit of each byte of a
-/// difference says whether it is below a limit. A byte that is borrowed from may be marked wrongly; it stands behind one
+/// difference says whether it is below a limit. A byte that is borrowed from may be marked wrongly; it comes after one
 /// that is marked rightly.
 #[inline]
 fn first_special(bytes: [u8; 8]) -> Option<usize> {
@@ -476,7 +476,7 @@ impl<'a> Parser<'a> {
                 }
             }
             if self.mode != Mode::Door && tag::is_tag_name(&key) {
-                // A tag stands alone in its object, so the whole object can be checked here.
+                // A tag is the only member of its object, so the whole object can be checked here.
                 if last.is_some() {
                     return Err(JsonError::new(JsonErrorKind::Tag("a tag stands alone"), key_at));
                 }
@@ -642,7 +642,7 @@ struct Members {
 }
 
 impl Members {
-    /// Makes the object, or names the member that stands twice.
+    /// Makes the object, or returns the name of a repeated member.
     fn finish(mut self, mode: Mode) -> Result<Value, String> {
         if mode != Mode::Canonical {
             self.plain.sort_by(|a, b| compare_names(&a.key, &b.key));

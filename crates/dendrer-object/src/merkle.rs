@@ -91,7 +91,7 @@ pub fn empty_root() -> Digest {
     Digest::of(b"")
 }
 
-/// Where a complete subtree stands: `index` subtrees of 2^`level` leaves are to its left.
+/// Position of a complete subtree: `index` subtrees of 2^`level` leaves are to its left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
     /// The height above the leaves; leaves are level 0.

@@ -240,8 +240,8 @@ impl SigningKey {
         self.pair.sign(message).as_ref().try_into().expect("an Ed25519 signature has 64 bytes")
     }
 
-    /// Returns a tag over a message (HMAC-SHA256, RFC 2104, under a key that follows from the secret): for what the holder of the
-    /// key keeps for itself, since nobody else can check it. It takes a fraction of what a signature takes.
+    /// Returns a tag over a message (HMAC-SHA256, RFC 2104, under a key that follows from the secret): for data
+    /// that the holder of the key keeps for itself: only the key can check it. Takes a fraction of the time of a signature.
     pub fn tag(&self, message: &[u8]) -> [u8; 32] {
         hmac::sign(&self.mac, message).as_ref().try_into().expect("HMAC-SHA256 gives 32 bytes")
     }

@@ -1,7 +1,8 @@
 //! Numbers of one kind: a finite IEEE double, or an integer beyond 2^53-1 that keeps its digits.
 //!
-//! A number is identified by its canonical text (RFC 8785 3.2.2.3). A newcomer would break one invariant:
-//! a double whose canonical text is an integer beyond 2^53-1 (`1e20`) *is* that integer, so that text and
+//! A number is identified by its canonical text (RFC 8785 3.2.2.3).
+//!
+//! Rule: a double whose canonical text is an integer beyond 2^53-1 (`1e20`) *is* that integer, so that text and
 //! value correspond one to one and canonical bytes decode and re-encode to themselves.
 
 use std::cmp::Ordering;

@@ -53,7 +53,16 @@ impl Pointer {
         self.contains(other) || other.contains(self)
     }
 
-    /// Returns what stands at this place.
+    /// Sorts places and drops each that lies at or below another one.
+    pub fn outermost(mut places: Vec<Pointer>) -> Vec<Pointer> {
+        places.sort();
+        places.dedup();
+        let all = places.clone();
+        places.retain(|place| !all.iter().any(|other| other != place && other.contains(place)));
+        places
+    }
+
+    /// Returns the value at this place.
     pub fn get<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         let mut value = value;
         for token in self.tokens() {
@@ -177,6 +186,13 @@ mod tests {
         let p = |text: &str| text.parse::<Pointer>().unwrap();
         assert!(p("/a").contains(&p("/a/b")) && !p("/a").contains(&p("/ab")) && p("").contains(&p("/x")));
         assert!(p("/a/b").overlaps(&p("/a")) && !p("/a/b").overlaps(&p("/a/c")));
+    }
+
+    #[test]
+    fn outermost_places_hold_all_others() {
+        let places = ["/b/c", "/a", "/b", "/a/x", "/ab", "/b"].map(|text| text.parse().unwrap());
+        let texts: Vec<String> = Pointer::outermost(places.to_vec()).iter().map(Pointer::to_string).collect();
+        assert_eq!(texts, ["/a", "/ab", "/b"]);
     }
 
     #[test]

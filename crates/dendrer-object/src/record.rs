@@ -4,8 +4,9 @@
 //! or withheld later and the record still verifies. Salts derive from one random seed per record.
 //!
 //! A [`Record`] is always consistent: it is made only by [`Record::seal`], which computes digests and id from the
-//! values, so whoever reads one back seals it again and compares the id. A newcomer would break that by adding a
-//! way to set an id.
+//! values, so a reader seals it again and compares the id.
+//!
+//! Rule: there is no way to set an id; test `no_byte_can_change_unseen`.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -91,7 +92,7 @@ macro_rules! words {
             /// Every case.
             pub const ALL: &[$name] = &[$($name::$case),*];
 
-            /// Returns the word that stands in the bytes.
+            /// Returns the word in the bytes.
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$case => $word,)* }
             }
@@ -150,9 +151,9 @@ words! {
 words! {
     /// What a link says of its target.
     Rel {
-        /// This was asked for or brought about there.
+        /// The linked record asked for this one or caused it.
         CausedBy = "caused_by",
-        /// This rests on what is there.
+        /// This record depends on the linked one.
         Evidence = "evidence",
         /// This run branched off there.
         ForkOf = "fork_of",
@@ -201,12 +202,12 @@ pub struct Header {
     pub pack: Option<Digest>,
 }
 
-/// One field: where it stands, its commitment, and its value unless that was erased or withheld.
+/// One field: its place, its commitment, and its value unless that was erased or withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Where the value stands in the content.
+    /// Place of the value in the content.
     pub pointer: Pointer,
-    /// The commitment that stands in the header.
+    /// The commitment in the header.
     pub digest: Digest,
     salt: Option<Salt>,
     text: Option<Range<usize>>,
@@ -282,7 +283,7 @@ pub enum SealError {
     /// A value is too large.
     #[error("the value at {pointer} has {size} bytes; at most {VALUE_SIZE_MAX} are accepted")]
     ValueTooLarge {
-        /// Where the value stands.
+        /// Place of the value.
         pointer: Pointer,
         /// Its canonical size.
         size: usize,
@@ -304,7 +305,7 @@ pub enum SealError {
     /// A value is not canonical text.
     #[error("the value at {pointer}: {error}")]
     Value {
-        /// Where the value stands.
+        /// Place of the value.
         pointer: Pointer,
         /// What is wrong with it.
         error: JsonError,
@@ -325,7 +326,7 @@ impl SealError {
     }
 }
 
-/// A body that is put together field by field, so that whoever makes the values need not have them all at once.
+/// A body that is put together field by field, so that the caller need not have all values at once.
 pub(crate) struct Gathered {
     body: Body,
     salts: Option<Vec<Salt>>,

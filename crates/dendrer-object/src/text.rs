@@ -33,6 +33,11 @@ pub fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
+/// Returns the text after a byte order mark, which belongs to the file and not to a value in it.
+pub fn behind_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

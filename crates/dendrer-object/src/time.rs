@@ -1,6 +1,6 @@
 //! Time stamps as text: RFC 3339 in UTC with three decimals and `Z` (dendrer paper, appendix B).
 //!
-//! Pure conversions. Nothing here looks at a clock; a newcomer would break that first.
+//! Pure conversions: nothing here reads a clock.
 
 use std::fmt;
 use std::str::FromStr;

@@ -4,8 +4,8 @@
 //! change turns them into persistent trees whose nodes remember their digests, so that the cost of a commit
 //! follows the size of the delta and not the size of the state (design, section 3 "The state root").
 //!
-//! The invariant a newcomer would break: the shape of a tree is a function of its content alone. Two values
-//! that are equal have equal digests, whatever history made them.
+//! Rule: the shape of a tree is a function of its content alone. Two values that are equal have equal digests, whatever
+//! history made them.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -139,7 +139,7 @@ impl Value {
     }
 
     /// Returns how many bytes the canonical text has, or `u64::MAX` for more. Containers remember theirs, so that
-    /// after a change the cost follows the size of the change; a part that stands in many places is counted in each
+    /// after a change the cost follows the size of the change; a part that occurs in many places is counted in each
     /// and walked once.
     pub fn size(&self) -> u64 {
         match self {

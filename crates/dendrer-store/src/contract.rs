@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
-use dendrer_object::note::{SignedNote, SigningKey, VerifierKey};
+use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Delta, Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
 
@@ -153,6 +153,9 @@ pub struct Skimmed<'a> {
     pub fields: Vec<(&'a str, Cow<'a, [u8]>)>,
 }
 
+/// Decides whether a checkpoint may be signed; asked with the store that is to sign it.
+pub type MaySign<'a> = dyn FnMut(&dyn Store, &Checkpoint) -> Result<bool, StoreError> + 'a;
+
 /// Where records are kept.
 ///
 /// Positions count the records of the log from 0. A handle sees the log as it was when it was opened, plus what it
@@ -201,6 +204,13 @@ pub trait Store: fmt::Debug + Send + Sync {
     ) -> Result<bool, StoreError> {
         Ok(false)
     }
+
+    /// Returns the root that the log had at a size; `None` if the log is shorter, or no group ends there and the store
+    /// knows roots of groups alone.
+    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError>;
+
+    /// Whether the log as it is begins with the tree that had a root at a size, by the hashes of entries alone.
+    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError>;
 
     /// Returns the position of a record.
     fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError>;
@@ -333,7 +343,13 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError>;
 
     /// Signs the tree as it is, keeps the note, and returns it. Never signs two roots for one size.
-    fn sign_checkpoint(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError>;
+    fn sign_checkpoint(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
+        Ok(self.sign_if(key, &mut |_, _| Ok(true))?.expect("nothing keeps it from being signed"))
+    }
+
+    /// As [`Store::sign_checkpoint`], and calls `may` before the signature can be seen: what it remembers elsewhere then covers
+    /// everything that was ever signed, wherever the program is stopped. `None` if `may` returns false: nothing is signed.
+    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError>;
 
     /// Returns the newest signed checkpoint.
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError>;

@@ -22,7 +22,7 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
+use crate::contract::{MaySign, RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, Place, StoreError};
@@ -41,6 +41,7 @@ mod checkpoint;
 mod copy;
 mod erase;
 mod keep;
+mod mark;
 mod read;
 mod sealing;
 mod sync;
@@ -51,6 +52,7 @@ mod walk;
 
 pub use copy::{Copied, CopyAs, Copying};
 pub use keep::{IndexState, KeptRow, KeptWhat, Leftover, TilesState};
+pub use mark::Mark;
 pub use verify::{Report, VerifyOptions};
 pub use walk::WalkItem;
 
@@ -945,8 +947,16 @@ impl Store for Embedded {
         self.erase_values(record, targets)
     }
 
-    fn sign_checkpoint(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
-        Ok(self.sign_asking(key, &mut |_, _| Ok(true))?.expect("nothing keeps it from being signed"))
+    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
+        self.locked(|store| store.sign(key, may))
+    }
+
+    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
+        Embedded::root_of(self, size)
+    }
+
+    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        Embedded::extends(self, size, root)
     }
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {

@@ -171,6 +171,9 @@ pub enum StoreError {
     /// This store cannot do that.
     #[error("{0}")]
     Unsupported(&'static str),
+    /// The caller stopped the work.
+    #[error("cancelled: the caller stopped the work")]
+    Cancelled,
 }
 
 impl StoreError {
@@ -207,6 +210,7 @@ impl StoreError {
             StoreError::IsBackup { .. } => "E0806",
             StoreError::Note(_) => "E0308",
             StoreError::Unsupported(_) => "E0601",
+            StoreError::Cancelled => "E0810",
         }
     }
 

@@ -28,10 +28,10 @@ mod syncs;
 mod tail;
 mod values;
 
-pub use contract::{Head, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead};
+pub use contract::{Head, MaySign, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead};
 pub use embedded::{
-    Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, Options, Report, TilesState,
-    VerifyOptions, WalkItem,
+    Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, Mark, Options, Report,
+    TilesState, VerifyOptions, WalkItem,
 };
 pub use error::{Damage, DamageKind, Place, StoreError};
 pub use index::IndexDifference;

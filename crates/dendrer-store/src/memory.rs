@@ -14,7 +14,7 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
+use crate::contract::{MaySign, RunSummary, Skimmed, Store, StoreInfo, SyncTicket, TreeHead};
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
 
@@ -361,12 +361,31 @@ impl Store for Memory {
         Ok(at)
     }
 
-    fn sign_checkpoint(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
+    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
         self.writable()?;
         let checkpoint = Checkpoint::new(&self.info.id.origin(), self.tree.size, self.tree.root)?;
         let note = checkpoint.sign(key)?;
+        if !may(self, &checkpoint)? {
+            return Ok(None);
+        }
         self.checkpoint = Some(note.clone());
-        Ok(note)
+        Ok(Some(note))
+    }
+
+    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
+        if size >= self.tree.size {
+            return Ok((size == self.tree.size).then_some(self.tree.root));
+        }
+        let mut peaks = Peaks::new();
+        self.entries(0..size, &mut |_, entry| {
+            peaks.push(leaf_hash(&entry.text()));
+            ControlFlow::Continue(())
+        })?;
+        Ok((peaks.size() == size).then(|| peaks.root()))
+    }
+
+    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        Ok(self.root_of(size)? == Some(root))
     }
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {

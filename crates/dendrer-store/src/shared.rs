@@ -17,10 +17,12 @@ use std::sync::{
 };
 
 use dendrer_object::note::{SignedNote, SigningKey};
-use dendrer_object::record::{Entry, Kind};
+use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::contract::{OnItsWay, RunSummary, Store, StoreInfo, Submission, SyncTicket, TreeHead};
+use crate::contract::{
+    MaySign, OnItsWay, RunSummary, Skimmed, Store, StoreInfo, Submission, SyncTicket, TreeHead,
+};
 use crate::error::StoreError;
 
 /// How many records or entries are taken from the store at once while somebody reads through it.
@@ -416,6 +418,16 @@ impl Store for Shared {
         self.in_batches(range, read, f)
     }
 
+    fn skim(
+        &self,
+        range: Range<u64>,
+        wanted: &dyn Fn(&Header, &str) -> bool,
+        f: &mut dyn FnMut(u64, Skimmed<'_>) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        // `f` does not use the store, so it cannot wait for a writer that waits for this lock.
+        self.store().skim(range, wanted, f)
+    }
+
     fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
         self.store().find(id)
     }
@@ -537,8 +549,16 @@ impl Store for Shared {
         erased
     }
 
-    fn sign_checkpoint(&mut self, key: &SigningKey) -> Result<SignedNote, StoreError> {
-        self.store_mut().sign_checkpoint(key)
+    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
+        self.store_mut().sign_if(key, may)
+    }
+
+    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
+        self.store().root_of(size)
+    }
+
+    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        self.store().extends(size, root)
     }
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {

@@ -14,7 +14,7 @@ use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Intent, Record, RunName, StoreId};
-use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
+use dendrer_store::{Memory, Shared, Store, StoreInfo, TreeHead};
 
 /// Returns the id of the store of a number.
 pub fn store_id(number: u8) -> StoreId {
@@ -32,13 +32,13 @@ pub fn info(number: u8) -> StoreInfo {
 }
 
 /// Makes the store of a number, empty and in memory.
-pub fn memory(number: u8) -> Memory {
-    Memory::new(info(number))
+pub fn memory(number: u8) -> Shared {
+    Shared::new(Box::new(Memory::new(info(number))))
 }
 
 /// As [`memory`], with the key of the store at hand.
-pub fn memory_with_key(number: u8) -> Memory {
-    memory(number).with_key(Some(Arc::new(key(number))))
+pub fn memory_with_key(number: u8) -> Shared {
+    Shared::new(Box::new(Memory::new(info(number)).with_key(Some(Arc::new(key(number))))))
 }
 
 /// Parses a run name that is known to be one.
@@ -47,13 +47,13 @@ pub fn run_name(text: &str) -> RunName {
 }
 
 /// Begins a recording at fixed times, the salts of which follow from the name of the run.
-pub fn recorder<'s>(store: &'s mut dyn Store, start: &Start) -> Recorder<'s> {
+pub fn recorder(store: &Shared, start: &Start) -> Recorder {
     let surroundings = Fixed::new(start.run.as_str(), 0, 1);
     Recorder::begin(store, start, Box::new(surroundings)).expect("a run begins")
 }
 
 /// Records a run of intents, all of which must be committed, in groups of 100.
-pub fn record(store: &mut dyn Store, start: &Start, intents: impl IntoIterator<Item = Intent>) {
+pub fn record(store: &Shared, start: &Start, intents: impl IntoIterator<Item = Intent>) {
     let mut recorder = recorder(store, start);
     for intent in intents {
         let outcome = recorder.propose(&intent).expect("an intent that can be sealed");
@@ -77,13 +77,13 @@ pub fn records_of(store: &dyn Store) -> Vec<Record> {
 }
 
 /// Makes a store that holds whatever it is given, past every check: what someone with the key could have written.
-pub fn store_of(info: StoreInfo, records: Vec<Record>) -> Memory {
+pub fn store_of(info: StoreInfo, records: Vec<Record>) -> Shared {
     let mut peaks = Peaks::new();
     for record in &records {
         peaks.push(leaf_hash(&record.entry()));
     }
     let tree = TreeHead { size: peaks.size(), root: peaks.root() };
-    Memory::of_parts(info, tree, (0..).zip(records).collect())
+    Shared::new(Box::new(Memory::of_parts(info, tree, (0..).zip(records).collect())))
 }
 
 /// A sequence of numbers from a seed that looks like chance and is the same everywhere (SplitMix64).

@@ -9,7 +9,8 @@ use dendrer::ask_show::PlaceChange;
 use dendrer_object::{Timestamp, Value};
 
 use crate::table::Table;
-use crate::{quote, show};
+use crate::text::TimeForm;
+use crate::{quote, show, text};
 
 /// The answer to one question.
 pub trait Answer {
@@ -65,27 +66,14 @@ pub enum End {
 }
 
 /// The page that lines are written for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Page {
     /// The number of characters at which lines are cut; `None` if they are not cut.
     pub width: Option<usize>,
     /// How times are written.
-    pub times: Times,
+    pub times: TimeForm,
     /// Whether a screen reader reads it: lists instead of tables, words instead of marks.
     pub accessible: bool,
-}
-
-/// How times are written.
-#[derive(Debug, Clone, Copy)]
-pub enum Times {
-    /// Times are left out.
-    Hidden,
-    /// As recorded, in UTC.
-    Utc,
-    /// As the time that has passed until this one, in milliseconds since 1970.
-    Since(i64),
-    /// By a function that knows the time zone.
-    Zone(fn(Timestamp) -> String),
 }
 
 /// What stands out, without red against green alone.
@@ -140,7 +128,7 @@ pub const CUT: &str = "(lines are cut at the width; a larger --width shows more,
 
 impl Page {
     /// A page without a width, with times in UTC.
-    pub const WIDE: Page = Page { width: None, times: Times::Utc, accessible: false };
+    pub const WIDE: Page = Page { width: None, times: TimeForm::Utc, accessible: false };
 
     /// Returns the line of a text, cut at the width of the page.
     pub fn fit(&self, text: &str) -> Line {
@@ -165,12 +153,7 @@ impl Page {
 
     /// Writes a time; nothing if times are hidden.
     pub fn time(&self, ts: Timestamp) -> String {
-        match self.times {
-            Times::Hidden => String::new(),
-            Times::Utc => ts.to_string(),
-            Times::Since(now_ms) => relative(ts.ms(), now_ms),
-            Times::Zone(write) => write(ts),
-        }
+        text::time(ts, &self.times)
     }
 }
 
@@ -256,71 +239,16 @@ fn in_words(change: &str) -> String {
     known.map_or_else(|| change.to_owned(), |(rest, word)| format!("{word}{rest}"))
 }
 
-/// Writes how long ago a time was. A clock that was set back since shows times to come.
-fn relative(ms: u64, now: i64) -> String {
-    let passed = now.saturating_sub(i64::try_from(ms).unwrap_or(i64::MAX));
-    let seconds = passed.unsigned_abs() / 1000;
-    let units = [(86_400 * 365, "year"), (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")];
-    let (size, unit) = units.into_iter().find(|(size, _)| seconds >= *size).unwrap_or((1, "second"));
-    let text = crate::count(seconds / size, unit, &format!("{unit}s"));
-    if passed < 0 { format!("in {text}") } else { format!("{text} ago") }
-}
-
 /// Writes a value over several lines, two blanks a level; below `depth` levels only the number of members is written.
 pub fn pretty(value: &Value, indent: usize, depth: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();
-    pretty_into(value, indent, depth, &mut lines, "");
+    text::pretty(value, indent, depth, &mut lines, "");
     lines
-}
-
-fn pretty_into(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Vec<String>, lead: &str) {
-    let pad = "  ".repeat(indent);
-    let closed = depth == Some(0);
-    match value {
-        Value::Object(object) if closed && !object.is_empty() => {
-            lines.push(format!("{pad}{lead}{{... {} members}}", object.len()))
-        }
-        Value::Array(array) if closed && !array.is_empty() => {
-            lines.push(format!("{pad}{lead}[... {} items]", array.len()))
-        }
-        Value::Object(object) if !object.is_empty() => {
-            lines.push(format!("{pad}{lead}{{"));
-            for (name, member) in object.iter() {
-                let lead = format!("{}: ", quote::quoted(name));
-                pretty_into(member, indent + 1, depth.map(|depth| depth - 1), lines, &lead);
-            }
-            lines.push(format!("{pad}}}"));
-        }
-        Value::Array(array) if !array.is_empty() => {
-            lines.push(format!("{pad}{lead}["));
-            for item in array.iter() {
-                pretty_into(item, indent + 1, depth.map(|depth| depth - 1), lines, "");
-            }
-            lines.push(format!("{pad}]"));
-        }
-        other => lines.push(format!("{pad}{lead}{}", quote::value(other))),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn relative_times_take_the_largest_unit_that_fits() {
-        for (passed, text) in [
-            (0, "0 seconds ago"),
-            (1_000, "1 second ago"),
-            (59_999, "59 seconds ago"),
-            (60_000, "1 minute ago"),
-            (7_300_000, "2 hours ago"),
-            (86_400_000 * 364, "364 days ago"),
-            (86_400_000 * 800, "2 years ago"),
-            (-61_000, "in 1 minute"),
-        ] {
-            assert_eq!(relative(1_771_833_600_000, 1_771_833_600_000 + passed), text);
-        }
-    }
 
     #[test]
     fn a_line_keeps_its_text_and_whether_it_was_cut() {

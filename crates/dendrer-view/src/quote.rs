@@ -107,8 +107,8 @@ pub fn gutter(text: &str) -> Vec<String> {
     text.split('\n').map(|line| format!("  | {}", escape(line))).collect()
 }
 
-/// Writes arguments so that a shell takes them apart again as they are. What would act on a terminal is written in the
-/// form `$'..'`, which shows it and still means it.
+/// Writes a command so that bash reads the same arguments back. A character that [`acts`] is written in the form
+/// `$'..'`, which shows it and still means it.
 pub fn shell(argv: &[String]) -> String {
     let word = |word: &String| {
         let plain = |c: u8| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c);
@@ -122,7 +122,7 @@ pub fn shell(argv: &[String]) -> String {
     argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Writes a word for between `$'` and `'`.
+/// Writes a word as it stands between `$'` and `'`.
 fn acting(word: &str) -> String {
     let escape = |c: char| match c {
         '\\' => "\\\\".to_owned(),
@@ -170,5 +170,33 @@ mod tests {
     fn a_gutter_holds_every_line() {
         assert_eq!(gutter("VERIFIED\nexit 0"), ["  | VERIFIED", "  | exit 0"]);
         assert_eq!(shorten("abcdefgh", 6), "abc...");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn bash_reads_the_arguments_of_a_help_line_back() {
+        let words = [
+            "plain-1_2./a@b:#c=d,e+%",
+            "",
+            "a b.dnd",
+            "$(touch pwned).dnd",
+            "it's",
+            "back\\slash",
+            "\\n",
+            "ä\u{202e}b",
+            "\u{e0041}",
+            "line\nnext\ttab\x1b[31m'\"`$x\\",
+            "~/a*?",
+        ];
+        let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let line = shell(&argv);
+        assert!(!line.contains(|c: char| c.is_control() || c == '\u{202e}'), "{line:?}");
+        let script = format!("printf '%s\\0' {line}");
+        let output =
+            std::process::Command::new("bash").env("LC_ALL", "C.UTF-8").arg("-c").arg(&script).output();
+        let output = output.expect("bash is installed, as for the completions");
+        let back: Vec<&str> =
+            std::str::from_utf8(&output.stdout).expect("UTF-8").split_terminator('\0').collect();
+        assert_eq!(back, words, "{script}");
     }
 }

@@ -4,7 +4,7 @@ use dendrer::ask_replay::{Replayed, ReplayedTick};
 use dendrer_object::Value;
 
 use crate::answer::{End, ItemAnswer, Line, Page};
-use crate::{count, document, quote};
+use crate::{count, document, problem, quote};
 
 /// A replay, one tick after the other.
 #[derive(Debug, Clone)]
@@ -13,14 +13,12 @@ pub struct ReplayAnswer {
     pub detects: bool,
     /// What the replay came to, when it has ended.
     pub replayed: Option<Replayed>,
-    /// The document of the problem that ended the replay early.
-    pub problem: Value,
 }
 
 impl ReplayAnswer {
     /// Begins a replay.
     pub fn new(detects: bool) -> ReplayAnswer {
-        ReplayAnswer { detects, replayed: None, problem: Value::Null }
+        ReplayAnswer { detects, replayed: None }
     }
 }
 
@@ -50,7 +48,10 @@ impl ItemAnswer for ReplayAnswer {
             ("ticks", Value::from(replayed.ticks)),
             ("ok", Value::from(replayed.error.is_none())),
             ("twice", Value::from(replayed.twice)),
-            ("divergence", self.problem.clone()),
+            (
+                "divergence",
+                Value::from(replayed.error.as_ref().map(|error| problem::replay(error).to_json())),
+            ),
         ];
         document("replay", members)
     }

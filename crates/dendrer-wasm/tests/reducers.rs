@@ -385,7 +385,7 @@ fn tests_of_a_pack_run_through_its_module() {
     };
     let ran = |module: &[u8], expect: &str, read: &dyn Fn(&Value) -> Pack| {
         let pack = read(&value(module, &tests(expect)));
-        dendrer_kernel::pack::cases::run(&pack, &pack.cases[0])
+        dendrer_kernel::cases::run(&pack, &pack.cases[0])
     };
     let run = |module: &[u8], expect: &str, read: &dyn Fn(&Value) -> Pack| ran(module, expect, read).failed;
     let engine = |value: &Value| Pack::read_with(value, &Engine::default()).unwrap();

@@ -28,7 +28,7 @@ use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, Stage, Start};
 use dendrer::pack::note_errors;
 use dendrer::recorder::{Recorder, Surroundings};
-use dendrer::store::{Store, StoreError};
+use dendrer::store::{Shared, Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::record::{Link, Record, Rel, Seed};
 use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
@@ -213,7 +213,7 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
 
 /// Records what was planned. `settled` hears how many transitions are durable, group by group.
 pub fn record<R: Read + Seek>(
-    store: &mut dyn Store,
+    store: &Shared,
     source: &mut R,
     plan: &Plan,
     surroundings: Box<dyn Surroundings>,
@@ -477,13 +477,13 @@ fn without_result(call: &calls::Call, at: At<'_>) -> Note {
 }
 
 /// Transitions on their way to the disk, one group behind the other.
-struct Groups<'s, 'a> {
-    recorder: Recorder<'s>,
+struct Groups<'a> {
+    recorder: Recorder,
     bytes: usize,
     settled: &'a mut dyn FnMut(u64),
 }
 
-impl Groups<'_, '_> {
+impl Groups<'_> {
     fn take(&mut self, intent: &Intent, size: usize) -> Result<Outcome, ImportError> {
         // One at a time, because a result names the record of its request. Conversations alternate, so sealing two
         // together would save about a tenth of the time (64 against 71 us a record) and cost a second order of events.

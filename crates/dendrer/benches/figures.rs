@@ -12,6 +12,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::recorder::World;
@@ -98,7 +99,7 @@ const MADE_AT_ONCE: usize = 100;
 /// Appends steps in groups, and waits for no disk. Each hundred is made right before it is recorded, as the steps of an
 /// agent are: what was made long before is fetched from memory first, which is not recording. Returns the CPU time
 /// without that of making steps.
-fn record_fresh(store: &mut dyn Store, run: &str, lines: &[String], group: usize) -> Duration {
+fn record_fresh(store: &Shared, run: &str, lines: &[String], group: usize) -> Duration {
     let start = Start::new(run.parse().expect("a name"));
     let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
     let mut spent = Duration::ZERO;
@@ -124,8 +125,8 @@ fn record(dir: &Path) {
         for round in 0..ROUNDS {
             let floor = floor(dir, 20_000, 0);
             let name = format!("record-{group}-{round}");
-            let mut store = new_store(dir, &name);
-            let recorded = record_fresh(&mut store, "bench", &steps, group);
+            let store = new_store(dir, &name);
+            let recorded = record_fresh(&store, "bench", &steps, group);
             let before = cpu();
             Store::close(Box::new(store)).expect("closed");
             let all = recorded + (cpu() - before);
@@ -159,9 +160,9 @@ fn synced(dir: &Path) {
         let (mut ours, mut bytes) = ([0.0; 2], 0);
         for (shares, ours) in [false, true].into_iter().zip(&mut ours) {
             let name = format!("sync-{round}");
-            let mut store = Shared::new(Box::new(new_store(dir, &name)));
+            let store = new_store(dir, &name);
             let begin = Instant::now();
-            record_synced(&mut store, "bench", steps.chunks(100).cycle().take(200), shares);
+            record_synced(&store, "bench", steps.chunks(100).cycle().take(200), shares);
             *ours = 20_000.0 / begin.elapsed().as_secs_f64();
             bytes = segment_bytes(dir, &name);
             Store::close(Box::new(store)).expect("closed");
@@ -212,11 +213,11 @@ fn disk_ceiling(dir: &Path, group_bytes: usize) -> f64 {
 fn verification(dir: &Path) {
     println!("verify against hashing exactly the preimages it needs (limit: 2.00)");
     let mut store = new_store(dir, "verify");
-    record_steps(&mut store, "bench", &intents(20_000), 100);
+    record_steps(&store, "bench", &intents(20_000), 100);
     store.sync().expect("synced");
     store.sign_checkpoint(&key()).expect("signed");
     Store::close(Box::new(store)).expect("closed");
-    let store = Embedded::open(&dir.join("verify"), Options::read()).expect("opened");
+    let store = Arc::new(Embedded::open(&dir.join("verify"), Options::read()).expect("opened"));
     let mut preimages: Vec<Vec<u8>> = Vec::new();
     store
         .scan(0..store.tree().size, &mut |_, record| {

@@ -124,7 +124,7 @@ impl Figures {
 }
 
 /// Commits steps one by one for a while, once `ready` returns.
-fn write(store: &mut dyn Store, number: u64, intents: &[Intent], ready: impl FnOnce()) -> Done {
+fn write(store: &Shared, number: u64, intents: &[Intent], ready: impl FnOnce()) -> Done {
     let start = Start::new(format!("writer-{number}").parse().expect("a name"));
     let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
     let mut commit = |intent: &Intent| {
@@ -157,9 +157,9 @@ fn threads(path: &Path, writers: u64, least: Duration) -> Figures {
     let (begin, done) = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..writers)
             .map(|number| {
-                let (mut store, intents, together) = (store.clone(), &intents, &together);
+                let (store, intents, together) = (store.clone(), &intents, &together);
                 scope.spawn(move || {
-                    write(&mut store, number, intents, || {
+                    write(&store, number, intents, || {
                         together.wait();
                     })
                 })
@@ -214,11 +214,11 @@ fn processes(path: &Path, writers: u64, least: Duration) -> Figures {
 }
 
 fn child(path: &Path, number: u64, least: Duration) {
-    let mut store = open(path, least);
+    let store = Shared::new(Box::new(open(path, least)));
     let ready = || {
         println!("open");
         std::io::stdin().lines().for_each(drop);
     };
-    let done = write(&mut store, number, &intents(STEPS), ready);
+    let done = write(&store, number, &intents(STEPS), ready);
     println!("{} {}", done.commits, done.longest.as_micros());
 }

@@ -19,7 +19,7 @@ use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, RunName, StoreId, Value, json};
-use dendrer_store::{Memory, Store, StoreInfo};
+use dendrer_store::{Memory, Shared, StoreInfo};
 
 /// What the model is told before it speaks again.
 pub(crate) enum Heard {
@@ -128,7 +128,7 @@ pub(crate) struct Told {
 
 /// Runs the loop: the same code live and in replay. Only the executor differs.
 pub(crate) fn run(
-    store: &mut dyn Store,
+    store: &Shared,
     name: &RunName,
     model: &mut Model,
     tools: &mut Executor<'_>,
@@ -180,7 +180,7 @@ fn committed(record: &Record) -> String {
 
 /// Has the calls of a request made, or answered, and puts each answer on record. `None` if one is missing.
 fn make_calls(
-    recorder: &mut Recorder<'_>,
+    recorder: &mut Recorder,
     tools: &mut Executor<'_>,
     request: &Record,
     lines: &mut Vec<String>,
@@ -224,7 +224,7 @@ fn calls(record: &Record) -> Vec<(String, Value)> {
 
 /// Puts an answer on record: written by the runtime, linked to the request it answers.
 fn put_answer(
-    recorder: &mut Recorder<'_>,
+    recorder: &mut Recorder,
     request: &Record,
     tool: &str,
     params: &Value,
@@ -244,10 +244,10 @@ fn put_answer(
 }
 
 /// Makes a store in memory for the example.
-pub(crate) fn store() -> Memory {
+pub(crate) fn store() -> Shared {
     let id = StoreId(*b"dendrer examples");
     let key = SigningKey::from_seed(&id.origin(), [7; 32]).expect("an origin is a name for a key");
-    Memory::new(StoreInfo::new(id, key.verifier_key().clone()))
+    Shared::new(Box::new(Memory::new(StoreInfo::new(id, key.verifier_key().clone()))))
 }
 
 #[expect(clippy::print_stdout, reason = "an example prints what happens")]
@@ -256,21 +256,19 @@ fn main() -> Result<(), Error> {
     let mut world = World::new();
 
     println!("live");
-    let mut recorded = store();
+    let recorded = store();
     let mut call = |tool: &str, params: &Value| world.call(tool, params);
-    let live =
-        run(&mut recorded, &name, &mut Model::new("old-readings.csv"), &mut Executor::Live(&mut call))?;
+    let live = run(&recorded, &name, &mut Model::new("old-readings.csv"), &mut Executor::Live(&mut call))?;
     println!("{}\n{} calls were made\n", live.lines.join("\n"), world.calls);
 
     println!("replay, from the record alone");
     let trace = Trace::open(&recorded, &name)?;
-    let again =
-        run(&mut store(), &name, &mut Model::new("old-readings.csv"), &mut Executor::replay(&trace)?)?;
+    let again = run(&store(), &name, &mut Model::new("old-readings.csv"), &mut Executor::replay(&trace)?)?;
     println!("{}\n{} calls were made in all\n", again.lines.join("\n"), world.calls);
     println!("the tips are {}\n", if live.tip == again.tip { "equal" } else { "different" });
 
     println!("replay of a model that asks for something else");
-    let other = run(&mut store(), &name, &mut Model::new("readings.csv"), &mut Executor::replay(&trace)?)?;
+    let other = run(&store(), &name, &mut Model::new("readings.csv"), &mut Executor::replay(&trace)?)?;
     println!(
         "{}\nthe model {}",
         other.lines.join("\n"),

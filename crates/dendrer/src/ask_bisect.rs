@@ -79,7 +79,7 @@ pub struct BisectAnswer {
 
 impl BisectFound {
     /// Reads the transition at the onset of a report.
-    pub fn of(trace: &Trace<'_>, question: Question, report: Report) -> Result<BisectFound, Error> {
+    pub fn of(trace: &Trace, question: Question, report: Report) -> Result<BisectFound, Error> {
         let origin = report.onset().map(|tick| Origin::read(trace, tick)).transpose()?;
         let ended = is_last(trace, report.high.0);
         Ok(BisectFound { run: trace.name().clone(), question, report, ended, origin })
@@ -88,7 +88,7 @@ impl BisectFound {
 
 impl Origin {
     /// Reads the transition at a tick; the record that begins the run wrote nothing.
-    pub fn read(trace: &Trace<'_>, tick: u64) -> Result<Origin, Error> {
+    pub fn read(trace: &Trace, tick: u64) -> Result<Origin, Error> {
         let record = trace.record(tick)?;
         let changes = match tick {
             0 => Vec::new(),
@@ -99,14 +99,14 @@ impl Origin {
 }
 
 /// Whether a run was closed with this tick, so nothing comes after it.
-pub fn is_last(trace: &Trace<'_>, tick: u64) -> bool {
+pub fn is_last(trace: &Trace, tick: u64) -> bool {
     tick == trace.tip() && trace.summary().ended
 }
 
 impl BisectAnswer {
     /// Looks up what is said beside the onset of a report.
     pub fn of(
-        trace: &Trace<'_>,
+        trace: &Trace,
         question: Question,
         report: Report,
         details: BisectDetails,
@@ -186,7 +186,7 @@ impl BisectAnswer {
 
 /// Reads what a progress contract says at both ends of the range and at the onset; `None` for any other question.
 fn evaluations(
-    trace: &Trace<'_>,
+    trace: &Trace,
     question: &Question,
     report: &Report,
 ) -> Result<Option<Vec<(u64, Evaluation)>>, Error> {

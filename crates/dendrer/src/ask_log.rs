@@ -138,7 +138,7 @@ fn writes(record: &Record, place: &Pointer) -> bool {
 impl LogItem {
     /// Reads a record of a run with its details.
     pub fn of(
-        trace: &Trace<'_>,
+        trace: &Trace,
         record: Record,
         details: LogDetails,
         lanes: Option<Vec<LaneMark>>,
@@ -146,7 +146,7 @@ impl LogItem {
         let tick = record.header().tick.unwrap_or(0);
         let writes = details.writes.then(|| ShownWrites::of(trace, tick, &record)).transpose()?;
         let links = record.header().links.iter().filter(|link| details.links && link.rel != Rel::Predecessor);
-        let links = links.map(|link| Ok((link.rel, link.hash, linked_record(trace.store(), &link.hash)?)));
+        let links = links.map(|link| Ok((link.rel, link.hash, linked_record(&**trace.store(), &link.hash)?)));
         let links = links.collect::<Result<_, Error>>()?;
         Ok(LogItem { run: trace.name().clone(), record, writes, links, lanes })
     }
@@ -154,7 +154,7 @@ impl LogItem {
 
 /// Hands over the records of a run in order until `f` breaks.
 pub fn log<E: From<Error>>(
-    trace: &Trace<'_>,
+    trace: &Trace,
     question: LogQuestion,
     f: &mut dyn FnMut(LogItem) -> Result<(), E>,
 ) -> Result<LogSummary, E> {
@@ -195,8 +195,8 @@ pub fn log<E: From<Error>>(
 }
 
 /// A log as far as it was walked.
-struct Walk<'w, 's, E> {
-    trace: &'w Trace<'s>,
+struct Walk<'w, E> {
+    trace: &'w Trace,
     question: LogQuestion,
     refusals: BTreeMap<Digest, Vec<Record>>,
     summary: LogSummary,
@@ -204,7 +204,7 @@ struct Walk<'w, 's, E> {
     f: &'w mut dyn FnMut(LogItem) -> Result<(), E>,
 }
 
-impl<E: From<Error>> Walk<'_, '_, E> {
+impl<E: From<Error>> Walk<'_, E> {
     fn visit(&mut self, record: Record) -> Result<ControlFlow<()>, E> {
         self.see(&record);
         let lanes = self.question.lanes.as_mut().map(|lanes| lanes.step(&record));

@@ -104,7 +104,7 @@ impl NamedPredicate {
 }
 
 /// Resolves a name, or reads an expression that is true in a violation.
-pub fn resolve(trace: &Trace<'_>, text: &str) -> Result<NamedPredicate, NotNamed> {
+pub fn resolve(trace: &Trace, text: &str) -> Result<NamedPredicate, NotNamed> {
     if let Some(built_in) = Predicate::built_in(text) {
         return Ok(NamedPredicate::plain(built_in));
     }
@@ -158,7 +158,7 @@ pub fn unknown(name: &str, registry: &Registry, pack: Option<&Pack>) -> UnknownP
 
 /// Reads an expression that is asked of a run. It may use the constants and definitions of the pack of the run, and is
 /// checked against the fields that the pack declares.
-pub fn expression(trace: &Trace<'_>, polarity: Polarity, text: &str) -> Result<Predicate, Error> {
+pub fn expression(trace: &Trace, polarity: Polarity, text: &str) -> Result<Predicate, Error> {
     Ok(under(crate::pack::of_run(trace)?.as_ref(), polarity, text)?)
 }
 
@@ -175,7 +175,7 @@ fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> Result<Predicat
 }
 
 /// Reads `{"predicates":[..]}`, whose expressions may use the names of the pack of the run; `None` for any other value.
-pub fn listed(trace: &Trace<'_>, value: &Value) -> Result<Option<Vec<Predicate>>, ListFault> {
+pub fn listed(trace: &Trace, value: &Value) -> Result<Option<Vec<Predicate>>, ListFault> {
     let Some(list) = value.get("predicates").and_then(Value::as_array) else { return Ok(None) };
     let mut members = value.as_object().into_iter().flat_map(|object| object.iter());
     if let Some((other, _)) = members.find(|(name, _)| &***name != "predicates") {
@@ -200,7 +200,7 @@ pub fn listed(trace: &Trace<'_>, value: &Value) -> Result<Option<Vec<Predicate>>
 }
 
 /// Returns what helps if a predicate cannot be judged on a run for a reason.
-pub fn unjudged_hint(trace: &Trace<'_>, predicate: &Predicate, why: &str) -> Option<UnjudgedHint> {
+pub fn unjudged_hint(trace: &Trace, predicate: &Predicate, why: &str) -> Option<UnjudgedHint> {
     if predicate.expr().is_none() {
         return Some(UnjudgedHint::Module);
     }
@@ -224,7 +224,7 @@ pub fn unjudged_hint(trace: &Trace<'_>, predicate: &Predicate, why: &str) -> Opt
 }
 
 /// Finds the counter or field of the state that was probably meant by a name that the state of a run does not have.
-pub fn near_field(trace: &Trace<'_>, predicate: &Predicate) -> Option<String> {
+pub fn near_field(trace: &Trace, predicate: &Predicate) -> Option<String> {
     let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
     let names: Vec<String> = predicate.read_set().iter().filter_map(first).collect();
     if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {

@@ -70,7 +70,7 @@ pub struct PredicateTested {
 impl PredicateTested {
     /// Judges a range of ticks of a run.
     pub fn of(
-        trace: &Trace<'_>,
+        trace: &Trace,
         predicate: Predicate,
         from: u64,
         to: u64,

@@ -24,7 +24,7 @@ pub struct Receipt {
 }
 
 /// Reads and replays a run for its receipt.
-pub fn receipt(trace: &Trace<'_>) -> Result<Receipt, Error> {
+pub fn receipt(trace: &Trace) -> Result<Receipt, Error> {
     let start = trace.start().content();
     let begun = start.get("meta").and_then(|meta| meta.get("agents")).and_then(Value::as_array);
     let begun = begun.into_iter().flat_map(|list| list.iter()).filter_map(Value::as_str);

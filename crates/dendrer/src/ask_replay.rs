@@ -41,7 +41,7 @@ pub struct Replayed {
 
 /// Replays a run up to a tick, and hands over the head after each transition until `f` breaks.
 pub fn replay(
-    trace: &Trace<'_>,
+    trace: &Trace,
     to: u64,
     twice: bool,
     f: &mut dyn FnMut(&Head) -> ControlFlow<()>,

@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer_object::{Digest, Value};
 use dendrer_store::{RunSummary, Store};
 
-use crate::casebook::is_casebook_run;
+use crate::casebook;
+use crate::trace::ReadHandle;
 use crate::{Error, Trace};
 
 /// What is asked about the runs of a store.
@@ -78,8 +80,9 @@ pub struct ListedRun {
 }
 
 /// Lists runs.
-pub fn runs(store: &dyn Store, question: &RunsQuestion) -> Result<RunsAnswer, Error> {
-    let all = all_runs(store)?;
+pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnswer, Error> {
+    let store = &store.to_handle();
+    let all = all_runs(&**store)?;
     let total = all.len();
     let condition = question.filter.as_deref().map(Condition::parse).transpose()?;
     let (mut runs, mut unclear) = (Vec::new(), Vec::new());
@@ -132,12 +135,12 @@ pub fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>, Error> {
 
 impl ListedRun {
     fn read(
-        store: &dyn Store,
+        store: &Arc<dyn Store>,
         summary: RunSummary,
         known: &BTreeMap<String, Digest>,
     ) -> Result<ListedRun, Error> {
         let start = store.get(summary.begin)?.map_or(Value::object(), |record| record.content());
-        let forked_from = forked_from(store, &summary)?;
+        let forked_from = forked_from(&**store, &summary)?;
         let (mut goal, mut meta) = (start.get("goal").cloned(), start.get("meta").cloned());
         // A fork records neither goal nor `meta`: those of the first run of its line apply.
         if forked_from.is_some()
@@ -147,7 +150,7 @@ impl ListedRun {
             (goal, meta) = (first.value("/goal").or(goal), first.value("/meta").or(meta));
         }
         let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
-        let casebook = is_casebook_run(store, &summary.name)?;
+        let casebook = casebook::is_of(store, &summary.name)?;
         let stage = start.get("stage").cloned();
         let synthetic = meta.and_then(|meta| meta.get("synthetic").cloned());
         Ok(ListedRun { summary, goal, stage, synthetic, forked_from, verified, casebook, depth: 0 })
@@ -180,7 +183,7 @@ impl Condition {
     }
 
     /// Judges a run; the inner error is the reason why it cannot be judged.
-    fn judge(&self, store: &dyn Store, run: &ListedRun) -> Result<Result<Truth, String>, Error> {
+    fn judge(&self, store: &Arc<dyn Store>, run: &ListedRun) -> Result<Result<Truth, String>, Error> {
         let values = ROOTS.map(|root| match root {
             "name" => Value::from(run.summary.name.as_str()),
             "ticks" => Value::from(run.summary.head.tick),

@@ -5,9 +5,9 @@ use dendrer_kernel::replay::ReplayError;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, RunName, Value};
-use dendrer_store::Store;
 
 use crate::provenance::{Provenance, provenance};
+use crate::trace::ReadHandle;
 use crate::{Error, Trace};
 
 /// One place of the state with its value before and after.
@@ -54,7 +54,7 @@ pub enum ShownWrites {
 
 impl ShownWrites {
     /// Reads what the transition at a tick wrote.
-    pub fn of(trace: &Trace<'_>, tick: u64, record: &Record) -> Result<ShownWrites, Error> {
+    pub fn of(trace: &Trace, tick: u64, record: &Record) -> Result<ShownWrites, Error> {
         if tick == 0 {
             return Ok(ShownWrites::Known(Vec::new()));
         }
@@ -111,7 +111,7 @@ pub struct Shown {
 /// Reads the record at a tick of a run.
 ///
 /// A state that was asked for and is not known is an error; changes that are not known are not.
-pub fn show(trace: &Trace<'_>, tick: u64, question: &ShowQuestion) -> Result<Shown, Error> {
+pub fn show(trace: &Trace, tick: u64, question: &ShowQuestion) -> Result<Shown, Error> {
     let record = trace.record(tick)?;
     let mut writes = ShownWrites::of(trace, tick, &record)?;
     if let Some(path) = &question.path {
@@ -136,7 +136,11 @@ pub fn show(trace: &Trace<'_>, tick: u64, question: &ShowQuestion) -> Result<Sho
 }
 
 /// Reads a record off the chain: a refusal, a registration, the beginning of a fork. It changed no state.
-pub fn show_off_chain(store: &dyn Store, record: Record, with_provenance: bool) -> Result<Shown, Error> {
+pub fn show_off_chain(
+    store: &impl ReadHandle,
+    record: Record,
+    with_provenance: bool,
+) -> Result<Shown, Error> {
     let run = record.header().run.clone();
     let trace = run.as_ref().map(|run| Trace::open(store, run)).transpose()?;
     let trace = trace.filter(|_| with_provenance);

@@ -47,7 +47,7 @@ pub struct StateDifference {
 /// Finds the value at a path of a state that was read at a tick; `None` if there is none.
 ///
 /// `counters` is derived and lies outside the state, but is found like any other member.
-pub fn value_at(trace: &Trace<'_>, tick: u64, state: &Value, path: &Pointer) -> Result<Option<Value>, Error> {
+pub fn value_at(trace: &Trace, tick: u64, state: &Value, path: &Pointer) -> Result<Option<Value>, Error> {
     if !is_derived(path) {
         return Ok(path.get(state).cloned());
     }

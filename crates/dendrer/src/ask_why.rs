@@ -36,7 +36,7 @@ pub struct WhyAnswer {
 }
 
 /// Finds the last write of a place up to a tick; `None` if nothing ever was at the place.
-pub fn why(trace: &Trace<'_>, tick: u64, path: &Pointer, reach: Reach) -> Result<Option<WhyAnswer>, Error> {
+pub fn why(trace: &Trace, tick: u64, path: &Pointer, reach: Reach) -> Result<Option<WhyAnswer>, Error> {
     let followed = why::followed(trace, path, tick)?;
     let found = why::why(trace, tick, path, reach)?;
     let value = path.get(&trace.state(tick)?).cloned();
@@ -107,7 +107,7 @@ pub struct BacktrackedWrite {
 }
 
 /// Lists the writes of a place, newest first; `None` if nothing ever was at the place.
-pub fn backtrack(trace: &Trace<'_>, question: &BacktrackQuestion) -> Result<Option<Backtracked>, Error> {
+pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<Backtracked>, Error> {
     let &BacktrackQuestion { ref path, from, to, .. } = question;
     let followed = why::followed(trace, path, to)?;
     let found = why::writes(trace, &followed, from, to)?;
@@ -162,13 +162,13 @@ pub fn backtrack(trace: &Trace<'_>, question: &BacktrackQuestion) -> Result<Opti
 }
 
 /// Reads the records of a tree.
-fn tree_records(trace: &Trace<'_>, node: &Node, records: &mut Records) -> Result<(), Error> {
+fn tree_records(trace: &Trace, node: &Node, records: &mut Records) -> Result<(), Error> {
     add_records(trace, [node.tick], records)?;
     node.inputs.iter().try_for_each(|input| tree_records(trace, input, records))
 }
 
 /// Reads the records of a chain.
-pub fn chain_records(trace: &Trace<'_>, chain: &Chain) -> Result<Records, Error> {
+pub fn chain_records(trace: &Trace, chain: &Chain) -> Result<Records, Error> {
     let mut records = Records::new();
     add_records(trace, chain.members.iter().map(|member| member.tick), &mut records)?;
     Ok(records)
@@ -176,7 +176,7 @@ pub fn chain_records(trace: &Trace<'_>, chain: &Chain) -> Result<Records, Error>
 
 /// Reads the records of ticks that were not read before.
 pub fn add_records(
-    trace: &Trace<'_>,
+    trace: &Trace,
     ticks: impl IntoIterator<Item = u64>,
     records: &mut Records,
 ) -> Result<(), Error> {

@@ -54,7 +54,7 @@ impl Divergence {
 
 /// Finds the first transition that is not what another run has beside it. Whether two that cannot be compared in full
 /// are the same is not known, so from the first such pair on nobody can say.
-pub fn divergence(trace: &Trace<'_>, other: &Trace<'_>) -> Result<Question, Error> {
+pub fn divergence(trace: &Trace, other: &Trace) -> Result<Question, Error> {
     let kinds = vec![Kind::Structural, Kind::Semantic, Kind::Confidence];
     let question = diff::Question { kinds, ..diff::Question::new(trace, other) };
     let mut first = None;
@@ -243,14 +243,21 @@ impl Report {
     }
 }
 
+impl Trace {
+    /// Finds the first tick of the run at which the question is violated (dendrer paper 4.7).
+    pub fn bisect(&self, question: &Question) -> Result<Report, Error> {
+        bisect(self, question, &Range::new(0, self.tip()))
+    }
+}
+
 /// Finds the onset for one question.
-pub fn bisect(trace: &Trace<'_>, question: &Question, range: &Range) -> Result<Report, Error> {
+pub fn bisect(trace: &Trace, question: &Question, range: &Range) -> Result<Report, Error> {
     let questions = std::slice::from_ref(question);
     Ok(bisect_each(trace, questions, range)?.pop().expect("one for one"))
 }
 
 /// Finds the onsets for several questions over one range; what must be read is read once for all of them.
-pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> Result<Vec<Report>, Error> {
+pub fn bisect_each(trace: &Trace, questions: &[Question], range: &Range) -> Result<Vec<Report>, Error> {
     trace.confirm_tip()?;
     let predicates: Vec<&Predicate> = questions.iter().filter_map(Question::predicate).collect();
     let begins = predicates.iter().map(|predicate| begins(trace, predicate, range));
@@ -293,7 +300,7 @@ pub fn bisect_each(trace: &Trace<'_>, questions: &[Question], range: &Range) -> 
 /// Where the range of a predicate begins. For one that an extension brought in with the tick before it, if it held there: then
 /// what is violated behind it came about behind it. Where it did not hold or cannot be judged, with the extension. One
 /// with a scope is asked of each transition by itself, so what stood before is none of its business.
-fn begins(trace: &Trace<'_>, predicate: &Predicate, range: &Range) -> Result<u64, Error> {
+fn begins(trace: &Trace, predicate: &Predicate, range: &Range) -> Result<u64, Error> {
     let Some(since) = range.since.filter(|since| *since > 0) else { return Ok(range.from) };
     let holds = !predicate.scope().is_empty() || timeline::around(trace, predicate, since)?.0 == Verdict::Ok;
     Ok(if holds { range.from } else { since })
@@ -345,7 +352,7 @@ fn report(line: &Timeline, lift: bool) -> Report {
 }
 
 /// Finds the first deny or escalate for a type after an allow for it, by reading every decision.
-fn policy_flip(trace: &Trace<'_>, about: &TypeName, range: &Range) -> Result<Report, Error> {
+fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<Report, Error> {
     let (mut allowed, mut flip, mut erased) = (None, None, None);
     trace.for_each(1, range.to, &mut |tick, record| {
         match decision(&record, about) {
@@ -432,7 +439,7 @@ pub fn probes_max(n: u64) -> u32 {
 /// was remembered. Decisions were read from the records in the first place. Counters come from the beginning of a run
 /// alone: where the verdicts were worked out before, they were judged then.
 fn confirm(
-    trace: &Trace<'_>,
+    trace: &Trace,
     questions: &[Question],
     reports: &[Report],
     since: Option<u64>,

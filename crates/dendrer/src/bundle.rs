@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use dendrer_object::bundle::{Bundle, LogItem, RecordFault, Sealed, Writer};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
@@ -14,7 +15,7 @@ use dendrer_store::memory::Packed;
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
 use crate::error::Error;
-use crate::trace::{Trace, no_run, read};
+use crate::trace::{ReadHandle, Trace, no_run, read};
 
 /// A bundle that was read: a store of what opened, and what did not.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub struct Opened {
     /// The bundle as its lines say it, its records taken out.
     pub bundle: Bundle,
     /// The records that opened, at their positions in their store's log.
-    pub store: Memory,
+    pub store: Arc<dyn Store>,
     /// The records that did not.
     pub faults: Vec<Fault>,
     /// The root that the entries and subtrees of the bundle give.
@@ -35,7 +36,7 @@ pub struct Opened {
 
 /// Returns the runs that a bundle is of: those that it names, and any other that begins in it and that none of these rests on.
 /// What a bundle names is covered by no digest, so it cannot take a run out of what is looked at.
-fn runs_of(bundle: &Bundle, store: &Memory) -> Vec<RunName> {
+fn runs_of(bundle: &Bundle, store: &Arc<dyn Store>) -> Vec<RunName> {
     let lineage = |run: &RunName| -> Vec<RunName> {
         let trace = Trace::open(store, run);
         trace
@@ -89,6 +90,7 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
             Err(why) => faults.push(Fault { position, entry: entry.clone(), why }),
         }
     }
+    let store: Arc<dyn Store> = Arc::new(store);
     let runs = runs_of(&bundle, &store);
     Ok(Opened { path, bundle, store, faults, root, runs })
 }
@@ -126,8 +128,8 @@ impl Packed for Shared {
 }
 
 /// A bundle that is to be made of a store.
-pub struct Export<'s> {
-    store: &'s dyn Store,
+pub struct Export {
+    store: Arc<dyn Store>,
     /// All but the records.
     bundle: Bundle,
     withheld: Vec<Pointer>,
@@ -135,16 +137,13 @@ pub struct Export<'s> {
 
 /// Plans a bundle of some runs, with the beginnings of forks, what stands beside the runs, and the records that
 /// belong to the whole store. `checkpoint` must be of the log as it is now.
-pub fn export<'s>(
-    store: &'s dyn Store,
-    runs: &[RunName],
-    checkpoint: &SignedNote,
-) -> Result<Export<'s>, Error> {
+pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote) -> Result<Export, Error> {
+    let store = store.to_handle();
     let mut keep: BTreeSet<u64> = BTreeSet::new();
     let mut named: BTreeSet<&RunName> = BTreeSet::new();
     let runs: Vec<RunName> = runs.iter().filter(|run| named.insert(run)).cloned().collect();
     for run in &runs {
-        keep_run(store, run, &mut keep)?;
+        keep_run(&store, run, &mut keep)?;
     }
     let size = store.tree().size;
     let mut leaves = Vec::new();
@@ -196,7 +195,7 @@ pub fn export<'s>(
     Ok(Export { store, bundle, withheld: Vec::new() })
 }
 
-impl Export<'_> {
+impl Export {
     /// Leaves out the fields at and below some places: their commitments stay.
     #[must_use]
     pub fn without(self, withheld: Vec<Pointer>) -> Self {
@@ -205,7 +204,7 @@ impl Export<'_> {
 
     /// Hands over the records that the bundle will hold, with all that the store has of them.
     pub fn each<E: From<Error>>(&self, f: &mut dyn FnMut(Record) -> Result<(), E>) -> Result<(), E> {
-        self.bundle.positions().try_for_each(|(position, _)| f(read(self.store, position)?))
+        self.bundle.positions().try_for_each(|(position, _)| f(read(&*self.store, position)?))
     }
 
     /// Writes the bundle, a line at a time. Of the records one is held; those with large values are read twice, since the
@@ -247,7 +246,7 @@ impl Export<'_> {
     }
 
     fn sealed(&self, position: u64) -> Result<Sealed, Error> {
-        let record = read(self.store, position)?;
+        let record = read(&*self.store, position)?;
         let touched = record
             .body()
             .fields()
@@ -258,8 +257,8 @@ impl Export<'_> {
 }
 
 /// Collects the positions of everything a reader of the run needs.
-fn keep_run(store: &dyn Store, run: &RunName, keep: &mut BTreeSet<u64>) -> Result<(), Error> {
-    let Some(summary) = store.run(run)? else { return Err(no_run(store, run)) };
+fn keep_run(store: &Arc<dyn Store>, run: &RunName, keep: &mut BTreeSet<u64>) -> Result<(), Error> {
+    let Some(summary) = store.run(run)? else { return Err(no_run(&**store, run)) };
     keep.insert(summary.begin);
     let trace = Trace::open(store, run)?;
     let mut failed = None;

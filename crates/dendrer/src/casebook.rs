@@ -16,11 +16,11 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
-use dendrer_store::Store;
+use dendrer_store::{Shared, Store};
 
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
-use crate::trace::Trace;
+use crate::trace::{ReadHandle, Trace};
 
 /// The name of the run.
 pub const NAME: &str = "casebook";
@@ -44,17 +44,17 @@ pub(crate) fn refuse_name(run: &RunName) -> Result<(), Error> {
 }
 
 /// Whether a run is the casebook of its store. A run that an older program gave this name is none.
-pub fn is_casebook(trace: &Trace<'_>) -> bool {
+pub fn is_casebook(trace: &Trace) -> bool {
     trace.name().as_str() == NAME && is_marked(trace.start())
 }
 
 /// Whether a run of a store is its casebook.
-pub fn is_casebook_run(store: &dyn Store, run: &RunName) -> Result<bool, Error> {
+pub fn is_of(store: &impl ReadHandle, run: &RunName) -> Result<bool, Error> {
     Ok(run.as_str() == NAME && is_casebook(&Trace::open(store, run)?))
 }
 
 /// Refuses to make another run of the casebook, or of a part of it.
-pub(crate) fn refuse_source(trace: &Trace<'_>) -> Result<(), Error> {
+pub(crate) fn refuse_source(trace: &Trace) -> Result<(), Error> {
     match is_casebook(trace) {
         true => Err(Error::OfCasebook { run: trace.name().clone() }),
         false => Ok(()),
@@ -68,11 +68,8 @@ pub fn is_marked(start: &Record) -> bool {
 }
 
 /// Goes on with the casebook of a store; the first who writes something down begins it.
-pub fn open<'s>(
-    store: &'s mut dyn Store,
-    surroundings: Box<dyn Surroundings>,
-) -> Result<Recorder<'s>, Error> {
-    store.refresh()?;
+pub fn open(store: &Shared, surroundings: Box<dyn Surroundings>) -> Result<Recorder, Error> {
+    store.clone().refresh()?;
     let run = name();
     if store.run(&run)?.is_some() {
         return Recorder::resume_if(store, &run, surroundings, |trace| match is_casebook(trace) {
@@ -89,12 +86,12 @@ pub fn open<'s>(
 }
 
 /// Reads what the casebook of a store says now; `None` where nothing was ever written down.
-pub fn read(store: &dyn Store) -> Result<Option<Value>, Error> {
-    let run = name();
+pub fn read(store: &impl ReadHandle) -> Result<Option<Value>, Error> {
+    let (store, run) = (store.to_handle(), name());
     if store.run(&run)?.is_none() {
         return Ok(None);
     }
-    let trace = Trace::open(store, &run)?;
+    let trace = Trace::open(&store, &run)?;
     match is_casebook(&trace) {
         true => Ok(Some(trace.state(trace.tip())?)),
         false => Ok(None),
@@ -114,7 +111,7 @@ pub struct Moment {
 
 impl Moment {
     /// The moment of a run.
-    pub fn of(trace: &Trace<'_>, tick: Option<u64>) -> Result<Moment, Error> {
+    pub fn of(trace: &Trace, tick: Option<u64>) -> Result<Moment, Error> {
         let record = match tick {
             Some(tick) => trace.record(tick)?,
             None => trace.begins().last().unwrap_or(trace.start()).clone(),
@@ -185,13 +182,13 @@ pub fn onset(state: &Value, run: &RunName) -> Option<Option<u64>> {
 }
 
 /// Finds what a label names.
-pub fn find(store: &dyn Store, label: &str) -> Result<Option<Moment>, Error> {
+pub fn find(store: &impl ReadHandle, label: &str) -> Result<Option<Moment>, Error> {
     Ok(read(store)?.and_then(|state| labels(&state).remove(label)))
 }
 
 /// Puts a label on a moment. Its name is that of no run and no other label.
 pub fn label(
-    store: &mut dyn Store,
+    store: &Shared,
     label: &str,
     at: &Moment,
     by: &str,
@@ -219,7 +216,7 @@ pub fn label(
 
 /// Takes a label off.
 pub fn unlabel(
-    store: &mut dyn Store,
+    store: &Shared,
     label: &str,
     by: &str,
     surroundings: Box<dyn Surroundings>,
@@ -237,11 +234,7 @@ pub fn unlabel(
 }
 
 /// Writes a note down.
-pub fn note(
-    store: &mut dyn Store,
-    note: &Note,
-    surroundings: Box<dyn Surroundings>,
-) -> Result<Record, Error> {
+pub fn note(store: &Shared, note: &Note, surroundings: Box<dyn Surroundings>) -> Result<Record, Error> {
     let mut recorder = open(store, surroundings)?;
     let words = [("by", Value::from(note.by.as_str())), ("text", Value::from(note.text.as_str()))];
     let value = Value::record(words.into_iter().chain(note.at.members()));
@@ -257,7 +250,7 @@ fn said(type_name: &str, says: &str, by: &str, delta: Delta, at: Option<&Moment>
     intent
 }
 
-fn propose(recorder: &mut Recorder<'_>, intent: Intent) -> Result<Record, Error> {
+fn propose(recorder: &mut Recorder, intent: Intent) -> Result<Record, Error> {
     match recorder.propose(&intent)? {
         Outcome::Committed(record) | Outcome::Violated { record, .. } => {
             recorder.commit()?;
@@ -282,7 +275,7 @@ pub struct Bisected {
 
 /// Writes down what a bisect found: `bisect.result`, and `causal.chain` behind it, which links to it.
 pub fn record_bisect(
-    store: &mut dyn Store,
+    store: &Shared,
     found: &Bisected,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<Vec<Record>, Error> {
@@ -315,7 +308,7 @@ pub fn record_bisect(
 
 /// Writes down how two runs differ: `diff.summary`.
 pub fn record_diff(
-    store: &mut dyn Store,
+    store: &Shared,
     runs: [&Moment; 2],
     answer: &Value,
     surroundings: Box<dyn Surroundings>,

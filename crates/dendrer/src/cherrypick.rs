@@ -9,12 +9,13 @@ use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Pick, Picked, Stage};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
 use dendrer_object::{Intent, RunName, TypeName, Value};
-use dendrer_store::Store;
+use dendrer_store::{Shared, Store};
 
 use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::Trace;
 
 /// A transition that may be imported, and what it was decided on.
@@ -45,7 +46,7 @@ pub enum Imported {
 
 impl Candidate {
     /// Reads a transition with the state before it and the contracts in force there.
-    pub fn read(source: &Trace<'_>, tick: u64) -> Result<Candidate, Error> {
+    pub fn read(source: &Trace, tick: u64) -> Result<Candidate, Error> {
         casebook::refuse_source(source)?;
         let no = |why: &str| Error::NotImportable { run: source.name().clone(), tick, why: why.to_owned() };
         if tick == 0 {
@@ -73,7 +74,7 @@ impl Candidate {
     }
 
     /// Checks it against a target, given where that stands.
-    pub fn check(&self, target: &Trace<'_>, at: u64) -> Result<Pick, Error> {
+    pub fn check(&self, target: &Trace, at: u64) -> Result<Pick, Error> {
         let head = target.head(at)?;
         let none = Contracts::default();
         let ours = in_force_where_it_lands(target, &head)?;
@@ -100,14 +101,27 @@ impl Candidate {
 }
 
 /// The pack in force for what is imported onto a head: it lands behind its marker.
-fn in_force_where_it_lands(target: &Trace<'_>, head: &Head) -> Result<Option<Pack>, Error> {
+fn in_force_where_it_lands(target: &Trace, head: &Head) -> Result<Option<Pack>, Error> {
     pack::in_force(target, head.tick() + 2, head.state())
+}
+
+impl Repo {
+    /// Imports a transition that was checked against a run, or keeps its refusal.
+    pub fn cherrypick(
+        &self,
+        target: &RunName,
+        pick: &mut Pick,
+        at: u64,
+        dry: bool,
+    ) -> Result<Imported, Error> {
+        import(self.writer()?, target, pick, at, self.environment(), dry)
+    }
 }
 
 /// Imports what was checked, or puts its refusal on record; with `dry`, asks the door and writes nothing. What refuses it in
 /// the end is in `pick`. Fails with `Moved` where the target has moved on since: then it is to be checked again.
 pub fn import(
-    store: &mut dyn Store,
+    store: &Shared,
     target: &RunName,
     pick: &mut Pick,
     at: u64,
@@ -115,8 +129,8 @@ pub fn import(
     dry: bool,
 ) -> Result<Imported, Error> {
     let predicates = {
-        store.refresh()?;
-        let trace = Trace::open(&*store, target)?;
+        store.clone().refresh()?;
+        let trace = Trace::open(store, target)?;
         let head = trace.head(trace.tip())?;
         in_force_where_it_lands(&trace, &head)?.map(|pack| pack.predicates).unwrap_or_default()
     };

@@ -133,7 +133,7 @@ impl Checked {
 /// Checks a run between two ticks, each by the pack that was in force at it, or all by one that is given. Only transitions of a type, if one is named;
 /// violations are of states and have no type.
 pub fn check(
-    trace: &Trace<'_>,
+    trace: &Trace,
     under: Option<&Pack>,
     from: u64,
     to: u64,
@@ -204,7 +204,7 @@ pub fn check(
 
 /// Finds what extensions added to a pack up to the end of the range, and returns what must never happen, with the tick from
 /// which on it is asked.
-fn extend(trace: &Trace<'_>, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Predicate, u64)>, Error> {
+fn extend(trace: &Trace, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Predicate, u64)>, Error> {
     let state = trace.state(terms.to)?;
     let mut ticks: Vec<(u64, Arc<str>, Arc<str>)> = Vec::new();
     for extension in extend::listed(pack.value(), &state) {
@@ -230,7 +230,7 @@ fn extend(trace: &Trace<'_>, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Pr
 }
 
 fn look_at_each(
-    trace: &Trace<'_>,
+    trace: &Trace,
     from: u64,
     to: u64,
     only: Option<&TypeName>,

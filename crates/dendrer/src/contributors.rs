@@ -107,7 +107,7 @@ pub struct Proof {
 /// withheld, where the run was recorded under a reducer that is not here, where replay does not reproduce it, and where
 /// more than [`EARLIER_MAX`] transitions stand before the onset.
 pub fn contributors(
-    trace: &Trace<'_>,
+    trace: &Trace,
     predicate: &Predicate,
     from: u64,
     onset: u64,
@@ -175,7 +175,7 @@ pub fn contributors(
 
 /// The transitions up to the state that is judged at an onset, taken apart.
 struct Course<'a> {
-    trace: &'a Trace<'a>,
+    trace: &'a Trace,
     predicate: &'a Predicate,
     /// The first tick whose state is judged.
     first: u64,
@@ -192,12 +192,7 @@ struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    fn read(
-        trace: &'a Trace<'a>,
-        predicate: &'a Predicate,
-        from: u64,
-        onset: u64,
-    ) -> Result<Course<'a>, Error> {
+    fn read(trace: &'a Trace, predicate: &'a Predicate, from: u64, onset: u64) -> Result<Course<'a>, Error> {
         if predicate.obligation().is_some() || !predicate.scope().is_empty() {
             return Err(Error::NotOneState { name: predicate.name().to_owned() });
         }

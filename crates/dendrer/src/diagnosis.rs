@@ -71,7 +71,7 @@ pub struct Offer {
 }
 
 /// Offers a class for the onset of a report; `None` where there is no onset, or where the onset is no failure.
-pub fn offer(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<Option<Offer>, Error> {
+pub fn offer(trace: &Trace, question: &Question, report: &Report) -> Result<Option<Offer>, Error> {
     let Some(onset) = report.onset().filter(|_| !matches!(question, Question::Divergence(_))) else {
         return Ok(None);
     };
@@ -112,7 +112,7 @@ pub fn offer(trace: &Trace<'_>, question: &Question, report: &Report) -> Result<
 }
 
 /// Finds the decision that allowed a transition: its own, one that it links to, or the newest about its type.
-fn allowed_by(trace: &Trace<'_>, tick: u64, record: &Record) -> Result<Option<u64>, Error> {
+fn allowed_by(trace: &Trace, tick: u64, record: &Record) -> Result<Option<u64>, Error> {
     if said(record, "decision").as_deref() == Some("allow") {
         return Ok(Some(tick));
     }
@@ -120,7 +120,7 @@ fn allowed_by(trace: &Trace<'_>, tick: u64, record: &Record) -> Result<Option<u6
         record.header().links.iter().filter(|link| matches!(link.rel, Rel::CausedBy | Rel::Evidence));
     for link in causes {
         let Some(position) = trace.store().find(&link.hash)? else { continue };
-        let linked = read(trace.store(), position)?;
+        let linked = read(&**trace.store(), position)?;
         if is_decision(&linked) && said(&linked, "decision").as_deref() == Some("allow") {
             return Ok(linked.header().tick);
         }

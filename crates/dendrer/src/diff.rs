@@ -130,7 +130,7 @@ impl Question {
     }
 
     /// Asks for every difference of two runs.
-    pub fn new(a: &Trace<'_>, b: &Trace<'_>) -> Question {
+    pub fn new(a: &Trace, b: &Trace) -> Question {
         Question {
             ends: (a.tip(), b.tip()),
             from: None,
@@ -309,8 +309,8 @@ impl Report {
 /// Compares two runs. `f` is given every pair that differs or cannot be compared in full, in order; where it breaks, the
 /// report is of what was found so far, and has no outcome.
 pub fn diff(
-    a: &Trace<'_>,
-    b: &Trace<'_>,
+    a: &Trace,
+    b: &Trace,
     question: &Question,
     f: &mut dyn FnMut(&Pair) -> ControlFlow<()>,
 ) -> Result<Report, Error> {
@@ -343,7 +343,7 @@ pub fn diff(
 
 /// Finds the last tick up to `last` whose record is the same in both runs. An id binds all before it, so each record that
 /// is looked at decides about half of what is left.
-fn shared(a: &Trace<'_>, b: &Trace<'_>, last: u64) -> Result<Option<u64>, Error> {
+fn shared(a: &Trace, b: &Trace, last: u64) -> Result<Option<u64>, Error> {
     let same = |tick: u64| Ok::<_, Error>(a.record(tick)?.id() == b.record(tick)?.id());
     if a.start().id() != b.start().id() {
         return Ok(None);
@@ -402,15 +402,15 @@ fn widen(range: &mut Option<(u64, u64)>, tick: u64) {
 }
 
 /// The transitions of one run in order, without markers, some read ahead.
-struct Ahead<'t, 's> {
-    trace: &'t Trace<'s>,
+struct Ahead<'t> {
+    trace: &'t Trace,
     next: u64,
     end: u64,
     waiting: VecDeque<Record>,
 }
 
-impl<'t, 's> Ahead<'t, 's> {
-    fn new(trace: &'t Trace<'s>, next: u64, end: u64) -> Ahead<'t, 's> {
+impl<'t> Ahead<'t> {
+    fn new(trace: &'t Trace, next: u64, end: u64) -> Ahead<'t> {
         Ahead { trace, next, end, waiting: VecDeque::new() }
     }
 
@@ -440,9 +440,9 @@ impl<'t, 's> Ahead<'t, 's> {
 }
 
 /// A comparison under way.
-struct Walk<'q, 't, 's> {
-    a: &'t Trace<'s>,
-    b: &'t Trace<'s>,
+struct Walk<'q, 't> {
+    a: &'t Trace,
+    b: &'t Trace,
     question: &'q Question,
     rules: Rules,
     f: &'q mut dyn FnMut(&Pair) -> ControlFlow<()>,
@@ -459,7 +459,7 @@ struct Shifting {
     b: Vec<Option<Digest>>,
 }
 
-impl Walk<'_, '_, '_> {
+impl Walk<'_, '_> {
     fn first_tick(&self) -> u64 {
         let earliest = u64::from(self.report.shared.is_some());
         self.question.from.unwrap_or(earliest).max(earliest)
@@ -710,7 +710,7 @@ impl Walk<'_, '_, '_> {
         if a_tick == b_tick && shared.is_some_and(|shared| a_tick <= shared) {
             return Ok(States::Equal);
         }
-        let root = |trace: &Trace<'_>, tick| Ok::<_, Error>(replay::state_root(&trace.record(tick)?));
+        let root = |trace: &Trace, tick| Ok::<_, Error>(replay::state_root(&trace.record(tick)?));
         let roots = (root(self.a, a_tick)?, root(self.b, b_tick)?);
         if roots.0.is_some() && roots.0 == roots.1 {
             return Ok(States::Equal);
@@ -752,7 +752,7 @@ impl Walk<'_, '_, '_> {
 /// Why a state is not known: a tick, and the value that is not there any more.
 type Gone = (u64, Option<Pointer>);
 
-fn known(trace: &Trace<'_>, tick: u64) -> Result<Result<Value, Gone>, Error> {
+fn known(trace: &Trace, tick: u64) -> Result<Result<Value, Gone>, Error> {
     match trace.state(tick) {
         Ok(state) => Ok(Ok(state)),
         Err(Error::Replay(ReplayError::Erased { tick, pointer })) => Ok(Err((tick, pointer))),
@@ -771,7 +771,7 @@ struct Sequence {
 
 impl Sequence {
     fn read(
-        trace: &Trace<'_>,
+        trace: &Trace,
         from: u64,
         to: u64,
         markers: &mut Vec<Marker>,

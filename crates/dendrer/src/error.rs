@@ -1,5 +1,7 @@
 //! What can go wrong for a caller of the repository.
 
+use std::sync::Arc;
+
 use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::ontology::AuthorshipError;
 use dendrer_kernel::pack::InitError;
@@ -8,11 +10,19 @@ use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::{ExtensionFault, NotExtended, StartError, StepError};
 use dendrer_object::bundle::BundleError;
 use dendrer_object::note::NoteError;
-use dendrer_object::record::SealError;
+use dendrer_object::record::{Kind, SealError};
 use dendrer_object::{Digest, Pointer, RunName};
 use dendrer_store::StoreError;
 
 use crate::merge::MergeError;
+
+mod address;
+mod repo;
+mod trust;
+
+pub use address::AddressError;
+pub use repo::{LogDiffers, NoStore};
+pub use trust::TrustError;
 
 /// A module that a limit ended, and where, as far as whoever asked it knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -266,6 +276,93 @@ pub enum Error {
         /// The onset.
         tick: u64,
     },
+    /// A text is no address.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// An id is that of a record which is no place in a run.
+    #[error("{}", id_without_tick(id, *kind, run.as_ref()))]
+    IdWithoutTick {
+        /// The record.
+        id: Digest,
+        /// Its kind.
+        kind: Kind,
+        /// The run it belongs to, if it belongs to one.
+        run: Option<RunName>,
+    },
+    /// A bundle holds no run.
+    #[error("the bundle holds no run")]
+    EmptyBundle,
+    /// A bundle holds several runs, and the address names none.
+    #[error("the bundle holds {} runs; say which with #RUN", .runs.len())]
+    SeveralRuns {
+        /// The runs.
+        runs: Vec<RunName>,
+    },
+    /// Several records have ids that begin with the same digits.
+    #[error("{} records begin with {digits}", .ids.len())]
+    SeveralRecords {
+        /// The digits.
+        digits: String,
+        /// The first ids that begin so.
+        ids: Vec<Digest>,
+    },
+    /// The latest run was asked for, and the store has none.
+    #[error("there is no such run: the store is empty")]
+    EmptyStore,
+    /// The run has fewer ticks than the address goes back.
+    #[error("{run} has {tip} ticks, there is none {back} before the last")]
+    NoTickBack {
+        /// The run.
+        run: RunName,
+        /// Its last tick.
+        tip: u64,
+        /// How far the address goes back.
+        back: u64,
+    },
+    /// The first own tick was asked for of a run that is no fork.
+    #[error("{run} is no fork")]
+    NotAFork {
+        /// The run.
+        run: RunName,
+    },
+    /// No onset of the run is recorded.
+    #[error("{}", no_onset(run, *is_recorded))]
+    NoOnset {
+        /// The run.
+        run: RunName,
+        /// Whether a bisect is recorded that found none.
+        is_recorded: bool,
+    },
+    /// A label is on a moment of another run.
+    #[error("the label {label} is on {address}, which is no tick of {run}")]
+    LabelElsewhere {
+        /// The label.
+        label: String,
+        /// The moment that it is on.
+        address: String,
+        /// The run that was asked.
+        run: RunName,
+    },
+    /// No store is in a directory, or in one above it.
+    #[error(transparent)]
+    NoStore(Box<NoStore>),
+    /// A key or a remembered head cannot be had.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// The log has what was committed, and could not be signed.
+    #[error(transparent)]
+    NotSigned(TrustError),
+    /// The store cannot be written: it is damaged, or its handle is for reading.
+    #[error(transparent)]
+    Unwritable(Arc<StoreError>),
+    /// The log is not the one that was signed here.
+    #[error("the log is not the one that was signed here")]
+    AnotherLog {
+        /// In which way.
+        why: LogDiffers,
+        /// Whether records were committed before that was found.
+        committed: bool,
+    },
     /// The casebook takes findings, labels and notes, and nothing else.
     #[error("{run} is the casebook of the store: findings, labels and notes go there, and nothing else")]
     Casebook {
@@ -344,6 +441,21 @@ fn did_you_mean(near: &Option<String>) -> String {
     near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default()
 }
 
+fn id_without_tick(id: &Digest, kind: Kind, run: Option<&RunName>) -> String {
+    let id = id.short();
+    match run {
+        Some(run) => format!("{id} is the id of a {kind} record of {run}, and no tick of it"),
+        None => format!("{id} is the id of a {kind} record, of no run"),
+    }
+}
+
+fn no_onset(run: &RunName, is_recorded: bool) -> String {
+    match is_recorded {
+        true => format!("the last bisect of {run} that is recorded found no onset"),
+        false => format!("no bisect of {run} is recorded"),
+    }
+}
+
 fn ticks(tip: u64) -> String {
     match tip {
         0 => "no transitions yet".to_owned(),
@@ -410,6 +522,16 @@ impl Error {
             Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => "E0424",
             Error::LabelName { .. } => "E0210",
             Error::NoLabel { .. } => "E0120",
+            Error::Address(error) => error.code(),
+            Error::IdWithoutTick { .. } => "E0105",
+            Error::EmptyBundle | Error::EmptyStore => "E0101",
+            Error::SeveralRuns { .. } | Error::SeveralRecords { .. } => "E0107",
+            Error::NoTickBack { .. } | Error::NotAFork { .. } => "E0102",
+            Error::NoOnset { .. } | Error::LabelElsewhere { .. } => "E0120",
+            Error::NoStore(error) => error.code(),
+            Error::Trust(error) | Error::NotSigned(error) => error.code(),
+            Error::Unwritable(error) => error.code(),
+            Error::AnotherLog { .. } => "E0307",
             Error::NotReproduced { .. } => "E0701",
             Error::TooManyEarlier { .. } => "E0540",
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",

@@ -3,10 +3,11 @@
 use dendrer_kernel::step::Extension;
 use dendrer_object::record::Record;
 use dendrer_object::{RunName, Value};
-use dendrer_store::Store;
+use dendrer_store::Shared;
 
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 
 /// An extension that is on record, or would be.
 #[derive(Debug)]
@@ -17,10 +18,23 @@ pub struct Extended {
     pub record: Record,
 }
 
+impl Repo {
+    /// Extends the contract of a run.
+    pub fn extend(
+        &self,
+        run: &RunName,
+        value: &Value,
+        approval: Option<&str>,
+        dry: bool,
+    ) -> Result<Extended, Error> {
+        extend(self.writer()?, run, value, approval, self.environment(), dry)
+    }
+}
+
 /// Extends the contract of a run. `approval` is the signed note of the approver, where the pack names keys; `dry` checks and
 /// writes nothing. It holds from the tick that it names on, and for nothing before.
 pub fn extend(
-    store: &mut dyn Store,
+    store: &Shared,
     run: &RunName,
     value: &Value,
     approval: Option<&str>,

@@ -24,12 +24,13 @@ use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
-use dendrer_store::Store;
+use dendrer_store::{Shared, Store};
 
 use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::Trace;
 use crate::verify::replay_range;
 
@@ -152,15 +153,22 @@ pub enum Stopped {
     Refused(&'static str, String),
 }
 
+impl Repo {
+    /// Forks a run at a tick. The caller commits what was gathered, or discards it.
+    pub fn fork(&self, parent: &Trace, tick: u64, terms: &Terms) -> Result<(Recorder, Forked), Error> {
+        fork(parent, self.writer()?, tick, terms, self.environment())
+    }
+}
+
 /// Forks a run at a tick. The run is read through one handle and the fork is written through another, of the same store.
 /// What is gathered is the caller's to commit, or to discard.
-pub fn fork<'s>(
-    parent: &Trace<'_>,
-    store: &'s mut dyn Store,
+pub fn fork(
+    parent: &Trace,
+    store: &Shared,
     tick: u64,
     terms: &Terms,
     surroundings: Box<dyn Surroundings>,
-) -> Result<(Recorder<'s>, Forked), Error> {
+) -> Result<(Recorder, Forked), Error> {
     casebook::refuse_source(parent)?;
     let head = parent.head(tick)?;
     if store.find(&head.id())?.is_none() {
@@ -246,7 +254,7 @@ fn counted(terms: &Terms, pack: Option<&Pack>) -> Result<Terms, Error> {
 }
 
 /// Looks whether each answer that is to be replaced is one.
-fn check_replaced(parent: &Trace<'_>, from: u64, terms: &Terms, reducer: &dyn Reducer) -> Result<(), Error> {
+fn check_replaced(parent: &Trace, from: u64, terms: &Terms, reducer: &dyn Reducer) -> Result<(), Error> {
     for (tick, answer) in &terms.replace {
         let fail =
             |why: &str| Error::NoAnswer { run: parent.name().clone(), tick: *tick, why: why.to_owned() };
@@ -353,8 +361,8 @@ fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) 
 /// Lets the parent's intents after the fork go through the door of the fork, in order, until one was decided on something
 /// that is different here. With `keep`, groups are appended on the way; otherwise all of it stays gathered.
 pub fn carry_on(
-    recorder: &mut Recorder<'_>,
-    parent: &Trace<'_>,
+    recorder: &mut Recorder,
+    parent: &Trace,
     forked: &Forked,
     terms: &Terms,
     keep: bool,
@@ -422,7 +430,7 @@ struct Next<'a> {
 
 impl Next<'_> {
     /// Takes it through the door, and returns its id here; nothing where that is the end.
-    fn take(&self, recorder: &mut Recorder<'_>, carried: &mut Carried) -> Result<Option<Digest>, Error> {
+    fn take(&self, recorder: &mut Recorder, carried: &mut Carried) -> Result<Option<Digest>, Error> {
         let Some(mut intent) = replay::intent(self.record, self.takes_delta)? else {
             let type_name = self.record.header().type_name.clone().expect("a transition has a type");
             carried.stopped = Some((self.tick, Stopped::Kernel(type_name)));
@@ -468,7 +476,7 @@ impl Next<'_> {
     }
 
     /// What an intent was decided on, as far as the record says, and whether that is the same here.
-    fn decided_on(&self, intent: &Intent, recorder: &Recorder<'_>) -> Basis {
+    fn decided_on(&self, intent: &Intent, recorder: &Recorder) -> Basis {
         let mut said = false;
         let head = recorder.head();
         for contract in self.contracts.iter().filter_map(|of| of.types.get(&intent.type_name)) {
@@ -544,7 +552,7 @@ pub struct Origin {
 }
 
 /// Returns where the run of a trace was forked; `None` for a run that begins by itself.
-pub fn origin(trace: &Trace<'_>) -> Result<Option<Origin>, Error> {
+pub fn origin(trace: &Trace) -> Result<Option<Origin>, Error> {
     let [.., (run, tick), (_, end)] = trace.lineage() else { return Ok(None) };
     let reason = match tick < end {
         true => trace.record(tick + 1)?,

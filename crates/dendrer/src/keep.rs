@@ -6,11 +6,11 @@
 use std::ops::ControlFlow;
 
 use dendrer_object::{Record, RunName};
-use dendrer_store::{KeptRow, KeptWhat, Store, StoreError};
+use dendrer_store::{KeptRow, KeptWhat, StoreError};
 
 use crate::error::Error;
 use crate::recorder::{OUTWEIGH, outweigh, weight};
-use crate::trace::Trace;
+use crate::trace::{ReadHandle, Trace};
 
 /// What a snapshot is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,12 +49,12 @@ pub struct Rule {
 }
 
 /// Tells what the snapshot that is kept for a tick is good for.
-pub fn judge_snapshot(store: &dyn Store, run: &RunName, tick: u64) -> Result<Fit, Error> {
+pub fn judge_snapshot(store: &impl ReadHandle, run: &RunName, tick: u64) -> Result<Fit, Error> {
     let trace = Trace::open(store, run)?;
     if tick > trace.tip() { Ok(Fit::Nothing) } else { judge(&trace, tick) }
 }
 
-fn judge(trace: &Trace<'_>, tick: u64) -> Result<Fit, Error> {
+fn judge(trace: &Trace, tick: u64) -> Result<Fit, Error> {
     match trace.store().snapshot(trace.name(), tick) {
         Ok(Some((at, bytes))) if at == tick => trace.judge_snapshot(tick, &bytes),
         // A row that does not even hold bytes is of no use to anybody.
@@ -64,11 +64,11 @@ fn judge(trace: &Trace<'_>, tick: u64) -> Result<Fit, Error> {
 }
 
 /// Finds what is not worth its room among rows in the order in which a store lists them.
-pub fn spare(store: &dyn Store, rows: &[KeptRow], rule: Rule) -> Result<Vec<(KeptRow, Why)>, Error> {
+pub fn spare(store: &impl ReadHandle, rows: &[KeptRow], rule: Rule) -> Result<Vec<(KeptRow, Why)>, Error> {
     let mut spare = Vec::new();
     for rows in rows.chunk_by(|a, b| a.run == b.run && is_snapshot(a) == is_snapshot(b)) {
         let Some(run) = rows.first().map(|row| &row.run) else { continue };
-        let whole = match store.run(run)? {
+        let whole = match store.to_handle().run(run)? {
             None => Some(Why::NoSuchTick),
             Some(summary) if summary.last_ts.ms() < rule.since_ms => Some(Why::Old),
             Some(_) => None,
@@ -88,7 +88,11 @@ fn is_snapshot(row: &KeptRow) -> bool {
 }
 
 /// Walks a run from snapshot to snapshot, and weighs each against what was changed since the last one that stays.
-fn spare_snapshots(store: &dyn Store, rows: &[KeptRow], rule: Rule) -> Result<Vec<(KeptRow, Why)>, Error> {
+fn spare_snapshots(
+    store: &impl ReadHandle,
+    rows: &[KeptRow],
+    rule: Rule,
+) -> Result<Vec<(KeptRow, Why)>, Error> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let trace = Trace::open(store, &first.run)?;
     let mut spare = Vec::new();

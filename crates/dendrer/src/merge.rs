@@ -16,12 +16,13 @@ use dendrer_kernel::step::{COUNTERS, Head, KERNEL_PATHS, Outcome, Reason, Start}
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Value};
-use dendrer_store::Store;
+use dendrer_store::{Shared, Store};
 
 use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::Trace;
 use crate::verify::replay_range;
 
@@ -36,9 +37,9 @@ const MEMBER: &str = "merge";
 
 /// A run, and the tick up to which it counts.
 #[derive(Clone, Copy)]
-pub struct Source<'t, 's> {
+pub struct Source<'t> {
     /// The run.
-    pub trace: &'t Trace<'s>,
+    pub trace: &'t Trace,
     /// The tick whose state is read.
     pub tick: u64,
 }
@@ -250,26 +251,38 @@ pub struct Merged {
     pub conflicts: Vec<Conflict>,
 }
 
+impl Repo {
+    /// Makes the beginning of a run that is seeded from others. The caller commits what was gathered, or discards it.
+    pub fn merge(&self, sources: &[Source<'_>], terms: &Terms) -> Result<(Recorder, Merged), Error> {
+        merge(sources, self.writer()?, terms, self.environment())
+    }
+
+    /// Decides a conflict of a merged run as a transition with its reason.
+    pub fn resolve(&self, run: &RunName, resolution: &Resolution, dry: bool) -> Result<Record, Error> {
+        resolve(self.writer()?, run, resolution, self.environment(), dry)
+    }
+}
+
 /// Makes the beginning of a run that is seeded from others. What is gathered is the caller's to commit, or to discard.
 /// The sources are read through one handle and the new run is written through another, of the same store.
-pub fn merge<'s>(
-    sources: &[Source<'_, '_>],
-    store: &'s mut dyn Store,
+pub fn merge(
+    sources: &[Source<'_>],
+    store: &Shared,
     terms: &Terms,
     surroundings: Box<dyn Surroundings>,
-) -> Result<(Recorder<'s>, Merged), Error> {
+) -> Result<(Recorder, Merged), Error> {
     if !(2..=SOURCES_MAX).contains(&sources.len()) {
         return Err(MergeError::Sources(sources.len()).into());
     }
     for (at, source) in sources.iter().enumerate() {
-        let moment = |source: &Source<'_, '_>| (source.trace.name().clone(), source.tick);
+        let moment = |source: &Source<'_>| (source.trace.name().clone(), source.tick);
         let (run, tick) = moment(source);
         if sources[..at].iter().any(|other| moment(other) == (run.clone(), tick)) {
             return Err(MergeError::Twice { run, tick }.into());
         }
     }
     let places = chosen(&terms.artifacts)?;
-    let sides: Vec<Side<'_, '_>> = sources
+    let sides: Vec<Side<'_>> = sources
         .iter()
         .zip('a'..)
         .map(|(source, letter)| Side::read(*source, &letter.to_string()))
@@ -354,16 +367,16 @@ fn chosen(artifacts: &[Pointer]) -> Result<Vec<Pointer>, MergeError> {
 }
 
 /// One source, once it was replayed: its state, and who wrote what last.
-struct Side<'t, 's> {
+struct Side<'t> {
     named: Named,
-    trace: &'t Trace<'s>,
+    trace: &'t Trace,
     state: Value,
     /// The newest write of each place that was ever written, by the text of its pointer.
     writes: BTreeMap<String, u64>,
 }
 
-impl<'t, 's> Side<'t, 's> {
-    fn read(source: Source<'t, 's>, name: &str) -> Result<Side<'t, 's>, Error> {
+impl<'t> Side<'t> {
+    fn read(source: Source<'t>, name: &str) -> Result<Side<'t>, Error> {
         let Source { trace, tick } = source;
         casebook::refuse_source(trace)?;
         let state = trace.state(tick)?;
@@ -410,19 +423,19 @@ fn last_write(writes: &BTreeMap<String, u64>, path: &Pointer) -> u64 {
 }
 
 /// A merge on its way.
-struct Merging<'m, 't, 's> {
-    sides: &'m [Side<'t, 's>],
+struct Merging<'m, 't> {
+    sides: &'m [Side<'t>],
     strategy: Strategy,
     seeded: Vec<Seeded>,
     conflicts: Vec<Conflict>,
     state: Object,
 }
 
-impl Merging<'_, '_, '_> {
+impl Merging<'_, '_> {
     /// Compares a place in all sources. Maps are compared member by member, anything else as a whole.
     fn place(&mut self, path: &Pointer) -> Result<(), Error> {
         let sides = self.sides;
-        let there: Vec<(&Side<'_, '_>, &Value)> =
+        let there: Vec<(&Side<'_>, &Value)> =
             sides.iter().filter_map(|side| Some((side, path.get(&side.state)?))).collect();
         let Some((_, first)) = there.first() else { return Err(MergeError::Nothing(path.clone()).into()) };
         if sides.iter().any(|side| is_in_list(path, &side.state)) {
@@ -511,7 +524,7 @@ fn put_at(state: &mut Object, tokens: &[String], value: Value) {
 }
 
 /// The first conflict of a source that another merge left open, and that nobody decided up to there.
-fn open_conflict(source: &Source<'_, '_>) -> Result<Option<Pointer>, Error> {
+fn open_conflict(source: &Source<'_>) -> Result<Option<Pointer>, Error> {
     let Source { trace, tick } = source;
     let Some(merged) = trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
     else {
@@ -523,13 +536,13 @@ fn open_conflict(source: &Source<'_, '_>) -> Result<Option<Pointer>, Error> {
 }
 
 /// The mark of a run that was made up, where it has one.
-fn is_synthetic(trace: &Trace<'_>) -> Option<(&'static str, Value)> {
+fn is_synthetic(trace: &Trace) -> Option<(&'static str, Value)> {
     let mark = trace.start().body().value("/meta")?.get("synthetic")?.clone();
     (mark == Value::from(true)).then_some(("synthetic", mark))
 }
 
 /// What the new run begins with beside its state: what holds in all sources.
-fn begin_with(sources: &[Source<'_, '_>], run: &RunName) -> Result<Start, Error> {
+fn begin_with(sources: &[Source<'_>], run: &RunName) -> Result<Start, Error> {
     let mut start = Start::new(run.clone());
     for source in sources {
         if let Some(path) = open_conflict(source)? {
@@ -683,7 +696,7 @@ impl Merged {
 }
 
 /// Reads from a run, or from one that was forked from it, what it was seeded from.
-pub fn merged(trace: &Trace<'_>) -> Result<Merged, Error> {
+pub fn merged(trace: &Trace) -> Result<Merged, Error> {
     let not = || MergeError::NotMerged(trace.name().clone());
     let meta = trace.start().body().value("/meta").ok_or_else(not)?;
     let value = meta.get(MEMBER).ok_or_else(not)?;
@@ -704,7 +717,7 @@ pub enum Standing {
 }
 
 /// Says how each conflict of a run stands at its last tick, in the order of the record.
-pub fn standings(trace: &Trace<'_>, merged: &Merged) -> Result<Vec<Standing>, Error> {
+pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<Standing>, Error> {
     let state = trace.state(trace.tip())?;
     let mut writes = BTreeMap::new();
     trace.for_each(1, trace.tip(), &mut |tick, record| {
@@ -766,7 +779,7 @@ pub struct Resolution {
 /// Resolves an open conflict: a decision by the runtime, with its reason, that puts a value in its place. With `dry`, asks
 /// the door and writes nothing.
 pub fn resolve(
-    store: &mut dyn Store,
+    store: &Shared,
     run: &RunName,
     resolution: &Resolution,
     surroundings: Box<dyn Surroundings>,
@@ -774,8 +787,8 @@ pub fn resolve(
 ) -> Result<Record, Error> {
     let Resolution { path, take, reason, agent } = resolution;
     let (conflict, sources, tip) = {
-        store.refresh()?;
-        let trace = Trace::open(&*store, run)?;
+        store.clone().refresh()?;
+        let trace = Trace::open(store, run)?;
         let merged = merged(&trace)?;
         let at = merged.conflicts.iter().position(|conflict| conflict.path == *path);
         let at = at.ok_or_else(|| MergeError::NoConflict { run: run.clone(), path: path.clone() })?;

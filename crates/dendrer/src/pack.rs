@@ -10,19 +10,21 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_kernel::cases::Failed;
 use dendrer_kernel::ontology::check_authorship;
-use dendrer_kernel::pack::cases::{Case, Failed};
+use dendrer_kernel::pack::cases::Case;
 use dendrer_kernel::pack::{Bound, Declared, Fault, Origin, Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Extension, Head, Stage, Start, given_state};
 use dendrer_object::record::{Author, Link, Record};
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
-use dendrer_store::Store;
+use dendrer_store::{Shared, Store};
 
 use crate::casebook;
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::Trace;
 
 mod files;
@@ -150,7 +152,7 @@ impl Source {
     fn run(&self, cases: &[Case], document: &yaml::Document) -> Vec<Tested> {
         let place = |failed: Failed| (document.mark(&failed.path, false, None), failed.message);
         let run = |case: &Case| {
-            let ran = dendrer_kernel::pack::cases::run(&self.pack, case);
+            let ran = dendrer_kernel::cases::run(&self.pack, case);
             let stopped = ran.stopped.map(|(path, predicate, stopped)| {
                 let error = predicate.iter().fold(Error::from(stopped), |error, name| error.asked_as(name));
                 (document.mark(&path, false, None), error)
@@ -195,22 +197,22 @@ fn with_member(value: Option<Value>, name: &str, member: Value) -> Value {
 }
 
 /// Begins a run with a pack. What `start` has as state is the `s0` of the pack's `init`.
-pub fn begin<'s>(
-    store: &'s mut dyn Store,
+pub fn begin(
+    store: &Shared,
     source: &Source,
     start: Start,
     surroundings: Box<dyn Surroundings>,
-) -> Result<Recorder<'s>, Error> {
+) -> Result<Recorder, Error> {
     Recorder::begin(store, &source.bind(start)?, surroundings)
 }
 
 /// Returns the pack that is in force at the tip of a run; `None` where it has none, or where it was erased or withheld.
-pub fn of_run(trace: &Trace<'_>) -> Result<Option<Pack>, Error> {
+pub fn of_run(trace: &Trace) -> Result<Option<Pack>, Error> {
     of_segment(trace, trace.begins().len() - 1)
 }
 
 /// The pack in force in a run of a lineage. A fork that carries none goes on under its parent's.
-pub(crate) fn of_segment(trace: &Trace<'_>, segment: usize) -> Result<Option<Pack>, Error> {
+pub(crate) fn of_segment(trace: &Trace, segment: usize) -> Result<Option<Pack>, Error> {
     let fail = |why: String| Error::PackRecorded { run: trace.name().clone(), why };
     let Some(value) = carrier(trace, segment).body().value("/pack") else { return Ok(None) };
     let bound = trace.begins()[segment].header().pack;
@@ -225,7 +227,7 @@ pub(crate) fn of_segment(trace: &Trace<'_>, segment: usize) -> Result<Option<Pac
 }
 
 /// The record that carries the pack in force in a run of a lineage.
-fn carrier<'t>(trace: &'t Trace<'_>, segment: usize) -> &'t Record {
+fn carrier<'t>(trace: &'t Trace, segment: usize) -> &'t Record {
     let place = Pointer::of(["pack"]);
     let has_pack = |begin: &&Record| begin.body().fields().iter().any(|field| field.pointer == place);
     trace.begins()[..=segment].iter().rev().find(has_pack).unwrap_or(trace.start())
@@ -234,7 +236,7 @@ fn carrier<'t>(trace: &'t Trace<'_>, segment: usize) -> &'t Record {
 /// Returns the text of the pack that a run carries, and whether it says what the pack says. A text names the files of
 /// modules and not their bytes, so of a module it says no more than that there is one, and where: the bytes are those of
 /// the pack.
-pub fn text_of_run(trace: &Trace<'_>) -> Option<(Arc<str>, bool)> {
+pub fn text_of_run(trace: &Trace) -> Option<(Arc<str>, bool)> {
     let carrier = carrier(trace, trace.begins().len() - 1);
     let text = text_of_segment(trace, trace.begins().len() - 1)?;
     let recorded = carrier.body().value("/pack").unwrap_or(Value::Null);
@@ -247,7 +249,7 @@ pub fn text_of_run(trace: &Trace<'_>) -> Option<(Arc<str>, bool)> {
 
 /// The first tick at which a predicate that the pack of a run declares was part of the contract; `None` where that is the
 /// whole run. A fork may go on under another pack, or under one with another constant: then the name meant something else.
-pub fn declared_since(trace: &Trace<'_>, declared: &Predicate) -> Result<Option<u64>, Error> {
+pub fn declared_since(trace: &Trace, declared: &Predicate) -> Result<Option<u64>, Error> {
     for (segment, (_, end)) in trace.lineage().iter().enumerate().rev().skip(1) {
         let before = of_segment(trace, segment)?;
         let before = before.as_ref().and_then(|pack| pack.predicate(declared.name()));
@@ -282,18 +284,18 @@ pub(crate) fn newly_broken(
 }
 
 /// The text of the pack in force in a run of a lineage.
-pub(crate) fn text_of_segment(trace: &Trace<'_>, segment: usize) -> Option<Arc<str>> {
+pub(crate) fn text_of_segment(trace: &Trace, segment: usize) -> Option<Arc<str>> {
     Some(carrier(trace, segment).body().value("/pack_text")?.as_str()?.into())
 }
 
 /// Returns the reducer of a run: that of its pack, else `delta/1`.
-pub fn reducer_of(trace: &Trace<'_>) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
+pub fn reducer_of(trace: &Trace) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
     reducer_of_segment(trace, trace.begins().len() - 1)
 }
 
 /// As [`reducer_of`], for one run of a lineage.
 pub(crate) fn reducer_of_segment(
-    trace: &Trace<'_>,
+    trace: &Trace,
     segment: usize,
 ) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
     Ok(of_segment(trace, segment)?.map_or_else(|| Box::new(DeltaReducer) as _, |pack| pack.reducer()))
@@ -301,7 +303,7 @@ pub(crate) fn reducer_of_segment(
 
 /// Returns the pack in force for the transition with this tick, with what extensions add to it (dendrer paper 4.4);
 /// `None` where the run has none, or where it was erased or withheld.
-pub fn in_force(trace: &Trace<'_>, tick: u64, before: &Value) -> Result<Option<Pack>, Error> {
+pub fn in_force(trace: &Trace, tick: u64, before: &Value) -> Result<Option<Pack>, Error> {
     let pack = of_segment(trace, trace.segment(tick))?;
     pack.map(|pack| extended(trace.name(), pack, tick, before)).transpose()
 }
@@ -329,6 +331,19 @@ pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync
     Ok(read_recorded(&start.run, &bound.value)?.reducer())
 }
 
+impl Repo {
+    /// Makes a run with the transitions of another one under another pack.
+    pub fn reduce(
+        &self,
+        source: &Trace,
+        pack: &Source,
+        name: RunName,
+        s0: Option<Value>,
+    ) -> Result<Reduced, Error> {
+        reduce(source, self.writer()?, pack, name, s0, self.environment())
+    }
+}
+
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by
 /// the rules of the pack; where contracts are enforced, a `predicate.violation` of the source gives way to those found here. `s0` is the state that the pack's `init` is given; where there is none, that of the source.
 ///
@@ -336,8 +351,8 @@ pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync
 /// under a module, which a limit may end, nothing is written before all of it was reduced. A rule that meets an error changes nothing at
 /// that tick and is noted there. Links to records of the source lead to the new records of the same ticks.
 pub fn reduce(
-    source: &Trace<'_>,
-    store: &mut dyn Store,
+    source: &Trace,
+    store: &Shared,
     pack: &Source,
     name: RunName,
     s0: Option<Value>,
@@ -397,7 +412,7 @@ fn retold_as(extension: &Extension, made: &Record) -> Option<Retold> {
 }
 
 /// Looks at every record for what could stop a reduction half-way.
-fn check_source(source: &Trace<'_>, pack: &Pack) -> Result<Plan, Error> {
+fn check_source(source: &Trace, pack: &Pack) -> Result<Plan, Error> {
     let registered: BTreeSet<TypeName> = pack.types.keys().cloned().collect();
     let (mut plan, mut result) = (Plan::default(), Ok(()));
     source.for_each(1, source.tip(), &mut |tick, record| {
@@ -409,7 +424,7 @@ fn check_source(source: &Trace<'_>, pack: &Pack) -> Result<Plan, Error> {
 }
 
 fn check_record(
-    source: &Trace<'_>,
+    source: &Trace,
     tick: u64,
     record: &Record,
     registered: &BTreeSet<TypeName>,
@@ -435,7 +450,7 @@ fn check_record(
 }
 
 /// What a run that is reduced again begins with: what its source began with, and where that is.
-fn begin_again(source: &Trace<'_>, name: RunName, s0: Option<Value>) -> Result<Start, Error> {
+fn begin_again(source: &Trace, name: RunName, s0: Option<Value>) -> Result<Start, Error> {
     let content = source.start().content();
     let stage = content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number);
     let from = Value::record([
@@ -456,7 +471,7 @@ fn begin_again(source: &Trace<'_>, name: RunName, s0: Option<Value>) -> Result<S
 }
 
 /// Returns where a rule met an error when a run was recorded, and which.
-pub fn errors_of_rules(trace: &Trace<'_>) -> Result<Vec<(u64, String)>, Error> {
+pub fn errors_of_rules(trace: &Trace) -> Result<Vec<(u64, String)>, Error> {
     let mut errors = Vec::new();
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         note_errors(&mut errors, tick, &record);

@@ -46,7 +46,7 @@ impl Profile {
     /// Hands over the transitions of a run in the spelling of the profile, each with its hash.
     pub fn lines<E: From<Error>>(
         self,
-        trace: &Trace<'_>,
+        trace: &Trace,
         f: &mut dyn FnMut(Value) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut chain = None;
@@ -75,7 +75,7 @@ impl Profile {
 
 /// Hands over the transitions with the states before and after.
 fn each<E: From<Error>>(
-    trace: &Trace<'_>,
+    trace: &Trace,
     f: &mut dyn FnMut(&Record, &Value, &Value) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut before = trace.state(0)?;
@@ -91,11 +91,11 @@ fn each<E: From<Error>>(
 }
 
 /// Hands over the events of a run as the paper spells them (appendix B), with what it left out (D-195).
-pub fn events<E: From<Error>>(trace: &Trace<'_>, f: &mut dyn FnMut(Value) -> Result<(), E>) -> Result<(), E> {
+pub fn events<E: From<Error>>(trace: &Trace, f: &mut dyn FnMut(Value) -> Result<(), E>) -> Result<(), E> {
     each(trace, &mut |record, before, after| f(event(trace, record, before, after)))
 }
 
-fn event(trace: &Trace<'_>, record: &Record, before: &Value, after: &Value) -> Value {
+fn event(trace: &Trace, record: &Record, before: &Value, after: &Value) -> Value {
     let header = record.header();
     let content = record.content();
     let member = |name: &str| content.get(name).cloned().unwrap_or(Value::Null);
@@ -287,16 +287,15 @@ mod tests {
     use dendrer_kernel::step::Start;
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, StoreId};
-    use dendrer_store::{Memory, StoreInfo};
+    use dendrer_store::{Memory, Shared, StoreInfo};
 
-    fn run() -> (Memory, dendrer_object::RunName) {
+    fn run() -> (Shared, dendrer_object::RunName) {
         let id = StoreId([4; 16]);
         let key = SigningKey::from_seed(&id.origin(), [1; 32]).unwrap();
-        let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+        let store = Shared::new(Box::new(Memory::new(StoreInfo::new(id, key.verifier_key().clone()))));
         let name: dendrer_object::RunName = "profiled".parse().unwrap();
         let start = Start::new(name.clone());
-        let mut recorder =
-            Recorder::begin(&mut store, &start, Box::new(Fixed::new("p", 1_000, 500))).unwrap();
+        let mut recorder = Recorder::begin(&store, &start, Box::new(Fixed::new("p", 1_000, 500))).unwrap();
         for (n, agent) in ["a", "b", "a", "a", "b"].into_iter().enumerate() {
             let path = format!("/memory/{agent}").parse().unwrap();
             let delta = Delta(vec![dendrer_object::delta::Op::set(path, Value::from(n as u64))]);

@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_kernel::progress::{Course, DECIMALS, Evaluation, Plan, Signal};
+use dendrer_kernel::progress::course::Course;
+use dendrer_kernel::progress::{DECIMALS, Evaluation, Plan, Signal};
 use dendrer_object::number::round_half_even;
 use dendrer_object::{Digest, Pointer};
 
@@ -125,12 +126,7 @@ impl Regression {
 }
 
 /// Finds where a metric first fell. The run is read once.
-pub fn regression(
-    trace: &Trace<'_>,
-    pack: &Pack,
-    metric: &Metric<'_>,
-    range: &Range,
-) -> Result<Question, Error> {
+pub fn regression(trace: &Trace, pack: &Pack, metric: &Metric<'_>, range: &Range) -> Result<Question, Error> {
     let readings = readings(trace, metric, range.from, range.to)?;
     let tolerance = metric.tolerance();
     let (mut best, mut fell, mut unknown): (Option<(f64, u64)>, _, _) = (None, None, None);
@@ -170,7 +166,7 @@ pub fn regression(
 }
 
 /// Returns what a metric says in a range of ticks: at its beginning, and wherever it says something else.
-pub fn readings(trace: &Trace<'_>, metric: &Metric<'_>, from: u64, to: u64) -> Result<Vec<Reading>, Error> {
+pub fn readings(trace: &Trace, metric: &Metric<'_>, from: u64, to: u64) -> Result<Vec<Reading>, Error> {
     trace.confirm_tip()?;
     let (reads, exprs): (&[Pointer], Vec<&Expr>) = match metric {
         Metric::Signal(_, plan) => (plan.read_set(), plan.exprs().collect()),

@@ -63,7 +63,7 @@ pub fn linked_record(store: &dyn Store, id: &Digest) -> Result<Option<LinkedReco
 }
 
 /// Collects what is on record about the origin of a transition of a run.
-pub fn provenance(trace: &Trace<'_>, record: &Record) -> Result<Provenance, Error> {
+pub fn provenance(trace: &Trace, record: &Record) -> Result<Provenance, Error> {
     let store = trace.store();
     let header = record.header();
     let content = record.content();
@@ -73,7 +73,8 @@ pub fn provenance(trace: &Trace<'_>, record: &Record) -> Result<Provenance, Erro
     // A checkpoint that cannot be read signs nothing; `verify` reports what is wrong with it.
     let note = store.checkpoint().ok().flatten();
     let signed = note.and_then(|note| Checkpoint::parse(note.text()).ok()).map_or(0, |note| note.size());
-    let links = header.links.iter().map(|link| Ok((link.rel, link.hash, linked_record(store, &link.hash)?)));
+    let links =
+        header.links.iter().map(|link| Ok((link.rel, link.hash, linked_record(&**store, &link.hash)?)));
     Ok(Provenance {
         author: header.author.to_string(),
         agent: text(&content, "agent_id"),

@@ -22,13 +22,14 @@ use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Outcome, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
-use dendrer_store::Store;
+use dendrer_store::Shared;
 
 use crate::casebook;
 use crate::error::Error;
 use crate::fork::{self, Answer, Forked, GROUP, has_rule_error, replace};
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
+use crate::repo::Repo;
 use crate::trace::{Trace, read};
 use crate::verify::replay_range;
 
@@ -242,20 +243,34 @@ impl Stopped {
     }
 }
 
+impl Repo {
+    /// Proposes the own intents of a run again on another run, at a tick. The caller commits what was gathered, or discards it.
+    pub fn rebase(
+        &self,
+        source: &Trace,
+        onto: &Trace,
+        tick: u64,
+        terms: &Terms,
+        ask: Option<&mut Ask<'_>>,
+    ) -> Result<(Recorder, Rebased), Error> {
+        rebase(source, onto, tick, self.writer()?, terms, ask, self.environment())
+    }
+}
+
 /// Proposes the intents that `source` owns on the state of `onto` at a tick. Both are read through one handle and the new run
 /// is written through another, of the same store. What is gathered is the caller's to commit, or to discard.
 ///
 /// Both are replayed first, the base up to the tick and the source where it owns its ticks; where replay disagrees with the
 /// record, nothing is made.
-pub fn rebase<'s>(
-    source: &Trace<'_>,
-    onto: &Trace<'_>,
+pub fn rebase(
+    source: &Trace,
+    onto: &Trace,
     tick: u64,
-    store: &'s mut dyn Store,
+    store: &Shared,
     terms: &Terms,
     ask: Option<&mut Ask<'_>>,
     surroundings: Box<dyn Surroundings>,
-) -> Result<(Recorder<'s>, Rebased), Error> {
+) -> Result<(Recorder, Rebased), Error> {
     casebook::refuse_source(source)?;
     casebook::refuse_source(onto)?;
     let before = match source.lineage() {
@@ -354,9 +369,9 @@ fn places_read<'p>(rules: impl Iterator<Item = &'p Predicate>) -> BTreeSet<Point
 }
 
 /// A rebase on its way.
-struct Run<'r, 'a, 's> {
-    source: &'r Trace<'s>,
-    onto: &'r Trace<'s>,
+struct Run<'r, 'a> {
+    source: &'r Trace,
+    onto: &'r Trace,
     /// The tick of the base.
     tick: u64,
     terms: &'r Terms,
@@ -381,13 +396,13 @@ struct Run<'r, 'a, 's> {
     ask: Option<&'r mut Ask<'a>>,
 }
 
-impl<'r> Run<'r, '_, '_> {
+impl<'r> Run<'r, '_> {
     fn take(
         &mut self,
         tick: u64,
         record: &Record,
         there: &Value,
-        recorder: &mut Recorder<'_>,
+        recorder: &mut Recorder,
     ) -> Result<Step, Error> {
         let type_name = record.header().type_name.clone().expect("a transition has a type");
         let Some(mut intent) = replay::intent(record, self.takes_delta)? else {
@@ -583,7 +598,7 @@ impl<'r> Run<'r, '_, '_> {
         }
         let store = self.onto.store();
         let Some(position) = store.find(&link.hash)? else { return Ok(Some(link.hash.short())) };
-        let record = read(store, position)?;
+        let record = read(&**store, position)?;
         let header = record.header();
         let (Some(run), Some(tick)) = (&header.run, header.tick) else {
             return Ok(Some(format!("the {} record {}", header.kind, link.hash.short())));
@@ -648,7 +663,7 @@ impl<'r> Run<'r, '_, '_> {
         tick: u64,
         record: &Record,
         mut intent: Intent,
-        recorder: &mut Recorder<'_>,
+        recorder: &mut Recorder,
         basis: Basis,
         answer: Option<From>,
     ) -> Result<Fate, Error> {

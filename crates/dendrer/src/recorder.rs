@@ -5,6 +5,7 @@
 //! again where the store stands, and nothing retries by itself.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::contract::ImportRefused;
@@ -14,7 +15,7 @@ use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
 use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
-use dendrer_store::{Store, StoreError, Submission};
+use dendrer_store::{Shared, Store, StoreError, Submission};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::casebook;
@@ -94,9 +95,9 @@ impl Surroundings for Fixed {
     }
 }
 
-/// Writes one run.
-pub struct Recorder<'s> {
-    store: &'s mut dyn Store,
+/// Writes one run. Owns its handle, so that it can be kept beside others and sent to a thread.
+pub struct Recorder {
+    store: Shared,
     surroundings: Box<dyn Surroundings>,
     reducer: Box<dyn Reducer + Send + Sync>,
     head: Head,
@@ -106,6 +107,13 @@ pub struct Recorder<'s> {
     under_way: VecDeque<Submitted>,
     pending: Vec<Record>,
     snapshots: Snapshots,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (run, tick) = (self.head.run(), self.head.tick());
+        f.debug_struct("Recorder").field("run", run).field("tick", &tick).finish_non_exhaustive()
+    }
 }
 
 /// How many groups are on their way to the disk at most while the next one is gathered: one is synced, one appended, and where
@@ -159,44 +167,46 @@ struct Submitted {
     after: Head,
 }
 
-impl<'s> Recorder<'s> {
+impl Recorder {
     /// Begins a new run. Its `run` record is part of the first group.
     pub fn begin(
-        store: &'s mut dyn Store,
+        store: &Shared,
         start: &Start,
         surroundings: Box<dyn Surroundings>,
-    ) -> Result<Recorder<'s>, Error> {
+    ) -> Result<Recorder, Error> {
         casebook::refuse_name(&start.run)?;
         Recorder::begin_any(store, start, surroundings)
     }
 
     /// As [`Recorder::begin`], whatever the run is called.
     pub(crate) fn begin_any(
-        store: &'s mut dyn Store,
+        store: &Shared,
         start: &Start,
         mut surroundings: Box<dyn Surroundings>,
-    ) -> Result<Recorder<'s>, Error> {
+    ) -> Result<Recorder, Error> {
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let reducer = pack::reducer_for(start)?;
         let (record, head) = step::begin(store.info().id, start, inputs)?;
         let (settled, snapshots) = (head.clone(), Snapshots::default());
         let (pending, under_way) = (vec![record], VecDeque::new());
+        let store = store.clone();
         Ok(Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots })
     }
 
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
     pub(crate) fn fork(
-        store: &'s mut dyn Store,
+        store: &Shared,
         parent: &Head,
         fork: &step::Fork,
         reducer: Box<dyn Reducer + Send + Sync>,
         mut surroundings: Box<dyn Surroundings>,
-    ) -> Result<(Recorder<'s>, Record), Error> {
+    ) -> Result<(Recorder, Record), Error> {
         casebook::refuse_name(&fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (settled, snapshots) = (head.clone(), Snapshots::default());
         let (pending, under_way) = (vec![begin, marker.clone()], VecDeque::new());
+        let store = store.clone();
         let mut recorder =
             Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots };
         recorder.follow(inputs)?;
@@ -205,10 +215,10 @@ impl<'s> Recorder<'s> {
 
     /// Goes on with a run from where it stands.
     pub fn resume(
-        store: &'s mut dyn Store,
+        store: &Shared,
         run: &RunName,
         surroundings: Box<dyn Surroundings>,
-    ) -> Result<Recorder<'s>, Error> {
+    ) -> Result<Recorder, Error> {
         Recorder::resume_if(store, run, surroundings, |trace| match casebook::is_casebook(trace) {
             true => Err(Error::Casebook { run: run.clone() }),
             false => Ok(()),
@@ -217,13 +227,14 @@ impl<'s> Recorder<'s> {
 
     /// As [`Recorder::resume`], for a run that `check` lets be gone on with.
     pub(crate) fn resume_if(
-        store: &'s mut dyn Store,
+        store: &Shared,
         run: &RunName,
         surroundings: Box<dyn Surroundings>,
-        check: impl FnOnce(&Trace<'_>) -> Result<(), Error>,
-    ) -> Result<Recorder<'s>, Error> {
+        check: impl FnOnce(&Trace) -> Result<(), Error>,
+    ) -> Result<Recorder, Error> {
+        let mut store = store.clone();
         store.refresh()?;
-        let trace = Trace::open(&*store, run)?;
+        let trace = Trace::open(&store, run)?;
         check(&trace)?;
         trace.confirm_tip()?;
         if is_imported(&trace) {
@@ -492,7 +503,7 @@ impl<'s> Recorder<'s> {
 
     fn put_here<T>(
         &mut self,
-        put: impl FnOnce(&mut dyn Store, &[Record]) -> Result<T, StoreError>,
+        put: impl FnOnce(&mut Shared, &[Record]) -> Result<T, StoreError>,
     ) -> Result<Vec<Record>, Error> {
         let (records, _) = self.put(put)?;
         *self.submitted() = self.head.clone();
@@ -502,11 +513,11 @@ impl<'s> Recorder<'s> {
     /// Hands the group to the store.
     fn put<T>(
         &mut self,
-        put: impl FnOnce(&mut dyn Store, &[Record]) -> Result<T, StoreError>,
+        put: impl FnOnce(&mut Shared, &[Record]) -> Result<T, StoreError>,
     ) -> Result<(Vec<Record>, T), Error> {
         let records = std::mem::take(&mut self.pending);
         let snapshots = std::mem::take(&mut self.snapshots.ready);
-        match put(self.store, &records) {
+        match put(&mut self.store, &records) {
             Ok(done) => {
                 for (tick, bytes) in snapshots {
                     // A snapshot that could not be kept costs only time.
@@ -542,7 +553,7 @@ pub(crate) fn weight(record: &Record) -> usize {
 
 /// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not
 /// of a run that was reduced from it.
-fn is_imported(trace: &Trace<'_>) -> bool {
+fn is_imported(trace: &Trace) -> bool {
     let inputs = trace.start().body().value("/inputs");
     let has = |name: &str| inputs.as_ref().is_some_and(|inputs| inputs.get(name).is_some());
     trace.lineage().len() == 1 && has("source") && !has("reduced_from")
@@ -589,11 +600,11 @@ mod tests {
 
     use super::*;
 
-    fn store(disk: &Faulty) -> Embedded {
+    fn store(disk: &Faulty) -> Shared {
         let key = dendrer_testkit::key(1);
         let info = StoreInfo::new(dendrer_testkit::store_id(1), key.verifier_key().clone());
         let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
-        Embedded::create(Path::new("/store"), info, options).unwrap()
+        Shared::new(Box::new(Embedded::create(Path::new("/store"), info, options).unwrap()))
     }
 
     fn step() -> Intent {
@@ -602,14 +613,11 @@ mod tests {
 
     #[test]
     fn after_a_failed_sync_a_run_stands_where_the_log_has_it() {
-        for shared in [false, true] {
+        {
             let disk = Faulty::new();
-            let mut store: Box<dyn Store> = Box::new(store(&disk));
-            if shared {
-                store = Box::new(Shared::new(store));
-            }
+            let store = store(&disk);
             let start = Start::new("r".parse().unwrap());
-            let mut recorder = Recorder::begin(&mut *store, &start, Box::new(World::default())).unwrap();
+            let mut recorder = Recorder::begin(&store, &start, Box::new(World::default())).unwrap();
             recorder.commit().unwrap();
             recorder.propose(&step()).unwrap();
             disk.fail_syncs(true);
@@ -624,7 +632,7 @@ mod tests {
 
     #[test]
     fn whoever_learns_at_the_end_that_a_group_came_too_late_stands_before_it() {
-        let mut first = Shared::new(Box::new(store(&Faulty::new())));
+        let mut first = store(&Faulty::new());
         let mut second = first.clone();
         let start = Start::new("r".parse().unwrap());
         let mut winner = Recorder::begin(&mut first, &start, Box::new(World::default())).unwrap();
@@ -642,7 +650,7 @@ mod tests {
 
     #[test]
     fn groups_on_their_way_are_settled_in_their_order_and_none_behind_one_that_came_too_late() {
-        let mut first = Shared::new(Box::new(store(&Faulty::new())));
+        let mut first = store(&Faulty::new());
         let mut second = first.clone();
         let start = Start::new("r".parse().unwrap());
         let mut winner = Recorder::begin(&mut first, &start, Box::new(World::default())).unwrap();
@@ -683,7 +691,7 @@ mod tests {
     #[test]
     fn a_link_may_name_what_is_still_on_its_way() {
         let disk = Faulty::new();
-        let mut store = Shared::new(Box::new(store(&disk)));
+        let mut store = store(&disk);
         let start = Start::new("r".parse().unwrap());
         let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).unwrap();
         recorder.commit().unwrap();
@@ -704,7 +712,7 @@ mod tests {
     #[test]
     fn a_group_behind_one_of_refusals_that_failed_is_on_record() {
         let disk = Faulty::new();
-        let mut store = Shared::new(Box::new(store(&disk)));
+        let mut store = store(&disk);
         let start = Start::new("r".parse().unwrap());
         let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).unwrap();
         recorder.commit().unwrap();

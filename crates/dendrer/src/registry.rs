@@ -8,12 +8,12 @@ use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::predicate::{Asked, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
 use dendrer_object::{Digest, RunName, Timestamp, Value, tag};
-use dendrer_store::Store;
+use dendrer_store::{Shared, Store};
 
 use crate::error::Error;
 use crate::recorder::Surroundings;
 use crate::timeline::{self, Timeline};
-use crate::trace::{Trace, read};
+use crate::trace::{ReadHandle, Trace, read};
 
 /// How many records are taken from the store at a time.
 const BATCH: usize = 1024;
@@ -65,7 +65,7 @@ impl Sample {
     }
 
     /// Judges a predicate on a whole run.
-    pub fn take(trace: &Trace<'_>, predicate: &Predicate) -> Result<(Sample, Timeline), Error> {
+    pub fn take(trace: &Trace, predicate: &Predicate) -> Result<(Sample, Timeline), Error> {
         let line = timeline::judge(trace, predicate, 0, trace.tip())?;
         let turns = line.turns.iter().skip_while(|(_, verdict)| *verdict != Verdict::Violation);
         let turns = turns.cloned().collect();
@@ -172,7 +172,8 @@ pub struct Registry {
 
 impl Registry {
     /// Reads the registrations of a store.
-    pub fn read(store: &dyn Store) -> Result<Registry, Error> {
+    pub fn read(store: &impl ReadHandle) -> Result<Registry, Error> {
+        let store = &*store.to_handle();
         let mut registry = Registry::default();
         let mut from = 0;
         loop {
@@ -265,7 +266,7 @@ impl Registered {
 
 /// Registers a predicate under its name and version. Whether the name is free is for the caller to know.
 pub fn register(
-    store: &mut dyn Store,
+    store: &Shared,
     predicate: &Predicate,
     known: &Known,
     surroundings: &mut dyn Surroundings,
@@ -296,18 +297,14 @@ pub fn register(
 }
 
 /// Ends a name: it resolves to nothing until it is registered again.
-pub fn retire(
-    store: &mut dyn Store,
-    name: &str,
-    surroundings: &mut dyn Surroundings,
-) -> Result<Record, Error> {
+pub fn retire(store: &Shared, name: &str, surroundings: &mut dyn Surroundings) -> Result<Record, Error> {
     let content =
         [("predicate", Value::record([("name", Value::from(name))])), ("retired", Value::from(true))];
     commit(store, content, surroundings)
 }
 
 fn commit(
-    store: &mut dyn Store,
+    store: &Shared,
     content: [(&str, Value); 2],
     surroundings: &mut dyn Surroundings,
 ) -> Result<Record, Error> {
@@ -327,7 +324,7 @@ fn commit(
     let content = Value::record(content.into_iter().chain([("registers", Value::from("predicate"))]));
     let fields = cut(content.as_object().expect("content is an object"));
     let record = Record::seal(header, Body::commit(fields, surroundings.seed())?)?;
-    store.commit(std::slice::from_ref(&record))?;
+    store.clone().commit(std::slice::from_ref(&record))?;
     Ok(record)
 }
 

@@ -137,7 +137,7 @@ impl Timeline {
 }
 
 /// Judges a predicate over a range of ticks.
-pub fn judge(trace: &Trace<'_>, predicate: &Predicate, from: u64, to: u64) -> Result<Timeline, Error> {
+pub fn judge(trace: &Trace, predicate: &Predicate, from: u64, to: u64) -> Result<Timeline, Error> {
     trace.confirm_tip()?;
     Ok(judge_each(trace, &[predicate], from, to)?.pop().expect("one for one"))
 }
@@ -145,7 +145,7 @@ pub fn judge(trace: &Trace<'_>, predicate: &Predicate, from: u64, to: u64) -> Re
 /// As [`judge`] for several predicates: what must be read is read once for all of them, and what is known of the
 /// beginning of the run from before ([`verdicts`]) is not read again.
 pub fn judge_each(
-    trace: &Trace<'_>,
+    trace: &Trace,
     predicates: &[&Predicate],
     from: u64,
     to: u64,
@@ -174,11 +174,7 @@ pub fn judge_each(
 
 /// Judges a predicate at one tick and the one before it: by the states that a trace reads there, and an obligation by the
 /// records from the beginning of the run.
-pub(crate) fn around(
-    trace: &Trace<'_>,
-    predicate: &Predicate,
-    tick: u64,
-) -> Result<(Verdict, Verdict), Error> {
+pub(crate) fn around(trace: &Trace, predicate: &Predicate, tick: u64) -> Result<(Verdict, Verdict), Error> {
     if predicate.obligation().is_some() || !predicate.scope().is_empty() {
         let watcher = Watcher::new(predicate, Timeline::new(tick - 1, tick), tick);
         let line = read_through(trace, vec![watcher], Look::AtCandidates)?.pop().expect("one for one");
@@ -194,12 +190,7 @@ pub(crate) fn around(
 
 /// Judges predicates at every single tick, from the records alone: no index, no snapshot. Slow, and what the others
 /// must agree with.
-pub fn scan(
-    trace: &Trace<'_>,
-    predicates: &[&Predicate],
-    from: u64,
-    to: u64,
-) -> Result<Vec<Timeline>, Error> {
+pub fn scan(trace: &Trace, predicates: &[&Predicate], from: u64, to: u64) -> Result<Vec<Timeline>, Error> {
     let bare = Trace::open(trace.store(), trace.name())?.without_snapshots();
     let watchers =
         predicates.iter().map(|predicate| Watcher::new(predicate, Timeline::new(from, to), to)).collect();
@@ -241,11 +232,7 @@ enum Look {
 }
 
 /// Reads all records that the watchers have to see, once.
-fn read_through(
-    trace: &Trace<'_>,
-    mut watchers: Vec<Watcher<'_>>,
-    look: Look,
-) -> Result<Vec<Timeline>, Error> {
+fn read_through(trace: &Trace, mut watchers: Vec<Watcher<'_>>, look: Look) -> Result<Vec<Timeline>, Error> {
     let first = watchers.iter().map(|watcher| watcher.first).min();
     let last = watchers.iter().map(|watcher| watcher.last).max();
     let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
@@ -307,7 +294,7 @@ pub(crate) struct Folded<'a> {
 /// Hands over a run at and after a tick with what was written, folded at the watched places and nowhere else: these are
 /// no states that were ever committed.
 pub(crate) fn fold_at(
-    trace: &Trace<'_>,
+    trace: &Trace,
     watched: &[Pointer],
     first: u64,
     last: u64,
@@ -481,7 +468,7 @@ fn standing(read_set: &[Pointer], state: &Value) -> Vec<bool> {
 /// Returns what stood at a place before and after each transition of a range that wrote at, above or below `followed`,
 /// which contains it.
 pub(crate) fn values(
-    trace: &Trace<'_>,
+    trace: &Trace,
     place: &Pointer,
     followed: &Pointer,
     from: u64,

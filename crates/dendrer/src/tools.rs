@@ -59,7 +59,7 @@ impl<'t> Executor<'t> {
     /// An `action.request` asks; an `action.result` answers the request that it was caused by, and without such a
     /// link any that is open, the oldest call of the same tool and parameters first. The output is kept whole,
     /// whatever the tool did to the world: nothing is undone and nothing is done again.
-    pub fn replay(trace: &Trace<'_>) -> Result<Executor<'t>, Error> {
+    pub fn replay(trace: &Trace) -> Result<Executor<'t>, Error> {
         let mut answers = BTreeMap::new();
         let mut open: Vec<(Digest, CallKey)> = Vec::new();
         trace.for_each(1, trace.tip(), &mut |tick, record| {
@@ -142,16 +142,16 @@ mod tests {
     use dendrer_kernel::step::{Outcome, Start};
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, RunName, StoreId};
-    use dendrer_store::{Memory, StoreInfo};
+    use dendrer_store::{Memory, Shared, StoreInfo};
 
     /// Records intents, each with the tick it is caused by, and lists the answers that replay takes from them.
     fn check(intents: &[(&str, Option<usize>)], expected: &[(u64, u64, &str)]) {
         let id = StoreId([1; 16]);
         let key = SigningKey::from_seed(&id.origin(), [1; 32]).unwrap();
-        let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+        let store = Shared::new(Box::new(Memory::new(StoreInfo::new(id, key.verifier_key().clone()))));
         let run: RunName = "r".parse().unwrap();
         let start = Start::new(run.clone());
-        let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("tools", 0, 1))).unwrap();
+        let mut recorder = Recorder::begin(&store, &start, Box::new(Fixed::new("tools", 0, 1))).unwrap();
         let mut ids = vec![recorder.head().id()];
         for (text, caused_by) in intents {
             let mut intent = Intent::from_value(&json::parse_door(text.as_bytes()).unwrap(), None).unwrap();

@@ -4,10 +4,9 @@
 //! records themselves: snapshots only say where folding may begin. A state is the one that the record of its tick binds:
 //! either each record on the way is sealed, or the last one, whose root tells the same.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
@@ -18,7 +17,7 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value};
-use dendrer_store::{RunSummary, Skimmed, Store, StoreError};
+use dendrer_store::{RunSummary, Shared, Skimmed, Store, StoreError};
 
 use crate::error::Error;
 use crate::keep::Fit;
@@ -39,18 +38,57 @@ type Snapshot = (u64, Vec<u8>);
 /// Where a transition says what it writes.
 const DELTA: &str = "/delta";
 
-/// A run in a store.
-pub struct Trace<'s> {
-    store: &'s dyn Store,
+/// A store handle that a [`Trace`] can keep: shared, and read from several threads.
+pub trait ReadHandle {
+    /// Returns the handle for a trace to keep.
+    fn to_handle(&self) -> Arc<dyn Store>;
+}
+
+impl ReadHandle for Arc<dyn Store> {
+    fn to_handle(&self) -> Arc<dyn Store> {
+        Arc::clone(self)
+    }
+}
+
+impl<S: Store + 'static> ReadHandle for Arc<S> {
+    fn to_handle(&self) -> Arc<dyn Store> {
+        Arc::clone(self) as Arc<dyn Store>
+    }
+}
+
+impl<H: ReadHandle> ReadHandle for &H {
+    fn to_handle(&self) -> Arc<dyn Store> {
+        (**self).to_handle()
+    }
+}
+
+impl ReadHandle for Shared {
+    fn to_handle(&self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
+    }
+}
+
+/// A run in a store, as it was when the trace was opened. Clones share the states they have read.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    store: Arc<dyn Store>,
     summary: RunSummary,
     /// The runs that own the ticks, oldest first, each with the last tick it contributes.
     lineage: Vec<(RunName, u64)>,
     /// The records with which those runs begin, in the same order.
     begins: Vec<Record>,
-    moments: RefCell<BTreeMap<u64, Moment>>,
-    /// States that were read without the rest of their moments.
-    states: RefCell<BTreeMap<u64, Value>>,
+    /// Size of the log when the trace was opened, read before the run was: what follows later is no part of this trace.
+    size: u64,
+    kept: Arc<Mutex<Kept>>,
     use_snapshots: bool,
+}
+
+/// Moments and states that were read, so that a neighbouring question need not fold again.
+#[derive(Debug, Default)]
+struct Kept {
+    moments: BTreeMap<u64, Moment>,
+    /// States that were read without the rest of their moments.
+    states: BTreeMap<u64, Value>,
 }
 
 /// A run right after some tick.
@@ -70,9 +108,15 @@ pub struct Moment {
     pub agents: BTreeMap<Arc<str>, AgentHead>,
 }
 
-impl<'s> Trace<'s> {
+impl Trace {
     /// Opens a run.
-    pub fn open(store: &'s dyn Store, run: &RunName) -> Result<Trace<'s>, Error> {
+    pub fn open(store: &impl ReadHandle, run: &RunName) -> Result<Trace, Error> {
+        Trace::open_in(store.to_handle(), run)
+    }
+
+    fn open_in(handle: Arc<dyn Store>, run: &RunName) -> Result<Trace, Error> {
+        let store = &*handle;
+        let size = store.tree().size;
         let Some(summary) = store.run(run)? else { return Err(no_run(store, run)) };
         let (mut lineage, mut begins) = (Vec::new(), Vec::new());
         let mut owner = summary.clone();
@@ -96,8 +140,8 @@ impl<'s> Trace<'s> {
                 lineage.push((owner.name.clone(), end));
                 lineage.reverse();
                 begins.reverse();
-                let (moments, states) = (RefCell::default(), RefCell::default());
-                return Ok(Trace { store, summary, lineage, begins, moments, states, use_snapshots: true });
+                let (store, kept) = (handle, Arc::default());
+                return Ok(Trace { store, summary, lineage, begins, size, kept, use_snapshots: true });
             };
             let Some(position) = store.find(&parent)? else {
                 return Err(if_in_log(store, &parent)?.unwrap_or_else(|| missing(parent)));
@@ -122,9 +166,8 @@ impl<'s> Trace<'s> {
 
     /// Reads on without snapshots and without verdicts that were kept: from the records alone.
     #[must_use]
-    pub fn without_snapshots(self) -> Trace<'s> {
-        let (moments, states) = (RefCell::default(), RefCell::default());
-        Trace { use_snapshots: false, moments, states, ..self }
+    pub fn without_snapshots(self) -> Trace {
+        Trace { use_snapshots: false, kept: Arc::default(), ..self }
     }
 
     /// Whether states are read on from snapshots.
@@ -135,9 +178,8 @@ impl<'s> Trace<'s> {
     /// Looks whether the log goes on where the index says that the run ends. An index that hides what follows would
     /// lead a writer to a second history, and a reader to the wrong end.
     pub fn confirm_tip(&self) -> Result<(), Error> {
-        let size = self.store.tree().size;
         let (name, mut later) = (self.name(), None);
-        self.store.entries(self.summary.head_position + 1..size, &mut |_, entry| {
+        self.store.entries(self.summary.head_position + 1..self.size, &mut |_, entry| {
             let on_chain = matches!(entry.kind, Kind::Transition | Kind::Run);
             if on_chain && entry.run.as_ref() == Some(name) {
                 later = Some(entry.tick);
@@ -171,8 +213,8 @@ impl<'s> Trace<'s> {
     }
 
     /// The store it was read from.
-    pub fn store(&self) -> &'s dyn Store {
-        self.store
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
     }
 
     /// The last tick; 0 for a run without transitions.
@@ -209,7 +251,7 @@ impl<'s> Trace<'s> {
 
     /// Reads the transition that an index says stands at a position, and looks whether it is the one.
     fn read_at(&self, owner: &RunName, tick: u64, position: u64) -> Result<Record, Error> {
-        let record = read(self.store, position)?;
+        let record = read(&*self.store, position)?;
         is_own(record.header(), owner, tick, position)?;
         Ok(record)
     }
@@ -420,7 +462,7 @@ impl<'s> Trace<'s> {
     /// As [`Trace::at`], with the weight of those of the records read that no snapshot holds, whoever kept it.
     fn fold(&self, tick: u64) -> Result<(Moment, usize), Error> {
         self.check_tick(tick)?;
-        let known = self.moments.borrow().range(..=tick).next_back().map(|(_, moment)| moment.clone());
+        let known = self.kept().moments.range(..=tick).next_back().map(|(_, moment)| moment.clone());
         let signed = self.newest_signed(tick, known.as_ref().map(|known| known.tick))?;
         let mut moment = match signed.or(known) {
             Some(moment) => moment,
@@ -487,9 +529,9 @@ impl<'s> Trace<'s> {
 
     /// The newest state at or before a tick that this trace remembers.
     fn known_state(&self, tick: u64) -> Option<(u64, Value)> {
-        let (moments, states) = (self.moments.borrow(), self.states.borrow());
-        let moment = moments.range(..=tick).next_back().map(|(at, moment)| (*at, &moment.state));
-        let state = states.range(..=tick).next_back().map(|(at, state)| (*at, state));
+        let kept = self.kept();
+        let moment = kept.moments.range(..=tick).next_back().map(|(at, moment)| (*at, &moment.state));
+        let state = kept.states.range(..=tick).next_back().map(|(at, state)| (*at, state));
         let newest = moment.into_iter().chain(state).max_by_key(|(at, _)| *at);
         newest.map(|(at, state)| (at, state.clone()))
     }
@@ -560,20 +602,26 @@ impl<'s> Trace<'s> {
     }
 
     /// Takes over the moments that another trace of the same run read, so that they need not be folded again.
-    pub(crate) fn learn_from(&self, other: Trace<'_>) {
+    pub(crate) fn learn_from(&self, other: Trace) {
         assert_eq!(self.name(), other.name(), "states of one run say nothing of another");
-        other.moments.into_inner().values().for_each(|moment| self.remember(moment));
-        other.states.into_inner().iter().for_each(|(tick, state)| self.keep_state(*tick, state));
+        let other = std::mem::take(&mut *other.kept());
+        other.moments.values().for_each(|moment| self.remember(moment));
+        other.states.iter().for_each(|(tick, state)| self.keep_state(*tick, state));
+    }
+
+    // A panic of another thread cannot leave half an entry.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a moment of this run, so that it need not be folded again.
     fn remember(&self, moment: &Moment) {
-        keep(&self.moments, moment.tick, moment);
+        keep(&mut self.kept().moments, moment.tick, moment);
     }
 
     /// Keeps a state of this run, so that it need not be folded again.
     pub(crate) fn keep_state(&self, tick: u64, state: &Value) {
-        keep(&self.states, tick, state);
+        keep(&mut self.kept().states, tick, state);
     }
 
     /// Returns the refusals beside the chain, by the id of the record they were judged against, in order of commit.
@@ -596,7 +644,7 @@ impl<'s> Trace<'s> {
             let Some((last, _)) = batch.last() else { return Ok(found) };
             from = last + 1;
             for (position, _) in batch {
-                found.push(read(self.store, position)?);
+                found.push(read(&*self.store, position)?);
             }
         }
     }
@@ -701,8 +749,7 @@ fn snapshot_message(id: Digest, agents: &Value, counters: &Value) -> Digest {
 }
 
 /// Keeps something of a tick, and not too much.
-fn keep<T: Clone>(kept: &RefCell<BTreeMap<u64, T>>, tick: u64, value: &T) {
-    let mut kept = kept.borrow_mut();
+fn keep<T: Clone>(kept: &mut BTreeMap<u64, T>, tick: u64, value: &T) {
     kept.entry(tick).or_insert_with(|| value.clone());
     if kept.len() > STATES_KEPT {
         kept.pop_first();

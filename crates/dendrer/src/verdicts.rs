@@ -21,7 +21,7 @@ const SIGNATURE: usize = 64;
 
 /// Returns what is known of a question from tick 0 up to some tick that is at most `to`. Whatever is not exactly what
 /// this program keeps is as good as nothing.
-pub(crate) fn find(trace: &Trace<'_>, predicate: &Predicate, to: u64) -> Option<Timeline> {
+pub(crate) fn find(trace: &Trace, predicate: &Predicate, to: u64) -> Option<Timeline> {
     let key = trace.store().key().filter(|_| trace.uses_snapshots())?;
     let bytes = trace.store().verdicts(trace.name(), &question(predicate)).ok()??;
     let (signature, statement) = bytes.split_at_checked(SIGNATURE)?;
@@ -41,7 +41,7 @@ pub(crate) fn find(trace: &Trace<'_>, predicate: &Predicate, to: u64) -> Option<
 }
 
 /// Keeps what was worked out from the records. Failing to costs only time.
-pub(crate) fn keep(trace: &Trace<'_>, predicate: &Predicate, line: &Timeline) {
+pub(crate) fn keep(trace: &Trace, predicate: &Predicate, line: &Timeline) {
     let (Some(key), 0) = (trace.store().key(), line.from) else { return };
     let Ok(record) = trace.record(line.to) else { return };
     let statement = Value::record([
@@ -59,7 +59,7 @@ pub(crate) fn keep(trace: &Trace<'_>, predicate: &Predicate, line: &Timeline) {
 }
 
 /// What is signed: the statement, and what it is an answer to. A digest, which is no text that a note could hold.
-fn message(trace: &Trace<'_>, predicate: &Predicate, statement: &[u8]) -> Digest {
+fn message(trace: &Trace, predicate: &Predicate, statement: &[u8]) -> Digest {
     let store = trace.store().info().id.0;
     let run = Digest::of(trace.name().as_str().as_bytes());
     Digest::of_parts(&[b"dendrer/verdicts/v1\n", &store, &run.0, &question(predicate).0, statement])
@@ -104,7 +104,7 @@ mod tests {
     use dendrer_kernel::step::Start;
     use dendrer_object::delta::{Delta, Op};
     use dendrer_object::{Intent, RunName};
-    use dendrer_store::{Memory, Store as _, StoreInfo};
+    use dendrer_store::{Memory, Shared, Store as _, StoreInfo};
     use dendrer_testkit::{info, key, memory_with_key, run_name};
 
     use super::*;
@@ -115,35 +115,44 @@ mod tests {
     }
 
     /// A run in which `x` counts to 40 from a number, in a store that is under the key of another number.
-    fn recorded_under(number: u8, from: i64) -> Memory {
+    fn recorded_under(number: u8, from: i64) -> Shared {
         let info = StoreInfo { key: key(number).verifier_key().clone(), ..info(3) };
-        let mut store = Memory::new(info).with_key(Some(Arc::new(key(number))));
+        let store = Shared::new(Box::new(Memory::new(info).with_key(Some(Arc::new(key(number))))));
         let intents = (1..=40).map(|n| {
             let delta = Delta(vec![Op::set("/x".parse().unwrap(), Value::from(from + n))]);
             Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta)
         });
-        dendrer_testkit::record(&mut store, &Start::new(run()), intents);
+        dendrer_testkit::record(&store, &Start::new(run()), intents);
         store
     }
 
-    fn recorded(from: i64) -> Memory {
+    fn recorded(from: i64) -> Shared {
         recorded_under(3, from)
+    }
+
+    /// Copies a store with its statement about [`ONE`], under the key of a number or under none.
+    fn copied(store: &Shared, number: Option<u8>) -> Shared {
+        let records = (0..).zip(dendrer_testkit::records_of(store)).collect();
+        let copy = Memory::of_parts(store.info().clone(), store.tree(), records);
+        let copy = Shared::new(Box::new(copy.with_key(number.map(|number| Arc::new(key(number))))));
+        put(&copy, ONE, &kept(store, ONE));
+        copy
     }
 
     fn predicate(text: &str) -> Predicate {
         Predicate::condition("p", text).unwrap()
     }
 
-    fn judge(store: &Memory, text: &str) -> Timeline {
+    fn judge(store: &Shared, text: &str) -> Timeline {
         let trace = Trace::open(store, &run()).unwrap();
         timeline::judge(&trace, &predicate(text), 0, trace.tip()).unwrap()
     }
 
-    fn kept(store: &Memory, text: &str) -> Vec<u8> {
+    fn kept(store: &Shared, text: &str) -> Vec<u8> {
         store.verdicts(&run(), &question(&predicate(text))).unwrap().unwrap()
     }
 
-    fn put(store: &Memory, text: &str, bytes: &[u8]) {
+    fn put(store: &Shared, text: &str, bytes: &[u8]) {
         store.put_verdicts(&run(), &question(&predicate(text)), bytes).unwrap();
     }
 
@@ -160,10 +169,12 @@ mod tests {
         let other = recorded_under(4, 0);
         put(&other, ONE, &kept(&store, ONE));
         assert_eq!(judge(&other, ONE).known_to, None, "signed by another key");
-        let keyless = store.with_key(None);
+        let keyless = copied(&store, None);
         assert_eq!(judge(&keyless, ONE).known_to, None, "nobody can tell who signed it");
-        let keyless = keyless.with_key(Some(Arc::new(key(4))));
-        assert_eq!(judge(&keyless, ONE).known_to, None, "not the key of the store");
+        let wrong = copied(&store, Some(4));
+        assert_eq!(judge(&wrong, ONE).known_to, None, "not the key of the store");
+        let right = copied(&store, Some(3));
+        assert_eq!(judge(&right, ONE).known_to, Some(40), "the key of the store");
     }
 
     #[test]
@@ -204,12 +215,12 @@ mod tests {
 
     #[test]
     fn what_turns_too_often_is_not_kept() {
-        let mut store = memory_with_key(3);
+        let store = memory_with_key(3);
         let intents = (0..8000i64).map(|n| {
             let delta = Delta(vec![Op::set("/x".parse().unwrap(), Value::from(n % 2))]);
             Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta)
         });
-        dendrer_testkit::record(&mut store, &Start::new(run()), intents);
+        dendrer_testkit::record(&store, &Start::new(run()), intents);
         let text = "has(state.x) && state.x == 1";
         let line = judge(&store, text);
         assert!(line.turns.len() > 7000);

@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
+use dendrer_kernel::chain_rules::{ChainFault, Chains, Line};
 use dendrer_kernel::reduce::{Purity, Reducer};
 use dendrer_kernel::replay::{ReplayError, replay_fork, replay_refusal, replay_start, replay_step};
 use dendrer_kernel::step::Head;
-use dendrer_kernel::verify::{ChainFault, Chains, Line};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
@@ -18,7 +19,7 @@ use dendrer_store::{Store, StoreError};
 
 use crate::bundle::Opened;
 use crate::error::Error;
-use crate::trace::Trace;
+use crate::trace::{ReadHandle, Trace};
 
 /// How many records are taken together.
 const BATCH: usize = 256;
@@ -135,8 +136,8 @@ fn records(count: u64) -> String {
 }
 
 /// Verifies a store.
-pub fn store(store: &dyn Store, options: &Options) -> Result<Report, Error> {
-    let (mut checker, note) = Checker::of_store(store, options)?;
+pub fn store(store: &impl ReadHandle, options: &Options) -> Result<Report, Error> {
+    let (mut checker, note) = Checker::of_store(store.to_handle(), options)?;
     match options.runs {
         None => checker.walk_all()?,
         Some(_) => checker.walk_some()?,
@@ -159,9 +160,9 @@ pub struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// Begins to verify a store.
-    pub fn new(store: &'a dyn Store, options: &'a Options) -> Result<Reading<'a>, Error> {
+    pub fn new(store: &impl ReadHandle, options: &'a Options) -> Result<Reading<'a>, Error> {
         assert!(options.runs.is_none(), "of some runs not every record is opened");
-        let (checker, note) = Checker::of_store(store, options)?;
+        let (checker, note) = Checker::of_store(store.to_handle(), options)?;
         Ok(Reading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) })
     }
 
@@ -203,7 +204,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
     };
     let runs = options.runs.clone().unwrap_or_else(|| opened.runs.clone());
     let options = &Options { runs: Some(runs.clone()), pinned, ..options.clone() };
-    let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, options) };
+    let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), options) };
     if let Some(other) = other {
         let message = format!("the head pinned here at {}: the bundle has the log of {size}", records(other));
         checker.not_checked.push(message);
@@ -227,13 +228,13 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
 /// signed, by the key that the log was begun under, and whether every record opened. Cheap enough for every reader.
 pub fn opening(opened: &Opened) -> Vec<Finding> {
     let options = Options::default();
-    let mut checker = Checker { is_bundle: true, ..Checker::new(&opened.store, &options) };
+    let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), &options) };
     checker.opening(opened);
     checker.findings
 }
 
 struct Checker<'a> {
-    store: &'a dyn Store,
+    store: Arc<dyn Store>,
     options: &'a Options,
     chains: Chains,
     findings: Vec<Finding>,
@@ -256,7 +257,7 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(store: &'a dyn Store, options: &'a Options) -> Checker<'a> {
+    fn new(store: Arc<dyn Store>, options: &'a Options) -> Checker<'a> {
         Checker {
             store,
             options,
@@ -323,17 +324,17 @@ impl<'a> Checker<'a> {
     fn is_ancestor(&self, run: &RunName) -> bool {
         let wanted = self.options.runs.iter().flatten();
         wanted
-            .filter_map(|name| Trace::open(self.store, name).ok())
+            .filter_map(|name| Trace::open(&self.store, name).ok())
             .any(|trace| trace.lineage().iter().any(|(owner, _)| owner == run))
     }
 
     /// Begins with a store, and what was signed of it.
     fn of_store(
-        store: &'a dyn Store,
+        store: Arc<dyn Store>,
         options: &'a Options,
     ) -> Result<(Checker<'a>, Option<SignedNote>), Error> {
         let mut checker = Checker::new(store, options);
-        let note = match store.checkpoint() {
+        let note = match checker.store.checkpoint() {
             Ok(note) => note,
             // What could not be read may be as it was.
             Err(error @ StoreError::Io { .. }) => return Err(error.into()),
@@ -362,7 +363,7 @@ impl<'a> Checker<'a> {
 
     /// Everything, in one pass. Damage stops a pass; the record is looked at alone, and the next pass goes on behind.
     fn walk_all(&mut self) -> Result<(), Error> {
-        let store = self.store;
+        let store = Arc::clone(&self.store);
         let size = store.tree().size;
         let mut next = 0;
         while next < size {
@@ -448,7 +449,7 @@ impl<'a> Checker<'a> {
     fn walk_some(&mut self) -> Result<(), Error> {
         let size = self.store.tree().size;
         let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
-        let store = self.store;
+        let store = Arc::clone(&self.store);
         let mut begin = 0;
         while begin < size {
             let end = size.min(begin + ENTRIES);
@@ -567,7 +568,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.check_key(position, entry, record);
-        let store = self.store;
+        let store = Arc::clone(&self.store);
         let place_of = |id: &Digest| {
             let parent = store.find(id).ok().flatten().filter(|parent| *parent < position)?;
             let parent = store.get(parent).ok().flatten()?;
@@ -689,9 +690,9 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let Some(line) = self.chains.lines().get(&run).cloned() else {
-                return Err(crate::trace::no_run(self.store, &run));
+                return Err(crate::trace::no_run(&*self.store, &run));
             };
-            let indexed = Trace::open(self.store, &run).map(|trace| trace.tip());
+            let indexed = Trace::open(&self.store, &run).map(|trace| trace.tip());
             if let Ok(tip) = indexed
                 && tip != line.tick
             {
@@ -738,7 +739,7 @@ impl<'a> Checker<'a> {
     }
 
     fn replay(&self, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
-        let trace = Trace::open(self.store, run)?;
+        let trace = Trace::open(&self.store, run)?;
         let begin = self.options.from.saturating_sub(1).min(trace.tip());
         let mut on = |_: &Head, _: &Record| ControlFlow::Continue(());
         let reducer = crate::pack::reducer_of(&trace)?;
@@ -832,7 +833,7 @@ fn place(entry: &Entry) -> String {
 }
 
 /// Makes every transition and every refusal of a run again, and returns how many transitions there were.
-pub fn replay(store: &dyn Store, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
+pub fn replay(store: &impl ReadHandle, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
     let trace = Trace::open(store, run)?;
     let reducer = crate::pack::reducer_of(&trace)?;
     replay_with(&trace, trace.tip(), &*reducer, false, &mut |_, _| ControlFlow::Continue(()))
@@ -840,7 +841,7 @@ pub fn replay(store: &dyn Store, run: &RunName) -> Result<Result<u64, ReplayErro
 
 /// As [`replay`], up to a tick, with a reducer, and handing over the head after each transition.
 pub fn replay_with(
-    trace: &Trace<'_>,
+    trace: &Trace,
     to: u64,
     reducer: &dyn Reducer,
     twice: bool,
@@ -852,7 +853,7 @@ pub fn replay_with(
 /// Replays what follows the recorded state at tick `begin`. Each run of a lineage is replayed by the reducer of the pack that
 /// was in force; a function of the host that is tried on the record stands for them all.
 pub(crate) fn replay_range(
-    trace: &Trace<'_>,
+    trace: &Trace,
     begin: u64,
     to: u64,
     reducer: &dyn Reducer,

@@ -133,16 +133,16 @@ pub struct Chain {
 }
 
 /// Every write of a run up to a tick, read from the records: an index that lacks a row would hide a write.
-struct Index<'t, 's> {
-    trace: &'t Trace<'s>,
+struct Index<'t> {
+    trace: &'t Trace,
     pack: Option<Pack>,
     /// The places written at each tick.
     read: BTreeMap<u64, Vec<Pointer>>,
     hidden: Vec<u64>,
 }
 
-impl<'t, 's> Index<'t, 's> {
-    fn new(trace: &'t Trace<'s>, last: u64) -> Result<Index<'t, 's>, Error> {
+impl<'t> Index<'t> {
+    fn new(trace: &'t Trace, last: u64) -> Result<Index<'t>, Error> {
         trace.confirm_tip()?;
         let pack = crate::pack::of_run(trace)?;
         let mut index = Index { trace, pack, read: BTreeMap::new(), hidden: Vec::new() };
@@ -184,7 +184,7 @@ fn ops_at(record: &Record, place: &Pointer) -> Vec<Op> {
 
 /// Returns the place that must be followed to know what stands at a place after a tick: the list, for what stands in
 /// one, since whatever is taken out of a list moves what stands behind it.
-pub fn followed(trace: &Trace<'_>, place: &Pointer, tick: u64) -> Result<Pointer, Error> {
+pub fn followed(trace: &Trace, place: &Pointer, tick: u64) -> Result<Pointer, Error> {
     let tokens: Vec<_> = place.tokens().collect();
     let Some(first) = tokens.iter().position(|token| dendrer_object::pointer::array_index(token).is_some())
     else {
@@ -198,7 +198,7 @@ pub fn followed(trace: &Trace<'_>, place: &Pointer, tick: u64) -> Result<Pointer
 }
 
 /// Lists every write of a place in a range of ticks.
-pub fn writes(trace: &Trace<'_>, place: &Pointer, from: u64, to: u64) -> Result<Writes, Error> {
+pub fn writes(trace: &Trace, place: &Pointer, from: u64, to: u64) -> Result<Writes, Error> {
     let index = Index::new(trace, to)?;
     let mut found = Vec::new();
     for tick in index.ticks(place, from.max(1), to) {
@@ -210,7 +210,7 @@ pub fn writes(trace: &Trace<'_>, place: &Pointer, from: u64, to: u64) -> Result<
 
 /// Returns what stood at a place before and after each write of the place that must be followed to know it.
 pub fn values(
-    trace: &Trace<'_>,
+    trace: &Trace,
     place: &Pointer,
     followed: &Pointer,
     from: u64,
@@ -220,7 +220,7 @@ pub fn values(
 }
 
 /// Tells whether anything stood at a place up to a tick. A write above it need not have made it.
-pub fn ever_stood(trace: &Trace<'_>, place: &Pointer, followed: &Pointer, to: u64) -> Result<bool, Error> {
+pub fn ever_stood(trace: &Trace, place: &Pointer, followed: &Pointer, to: u64) -> Result<bool, Error> {
     if place.get(&trace.genesis()?.state).is_some() || place.get(&trace.state(to)?).is_some() {
         return Ok(true);
     }
@@ -229,7 +229,7 @@ pub fn ever_stood(trace: &Trace<'_>, place: &Pointer, followed: &Pointer, to: u6
 }
 
 /// Returns what each of some writes of a place rests on, one step down.
-pub fn inputs_of(trace: &Trace<'_>, place: &Pointer, ticks: &[u64]) -> Result<Vec<Node>, Error> {
+pub fn inputs_of(trace: &Trace, place: &Pointer, ticks: &[u64]) -> Result<Vec<Node>, Error> {
     let index = Index::new(trace, ticks.iter().copied().max().unwrap_or(0))?;
     let reach = Reach { depth: 1, cross_agent: true };
     let node = |tick: &u64| {
@@ -240,7 +240,7 @@ pub fn inputs_of(trace: &Trace<'_>, place: &Pointer, ticks: &[u64]) -> Result<Ve
 }
 
 /// Answers why a place holds what it holds after a tick: the last write, its inputs, and theirs.
-pub fn why(trace: &Trace<'_>, tick: u64, place: &Pointer, reach: Reach) -> Result<Why, Error> {
+pub fn why(trace: &Trace, tick: u64, place: &Pointer, reach: Reach) -> Result<Why, Error> {
     let index = Index::new(trace, tick)?;
     let mut tree = Tree { index: &index, reach, seen: BTreeSet::new(), nodes: 0, agent: None };
     let root = match last_change(&index, place, tick)? {
@@ -258,7 +258,7 @@ pub fn why(trace: &Trace<'_>, tick: u64, place: &Pointer, reach: Reach) -> Resul
 
 /// Returns the last tick that decided what stands at a place. What is put behind an item of a list does not write the
 /// item, though it writes the list.
-fn last_change(index: &Index<'_, '_>, place: &Pointer, tick: u64) -> Result<Option<u64>, Error> {
+fn last_change(index: &Index<'_>, place: &Pointer, tick: u64) -> Result<Option<u64>, Error> {
     let followed = followed(index.trace, place, tick)?;
     if followed == *place {
         return Ok(index.last(place, tick));
@@ -283,8 +283,8 @@ fn agent(record: &Record) -> Option<String> {
     record.body().value("/agent_id").and_then(|agent| agent.as_str().map(str::to_owned))
 }
 
-struct Tree<'i, 't, 's> {
-    index: &'i Index<'t, 's>,
+struct Tree<'i, 't> {
+    index: &'i Index<'t>,
     reach: Reach,
     /// What stands in the tree already, with its inputs.
     seen: BTreeSet<(u64, Option<Pointer>)>,
@@ -293,7 +293,7 @@ struct Tree<'i, 't, 's> {
     agent: Option<String>,
 }
 
-impl Tree<'_, '_, '_> {
+impl Tree<'_, '_> {
     fn node(
         &mut self,
         tick: u64,
@@ -342,12 +342,7 @@ struct Inputs {
 }
 
 /// Finds what a transition rests on, for what it wrote at a place, or as a whole.
-fn inputs(
-    index: &Index<'_, '_>,
-    tick: u64,
-    record: &Record,
-    place: Option<&Pointer>,
-) -> Result<Inputs, Error> {
+fn inputs(index: &Index<'_>, tick: u64, record: &Record, place: Option<&Pointer>) -> Result<Inputs, Error> {
     let mut found: Vec<(u64, Option<Pointer>, Because)> = Vec::new();
     let ops = match place {
         Some(place) => ops_at(record, place),
@@ -399,13 +394,13 @@ fn may_read(place: &Pointer, written: &[Pointer]) -> Because {
 }
 
 /// Returns the ticks of this run that a record links to as its causes.
-fn links(trace: &Trace<'_>, record: &Record) -> Result<Vec<(u64, Rel)>, Error> {
+fn links(trace: &Trace, record: &Record) -> Result<Vec<(u64, Rel)>, Error> {
     let mut found = Vec::new();
     let causes =
         record.header().links.iter().filter(|link| matches!(link.rel, Rel::CausedBy | Rel::Evidence));
     for link in causes {
         let Some(position) = trace.store().find(&link.hash)? else { continue };
-        let target = read(trace.store(), position)?;
+        let target = read(&**trace.store(), position)?;
         let header = target.header();
         let (Some(run), Some(tick)) = (&header.run, header.tick) else { continue };
         // Tick by tick the lineage says whose record stands there.
@@ -419,7 +414,7 @@ fn links(trace: &Trace<'_>, record: &Record) -> Result<Vec<(u64, Rel)>, Error> {
 
 /// Follows an onset forward: a transition joins if it is known to rest on a member. Denials and anomalies that only
 /// come after are listed too, and nothing follows from them.
-pub fn chain(trace: &Trace<'_>, onset: u64, to: u64, limit: usize) -> Result<Chain, Error> {
+pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, Error> {
     let pack = crate::pack::of_run(trace)?;
     let rules = pack.as_ref().is_some_and(|pack| pack.rules() > 0);
     let looked_to = to.min(onset.saturating_add(CHAIN_REACH));
@@ -464,7 +459,7 @@ pub fn chain(trace: &Trace<'_>, onset: u64, to: u64, limit: usize) -> Result<Cha
 
 /// Says which members a transition rests on, as far as anything says so.
 fn rests_on(
-    trace: &Trace<'_>,
+    trace: &Trace,
     pack: Option<&Pack>,
     before: Option<&Value>,
     record: &Record,

@@ -11,19 +11,18 @@ use dendrer::tools::{Executor, MissingAnswer};
 use dendrer::{Trace, verify};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_object::{RunName, Value};
-use dendrer_store::Memory;
+use dendrer_store::Shared;
 
 fn name() -> RunName {
     "agent-1".parse().unwrap()
 }
 
 /// Runs the loop live in a world and returns the store and what happened.
-fn live(world: &mut World) -> (Memory, agent::Told) {
-    let mut recorded = store();
+fn live(world: &mut World) -> (Shared, agent::Told) {
+    let recorded = store();
     let mut call = |tool: &str, params: &Value| world.call(tool, params);
     let told =
-        run(&mut recorded, &name(), &mut Model::new("old-readings.csv"), &mut Executor::Live(&mut call))
-            .unwrap();
+        run(&recorded, &name(), &mut Model::new("old-readings.csv"), &mut Executor::Live(&mut call)).unwrap();
     (recorded, told)
 }
 
@@ -49,8 +48,8 @@ fn replay_gives_the_same_run_and_makes_no_call() {
     world.files.insert("old-readings.csv", "3;19.5");
     let trace = Trace::open(&recorded, &name()).unwrap();
     let mut tools = Executor::replay(&trace).unwrap();
-    let mut again = store();
-    let second = run(&mut again, &name(), &mut Model::new("old-readings.csv"), &mut tools).unwrap();
+    let again = store();
+    let second = run(&again, &name(), &mut Model::new("old-readings.csv"), &mut tools).unwrap();
     assert_eq!(second.lines, first.lines);
     assert_eq!((second.tip, second.finished), (first.tip, true), "equal in every byte");
     assert_eq!((world.calls, world.files.contains_key("old-readings.csv")), (3, true));
@@ -83,9 +82,9 @@ fn a_missing_answer_ends_the_replay_with_an_anomaly_on_record() {
     let mut world = World::new();
     let (recorded, _) = live(&mut world);
     let trace = Trace::open(&recorded, &name()).unwrap();
-    let mut again = store();
+    let again = store();
     let mut tools = Executor::replay(&trace).unwrap();
-    let told = run(&mut again, &name(), &mut Model::new("readings.csv"), &mut tools).unwrap();
+    let told = run(&again, &name(), &mut Model::new("readings.csv"), &mut tools).unwrap();
     assert_eq!((told.finished, world.calls, world.files.len()), (false, 3, 1));
     let trace = Trace::open(&again, &name()).unwrap();
     let record = trace.record(trace.tip()).unwrap();

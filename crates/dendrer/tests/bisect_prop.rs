@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+use std::path::Path;
 use std::sync::Arc;
 
 use dendrer::bisect::{self, Outcome, Question, Range};
@@ -15,7 +16,7 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
 use dendrer_object::{Delta, Intent, Pointer, RunName, StoreId, Timestamp, Value, json};
 use dendrer_store::embedded::{Embedded, Options};
-use dendrer_store::{Memory, Store, StoreInfo};
+use dendrer_store::{Memory, Shared, Store, StoreInfo};
 use proptest::prelude::*;
 
 fn key() -> SigningKey {
@@ -89,7 +90,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..30)
 }
 
-fn record(store: &mut dyn Store, initial: &str, steps: &[Step]) {
+fn record(store: &Shared, initial: &str, steps: &[Step]) {
     let mut start = Start::new(run());
     start.state = parse(initial);
     let mut recorder = Recorder::begin(store, &start, Box::new(Fixed::new("prop", 0, 1))).unwrap();
@@ -116,8 +117,15 @@ fn record(store: &mut dyn Store, initial: &str, steps: &[Step]) {
     recorder.commit().unwrap();
 }
 
+/// Opens a store, and brings its index up to the end of the log.
+fn indexed(path: &Path) -> Shared {
+    let mut store = Embedded::open(path, Options::write()).unwrap();
+    store.update_index().unwrap();
+    Shared::new(Box::new(store))
+}
+
 /// The verdict at every tick, from states that are folded anew for each of them.
-fn oracle(store: &dyn Store, predicate: &Predicate, from: u64, to: u64) -> Vec<Verdict> {
+fn oracle(store: &Shared, predicate: &Predicate, from: u64, to: u64) -> Vec<Verdict> {
     (from..=to)
         .map(|tick| {
             let trace = Trace::open(store, &run()).unwrap().without_snapshots();
@@ -168,7 +176,7 @@ fn expected(from: u64, verdicts: &[Verdict], lift: bool) -> Outcome {
     if first == 0 { Outcome::Initial } else { Outcome::Onset(from + first as u64) }
 }
 
-fn check(store: &dyn Store, predicate: &Predicate, from: u64, to: u64) -> u64 {
+fn check(store: &Shared, predicate: &Predicate, from: u64, to: u64) -> u64 {
     let trace = Trace::open(store, &run()).unwrap();
     let verdicts = oracle(store, predicate, from, to);
     let line = timeline::judge(&trace, predicate, from, to).unwrap();
@@ -202,7 +210,7 @@ fn check(store: &dyn Store, predicate: &Predicate, from: u64, to: u64) -> u64 {
 }
 
 /// Every write of a place, and what stood there before and after, against the deltas and states themselves.
-fn check_writes(store: &dyn Store, place: &str, from: u64, to: u64) {
+fn check_writes(store: &Shared, place: &str, from: u64, to: u64) {
     let place: Pointer = place.parse().unwrap();
     let trace = Trace::open(store, &run()).unwrap();
     if from > to {
@@ -242,7 +250,7 @@ fn flip(steps: &[Step]) -> Option<u64> {
     None
 }
 
-fn check_flip(store: &dyn Store, steps: &[Step], from: u64, to: u64) {
+fn check_flip(store: &Shared, steps: &[Step], from: u64, to: u64) {
     let trace = Trace::open(store, &run()).unwrap();
     let question = Question::PolicyFlip("action.request".parse().unwrap());
     let report = bisect::bisect(&trace, &question, &Range::new(from, to)).unwrap();
@@ -263,12 +271,12 @@ proptest! {
         initial in prop_oneof![Just("{}"), Just(r#"{"x":0,"a":{"k":1},"list":[]}"#)],
         cut in (0u64..30, 0u64..30),
     ) {
-        let mut memory = Memory::new(info());
-        record(&mut memory, initial, &steps);
+        let memory = Shared::new(Box::new(Memory::new(info())));
+        record(&memory, initial, &steps);
         let dir = tempfile::tempdir().unwrap();
-        let mut embedded = Embedded::create(&dir.path().join("s"), info(), Options::write()).unwrap();
-        record(&mut embedded, initial, &steps);
-        embedded.update_index().unwrap();
+        let embedded = Embedded::create(&dir.path().join("s"), info(), Options::write()).unwrap();
+        record(&Shared::new(Box::new(embedded)), initial, &steps);
+        let embedded = indexed(&dir.path().join("s"));
         let tip = Trace::open(&memory, &run()).unwrap().tip();
         let (a, b) = (cut.0.min(tip), cut.1.min(tip));
         for (from, to) in [(0, tip), (a.min(b), a.max(b))] {
@@ -298,8 +306,9 @@ proptest! {
     /// Verdicts that were kept, whole or for a beginning of the run, change no answer.
     #[test]
     fn what_was_kept_is_what_would_be_read(steps in steps(), cut in 0u64..30) {
-        let (mut keyed, mut keyless) = (Memory::new(info()).with_key(Some(Arc::new(key()))), Memory::new(info()));
-        for store in [&mut keyed, &mut keyless] {
+        let keyed = Shared::new(Box::new(Memory::new(info()).with_key(Some(Arc::new(key())))));
+        let keyless = Shared::new(Box::new(Memory::new(info())));
+        for store in [&keyed, &keyless] {
             record(store, "{}", &steps);
         }
         let known = Trace::open(&keyed, &run()).unwrap();
@@ -327,8 +336,8 @@ proptest! {
 fn several_questions_at_once_have_the_answers_of_each() {
     let steps: Vec<Step> =
         (0..60).map(|at| Step { ops: vec![at % OPS.len(), (at * 7) % OPS.len()], decision: None }).collect();
-    let mut store = Memory::new(info());
-    record(&mut store, r#"{"x":0,"a":{}}"#, &steps);
+    let store = Shared::new(Box::new(Memory::new(info())));
+    record(&store, r#"{"x":0,"a":{}}"#, &steps);
     let trace = Trace::open(&store, &run()).unwrap();
     let questions: Vec<Question> = CONDITIONS
         .iter()
@@ -348,13 +357,15 @@ fn several_questions_at_once_have_the_answers_of_each() {
 #[test]
 fn an_erased_change_is_not_passed_over() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Embedded::create(&dir.path().join("s"), info(), Options::write()).unwrap();
+    let path = dir.path().join("s");
+    let store = Shared::new(Box::new(Embedded::create(&path, info(), Options::write()).unwrap()));
     let steps: Vec<Step> =
         [13, 1, 16, 0, 16, 16, 16, 16, 16].iter().map(|op| Step { ops: vec![*op], decision: None }).collect();
-    record(&mut store, "{}", &steps);
-    store.update_index().unwrap();
+    record(&store, "{}", &steps);
+    drop(store);
+    let mut store = indexed(&path);
     let predicate = Predicate::condition("p", "has(state.x) && state.x > 3").unwrap();
-    let ask = |store: &dyn Store| {
+    let ask = |store: &Shared| {
         let trace = Trace::open(store, &run()).unwrap();
         let question = Question::Predicate(predicate.clone());
         bisect::bisect(&trace, &question, &Range::new(0, trace.tip())).map(|report| report.outcome)
@@ -382,7 +393,8 @@ fn an_erased_change_is_not_passed_over() {
     let target = store.find(&trace.record(4).unwrap().id()).unwrap().unwrap();
     drop(trace);
     store.erase(&erase, &[(target, vec![Pointer::of(["delta"])])]).unwrap();
-    store.update_index().unwrap();
+    drop(store);
+    let store = indexed(&path);
     let error = ask(&store).unwrap_err();
     assert!(matches!(error, Error::Replay(_)) && error.code() == "E0311", "{error}");
 }

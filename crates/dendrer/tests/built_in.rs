@@ -42,7 +42,7 @@ proptest! {
         begin in 0..10u64,
         ends in (0..24u64, 0..24u64),
     ) {
-        let mut store = memory(3);
+        let store = memory(3);
         let start = Start {
             state: value(&format!(r#"{{"x":{begin}}}"#)),
             policy: vec![
@@ -53,7 +53,7 @@ proptest! {
         };
         let broken = |x: u64| x >= 7 || x == 4;
         let (mut policy, mut anomaly) = (broken(begin).then_some(0), None);
-        let mut recorder = dendrer_testkit::recorder(&mut store, &start);
+        let mut recorder = dendrer_testkit::recorder(&store, &start);
         for (tick, event) in (1..).zip(&events) {
             let intent = match event {
                 Event::Set(x) => {

@@ -77,10 +77,10 @@ fn times_on_record_never_go_back_whatever_the_clock_does() {
     let (mut jumps, mut clamped) = (0, 0);
     while jumps < asked {
         let said = moments(&mut dice);
-        let mut store = memory(1);
+        let store = memory(1);
         let run = run_name("r");
         let clock = Jumpy { moments: said.clone().into_iter(), seeds: 0 };
-        let mut recorder = Recorder::begin(&mut store, &Start::new(run.clone()), Box::new(clock)).unwrap();
+        let mut recorder = Recorder::begin(&store, &Start::new(run.clone()), Box::new(clock)).unwrap();
         for _ in 1..said.len() {
             let intent = Intent::new("plan.update".parse().unwrap(), "a");
             assert!(matches!(recorder.propose(&intent).unwrap(), Outcome::Committed(_)));

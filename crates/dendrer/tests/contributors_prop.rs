@@ -17,7 +17,7 @@ use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::step::{Anomaly, Outcome, Stage, Start};
 use dendrer_object::delta::Op;
 use dendrer_object::{Delta, Intent, Value, json};
-use dendrer_store::Memory;
+use dendrer_store::Shared;
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_testkit::{info, memory, run_name};
 use proptest::prelude::*;
@@ -107,14 +107,14 @@ fn predicate(case: &Case) -> Predicate {
     predicate.at_window(case.window).lifted()
 }
 
-fn record(case: &Case) -> Memory {
-    let mut store = memory(3);
+fn record(case: &Case) -> Shared {
+    let store = memory(3);
     let mut start = Start::new(run_name("r"));
     start.state = parse(case.initial);
     if case.ruled {
         start.policy = vec![Value::record([("id", Value::from("small")), ("holds", Value::from(RULE))])];
     }
-    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("prop", 0, 1))).unwrap();
+    let mut recorder = Recorder::begin(&store, &start, Box::new(Fixed::new("prop", 0, 1))).unwrap();
     for step in &case.steps {
         match step {
             Step::Ops(ops) => {
@@ -266,7 +266,7 @@ impl<'c> Oracle<'c> {
     }
 }
 
-fn onset(trace: &Trace<'_>, case: &Case) -> Option<u64> {
+fn onset(trace: &Trace, case: &Case) -> Option<u64> {
     let question = Question::Predicate(predicate(case));
     let range = Range::new(case.from.min(trace.tip()), trace.tip());
     match bisect::bisect(trace, &question, &range).unwrap().outcome {
@@ -319,12 +319,12 @@ predicates:
   few: {holds: state.count < 39}
 ";
 
-fn counting(lines: &[(&str, &str)], stage: Stage, kept: impl Fn(u64) -> bool) -> Memory {
+fn counting(lines: &[(&str, &str)], stage: Stage, kept: impl Fn(u64) -> bool) -> Shared {
     let source = pack::read(COUNTING.as_bytes()).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    let mut store = memory(5);
+    let store = memory(5);
     let start = Start { stage, ..Start::new(run_name("r")) };
     let fixed = Box::new(Fixed::new("counting", 0, 1));
-    let mut recorder = pack::begin(&mut store, &source, start, fixed).unwrap();
+    let mut recorder = pack::begin(&store, &source, start, fixed).unwrap();
     for (at, (type_name, n)) in lines.iter().enumerate().filter(|(at, _)| kept(*at as u64 + 1)) {
         let text = format!(r#"{{"type":"{type_name}","intent":{{"n":{n}}}}}"#);
         let intent = Intent::from_value(&parse(&text), Some("a")).unwrap();
@@ -384,25 +384,25 @@ fn under_a_pack_the_rest_is_what_the_door_makes_of_it() -> Result<(), Error> {
 #[test]
 fn the_ticks_of_a_fork_that_are_its_parents_count() -> Result<(), Error> {
     let dir = tempfile::TempDir::new().unwrap();
-    let open = || Embedded::open(&dir.path().join("s"), Options::write()).unwrap();
+    let open = || Shared::new(Box::new(Embedded::open(&dir.path().join("s"), Options::write()).unwrap()));
     drop(Embedded::create(&dir.path().join("s"), info(1), Options::write()).unwrap());
     let add = |n: i64| {
         let op = parse(&format!(r#"[{{"add":"/x","value":{n}}},{{"append":"/log","value":{n}}}]"#));
         Intent::new("memory.write".parse().unwrap(), "a").with_delta(Delta::from_value(&op).unwrap())
     };
-    let mut store = open();
+    let store = open();
     let start = Start { state: parse(r#"{"x":0,"log":[]}"#), ..Start::new(run_name("p")) };
-    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("p", 0, 1)))?;
+    let mut recorder = Recorder::begin(&store, &start, Box::new(Fixed::new("p", 0, 1)))?;
     for n in [1, 5, 2, 50] {
         recorder.propose(&add(n))?;
     }
     recorder.commit()?;
     drop(recorder);
-    let (reader, mut writer) = (open(), open());
+    let (reader, writer) = (open(), open());
     let parent = Trace::open(&reader, &run_name("p"))?;
     let mut terms = Terms::new(run_name("c"));
     terms.set = vec![("/set".parse().unwrap(), Value::from(true))];
-    let (mut recorder, _) = fork(&parent, &mut writer, 3, &terms, Box::new(Fixed::new("c", 9, 1)))?;
+    let (mut recorder, _) = fork(&parent, &writer, 3, &terms, Box::new(Fixed::new("c", 9, 1)))?;
     recorder.propose(&add(3))?;
     recorder.commit()?;
     drop(recorder);
@@ -422,9 +422,9 @@ fn the_ticks_of_a_fork_that_are_its_parents_count() -> Result<(), Error> {
 /// What cannot be reduced again has no contributors, and says why.
 #[test]
 fn a_run_that_cannot_be_made_again_has_no_contributors() -> Result<(), Error> {
-    let mut store = memory(6);
+    let store = memory(6);
     let start = Start { reducer: "acme/7".into(), ..Start::new(run_name("r")) };
-    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("r", 0, 1)))?;
+    let mut recorder = Recorder::begin(&store, &start, Box::new(Fixed::new("r", 0, 1)))?;
     recorder.propose(&Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta(&[1])))?;
     recorder.commit()?;
     drop(recorder);
@@ -434,9 +434,9 @@ fn a_run_that_cannot_be_made_again_has_no_contributors() -> Result<(), Error> {
     assert_eq!(error.code(), "E0602", "{error}");
     // An onset that is none is not explained.
     let wrong = Predicate::condition("p", "has(state.y)")?;
-    let mut store = memory(6);
+    let store = memory(6);
     let start = Start::new(run_name("r"));
-    let mut recorder = Recorder::begin(&mut store, &start, Box::new(Fixed::new("r", 0, 1)))?;
+    let mut recorder = Recorder::begin(&store, &start, Box::new(Fixed::new("r", 0, 1)))?;
     recorder.propose(&Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta(&[1])))?;
     recorder.commit()?;
     drop(recorder);

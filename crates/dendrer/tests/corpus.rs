@@ -18,7 +18,7 @@ use dendrer_kernel::step::Start;
 use dendrer_object::json::{parse_door, to_vec};
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Intent, StoreId, Value};
-use dendrer_store::{Memory, StoreInfo};
+use dendrer_store::{Memory, Shared, StoreInfo};
 
 fn corpus() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
@@ -87,11 +87,11 @@ fn the_airline_is_rebuilt_from_its_transcripts() -> Result<(), Error> {
         assert_eq!(expected.get("env_sha256_s0").and_then(Value::as_str), Some(&*sha256(&s0)));
         let file = expected.get("file").and_then(Value::as_str).expect("a file");
         let transcript = read(&corpus.join(file));
-        let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+        let store = Shared::new(Box::new(Memory::new(StoreInfo::new(id, key.verifier_key().clone()))));
         let name = "airline".parse().expect("a name");
         let start_of_run = Instant::now();
         let start = Start { state: s0.clone(), ..Start::new(name) };
-        let mut recorder = pack::begin(&mut store, &pack, start, Box::new(Fixed::new("corpus", 1, 1)))?;
+        let mut recorder = pack::begin(&store, &pack, start, Box::new(Fixed::new("corpus", 1, 1)))?;
         let mut changes = Vec::new();
         let mut asked = BTreeMap::new();
         let begun = start_of_run.elapsed();

@@ -16,7 +16,7 @@ use dendrer_kernel::step::{self, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Body, Header, Kind, Record, cut};
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
-use dendrer_store::Memory;
+use dendrer_store::Shared;
 use dendrer_testkit::{Dice, info, memory, records_of, store_of};
 
 fn run() -> RunName {
@@ -28,19 +28,19 @@ fn set(path: &str, value: impl Into<Value>) -> Op {
 }
 
 /// Records a run that sets `field` to one of the values at each tick.
-fn record(field: &str, values: &[f64]) -> Memory {
-    let mut store = memory(3);
+fn record(field: &str, values: &[f64]) -> Shared {
+    let store = memory(3);
     let mut start = Start::new(run());
     start.state = Value::record([(field, Value::from(if field == "quality" { 0.95 } else { 0.5 }))]);
     let intents = values.iter().map(|value| {
         let delta = Delta(vec![Op::set(Pointer::of([field]), Value::from(*value))]);
         Intent::new("observation.add".parse().unwrap(), "agent").with_delta(delta)
     });
-    dendrer_testkit::record(&mut store, &start, intents);
+    dendrer_testkit::record(&store, &start, intents);
     store
 }
 
-fn ask(store: &Memory, predicate: &Predicate) -> (Vec<u64>, Outcome) {
+fn ask(store: &Shared, predicate: &Predicate) -> (Vec<u64>, Outcome) {
     let trace = Trace::open(store, &run()).unwrap();
     let question = Question::Predicate(predicate.clone());
     let report = bisect::bisect(&trace, &question, &Range::new(0, trace.tip())).unwrap();

@@ -8,7 +8,7 @@ use dendrer::Trace;
 use dendrer::diff::{Align, Change, Kind, Pair, Question, Report, Sides, States, diff};
 use dendrer_object::record::{Author, Body, Header, Kind as RecordKind, Link, Record, Rel, Seed, cut};
 use dendrer_object::{Delta, Digest, Pointer, Timestamp, Value, json};
-use dendrer_store::{Memory, Store};
+use dendrer_store::{Memory, Shared, Store};
 use dendrer_testkit::{Dice, info, run_name, store_of};
 use proptest::prelude::*;
 
@@ -124,7 +124,7 @@ impl Scribe {
         end.state = state;
     }
 
-    fn store(&self) -> Memory {
+    fn store(&self) -> Shared {
         store_of(info(3), self.records.clone())
     }
 }
@@ -184,7 +184,7 @@ fn runs(closed: usize) -> impl Strategy<Value = Runs> {
 }
 
 /// Writes two runs, `a` and `b`. Where they share something, `b` is a fork.
-fn write(runs: &Runs) -> (Memory, End, End) {
+fn write(runs: &Runs) -> (Shared, End, End) {
     let mut scribe = Scribe::new();
     let mut a = scribe.begin("a", STATE);
     runs.shared.iter().flatten().for_each(|step| scribe.step(&mut a, STEPS[*step]));
@@ -209,15 +209,11 @@ fn write(runs: &Runs) -> (Memory, End, End) {
     (scribe.store(), a, b)
 }
 
-fn ask(store: &dyn Store, a: &str, b: &str, change: impl FnOnce(&mut Question)) -> (Report, Vec<Pair>) {
+fn ask(store: &Shared, a: &str, b: &str, change: impl FnOnce(&mut Question)) -> (Report, Vec<Pair>) {
     ask_in((store, a), (store, b), change)
 }
 
-fn ask_in(
-    a: (&dyn Store, &str),
-    b: (&dyn Store, &str),
-    change: impl FnOnce(&mut Question),
-) -> (Report, Vec<Pair>) {
+fn ask_in(a: (&Shared, &str), b: (&Shared, &str), change: impl FnOnce(&mut Question)) -> (Report, Vec<Pair>) {
     let open = |(store, name): (_, &str)| Trace::open(store, &run_name(name)).unwrap();
     let (a, b) = (open(a), open(b));
     let mut question = Question::new(&a, &b);
@@ -313,7 +309,7 @@ fn oracle(a: &Record, b: &Record) -> (Vec<Kind>, usize) {
 }
 
 /// All transitions of a run in order, without markers, behind a tick.
-fn transitions(store: &dyn Store, run: &str, behind: u64) -> Vec<Record> {
+fn transitions(store: &Shared, run: &str, behind: u64) -> Vec<Record> {
     let trace = Trace::open(store, &run_name(run)).unwrap();
     let all = (behind + 1..=trace.tip()).map(|tick| trace.record(tick).unwrap());
     all.filter(|record| record.header().type_name.as_ref().unwrap().as_str() != "run.fork").collect()
@@ -474,7 +470,7 @@ proptest! {
 }
 
 /// Two runs of some steps each, and nothing shared.
-fn pair_of(a: &[&str], b: &[&str]) -> Memory {
+fn pair_of(a: &[&str], b: &[&str]) -> Shared {
     let mut scribe = Scribe::new();
     for (name, steps) in [("a", a), ("b", b)] {
         let mut end = scribe.begin(name, STATE);
@@ -712,7 +708,7 @@ fn a_shared_beginning_is_not_read() {
         let tick = record.header().tick.unwrap_or(0);
         tick == 0 || tick > 1990 || looked_at.contains(&tick)
     });
-    let store = Memory::of_parts(info(3), tree, parts.collect());
+    let store = Shared::new(Box::new(Memory::of_parts(info(3), tree, parts.collect())));
     let kinds = vec![Kind::Structural, Kind::Semantic, Kind::Confidence];
     let (report, pairs) = ask(&store, "a", "b", |question| question.kinds = kinds);
     assert_eq!(report.shared, Some(1990));

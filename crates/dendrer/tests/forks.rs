@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Shared, Store};
 use dendrer::verify::{self, Verdict};
 use dendrer::{Error, Trace, pack};
 use dendrer_kernel::step::Start;
@@ -37,14 +37,14 @@ impl Place {
         Place { dir }
     }
 
-    fn open(&self) -> Embedded {
+    fn open(&self) -> Shared {
         let store = Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened");
-        store.with_key(Some(Arc::new(key(1))))
+        Shared::new(Box::new(store.with_key(Some(Arc::new(key(1))))))
     }
 
     fn record(&self, start: &Start, lines: &[&str]) {
-        let mut store = self.open();
-        let mut recorder = Recorder::begin(&mut store, start, surroundings("parent")).expect("begun");
+        let store = self.open();
+        let mut recorder = Recorder::begin(&store, start, surroundings("parent")).expect("begun");
         for line in lines {
             recorder.propose(&intent(line)).expect("judged");
         }
@@ -52,16 +52,16 @@ impl Place {
     }
 
     fn fork(&self, parent: &str, tick: u64, terms: &Terms) -> Result<(Forked, Carried), Error> {
-        let (reader, mut writer) = (self.open(), self.open());
+        let (reader, writer) = (self.open(), self.open());
         let trace = Trace::open(&reader, &run_name(parent))?;
-        let (mut recorder, forked) = fork::fork(&trace, &mut writer, tick, terms, surroundings("fork"))?;
+        let (mut recorder, forked) = fork::fork(&trace, &writer, tick, terms, surroundings("fork"))?;
         let carried = fork::carry_on(&mut recorder, &trace, &forked, terms, true)?;
         recorder.commit()?;
         Ok((forked, carried))
     }
 
     /// Verifies the whole store with replay, and hands over a trace.
-    fn with<T>(&self, run: &str, f: impl FnOnce(&Trace<'_>) -> T) -> T {
+    fn with<T>(&self, run: &str, f: impl FnOnce(&Trace) -> T) -> T {
         let store = self.open();
         let run = run_name(run);
         let trace = Trace::open(&store, &run).expect("a run");
@@ -96,9 +96,9 @@ fn a_fork_shares_what_came_before_and_owns_its_marker() {
     terms.reason = Some("try again".into());
     terms.guidance.insert("policy", "be careful".into());
     terms.set.push(("/limit".parse().unwrap(), Value::from(4.0)));
-    let (reader, mut writer) = (place.open(), place.open());
+    let (reader, writer) = (place.open(), place.open());
     let parent = Trace::open(&reader, &run_name("p")).unwrap();
-    let (mut recorder, forked) = fork::fork(&parent, &mut writer, 2, &terms, surroundings("f")).unwrap();
+    let (mut recorder, forked) = fork::fork(&parent, &writer, 2, &terms, surroundings("f")).unwrap();
     assert_eq!((forked.tick, forked.replayed_from), (2, 0));
     assert_eq!(
         forked.changed,
@@ -135,8 +135,8 @@ fn a_fork_shares_what_came_before_and_owns_its_marker() {
     });
     assert_eq!(place.with("p", |parent| parent.tip()), 6, "the parent is as it was");
     // Whoever goes on with it later goes on under its terms, and a fork of a fork is a fork.
-    let mut store = place.open();
-    let mut recorder = Recorder::resume(&mut store, &run_name("c"), surroundings("later")).unwrap();
+    let store = place.open();
+    let mut recorder = Recorder::resume(&store, &run_name("c"), surroundings("later")).unwrap();
     recorder.propose(&intent(LINES[1])).unwrap();
     recorder.commit().unwrap();
     drop(recorder);
@@ -314,9 +314,9 @@ fn forks_of_a_long_run_are_read_from_snapshots_of_the_parent() {
     place.record(&Start::new(run_name("p")), &lines.iter().map(String::as_str).collect::<Vec<_>>());
     let (forked, _) = place.fork("p", 599, &Terms::new(run_name("c"))).unwrap();
     assert_eq!(forked.replayed_from, 0, "without an index nothing is kept");
-    place.open().update_index().unwrap();
-    let mut store = place.open();
-    let mut recorder = Recorder::resume(&mut store, &run_name("p"), surroundings("more")).unwrap();
+    Embedded::open(&place.dir.path().join("s"), Options::write()).unwrap().update_index().unwrap();
+    let store = place.open();
+    let mut recorder = Recorder::resume(&store, &run_name("p"), surroundings("more")).unwrap();
     for line in &lines {
         recorder.propose(&intent(line)).unwrap();
     }

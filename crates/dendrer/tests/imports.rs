@@ -3,11 +3,12 @@
 #![expect(clippy::print_stdout, reason = "figures with --nocapture")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dendrer::cherrypick::{Candidate, Imported, import};
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Shared, Store};
 use dendrer::{Error, Trace, pack, verify};
 use dendrer_kernel::contract::{Import, ImportRefused, Side, check_import};
 use dendrer_kernel::step::{Outcome, Stage, Start};
@@ -174,13 +175,13 @@ fn violated(fields: &[Field], source: &Value, target: &Value) -> Vec<String> {
 }
 
 /// Begins a run and brings it to a state, in one tick: a pack declares its fields, so what is not to be there is removed.
-fn begin<'s>(
-    store: &'s mut dyn Store,
+fn begin(
+    store: &Shared,
     name: &str,
     source: &pack::Source,
     fields: &[Field],
     state: &Value,
-) -> Result<Recorder<'s>, Error> {
+) -> Result<Recorder, Error> {
     let start = Start { stage: Stage::Contracts, state: state.clone(), ..Start::new(run_name(name)) };
     let mut recorder = Recorder::begin(store, &source.bind(start)?, surroundings(name))?;
     let absent = fields.iter().filter(|field| state.get(&field.name).is_none());
@@ -214,11 +215,12 @@ fn imports_are_what_the_rules_say_and_nothing_slips_through() -> Result<(), Erro
     while done < cases {
         let dir = TempDir::new().expect("a directory");
         let path = dir.path().join("s");
-        let mut writer = Embedded::create(&path, info(1), Options::write()).expect("a store");
+        let writer = Embedded::create(&path, info(1), Options::write()).expect("a store");
+        let writer = Shared::new(Box::new(writer));
         // One store for several cases, so that making stores is not what takes the time.
         for _ in 0..20 {
             done += 1;
-            one_case(&mut dice, &mut writer, &path, done, &mut tally)?;
+            one_case(&mut dice, &writer, &path, done, &mut tally)?;
         }
         let report = verify::store(&writer, &verify::Options { replay: true, ..verify::Options::default() })?;
         assert_eq!(report.verdict, verify::Verdict::Intact);
@@ -232,7 +234,7 @@ fn imports_are_what_the_rules_say_and_nothing_slips_through() -> Result<(), Erro
 
 fn one_case(
     dice: &mut Dice,
-    writer: &mut Embedded,
+    writer: &Shared,
     path: &std::path::Path,
     n: u64,
     tally: &mut Tally,
@@ -272,12 +274,12 @@ fn one_case(
         }
     }
     begin(writer, &into, &ours, &fields, &target)?.commit()?;
-    let reader = Embedded::open(path, Options::read())?;
+    let reader = Arc::new(Embedded::open(path, Options::read())?);
     let candidate = Candidate::read(&Trace::open(&reader, &run_name(&from))?, 2)?;
     let mut pick = candidate.check(&Trace::open(&reader, &run_name(&into))?, 1)?;
     let before = writer.tree().size;
     let imported = import(writer, &run_name(&into), &mut pick, 1, surroundings("import"), false)?;
-    let tip = |writer: &Embedded| writer.run(&run_name(&into)).map(|run| run.expect("a run").head.tick);
+    let tip = |writer: &Shared| writer.run(&run_name(&into)).map(|run| run.expect("a run").head.tick);
     let violated = violated(&fields, &source, &target);
     match (&pick.checked.refused, imported) {
         (None, Imported::Done { marker, record }) => {

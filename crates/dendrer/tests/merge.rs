@@ -8,8 +8,8 @@ use dendrer::merge::{
     Merged, Resolution, Source, Standing, Strategy, Take, Terms, merge, merged, resolve, standings,
 };
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Shared, Store};
 use dendrer::{Error, Trace, fork, pack, verify};
 use dendrer_kernel::step::{Outcome, Stage, Start};
 use dendrer_object::json::parse_door;
@@ -42,8 +42,8 @@ impl Place {
         Box::new(Fixed::new(name, self.clock.get(), 1_000))
     }
 
-    fn open(&self) -> Embedded {
-        Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened")
+    fn open(&self) -> Shared {
+        Shared::new(Box::new(Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened")))
     }
 
     fn record(&self, run: &str, state: &str, lines: &[&str]) {
@@ -52,13 +52,13 @@ impl Place {
     }
 
     fn record_under(&self, start: &Start, text: Option<&str>, lines: &[&str]) {
-        let mut store = self.open();
+        let store = self.open();
         let surroundings = self.surroundings(start.run.as_str());
         let mut recorder = match text {
-            None => Recorder::begin(&mut store, start, surroundings),
+            None => Recorder::begin(&store, start, surroundings),
             Some(text) => {
                 let source = pack::read(text.as_bytes()).expect("a pack");
-                pack::begin(&mut store, &source, start.clone(), surroundings)
+                pack::begin(&store, &source, start.clone(), surroundings)
             }
         }
         .expect("begun");
@@ -71,12 +71,12 @@ impl Place {
     }
 
     fn merge(&self, runs: &[(&str, u64)], terms: &Terms) -> Result<Merged, Error> {
-        let (reader, mut writer) = (self.open(), self.open());
-        let traces: Vec<Trace<'_>> =
+        let (reader, writer) = (self.open(), self.open());
+        let traces: Vec<Trace> =
             runs.iter().map(|(run, _)| Trace::open(&reader, &run_name(run))).collect::<Result<_, _>>()?;
-        let sources: Vec<Source<'_, '_>> =
+        let sources: Vec<Source<'_>> =
             traces.iter().zip(runs).map(|(trace, (_, tick))| Source { trace, tick: *tick }).collect();
-        let (mut recorder, made) = merge(&sources, &mut writer, terms, self.surroundings("merge"))?;
+        let (mut recorder, made) = merge(&sources, &writer, terms, self.surroundings("merge"))?;
         recorder.commit()?;
         Ok(made)
     }
@@ -84,13 +84,13 @@ impl Place {
     fn resolve(&self, run: &str, path: &str, take: Take) -> Result<u64, Error> {
         let resolution =
             Resolution { path: p(path), take, reason: "measured".into(), agent: "operator".into() };
-        let mut store = self.open();
-        let record = resolve(&mut store, &run_name(run), &resolution, self.surroundings("resolve"), false)?;
+        let store = self.open();
+        let record = resolve(&store, &run_name(run), &resolution, self.surroundings("resolve"), false)?;
         Ok(record.header().tick.unwrap())
     }
 
     /// Replays a run to the end, and hands over a trace.
-    fn with<T>(&self, run: &str, f: impl FnOnce(&Trace<'_>) -> T) -> T {
+    fn with<T>(&self, run: &str, f: impl FnOnce(&Trace) -> T) -> T {
         let store = self.open();
         let run = run_name(run);
         let trace = Trace::open(&store, &run).expect("a run");
@@ -225,8 +225,8 @@ fn a_conflict_is_resolved_by_a_transition_and_once() {
     assert_eq!(code("/both", Take::Side("a".into())), "E0445");
     // What an agent writes there in between is no resolution, and is not written over either.
     place.merge(&[("x", 2), ("y", 2)], &terms("w", &[], Strategy::Manual)).unwrap();
-    let mut store = place.open();
-    let mut recorder = Recorder::resume(&mut store, &run_name("w"), place.surroundings("w")).unwrap();
+    let store = place.open();
+    let mut recorder = Recorder::resume(&store, &run_name("w"), place.surroundings("w")).unwrap();
     let line = r#"{"type":"memory.write","delta":[{"set":"/budget","value":1},{"set":"/map","value":3}]}"#;
     recorder.propose(&Intent::from_value(&v(line), Some("a")).unwrap()).unwrap();
     recorder.commit().unwrap();
@@ -239,10 +239,9 @@ fn a_conflict_is_resolved_by_a_transition_and_once() {
     let error = place.resolve("w", "/map/mine", Take::Side("z".into())).unwrap_err();
     assert_eq!(error.code(), "E0445");
     // A fork of it has the same conflicts, and decides for itself.
-    let (reader, mut writer) = (place.open(), place.open());
+    let (reader, writer) = (place.open(), place.open());
     let parent = Trace::open(&reader, &run_name("m")).unwrap();
-    let forked =
-        fork::fork(&parent, &mut writer, 1, &fork::Terms::new(run_name("f")), place.surroundings("f"));
+    let forked = fork::fork(&parent, &writer, 1, &fork::Terms::new(run_name("f")), place.surroundings("f"));
     forked.unwrap().0.commit().unwrap();
     assert_eq!(place.standings("f"), [resolved(1, "b"), Standing::Open]);
     assert_eq!(place.resolve("f", "/map/mine", Take::Side("a".into())).unwrap(), 3);

@@ -16,7 +16,7 @@ use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::json::parse_door;
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Intent, RunName, StoreId};
-use dendrer_store::{Memory, StoreInfo};
+use dendrer_store::{Memory, Shared, StoreInfo};
 use dendrer_testkit::Dice;
 
 /// How many runs are made, each in every form.
@@ -163,10 +163,10 @@ type Violated = Vec<Vec<bool>>;
 fn judge(source: &pack::Source, texts: &[String], places: &[u64]) -> Violated {
     let id = StoreId([7; 16]);
     let key = SigningKey::from_seed(&id.origin(), [1; 32]).unwrap();
-    let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+    let store = Shared::new(Box::new(Memory::new(StoreInfo::new(id, key.verifier_key().clone()))));
     let run: RunName = "r".parse().unwrap();
     let start = Start::new(run.clone());
-    let mut recorder = pack::begin(&mut store, source, start, Box::new(Fixed::new("noise", 1, 1))).unwrap();
+    let mut recorder = pack::begin(&store, source, start, Box::new(Fixed::new("noise", 1, 1))).unwrap();
     for text in texts {
         let intent = Intent::from_value(&parse_door(text.as_bytes()).unwrap(), None).unwrap();
         let outcome = recorder.propose(&intent).unwrap();

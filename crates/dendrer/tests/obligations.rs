@@ -9,7 +9,7 @@ use dendrer::kernel::step::Start;
 use dendrer::{Trace, contract, pack, timeline};
 use dendrer_object::record::{Author, Body, Header, Kind, Record, Seed, cut};
 use dendrer_object::{Delta, Intent, Timestamp, Value, json};
-use dendrer_store::{Memory, Store};
+use dendrer_store::{Shared, Store};
 use dendrer_testkit::{memory, run_name, store_id};
 use proptest::prelude::*;
 
@@ -49,8 +49,8 @@ fn read(text: &str) -> pack::Source {
     pack::read(text.as_bytes()).unwrap_or_else(|problems| panic!("{problems:#?}"))
 }
 
-fn record(steps: &[(usize, usize)], source: &pack::Source) -> Memory {
-    let mut store = memory(3);
+fn record(steps: &[(usize, usize)], source: &pack::Source) -> Shared {
+    let store = memory(3);
     let state = source.pack.init(&Default::default()).expect("a state to begin with");
     let start = Start {
         reducer: source.pack.engine.as_str().into(),
@@ -64,7 +64,7 @@ fn record(steps: &[(usize, usize)], source: &pack::Source) -> Memory {
         let delta = Delta::from_value(&Value::array([op])).expect("a delta");
         Intent::new(TYPES[*kind].parse().expect("a type"), "agent").with_delta(delta)
     });
-    let mut recorder = dendrer_testkit::recorder(&mut store, &start);
+    let mut recorder = dendrer_testkit::recorder(&store, &start);
     for intent in intents {
         // A change of what is not there is refused, and takes no tick.
         recorder.propose(&intent).expect("an intent that can be sealed");
@@ -75,7 +75,7 @@ fn record(steps: &[(usize, usize)], source: &pack::Source) -> Memory {
 }
 
 /// The verdict at every tick and how it stands in the end, from states that are folded anew for each tick.
-fn oracle(store: &Memory, predicate: &Predicate, to: u64) -> (Vec<Verdict>, Standing) {
+fn oracle(store: &Shared, predicate: &Predicate, to: u64) -> (Vec<Verdict>, Standing) {
     let owed = predicate.obligation().expect("an obligation");
     let mut course = Course::default();
     let verdicts = (0..=to).map(|tick| {
@@ -89,7 +89,7 @@ fn oracle(store: &Memory, predicate: &Predicate, to: u64) -> (Vec<Verdict>, Stan
     (verdicts.collect(), course.standing())
 }
 
-fn check(store: &Memory, pack: &Pack, from: u64, to: u64) {
+fn check(store: &Shared, pack: &Pack, from: u64, to: u64) {
     let trace = Trace::open(store, &run_name("r")).expect("a run");
     let all: Vec<&Predicate> = pack.declared().map(|declared| &declared.predicate).collect();
     let lines = timeline::judge_each(&trace, &all, from, to).expect("verdicts");
@@ -137,7 +137,7 @@ proptest! {
 }
 
 /// A run of three ticks that nobody has met anything in.
-fn idle() -> (Memory, pack::Source) {
+fn idle() -> (Shared, pack::Source) {
     let source = read(PACK);
     (record(&[(0, 9), (0, 9), (0, 9)], &source), source)
 }
@@ -145,7 +145,7 @@ fn idle() -> (Memory, pack::Source) {
 #[test]
 fn a_run_that_ended_before_something_was_due_is_told_from_one_that_goes_on() {
     let (mut store, source) = idle();
-    let stands = |store: &Memory| {
+    let stands = |store: &Shared| {
         let trace = Trace::open(store, &run_name("r")).expect("a run");
         let predicate = source.pack.predicate("test.owed/by_tick").expect("by its full name");
         let line = timeline::judge(&trace, predicate, 0, trace.tip()).expect("verdicts");

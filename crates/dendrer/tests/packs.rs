@@ -9,16 +9,16 @@ use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::json::parse_door;
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Intent, RunName, StoreId, Value};
-use dendrer_store::{Memory, StoreInfo};
+use dendrer_store::{Memory, Shared, StoreInfo};
 
 fn json(text: &str) -> Value {
     parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn store() -> Memory {
+fn store() -> Shared {
     let id = StoreId([7; 16]);
     let key = SigningKey::from_seed(&id.origin(), [1; 32]).expect("a key");
-    Memory::new(StoreInfo::new(id, key.verifier_key().clone()))
+    Shared::new(Box::new(Memory::new(StoreInfo::new(id, key.verifier_key().clone()))))
 }
 
 fn run(name: &str) -> RunName {
@@ -57,20 +57,20 @@ fn note(n: &str) -> Intent {
 
 #[test]
 fn a_run_carries_its_pack_and_replays_without_the_file() -> Result<(), Error> {
-    let mut store = store();
+    let store = store();
     let small = source(SMALL.as_bytes());
     let start = Start {
         state: json(r#"{"count":3}"#),
         meta: Some(json(r#"{"who":"ann"}"#)),
         ..Start::new(run("counted"))
     };
-    let mut recorder = pack::begin(&mut store, &small, start, Box::new(Fixed::new("packs", 1, 1)))?;
+    let mut recorder = pack::begin(&store, &small, start, Box::new(Fixed::new("packs", 1, 1)))?;
     assert_eq!(recorder.head().state().to_string(), r#"{"count":3,"who":"ann"}"#);
     recorder.propose(&note("4"))?;
     recorder.commit()?;
     drop(recorder);
     // Taken up again, the run finds its reducer in its own record.
-    let mut recorder = Recorder::resume(&mut store, &run("counted"), Box::new(Fixed::new("again", 9, 1)))?;
+    let mut recorder = Recorder::resume(&store, &run("counted"), Box::new(Fixed::new("again", 9, 1)))?;
     recorder.propose(&note("5"))?;
     recorder.propose(&note("\"x\""))?;
     let refused =
@@ -105,10 +105,10 @@ fn a_run_carries_its_pack_and_replays_without_the_file() -> Result<(), Error> {
 
 #[test]
 fn an_intent_cannot_bring_a_delta_past_the_rules() -> Result<(), Error> {
-    let mut store = store();
+    let store = store();
     let small = source(SMALL.as_bytes());
     let mut recorder =
-        pack::begin(&mut store, &small, Start::new(run("pushed")), Box::new(Fixed::new("packs", 1, 1)))?;
+        pack::begin(&store, &small, Start::new(run("pushed")), Box::new(Fixed::new("packs", 1, 1)))?;
     let intent = json(r#"{"type":"desk.note","intent":{"n":1},"delta":[{"set":"/count","value":99}]}"#);
     recorder.propose(&Intent::from_value(&intent, None).expect("an intent"))?;
     recorder.propose(&note("1"))?;
@@ -128,10 +128,10 @@ fn an_intent_cannot_bring_a_delta_past_the_rules() -> Result<(), Error> {
 
 #[test]
 fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), Error> {
-    let mut store = store();
+    let store = store();
     let small = source(SMALL.as_bytes());
     let mut recorder =
-        pack::begin(&mut store, &small, Start::new(run("first")), Box::new(Fixed::new("packs", 1, 1)))?;
+        pack::begin(&store, &small, Start::new(run("first")), Box::new(Fixed::new("packs", 1, 1)))?;
     let mut cause = None;
     for n in 0..600u64 {
         let mut intent = note(&n.to_string());
@@ -178,7 +178,7 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
         assert_eq!(a.header().type_name, b.header().type_name, "{tick}");
         assert_eq!(a.body().value("/intent/n"), b.body().value("/intent/n"), "{tick}");
         // A cause in the source is the cause at the same tick here.
-        let relation = |record: &dendrer_object::Record, trace: &Trace<'_>| -> Vec<u64> {
+        let relation = |record: &dendrer_object::Record, trace: &Trace| -> Vec<u64> {
             let links = record.header().links.iter();
             links
                 .filter_map(|link| {
@@ -197,10 +197,10 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
 
 #[test]
 fn what_cannot_be_reduced_is_said_before_anything_is_written() -> Result<(), Error> {
-    let mut store = store();
+    let store = store();
     let small = source(SMALL.as_bytes());
     let mut recorder =
-        pack::begin(&mut store, &small, Start::new(run("first")), Box::new(Fixed::new("packs", 1, 1)))?;
+        pack::begin(&store, &small, Start::new(run("first")), Box::new(Fixed::new("packs", 1, 1)))?;
     recorder.propose(&note("1"))?;
     recorder.commit()?;
     drop(recorder);

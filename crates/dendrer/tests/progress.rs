@@ -2,12 +2,13 @@
 
 use dendrer::bisect::{self, Outcome, Question, Range};
 use dendrer::kernel::predicate::Predicate;
-use dendrer::kernel::progress::{Course, Evaluation, Plan, Signal};
+use dendrer::kernel::progress::course::Course;
+use dendrer::kernel::progress::{Evaluation, Plan, Signal};
 use dendrer::kernel::step::Start;
 use dendrer::progress::{Metric, readings, regression};
 use dendrer::{Trace, pack};
 use dendrer_object::{Delta, Intent, Value, json};
-use dendrer_store::Memory;
+use dendrer_store::Shared;
 use dendrer_testkit::{memory, run_name};
 use proptest::prelude::*;
 
@@ -46,8 +47,8 @@ const OPS: &[&str] = &[
 
 const TYPES: &[&str] = &["memory.write", "artifact.write", "skeptic.challenge", "goal.complete"];
 
-fn record(steps: &[(usize, usize)], source: &pack::Source) -> Memory {
-    let mut store = memory(3);
+fn record(steps: &[(usize, usize)], source: &pack::Source) -> Shared {
+    let store = memory(3);
     let state = source.pack.init(&Default::default()).expect("a state to begin with");
     let bound =
         dendrer::kernel::pack::Bound { value: source.pack.value().clone(), text: source.text.clone() };
@@ -58,13 +59,13 @@ fn record(steps: &[(usize, usize)], source: &pack::Source) -> Memory {
         let intent = Intent::new(TYPES[*kind].parse().expect("a type"), "agent").with_delta(delta);
         Intent { goal: Some("first".into()), ..intent }
     });
-    dendrer_testkit::record(&mut store, &start, intents);
+    dendrer_testkit::record(&store, &start, intents);
     store
 }
 
 /// What a metric says at every tick, from states that are folded anew for each.
-fn oracle(store: &Memory, metric: &Metric<'_>, to: u64) -> Vec<Evaluation> {
-    fn of_signal(store: &Memory, signal: Signal, plan: &Plan, to: u64) -> Vec<Evaluation> {
+fn oracle(store: &Shared, metric: &Metric<'_>, to: u64) -> Vec<Evaluation> {
+    fn of_signal(store: &Shared, signal: Signal, plan: &Plan, to: u64) -> Vec<Evaluation> {
         let mut course = Course::new(plan);
         let said = (0..=to).map(|tick| {
             let trace = Trace::open(store, &run_name("r")).expect("a run").without_snapshots();
@@ -78,7 +79,7 @@ fn oracle(store: &Memory, metric: &Metric<'_>, to: u64) -> Vec<Evaluation> {
         });
         said.collect()
     }
-    fn of_contract(store: &Memory, contract: &Predicate, to: u64) -> Vec<Evaluation> {
+    fn of_contract(store: &Shared, contract: &Predicate, to: u64) -> Vec<Evaluation> {
         let at = |tick| {
             let trace = Trace::open(store, &run_name("r")).expect("a run").without_snapshots();
             contract.evaluate(&trace.at(tick).expect("a tick").state, None)

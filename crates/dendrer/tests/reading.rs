@@ -11,15 +11,15 @@ use dendrer_kernel::step::Start;
 use dendrer_object::{Intent, Record, Value};
 use dendrer_store::embedded::{Embedded, Options as StoreOptions, VerifyOptions};
 use dendrer_store::faulty::{Crash, Fault, Faulty};
-use dendrer_store::{Memory, Store, StoreError};
+use dendrer_store::{Shared, Store, StoreError};
 use dendrer_testkit::{memory, run_name};
 
 const STEPS: u64 = 700;
 
-fn recorded() -> (Memory, Vec<(u64, Record)>) {
-    let mut store = memory(3);
+fn recorded() -> (Shared, Vec<(u64, Record)>) {
+    let store = memory(3);
     let intents = (0..STEPS).map(|_| Intent::new("plan.update".parse().expect("a type"), "a"));
-    dendrer_testkit::record(&mut store, &Start::new(run_name("r")), intents);
+    dendrer_testkit::record(&store, &Start::new(run_name("r")), intents);
     let mut records = Vec::new();
     let all = 0..store.tree().size;
     store
@@ -32,7 +32,7 @@ fn recorded() -> (Memory, Vec<(u64, Record)>) {
 }
 
 /// What a reading of these records says: the verdict and how many were opened.
-fn read(store: &Memory, records: impl IntoIterator<Item = (u64, Record)>) -> Option<(Verdict, u64, String)> {
+fn read(store: &Shared, records: impl IntoIterator<Item = (u64, Record)>) -> Option<(Verdict, u64, String)> {
     let options = Options { replay: true, ..Options::default() };
     let mut reading = Reading::new(store, &options).expect("a checkpoint");
     records.into_iter().for_each(|(position, record)| reading.take(position, record));
@@ -91,16 +91,17 @@ fn no_call_that_failed_is_told_as_damage() {
         ..StoreOptions::read()
     };
     let disk = Faulty::new();
-    let mut store =
+    let store =
         Embedded::create(dir, dendrer_testkit::info(3), StoreOptions { write: true, ..options(&disk) })
             .expect("a store");
+    let mut store = Shared::new(Box::new(store));
     let intents = (0..30).map(|_| Intent::new("plan.update".parse().expect("a type"), "a"));
-    dendrer_testkit::record(&mut store, &Start::new(run_name("r")), intents);
+    dendrer_testkit::record(&store, &Start::new(run_name("r")), intents);
     store.sign_checkpoint(&dendrer_testkit::key(3)).expect("a signature");
     Store::close(Box::new(store)).expect("closed");
     let verified = |disk: &Faulty| -> Result<(Verdict, usize), String> {
         let told = |error: StoreError| format!("{} {error}", error.code());
-        let store = Embedded::open(dir, options(disk)).map_err(told)?;
+        let store = Arc::new(Embedded::open(dir, options(disk)).map_err(told)?);
         if let Some(trouble) = store.trouble() {
             return Err(format!("{} {trouble}", trouble.code()));
         }
@@ -141,7 +142,7 @@ fn what_calls_share_is_read_as_it_was_committed() {
             Intent::new("action.request".parse().expect("a type"), "a").with("action", action)
         })
         .collect();
-    dendrer_testkit::record(&mut store, &Start::new(run_name("r")), intents);
+    dendrer_testkit::record(&store, &Start::new(run_name("r")), intents);
     let note = store.sign_checkpoint(&dendrer_testkit::key(3)).expect("a signature");
     let text =
         bundle::export(&store, &[run_name("r")], &note).and_then(|export| export.to_vec()).expect("a bundle");
@@ -163,7 +164,7 @@ fn what_calls_share_is_read_as_it_was_committed() {
         store.entries(all, each).expect("read");
         entries
     };
-    assert_eq!(entries(&opened.store), entries(&store));
+    assert_eq!(entries(&*opened.store), entries(&store));
     let report = verify::bundle(&opened, &Options { replay: true, ..Options::default() }).expect("a report");
     assert_ne!(report.verdict, Verdict::Tampered);
 }

@@ -10,8 +10,8 @@ use dendrer::kernel::pack::Effect;
 use dendrer::kernel::replay;
 use dendrer::rebase::{Ask, Basis, Fate, From, Rebased, Stopped, Terms, rebase};
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::store::Store;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Shared, Store};
 use dendrer::{Error, Trace, pack, verify};
 use dendrer_kernel::step::{Outcome, Stage, Start};
 use dendrer_object::delta::Delta;
@@ -40,8 +40,8 @@ impl Place {
         Place { dir }
     }
 
-    fn open(&self) -> Embedded {
-        Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened")
+    fn open(&self) -> Shared {
+        Shared::new(Box::new(Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened")))
     }
 
     /// Records a run. `because` in a line names ticks of the run that it is caused by.
@@ -50,12 +50,12 @@ impl Place {
     }
 
     fn record_under(&self, start: &Start, pack_text: Option<&str>, lines: &[&str]) {
-        let mut store = self.open();
+        let store = self.open();
         let mut recorder = match pack_text {
-            None => Recorder::begin(&mut store, start, surroundings(start.run.as_str())),
+            None => Recorder::begin(&store, start, surroundings(start.run.as_str())),
             Some(text) => {
                 let source = pack::read(text.as_bytes()).expect("a pack");
-                pack::begin(&mut store, &source, start.clone(), surroundings(start.run.as_str()))
+                pack::begin(&store, &source, start.clone(), surroundings(start.run.as_str()))
             }
         }
         .expect("begun");
@@ -70,16 +70,16 @@ impl Place {
         terms: &Terms,
         ask: Option<&mut Ask<'_>>,
     ) -> Result<Rebased, Error> {
-        let (reader, mut writer) = (self.open(), self.open());
+        let (reader, writer) = (self.open(), self.open());
         let (source, base) = (Trace::open(&reader, &run_name(run))?, Trace::open(&reader, &run_name(onto))?);
         let (mut recorder, rebased) =
-            rebase(&source, &base, tick, &mut writer, terms, ask, surroundings("rebase"))?;
+            rebase(&source, &base, tick, &writer, terms, ask, surroundings("rebase"))?;
         recorder.commit()?;
         Ok(rebased)
     }
 
     /// Replays a run to the end, and hands over a trace.
-    fn with<T>(&self, run: &str, f: impl FnOnce(&Trace<'_>) -> T) -> T {
+    fn with<T>(&self, run: &str, f: impl FnOnce(&Trace) -> T) -> T {
         let store = self.open();
         let run = run_name(run);
         let trace = Trace::open(&store, &run).expect("a run");
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-fn go_on(recorder: &mut Recorder<'_>, lines: &[&str]) {
+fn go_on(recorder: &mut Recorder, lines: &[&str]) {
     let mut ids: BTreeMap<u64, Digest> = BTreeMap::new();
     for line in lines {
         let mut value = v(line).as_object().unwrap().clone();
@@ -260,10 +260,10 @@ fn what_the_new_base_does_not_justify_ends_it() {
     assert!(matches!(&why, (2, Stopped::DoesNotApply(what)) if what.contains("list")), "{why:?}");
     assert_eq!(place.with("n4", |trace| trace.tip()), 2, "the marker and one transition");
     // A decision that names what is not in the history of the new run; facts may.
-    let (reader, mut writer) = (place.open(), place.open());
+    let (reader, writer) = (place.open(), place.open());
     let parent = Trace::open(&reader, &run_name("b")).unwrap();
     let terms = fork::Terms::new(run_name("f"));
-    let (mut recorder, _) = fork::fork(&parent, &mut writer, 3, &terms, surroundings("f")).unwrap();
+    let (mut recorder, _) = fork::fork(&parent, &writer, 3, &terms, surroundings("f")).unwrap();
     let shared = parent.record(1).unwrap().id();
     for type_name in ["observation.add", "plan.update"] {
         let mut intent = Intent::new(type_name.parse().unwrap(), "a");

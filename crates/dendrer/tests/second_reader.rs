@@ -24,7 +24,7 @@ use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Author, Body, Entry, Header, Kind, Link, Record, Rel, Seed, cut};
 use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, Value};
-use dendrer_store::{Memory, Store, StoreInfo};
+use dendrer_store::{Memory, Shared, Store, StoreInfo};
 
 const STORE: StoreId = StoreId([7; 16]);
 
@@ -37,8 +37,8 @@ fn key() -> SigningKey {
     SigningKey::from_seed(&STORE.origin(), [3; 32]).unwrap()
 }
 
-fn memory() -> Memory {
-    Memory::new(StoreInfo::new(STORE, key().verifier_key().clone()))
+fn memory() -> Shared {
+    Shared::new(Box::new(Memory::new(StoreInfo::new(STORE, key().verifier_key().clone()))))
 }
 
 fn name(text: &str) -> RunName {
@@ -50,7 +50,7 @@ fn fixed(seed: &str) -> Box<Fixed> {
 }
 
 /// Records a run of intents given as JSON, tagged values allowed. Refusals are part of it.
-fn record(store: &mut Memory, run: &str, state: &str, intents: &[&str]) {
+fn record(store: &Shared, run: &str, state: &str, intents: &[&str]) {
     let mut start = Start::new(name(run));
     start.state = parse_tagged(state.as_bytes()).unwrap();
     let mut recorder = Recorder::begin(store, &start, fixed(run)).unwrap();
@@ -73,7 +73,7 @@ fn split(text: &[u8]) -> Vec<usize> {
     (0..text.len()).step_by(600).collect()
 }
 
-fn bundle_of(store: &mut Memory, runs: &[&str]) -> Vec<u8> {
+fn bundle_of(store: &mut Shared, runs: &[&str]) -> Vec<u8> {
     let note = store.sign_checkpoint(&key()).unwrap();
     let runs: Vec<RunName> = runs.iter().map(|run| name(run)).collect();
     let text = export(store, &runs, &note).unwrap().to_vec().unwrap();
@@ -110,7 +110,7 @@ fn forged(records: &[Record], keep: &[usize], runs: &[&str]) -> Bundle {
     }
 }
 
-fn all_records(store: &Memory) -> Vec<Record> {
+fn all_records(store: &Shared) -> Vec<Record> {
     (0..store.tree().size).map(|at| store.get(at).unwrap().unwrap()).collect()
 }
 
@@ -232,7 +232,7 @@ fn check(case: &str, text: &[u8], arguments: &[&str], expected: u8) {
 #[test]
 fn a_plain_run_is_intact_and_its_tip_and_key_are_compared() {
     let mut store = memory();
-    record(&mut store, "r", r#"{"risk":0.5}"#, PLAIN);
+    record(&store, "r", r#"{"risk":0.5}"#, PLAIN);
     let text = bundle_of(&mut store, &["r"]);
     let trace = Trace::open(&store, &name("r")).unwrap();
     let tip = trace.record(trace.tip()).unwrap().id().to_string();
@@ -258,9 +258,9 @@ fn a_plain_run_is_intact_and_its_tip_and_key_are_compared() {
 fn other_runs_can_be_left_out() {
     let mut store = memory();
     for run in ["a", "b", "c", "d"] {
-        record(&mut store, run, "{}", &PLAIN[1..3]);
+        record(&store, run, "{}", &PLAIN[1..3]);
     }
-    record(&mut store, "empty", "{}", &[]);
+    record(&store, "empty", "{}", &[]);
     for runs in
         [&["a"][..], &["b"], &["d"], &["a", "c"], &["b", "c"], &["empty"], &["a", "b", "c", "d", "empty"]]
     {
@@ -272,7 +272,7 @@ fn other_runs_can_be_left_out() {
 #[test]
 fn withheld_and_erased_values_are_unverifiable_and_named() {
     let mut store = memory();
-    record(&mut store, "r", "{}", &PLAIN[1..3]);
+    record(&store, "r", "{}", &PLAIN[1..3]);
     let records = all_records(&store);
     let keep: Vec<usize> = (0..records.len()).collect();
     for places in [&["/result"][..], &["/agent_id"], &["/action/params", "/result/output", "/state_root"]] {
@@ -296,7 +296,7 @@ fn large_values_stand_in_blobs() {
     };
     let exactly = |size: usize| intent(&"x".repeat(size - 2));
     let intents = [intent(&long), intent(&other), intent(&long), exactly(1024), exactly(1025)];
-    record(&mut store, "r", "{}", &intents.each_ref().map(String::as_str));
+    record(&store, "r", "{}", &intents.each_ref().map(String::as_str));
     check("blobs", &bundle_of(&mut store, &["r"]), &[], 0);
 }
 
@@ -311,8 +311,8 @@ fn refusals_anomalies_and_a_clock_that_went_back_are_part_of_the_record() {
         r#"{"type":"plan.update","delta":[{"remove":"/nothing"}]}"#,
         r#"{"type":"action.result","result":{"status":"ok"}}"#,
     ];
-    record(&mut store, "r", r#"{"risk":0}"#, &intents);
-    let mut recorder = Recorder::resume(&mut store, &name("r"), Box::new(Fixed::new("later", 5, 1))).unwrap();
+    record(&store, "r", r#"{"risk":0}"#, &intents);
+    let mut recorder = Recorder::resume(&store, &name("r"), Box::new(Fixed::new("later", 5, 1))).unwrap();
     let anomaly =
         Anomaly { kind: "tool_failure".into(), message: "no answer".into(), agent: Some("buyer".into()) };
     recorder.note_anomaly(&anomaly).unwrap();
@@ -335,15 +335,15 @@ fn numbers_names_and_tagged_values_have_one_spelling_in_both() {
     let tagged = tagged.replace("YeCggOmtng", &dendrer_object::digest::encode_base64url(b"a\xed\xa0\x80b"));
     let broken =
         r#"{"type":"observation.add","result":{"odd":{"\ud800":1,"z":2,"a":{"\udfff x":"\ud83d"}}}}"#;
-    record(&mut store, "r", state, &[&tagged, broken]);
+    record(&store, "r", state, &[&tagged, broken]);
     check("values", &bundle_of(&mut store, &["r"]), &[], 0);
 }
 
 #[test]
 fn a_fork_needs_the_beginning_of_its_parent() {
     let mut store = memory();
-    record(&mut store, "p", r#"{"risk":0}"#, PLAIN);
-    record(&mut store, "x", "{}", &PLAIN[1..2]);
+    record(&store, "p", r#"{"risk":0}"#, PLAIN);
+    record(&store, "x", "{}", &PLAIN[1..2]);
     let at = Trace::open(&store, &name("p")).unwrap().record(2).unwrap();
     store.commit(&fork(&at, "f")).unwrap();
     check("fork", &bundle_of(&mut store, &["f"]), &[], 0);
@@ -359,8 +359,8 @@ fn a_fork_needs_the_beginning_of_its_parent() {
 /// Whoever holds the key can sign anything; what breaks a rule of the chain is still seen.
 #[test]
 fn signed_nonsense_is_not_intact() {
-    let mut store = memory();
-    record(&mut store, "r", r#"{"risk":0}"#, PLAIN);
+    let store = memory();
+    record(&store, "r", r#"{"risk":0}"#, PLAIN);
     let good = all_records(&store);
     let end = seal(Header { head: Some(good[4].id()), ..header(Kind::End, "r") }, r#"{"reason":"done"}"#);
     let order = |places: &[usize]| -> Vec<Record> {
@@ -391,8 +391,8 @@ fn signed_nonsense_is_not_intact() {
 
 #[test]
 fn witnesses_may_sign_beside_the_log_and_another_key_alone_may_not() {
-    let mut store = memory();
-    record(&mut store, "r", r#"{"risk":0}"#, PLAIN);
+    let store = memory();
+    record(&store, "r", r#"{"risk":0}"#, PLAIN);
     let records = all_records(&store);
     let mut bundle = forged(&records, &[0, 1, 2, 3, 4], &["r"]);
     let checkpoint = Checkpoint::new(&STORE.origin(), 5, store.tree().root).unwrap();
@@ -498,17 +498,17 @@ fn check_edits(text: &[u8], base: u8, count: u64) {
 #[test]
 fn no_byte_of_a_bundle_can_change_unseen_by_either_reader() {
     let mut store = memory();
-    record(&mut store, "other", "{}", &PLAIN[1..2]);
+    record(&store, "other", "{}", &PLAIN[1..2]);
     let long = format!(r#"{{"type":"observation.add","result":{{"é":"{}","n":1e21}}}}"#, "ab".repeat(520));
-    record(&mut store, "r", r#"{"risk":9007199254740993}"#, &[&long, r#"{"type":"nonsense"}"#]);
-    record(&mut store, "more", "{}", &[]);
+    record(&store, "r", r#"{"risk":9007199254740993}"#, &[&long, r#"{"type":"nonsense"}"#]);
+    record(&store, "more", "{}", &[]);
     check_edits(&bundle_of(&mut store, &["r"]), 0, edits());
 }
 
 #[test]
 fn no_byte_of_a_bundle_with_withheld_values_can_change_unseen_by_either_reader() {
-    let mut store = memory();
-    record(&mut store, "r", "{}", &PLAIN[1..3]);
+    let store = memory();
+    record(&store, "r", "{}", &PLAIN[1..3]);
     let records = all_records(&store);
     let mut bundle = forged(&records, &[0, 1, 2], &["r"]);
     let places: Vec<Pointer> = vec!["/result".parse().unwrap()];
@@ -521,8 +521,8 @@ fn no_byte_of_a_bundle_with_withheld_values_can_change_unseen_by_either_reader()
 #[test]
 fn the_list_of_runs_is_a_label_and_not_evidence() {
     let mut store = memory();
-    record(&mut store, "a", "{}", &PLAIN[1..2]);
-    record(&mut store, "b", "{}", &PLAIN[2..3]);
+    record(&store, "a", "{}", &PLAIN[1..2]);
+    record(&store, "b", "{}", &PLAIN[2..3]);
     let text = String::from_utf8(bundle_of(&mut store, &["a", "b"])).unwrap();
     for (label, names, expected) in [
         ("label-edited", r#"["b","a"]"#, 0),

@@ -1,7 +1,10 @@
 //! Snapshots: derived, taken when the records since the last one outweigh them, used only where they agree with the record (D-68, D-151).
 
+use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dendrer::bisect::{Outcome, Question, Range, bisect};
 use dendrer::fork::{Terms, fork};
@@ -15,20 +18,21 @@ use dendrer_object::delta::{Delta, Op};
 use dendrer_object::json::parse_door;
 use dendrer_object::record::{Author, Body, Header, Kind, cut};
 use dendrer_object::{Intent, Record, RunName, Timestamp, Value};
-use dendrer_store::{Embedded, Memory, Options, Store};
+use dendrer_store::disk::{Disk, DiskFile, Open};
+use dendrer_store::{Embedded, Memory, Options, Shared, Store};
 use dendrer_testkit::{Dice, info, key, memory, memory_with_key, records_of, run_name};
 
 const TICKS: u64 = 3000;
 
-fn recorded() -> Result<(Memory, RunName), Error> {
-    let mut store = memory_with_key(3);
+fn recorded() -> Result<(Shared, RunName), Error> {
+    let store = memory_with_key(3);
     let run = run_name("long");
     let intents = (0..TICKS).map(|n| {
         let path = format!("/slots/s{}", n % 50).parse().expect("a pointer");
         let delta = Delta(vec![Op::set(path, Value::from(format!("{n:0>100}")))]);
         Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta)
     });
-    dendrer_testkit::record(&mut store, &Start::new(run.clone()), intents);
+    dendrer_testkit::record(&store, &Start::new(run.clone()), intents);
     Ok((store, run))
 }
 
@@ -59,10 +63,120 @@ fn a_state_is_read_from_the_nearest_snapshot_and_is_the_folded_one() -> Result<(
     Ok(())
 }
 
+/// A disk that counts the bytes that are read.
+#[derive(Debug)]
+struct Counting {
+    inner: Arc<dyn Disk>,
+    read: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct CountingFile {
+    inner: Arc<dyn DiskFile>,
+    read: Arc<AtomicU64>,
+}
+
+impl Disk for Counting {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
+        let inner = self.inner.open(path, how)?;
+        Ok(Arc::new(CountingFile { inner, read: Arc::clone(&self.read) }))
+    }
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.create_dir(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+    fn list(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.inner.sync_dir(path)
+    }
+}
+
+impl DiskFile for CountingFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let read = self.inner.read_at(buffer, offset)?;
+        self.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.inner.write_at(bytes, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+    fn try_lock(&self) -> io::Result<bool> {
+        self.inner.try_lock()
+    }
+    fn unlock(&self) -> io::Result<()> {
+        self.inner.unlock()
+    }
+}
+
+/// Bytes of the log that one state costs, on average over the probes of 16 searches in a run of `ticks`.
+fn bytes_a_probe(ticks: u64, snapshots: bool) -> Result<u64, Error> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("store");
+    let read = Arc::new(AtomicU64::new(0));
+    let options = Options::write();
+    let counting = Counting { inner: Arc::clone(&options.disk), read: Arc::clone(&read) };
+    let options = Options { disk: Arc::new(counting), uncovered_max: 100, ..options };
+    let run = run_name("long");
+    {
+        let store = Embedded::create(&path, info(3), options.clone())?.with_key(Some(Arc::new(key(3))));
+        let store = Shared::new(Box::new(store));
+        let intents = (0..ticks).map(|n| {
+            let path = format!("/slots/s{}", n % 50).parse().expect("a pointer");
+            let delta = Delta(vec![Op::set(path, Value::from(format!("{n:0>100}")))]);
+            Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta)
+        });
+        dendrer_testkit::record(&store, &Start::new(run.clone()), intents);
+    }
+    let store = Arc::new(Embedded::open(&path, options)?.with_key(Some(Arc::new(key(3)))));
+    let trace = Trace::open(&store, &run)?;
+    let trace = if snapshots { trace } else { trace.without_snapshots() };
+    read.store(0, Ordering::Relaxed);
+    let mut probes = 0;
+    for target in (1..=16).map(|part| ticks * part / 16) {
+        let (mut low, mut high, before) = (0, ticks + 1, probes);
+        while low + 1 < high {
+            let middle = low.midpoint(high);
+            trace.state(middle)?;
+            probes += 1;
+            if middle < target { low = middle } else { high = middle }
+        }
+        assert!(probes - before <= 1 + u64::from(ticks.ilog2()), "{} probes", probes - before);
+    }
+    Ok(read.load(Ordering::Relaxed) / probes)
+}
+
+/// D-68: without snapshots each replay takes O(N) steps; with one every K ticks it starts from the nearest and takes O(K), so
+/// that the search takes O(K log N). The runs differ in N alone: K follows from the sizes of records and state.
+#[test]
+fn with_snapshots_a_probe_costs_as_much_in_a_long_run_as_in_a_short_one() -> Result<(), Error> {
+    let [short, long] = [2_000, 16_000].map(|ticks| bytes_a_probe(ticks, true));
+    let (short, long) = (short?, long?);
+    assert!(long * 2 < short * 3, "a probe reads {short} bytes of 2,000 ticks and {long} of 16,000");
+    let whole = bytes_a_probe(16_000, false)?;
+    assert!(whole > long * 8, "without snapshots {whole} bytes, with them {long}");
+    Ok(())
+}
+
 /// Of a state that only grows, reading the records is as cheap as reading the state.
 #[test]
 fn a_growing_transcript_takes_no_snapshots() -> Result<(), Error> {
-    let mut store = memory_with_key(3);
+    let store = memory_with_key(3);
     let run = run_name("talk");
     let intents = (0..400).map(|n| {
         let message =
@@ -71,7 +185,7 @@ fn a_growing_transcript_takes_no_snapshots() -> Result<(), Error> {
         Intent::new("memory.write".parse().expect("a type"), "a")
             .with_delta(Delta(vec![Op::set(path, message)]))
     });
-    dendrer_testkit::record(&mut store, &Start::new(run.clone()), intents);
+    dendrer_testkit::record(&store, &Start::new(run.clone()), intents);
     assert_eq!(store.snapshot(&run, 400)?, None);
     Ok(())
 }
@@ -79,12 +193,12 @@ fn a_growing_transcript_takes_no_snapshots() -> Result<(), Error> {
 /// Each process that goes on with a run for one step counts what those before it recorded.
 #[test]
 fn a_run_that_is_resumed_for_each_step_has_snapshots() -> Result<(), Error> {
-    let mut store = memory_with_key(3);
+    let store = memory_with_key(3);
     let run = run_name("steps");
     let surroundings = || Box::new(Fixed::new("steps", 1_000, 1));
-    Recorder::begin(&mut store, &Start::new(run.clone()), surroundings())?.commit()?;
+    Recorder::begin(&store, &Start::new(run.clone()), surroundings())?.commit()?;
     for n in 0..300 {
-        let mut recorder = Recorder::resume(&mut store, &run, surroundings())?;
+        let mut recorder = Recorder::resume(&store, &run, surroundings())?;
         let delta =
             Delta(vec![Op::set("/slot".parse().expect("a pointer"), Value::from(format!("{n:0>100}")))]);
         let intent = Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta);
@@ -124,17 +238,17 @@ fn varied(dice: &mut Dice, n: u64) -> Intent {
 fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
     let dir = tempfile::tempdir().expect("a directory");
     let options = Options { segment_size: 100_000, uncovered_max: 100, ..Options::write() };
-    let keyed = |store: Embedded| store.with_key(Some(Arc::new(key(4))));
-    let mut store = keyed(Embedded::create(&dir.path().join("store"), info(4), options)?);
+    let keyed = |store: Embedded| Shared::new(Box::new(store.with_key(Some(Arc::new(key(4))))));
+    let store = keyed(Embedded::create(&dir.path().join("store"), info(4), options)?);
     let mut dice = Dice(11);
     let surroundings = |n: u64| Box::new(Fixed::new("skim", n * 10, 1));
     for run in ["x", "y"] {
-        Recorder::begin(&mut store, &Start::new(run_name(run)), surroundings(0))?.commit()?;
+        Recorder::begin(&store, &Start::new(run_name(run)), surroundings(0))?.commit()?;
     }
     for n in 1..=300 {
         // Long turns of one run, then short ones of both.
         let run = if n < 100 { "x" } else { ["x", "y"][dice.below(2) as usize] };
-        let mut recorder = Recorder::resume(&mut store, &run_name(run), surroundings(n))?;
+        let mut recorder = Recorder::resume(&store, &run_name(run), surroundings(n))?;
         for _ in 0..1 + dice.below(4) {
             let intent = varied(&mut dice, n);
             recorder.propose(&intent)?;
@@ -144,17 +258,17 @@ fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
     let reader = keyed(Embedded::open(&dir.path().join("store"), Options::read())?);
     let parent = Trace::open(&reader, &run_name("x"))?;
     let (tip, terms) = (parent.tip(), Terms::new(run_name("f")));
-    fork(&parent, &mut store, tip - 20, &terms, surroundings(400))?.0.commit()?;
+    fork(&parent, &store, tip - 20, &terms, surroundings(400))?.0.commit()?;
     drop(parent);
     for n in 401..=440 {
-        let mut recorder = Recorder::resume(&mut store, &run_name("f"), surroundings(n))?;
+        let mut recorder = Recorder::resume(&store, &run_name("f"), surroundings(n))?;
         let intent = varied(&mut dice, n);
         recorder.propose(&intent)?;
         recorder.commit()?;
     }
     Box::new(store).close()?;
     let mut store = keyed(Embedded::open(&dir.path().join("store"), Options::write())?);
-    let compare = |store: &Embedded, run: &str, step: usize| -> Result<usize, Error> {
+    let compare = |store: &Shared, run: &str, step: usize| -> Result<usize, Error> {
         let run = run_name(run);
         let all = Trace::open(store, &run)?.without_snapshots();
         let mut snapshots = 0;
@@ -275,14 +389,14 @@ fn a_snapshot_that_lies_about_counters_or_agents_changes_no_answer() -> Result<(
     Ok(())
 }
 
-fn found_counters(store: &Memory, run: &RunName, tick: u64) -> Result<Counters, Error> {
+fn found_counters(store: &Shared, run: &RunName, tick: u64) -> Result<Counters, Error> {
     Ok(Trace::open(store, run)?.without_snapshots().at(tick)?.counters)
 }
 
 /// Whoever goes on with a run puts the number of an agent's branch on record.
 #[test]
 fn a_snapshot_that_lies_leads_no_writer_astray() -> Result<(), Error> {
-    let (mut store, run) = recorded()?;
+    let (store, run) = recorded()?;
     let honest = Trace::open(&store, &run)?.at(TICKS)?;
     let mut lying = Moment { counters: Counters::default(), ..honest.clone() };
     for head in lying.agents.values_mut() {
@@ -290,7 +404,7 @@ fn a_snapshot_that_lies_leads_no_writer_astray() -> Result<(), Error> {
     }
     for key in [None, Some(key(4))] {
         store.put_snapshot(&run, Trace::open(&store, &run)?.tip(), &lying.to_snapshot(key.as_ref()))?;
-        let mut recorder = Recorder::resume(&mut store, &run, Box::new(Fixed::new("on", 9_000, 1)))?;
+        let mut recorder = Recorder::resume(&store, &run, Box::new(Fixed::new("on", 9_000, 1)))?;
         assert_eq!(recorder.head().agents(), &honest.agents);
         assert_eq!(recorder.head().counters(), &honest.counters);
         let outcome = recorder.propose(&Intent::new("memory.write".parse().expect("a type"), "a"))?;
@@ -311,17 +425,21 @@ fn without_the_key_a_snapshot_is_good_for_the_state_alone() -> Result<(), Error>
     let records = (0..).zip(records_of(&store));
     let kept = |record: &Record| record.header().tick.is_none_or(|tick| tick == 0 || tick >= at);
     let records: Vec<(u64, Record)> = records.filter(|(_, record)| kept(record)).collect();
-    let cut = Memory::of_parts(info(3), store.tree(), records);
+    let cut = Arc::new(Memory::of_parts(info(3), store.tree(), records));
     cut.put_snapshot(&run, at, &bytes)?;
     assert_eq!(Trace::open(&cut, &run)?.state(2500)?, expected.state);
     assert!(Trace::open(&cut, &run)?.at(2500).is_err(), "counters that nobody vouched for were believed");
     let trace = Trace::open(&cut, &run)?;
     trace.state(2500)?;
     assert!(trace.at(2500).is_err(), "what was remembered of a state was taken for more");
-    let cut = cut.with_key(Some(Arc::new(key(3))));
+    drop(trace);
+    let under = |cut: Arc<Memory>, number: u8| {
+        Arc::new(Arc::into_inner(cut).expect("the last handle").with_key(Some(Arc::new(key(number)))))
+    };
+    let cut = under(cut, 3);
     let found = Trace::open(&cut, &run)?.at(2500)?;
     assert_eq!((found.counters, found.agents), (expected.counters, expected.agents));
-    let cut = cut.with_key(Some(Arc::new(key(4))));
+    let cut = under(cut, 4);
     assert!(Trace::open(&cut, &run)?.at(2500).is_err(), "the key of another store");
     Ok(())
 }
@@ -334,7 +452,7 @@ fn an_unsigned_snapshot_hides_no_signed_one() -> Result<(), Error> {
     let signed = store.snapshot(&run, 2400)?.expect("a snapshot");
     let kept = |record: &Record| record.header().tick.is_none_or(|tick| tick == 0 || tick >= signed.0);
     let records = (0..).zip(records_of(&store)).filter(|(_, record)| kept(record)).collect();
-    let cut = Memory::of_parts(info(3), store.tree(), records).with_key(Some(Arc::new(key(3))));
+    let cut = Arc::new(Memory::of_parts(info(3), store.tree(), records).with_key(Some(Arc::new(key(3)))));
     cut.put_snapshot(&run, signed.0, &signed.1)?;
     let lying = Moment { counters: Counters::default(), ..expected.clone() };
     for (tick, bytes) in [
@@ -353,12 +471,12 @@ fn an_unsigned_snapshot_hides_no_signed_one() -> Result<(), Error> {
 /// Processes that go on without the key fold from the beginning, and keep no more snapshots for it.
 #[test]
 fn a_run_that_is_resumed_without_the_key_has_as_many_snapshots() -> Result<(), Error> {
-    let kept = |mut store: Memory| -> Result<Vec<u64>, Error> {
+    let kept = |store: Shared| -> Result<Vec<u64>, Error> {
         let run = run_name("steps");
         let surroundings = || Box::new(Fixed::new("steps", 1_000, 1));
-        Recorder::begin(&mut store, &Start::new(run.clone()), surroundings())?.commit()?;
+        Recorder::begin(&store, &Start::new(run.clone()), surroundings())?.commit()?;
         for n in 0..400 {
-            let mut recorder = Recorder::resume(&mut store, &run, surroundings())?;
+            let mut recorder = Recorder::resume(&store, &run, surroundings())?;
             let path = "/slot".parse().expect("a pointer");
             let delta = Delta(vec![Op::set(path, Value::from(format!("{n:0>100}")))]);
             recorder.propose(&Intent::new("memory.write".parse().expect("a type"), "a").with_delta(delta))?;

@@ -23,7 +23,7 @@ use dendrer_object::number::round_half_even;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Rel, Salt, Seed, cut, disclosure};
 use dendrer_object::value::Object;
 use dendrer_object::{Delta, Digest, Intent, Number, Pointer, StoreId, Timestamp, Value};
-use dendrer_store::{Memory, Store, StoreInfo};
+use dendrer_store::{Memory, Shared, Store, StoreInfo};
 
 fn text(text: impl AsRef<str>) -> Value {
     Value::from(text.as_ref())
@@ -487,7 +487,7 @@ fn key() -> SigningKey {
     SigningKey::from_seed(&STORE.origin(), [0x4b; 32]).unwrap()
 }
 
-fn run(store: &mut Memory, name: &str, intents: &[&str]) {
+fn run(store: &Shared, name: &str, intents: &[&str]) {
     let mut start = Start::new(name.parse().unwrap());
     start.goal = Some("show the format".into());
     start.state = value_of(r#"{"risk":0.25}"#);
@@ -501,18 +501,18 @@ fn run(store: &mut Memory, name: &str, intents: &[&str]) {
 
 /// Small bundles: the one of the worked example in `docs/format.md`, and three shapes besides.
 fn bundles() -> Vec<Value> {
-    let mut store = Memory::new(StoreInfo::new(STORE, key().verifier_key().clone()));
-    run(&mut store, "elsewhere", &[r#"{"type":"plan.update"}"#]);
+    let mut store = Shared::new(Box::new(Memory::new(StoreInfo::new(STORE, key().verifier_key().clone()))));
+    run(&store, "elsewhere", &[r#"{"type":"plan.update"}"#]);
     let intents = [
         r#"{"type":"observation.add","intent":{"description":"feed 3 says 0.5","confidence":0.31},"delta":[{"add":"/risk","value":0.5}]}"#,
         r#"{"type":"run.fork"}"#,
     ];
-    run(&mut store, "example", &intents);
+    run(&store, "example", &intents);
     let long = format!(
         r#"{{"type":"observation.add","result":{{"text":"{0}","again":"{0}"}}}}"#,
         "word ".repeat(240)
     );
-    run(&mut store, "large", &[&long]);
+    run(&store, "large", &[&long]);
     let note = store.sign_checkpoint(&key()).unwrap();
     let split = |text: &[u8]| (0..text.len()).step_by(500).collect::<Vec<_>>();
     let bundle = |run: &str| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer::Recorder;
 use dendrer::recorder::{World, begin_log};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::{Shared, Store, StoreInfo};
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::note::SigningKey;
@@ -26,11 +26,11 @@ pub(crate) fn record(dir: &Path, state: Value, ticks: u64) {
     let path = dir.join("store");
     let info = StoreInfo::new(id, key.verifier_key().clone());
     let store = Embedded::create(&path, info, Options::write()).expect("a store");
-    let mut store = store.with_key(Some(Arc::clone(&key)));
+    let mut store = Shared::new(Box::new(store.with_key(Some(Arc::clone(&key)))));
     begin_log(&mut store, &mut World::default()).expect("a log");
     let mut start = Start::new("long".parse().expect("a name"));
     start.state = state;
-    let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).expect("a run");
+    let mut recorder = Recorder::begin(&store, &start, Box::new(World::default())).expect("a run");
     let mut from = 1;
     while from <= ticks {
         let group: Vec<Intent> = (from..=ticks.min(from + 99)).map(intent).collect();
@@ -41,7 +41,7 @@ pub(crate) fn record(dir: &Path, state: Value, ticks: u64) {
     drop(recorder);
     store.sync().expect("synced");
     store.sign_checkpoint(&key).expect("signed");
-    store.close().expect("closed");
+    Store::close(Box::new(store)).expect("closed");
 }
 
 /// Counts, and writes to one of the other members.

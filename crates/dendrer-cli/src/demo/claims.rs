@@ -5,9 +5,9 @@
 use dendrer::Error;
 use dendrer::pack;
 use dendrer::pack::yaml::Document;
+use dendrer::store::Shared;
 use dendrer_kernel::step::{Extension, Stage, Start};
 use dendrer_object::{RunName, Value};
-use dendrer_store::Store;
 
 use super::script::{MORNING_MS, Script, Step, decide, observe, plan, remember, v};
 
@@ -15,7 +15,7 @@ const PACK: &str = include_str!("../../../../examples/packs/insurance-claims.yam
 const EXTENSION: &str = include_str!("../../../../examples/extensions/insurance-kyc.yaml");
 
 /// Records claim 9: 6,000 are paid at tick 12 and 4,400 at tick 33, of 10,000. The contract is extended at tick 27, from 28 on.
-pub(super) fn record_9(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_9(store: &Shared) -> Result<RunName, Error> {
     let state = r#"{"claim_id":"c-9","policy_limit":10000}"#;
     // o observes, p plans, m remembers, d decides, i asks for what is missing, x pays.
     let ticks = "pooiodmopdmxmopmoipmopmopmEiooopxVmopmpm";
@@ -32,7 +32,7 @@ pub(super) fn record_9(store: &mut dyn Store) -> Result<RunName, Error> {
 }
 
 /// Records claim 10, under the next version of the contract.
-pub(super) fn record_10(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_10(store: &Shared) -> Result<RunName, Error> {
     let text = PACK.replace("version: v1", "version: v2").replace(
         "      payout_amount: {type: float, precision: 2}\n",
         "      payout_amount: {type: float, precision: 2}\n      payee_kyc_status: {type: string}\n",
@@ -46,7 +46,7 @@ pub(super) fn record_10(store: &mut dyn Store) -> Result<RunName, Error> {
     s.end(22)
 }
 
-fn begin<'s>(store: &'s mut dyn Store, run: &str, pack_text: &str, state: &str) -> Result<Script<'s>, Error> {
+fn begin(store: &Shared, run: &str, pack_text: &str, state: &str) -> Result<Script, Error> {
     let source = pack::read(pack_text.as_bytes()).expect("the demo's own pack is a pack");
     let mut start = Start::new(run.parse().expect("a run id"));
     start.goal = Some("Settle the claim".into());
@@ -57,7 +57,7 @@ fn begin<'s>(store: &'s mut dyn Store, run: &str, pack_text: &str, state: &str) 
     Script::begin(store, start, "goal-claim", &["adjuster", "desk"], paper, MORNING_MS + 86_400_000 * 6)
 }
 
-fn extension(s: &Script<'_>) -> Extension {
+fn extension(s: &Script) -> Extension {
     let value = Document::read(EXTENSION.as_bytes()).expect("the demo's own extension is YAML").value;
     Extension::check(s.head(), &value, None).expect("the demo's own extension is in order")
 }

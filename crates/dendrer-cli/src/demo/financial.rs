@@ -5,9 +5,9 @@
 
 use dendrer::Error;
 use dendrer::pack;
+use dendrer::store::Shared;
 use dendrer_kernel::step::{Stage, Start};
 use dendrer_object::{RunName, Value};
-use dendrer_store::Store;
 
 use super::script::{MORNING_MS, Script, Step, decide, observe, plan, remember, request, v};
 
@@ -25,7 +25,7 @@ struct Trader {
 }
 
 /// Records A: trades at ticks 9, 16 and 23.
-pub(super) fn record_a(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_a(store: &Shared) -> Result<RunName, Error> {
     record(
         store,
         &Trader {
@@ -39,7 +39,7 @@ pub(super) fn record_a(store: &mut dyn Store) -> Result<RunName, Error> {
 }
 
 /// Records B: one trade, at tick 9.
-pub(super) fn record_b(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_b(store: &Shared) -> Result<RunName, Error> {
     record(
         store,
         &Trader {
@@ -53,7 +53,7 @@ pub(super) fn record_b(store: &mut dyn Store) -> Result<RunName, Error> {
 }
 
 /// Records C: trades as A does, with less.
-pub(super) fn record_c(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_c(store: &Shared) -> Result<RunName, Error> {
     record(
         store,
         &Trader {
@@ -66,7 +66,7 @@ pub(super) fn record_c(store: &mut dyn Store) -> Result<RunName, Error> {
     )
 }
 
-fn record(store: &mut dyn Store, trader: &Trader) -> Result<RunName, Error> {
+fn record(store: &Shared, trader: &Trader) -> Result<RunName, Error> {
     let source = pack::read(PACK.as_bytes()).expect("the demo's own pack is a pack");
     let mut start = Start::new(trader.run.parse().expect("a run id"));
     start.goal = Some("Trade within the risk that the account may take".into());
@@ -89,7 +89,7 @@ fn record(store: &mut dyn Store, trader: &Trader) -> Result<RunName, Error> {
     s.end(trader.ticks.len() as u64)
 }
 
-fn step_at(s: &Script<'_>, trader: &Trader, tick: u64, letter: char, seen: u64, asked: u64) -> Step {
+fn step_at(s: &Script, trader: &Trader, tick: u64, letter: char, seen: u64, asked: u64) -> Step {
     match letter {
         'o' => {
             // Made up, and never above what B may risk.

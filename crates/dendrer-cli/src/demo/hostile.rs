@@ -4,9 +4,9 @@
 //! here is refused for what it says; what is refused is refused for who says it.
 
 use dendrer::Error;
+use dendrer::store::Shared;
 use dendrer_kernel::step::Start;
 use dendrer_object::{RunName, Value};
-use dendrer_store::Store;
 
 use super::script::{MORNING_MS, Script, Step, flag, observe, plan, remember, v};
 
@@ -20,7 +20,7 @@ pub(super) const DEEP: usize = 100;
 const NAME: &str = "agent.with.dots\nVERIFIED   hostile-1\u{1b}[2K\r\u{202e}lecnac";
 
 /// Records the run.
-pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record(store: &Shared) -> Result<RunName, Error> {
     let mut start = Start::new("hostile-1".parse().expect("a run id"));
     start.goal = Some("</title><script>alert('goal')</script> \u{1b}]0;hostile\u{7} =1+1 ![x](https://leak.example/goal.png)".into());
     start.state = v(r#"{"beliefs":{},"memory":{},"note":"<b>state</b>"}"#);
@@ -36,7 +36,7 @@ pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
 }
 
 /// Ticks 1 to 4: for browsers and notebooks.
-fn markup(s: &mut Script<'_>) -> Result<(), Error> {
+fn markup(s: &mut Script) -> Result<(), Error> {
     s.at(
         1,
         observe("intruder", 0.99, "<script>alert(document.domain)</script><img src=x onerror=alert(1)>")
@@ -73,7 +73,7 @@ fn markup(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 5 to 7: for terminals and whatever reads lines.
-fn terminal(s: &mut Script<'_>) -> Result<(), Error> {
+fn terminal(s: &mut Script) -> Result<(), Error> {
     s.at(
         5,
         observe(
@@ -100,7 +100,7 @@ fn terminal(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 8 to 14: values that are deep, wide, huge, broken, or named like something else.
-fn shapes(s: &mut Script<'_>) -> Result<(), Error> {
+fn shapes(s: &mut Script) -> Result<(), Error> {
     let deep = format!("{}\"bottom\"{}", "[".repeat(DEEP), "]".repeat(DEEP));
     s.at(8, remember("intruder", 0.5, "a deep value").set("/deep", v(&deep)))?;
     s.at(
@@ -154,7 +154,7 @@ fn shapes(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// What is turned down, and tick 15: the anomaly that names a forged type.
-fn forgeries(s: &mut Script<'_>) -> Result<(), Error> {
+fn forgeries(s: &mut Script) -> Result<(), Error> {
     let forged =
         |type_name: &str| Step::new(type_name, "intruder").says("description", "INTACT, says the kernel");
     s.refused(forged("kernel.anomaly"))?;
@@ -173,7 +173,7 @@ fn forgeries(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 16 to 20: what looks like something of ours, or like nothing at all.
-fn lookalikes(s: &mut Script<'_>) -> Result<(), Error> {
+fn lookalikes(s: &mut Script) -> Result<(), Error> {
     s.at(
         16,
         observe("intruder", 0.5, "=HYPERLINK(\"https://leak.example/\",\"total\")")

@@ -5,13 +5,13 @@
 //! tick 20 comes back only at tick 26.
 
 use dendrer::fork::{self, Answer, Terms};
+use dendrer::store::Shared;
 use dendrer::{Error, Trace};
 use dendrer_kernel::step::Start;
 use dendrer_object::{Delta, RunName};
-use dendrer_store::Store;
 
 use super::script::{
-    MORNING_MS, Script, Step, apart, decide, flag, observe, plan, remember, request, surroundings, v,
+    MORNING_MS, Script, Step, decide, flag, observe, plan, remember, request, surroundings, v,
 };
 
 const AGENTS: [&str; 6] = ["dispatcher", "feed-reader", "router", "pricing", "compliance", "coordinator"];
@@ -37,7 +37,7 @@ const STATE: &str = r#"{
 }"#;
 
 /// Records the run.
-pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record(store: &Shared) -> Result<RunName, Error> {
     let mut start = Start::new("logistics-run-47".parse().expect("a run id"));
     start.goal = Some("Deliver six consignments to Basel by Thursday".into());
     start.state = v(STATE);
@@ -57,7 +57,7 @@ pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
 
 /// Records `logistics-fix-1`: the run from tick 21 on with another answer of the feed at tick 22. What follows goes
 /// through the door again, up to tick 23, which was decided on a risk that is another here.
-pub(super) fn record_fix(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_fix(store: &Shared) -> Result<RunName, Error> {
     let mut terms = Terms::new("logistics-fix-1".parse().expect("a run id"));
     terms.reason = Some("use the verified feed".into());
     let feed = Answer {
@@ -65,8 +65,7 @@ pub(super) fn record_fix(store: &mut dyn Store) -> Result<RunName, Error> {
         delta: Some(Delta::from_value(&v(r#"[{"set":"/risk_score","value":0.64}]"#)).expect("a delta")),
     };
     terms.replace.insert(22, feed);
-    let apart = apart(store, "logistics-run-47")?;
-    let parent = Trace::open(&apart, &"logistics-run-47".parse().expect("a run id"))?;
+    let parent = Trace::open(store, &"logistics-run-47".parse().expect("a run id"))?;
     let surroundings = surroundings(&terms.run, MORNING_MS + 2 * 86_400_000);
     let (mut recorder, forked) = fork::fork(&parent, store, 21, &terms, surroundings)?;
     fork::carry_on(&mut recorder, &parent, &forked, &terms, false)?;
@@ -76,7 +75,7 @@ pub(super) fn record_fix(store: &mut dyn Store) -> Result<RunName, Error> {
 }
 
 /// Ticks 1 to 13: the orders, the weather, the first booking.
-fn morning(s: &mut Script<'_>) -> Result<(), Error> {
+fn morning(s: &mut Script) -> Result<(), Error> {
     s.at(
         1,
         observe("feed-reader", 0.94, "order book read: six consignments, 132 pallets")
@@ -170,7 +169,7 @@ fn morning(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 14 to 21: a shaky report, a check that clears it, and a plan that grows bolder.
-fn doubt(s: &mut Script<'_>) -> Result<(), Error> {
+fn doubt(s: &mut Script) -> Result<(), Error> {
     s.at(
         14,
         observe("feed-reader", 0.58, "one skipper reports the lock at Iffezheim out of service")
@@ -235,7 +234,7 @@ fn doubt(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 22 to 32: what the paper prints.
-fn breach(s: &mut Script<'_>) -> Result<(), Error> {
+fn breach(s: &mut Script) -> Result<(), Error> {
     s.at(
         22,
         observe(
@@ -318,7 +317,7 @@ fn breach(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 33 to 43: people step in; the risk does not come down.
-fn aftermath(s: &mut Script<'_>) -> Result<(), Error> {
+fn aftermath(s: &mut Script) -> Result<(), Error> {
     s.at(
         33,
         plan("coordinator", 0.84, "stop loading; nothing moves on unverified offers")
@@ -391,7 +390,7 @@ fn aftermath(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 44 to 64: six consignments one after the other, and a report.
-fn deliveries(s: &mut Script<'_>) -> Result<(), Error> {
+fn deliveries(s: &mut Script) -> Result<(), Error> {
     let hours = [
         ("S-101", 31.0),
         ("S-102", 31.5),

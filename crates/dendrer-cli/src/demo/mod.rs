@@ -7,12 +7,14 @@
 
 use dendrer::recorder::Fixed;
 use dendrer::registry::{self, Known, Sample};
+use dendrer::store::Shared;
+use dendrer::trace::ReadHandle;
 use dendrer::{Error, Trace};
 use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::predicate::Predicate;
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Digest, RunName, StoreId};
-use dendrer_store::{Store, StoreInfo};
+use dendrer_store::StoreInfo;
 
 mod claims;
 mod damage;
@@ -61,7 +63,7 @@ pub(crate) struct DemoRun {
 }
 
 /// Records all runs of the demo into a store that has none of them.
-pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
+pub(crate) fn fill(store: &Shared) -> Result<Vec<DemoRun>, Error> {
     let runs: [Story; 10] = [
         (trip::record, "six agents, a conflict, a tool failure, a hallucination, and a plan in the end"),
         (logistics::record, "a policy broken at tick 22 by one unverified observation"),
@@ -103,9 +105,9 @@ pub(crate) fn fill(store: &mut dyn Store) -> Result<Vec<DemoRun>, Error> {
 }
 
 /// What records a run, and what it shows, in one line.
-type Story = (fn(&mut dyn Store) -> Result<RunName, Error>, &'static str);
+type Story = (fn(&Shared) -> Result<RunName, Error>, &'static str);
 
-fn tell(store: &mut dyn Store, stories: &[Story]) -> Result<Vec<DemoRun>, Error> {
+fn tell(store: &Shared, stories: &[Story]) -> Result<Vec<DemoRun>, Error> {
     let mut told = Vec::with_capacity(stories.len());
     for (record, shows) in stories {
         let name = record(store)?;
@@ -116,7 +118,7 @@ fn tell(store: &mut dyn Store, stories: &[Story]) -> Result<Vec<DemoRun>, Error>
 
 /// Puts the predicates that the paper asks for by name on record: name, version, what it says, and the run on which it was
 /// tested. The oscillator recovers there: it is kept for monitoring, and bisect refuses it.
-fn register(store: &mut dyn Store) -> Result<(), Error> {
+fn register(store: &Shared) -> Result<(), Error> {
     type Make = fn(&str, &str) -> Result<Predicate, ExprError>;
     const NAMED: [(&str, &str, Make, &str, &str); 4] = [
         (
@@ -156,7 +158,7 @@ fn register(store: &mut dyn Store) -> Result<(), Error> {
 }
 
 /// Says of a recorded run what a list of runs shows.
-fn describe(store: &dyn Store, name: &RunName, shows: &'static str) -> Result<DemoRun, Error> {
+fn describe(store: &impl ReadHandle, name: &RunName, shows: &'static str) -> Result<DemoRun, Error> {
     let trace = Trace::open(store, name)?;
     let summary = trace.summary();
     Ok(DemoRun {

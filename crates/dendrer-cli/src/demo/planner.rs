@@ -3,9 +3,9 @@
 //! Ticks 1, 8, 13, 14, 17 and 20 are as printed there; the onset of `kernel.policy_compliant` is tick 14.
 
 use dendrer::Error;
+use dendrer::store::Shared;
 use dendrer_kernel::step::Start;
 use dendrer_object::RunName;
-use dendrer_store::Store;
 
 use super::script::{MORNING_MS, Script, decide, flag, observe, plan, remember, request, v};
 
@@ -25,7 +25,7 @@ const STATE: &str = r#"{
 const STOPS: [&str; 4] = ["Chur", "Thusis", "Splugen", "Chiavenna"];
 
 /// Records the run.
-pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record(store: &Shared) -> Result<RunName, Error> {
     let mut start = Start::new("logistics-planner-1".parse().expect("a run id"));
     start.goal = Some("Keep the northern route supplied through the storm".into());
     start.state = v(STATE);
@@ -41,7 +41,7 @@ pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
 }
 
 /// Ticks 1 to 13: the storm, the route, another source.
-fn storm(s: &mut Script<'_>) -> Result<(), Error> {
+fn storm(s: &mut Script) -> Result<(), Error> {
     s.at(
         1,
         observe("scout", 0.93, "severe storm recorded")
@@ -103,7 +103,7 @@ fn storm(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 14 to 20: what the paper prints.
-fn breach(s: &mut Script<'_>) -> Result<(), Error> {
+fn breach(s: &mut Script) -> Result<(), Error> {
     s.at(
         14,
         decide("gate", "deny", "action.request", "risk_score=0.82 > threshold=0.75")
@@ -144,7 +144,7 @@ fn breach(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 21 to 64: eleven rounds over the stops under supervision; the risk stays where it is.
-fn rounds(s: &mut Script<'_>) -> Result<(), Error> {
+fn rounds(s: &mut Script) -> Result<(), Error> {
     for round in 0..11u64 {
         let tick = 21 + 4 * round;
         let stop = STOPS[usize::try_from(round % 4).expect("below 4")];

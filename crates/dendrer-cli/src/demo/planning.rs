@@ -2,9 +2,9 @@
 //! (dendrer paper, appendix C). The onset is tick 1; no state of the run is from before the problem.
 
 use dendrer::Error;
+use dendrer::store::Shared;
 use dendrer_kernel::step::Start;
 use dendrer_object::RunName;
-use dendrer_store::Store;
 
 use super::script::{MORNING_MS, Script, decide, flag, observe, plan, remember, request, v};
 
@@ -35,7 +35,7 @@ const ITEMS: [(&str, f64, f64); 10] = [
 ];
 
 /// Records the run.
-pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record(store: &Shared) -> Result<RunName, Error> {
     let mut start = Start::new("planning-run-12".parse().expect("a run id"));
     start.goal =
         Some("Move the office to Liestal by June, 40 desks, no weekend work, at most EUR 20000".into());

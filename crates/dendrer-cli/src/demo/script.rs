@@ -3,6 +3,7 @@
 //! A script says the tick of every step, and [`Script::at`] holds it to that: a step that is added or dropped shows
 //! at once, because transcripts and tests name ticks.
 
+use dendrer::store::Shared;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -13,7 +14,6 @@ use dendrer_kernel::step::{Anomaly, Extension, Head, Outcome, Refused, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Object, RunName, Value, json};
-use dendrer_store::{Memory, Store};
 
 /// 2026-02-23T08:00:00.000Z, when the demo's runs take place.
 pub(super) const MORNING_MS: u64 = 1_771_833_600_000;
@@ -24,8 +24,8 @@ pub(super) fn v(text: &str) -> Value {
 }
 
 /// A run as it is being told.
-pub(super) struct Script<'s> {
-    recorder: Recorder<'s>,
+pub(super) struct Script {
+    recorder: Recorder,
     goal: &'static str,
     /// The id of the record at each tick.
     ids: Vec<Digest>,
@@ -33,16 +33,16 @@ pub(super) struct Script<'s> {
     asked: BTreeMap<u64, (String, Value)>,
 }
 
-impl<'s> Script<'s> {
+impl Script {
     /// Begins a run. `agents` and `source` go into its `meta`, with the word that it is made up.
     pub(super) fn begin(
-        store: &'s mut dyn Store,
+        store: &Shared,
         mut start: Start,
         goal: &'static str,
         agents: &[&str],
         source: &str,
         begin_ms: u64,
-    ) -> Result<Script<'s>, Error> {
+    ) -> Result<Script, Error> {
         start.meta = Some(Value::record([
             ("agents", Value::array(agents.iter().map(|agent| Value::from(*agent)))),
             ("source", Value::from(source)),
@@ -56,14 +56,13 @@ impl<'s> Script<'s> {
     /// Goes on from an old tick of another run; the marker is the tick behind it. A fork has no `meta` of its own: that of
     /// its parent holds, which says that it is made up.
     pub(super) fn fork(
-        store: &'s mut dyn Store,
+        store: &Shared,
         (parent, tick): (&str, u64),
         terms: &Terms,
         goal: &'static str,
         begin_ms: u64,
-    ) -> Result<Script<'s>, Error> {
-        let apart = apart(store, parent)?;
-        let parent = Trace::open(&apart, &parent.parse().expect("a run id"))?;
+    ) -> Result<Script, Error> {
+        let parent = Trace::open(store, &parent.parse().expect("a run id"))?;
         let mut ids = vec![parent.start().id()];
         parent.for_each(1, tick, &mut |_, record| {
             ids.push(record.id());
@@ -164,19 +163,6 @@ impl<'s> Script<'s> {
 /// The time and the chance of a run, which follow from its name.
 pub(super) fn surroundings(run: &RunName, begin_ms: u64) -> Box<Fixed> {
     Box::new(Fixed::new(&format!("dendrer demo {run}"), begin_ms, 1_370))
-}
-
-/// The transitions of a run and what it begins with, held apart: whoever forks it reads them while the fork is written.
-pub(super) fn apart(store: &dyn Store, run: &str) -> Result<Memory, Error> {
-    let run: RunName = run.parse().expect("a run id");
-    let begin = store.run(&run)?.expect("the demo forks what it recorded").begin;
-    let chain = store.positions(&run, 1..=u64::MAX, usize::MAX)?;
-    // Not by scanning the log: there are records of some megabytes in it.
-    let mut records = Vec::with_capacity(chain.len() + 1);
-    for position in std::iter::once(begin).chain(chain.into_iter().map(|(_, position)| position)) {
-        records.push((position, store.get(position)?.expect("it stands where its index says")));
-    }
-    Ok(Memory::of_parts(store.info().clone(), store.tree(), records))
 }
 
 /// One step of a run: an intent in the making.

@@ -5,10 +5,10 @@
 
 use dendrer::Error;
 use dendrer::recorder::{Fixed, Recorder};
+use dendrer::store::Shared;
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Intent, Pointer, RunName, Value};
-use dendrer_store::Store;
 
 use super::script::{MORNING_MS, v};
 use super::{DemoRun, describe};
@@ -23,11 +23,7 @@ const PLACES: [&str; 8] = ["Basel", "Olten", "Aarau", "Bern", "Thun", "Brig", "S
 const TOOLS: [&str; 4] = ["stock", "route_status", "quote", "track"];
 
 /// Records one run of so many ticks, named after its length. `done` hears of each tick.
-pub(crate) fn fill_sized(
-    store: &mut dyn Store,
-    ticks: u64,
-    done: &mut dyn FnMut(u64),
-) -> Result<DemoRun, Error> {
+pub(crate) fn fill_sized(store: &Shared, ticks: u64, done: &mut dyn FnMut(u64)) -> Result<DemoRun, Error> {
     let name: RunName = format!("generated-{ticks}").parse().expect("a run id");
     let mut start = Start::new(name.clone());
     start.goal = Some("Keep eight places supplied".into());

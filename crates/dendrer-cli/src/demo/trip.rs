@@ -5,9 +5,9 @@
 //! Steps that its forks take too ([`super::trip_forks`]) are functions of their tick and of what they rest on.
 
 use dendrer::Error;
+use dendrer::store::Shared;
 use dendrer_kernel::step::Start;
 use dendrer_object::RunName;
-use dendrer_store::Store;
 
 use super::script::{MORNING_MS, Script, complete, decide, flag, observe, plan, remember, request, v};
 
@@ -37,7 +37,7 @@ const STATE: &str = r#"{
 }"#;
 
 /// Records the run.
-pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record(store: &Shared) -> Result<RunName, Error> {
     let mut start = Start::new("trip-planner-a".parse().expect("a run id"));
     start.goal = Some(GOAL.into());
     start.state = v(STATE);
@@ -51,7 +51,7 @@ pub(super) fn record(store: &mut dyn Store) -> Result<RunName, Error> {
 }
 
 /// Ticks 1 to 12: the goal, a conflict, a tool that fails, a claim without a source, and the trains.
-fn search(s: &mut Script<'_>) -> Result<(), Error> {
+fn search(s: &mut Script) -> Result<(), Error> {
     s.at(
         1,
         observe(
@@ -166,7 +166,7 @@ fn search(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// Ticks 13 to 23: a price from nowhere turns the policy, and the agents find their way back.
-fn flip(s: &mut Script<'_>) -> Result<(), Error> {
+fn flip(s: &mut Script) -> Result<(), Error> {
     s.at(
         13,
         observe("researcher", 0.31, "retrieved hotel pricing from unverified source")
@@ -246,7 +246,7 @@ fn flip(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// A list of hotels that somebody vouches for, and the policy that lets a room be booked.
-pub(super) fn board(s: &mut Script<'_>, tick: u64, because: u64, risk: f64) -> Result<(), Error> {
+pub(super) fn board(s: &mut Script, tick: u64, because: u64, risk: f64) -> Result<(), Error> {
     s.at(
         tick,
         observe("verifier", 0.92, "the tourist board lists eleven hotels with prices of this week")
@@ -267,7 +267,7 @@ pub(super) fn board(s: &mut Script<'_>, tick: u64, because: u64, risk: f64) -> R
 }
 
 /// Ticks 24 to 36: weather, passes, a hotel, and what is left of the budget.
-fn settle(s: &mut Script<'_>) -> Result<(), Error> {
+fn settle(s: &mut Script) -> Result<(), Error> {
     weather(s, 24)?;
     s.at(
         26,
@@ -310,7 +310,7 @@ fn settle(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// The weather of the three days, asked for and answered.
-pub(super) fn weather(s: &mut Script<'_>, tick: u64) -> Result<(), Error> {
+pub(super) fn weather(s: &mut Script, tick: u64) -> Result<(), Error> {
     s.at(
         tick,
         request(
@@ -357,14 +357,14 @@ pub(super) const KRONE: Room = Room {
 };
 
 /// One step: the search for a room.
-pub(super) fn ask_for_room(s: &mut Script<'_>, tick: u64, because: u64, room: &Room) -> Result<(), Error> {
+pub(super) fn ask_for_room(s: &mut Script, tick: u64, because: u64, room: &Room) -> Result<(), Error> {
     let Room { city, nights, max_price_chf, .. } = room;
     let params = format!(r#"{{"city":"{city}","max_price_chf":{max_price_chf},"nights":{nights}}}"#);
     s.at(tick, request("planner", 0.84, room.ask, "hotel_search", &params).effect("read").because(because))
 }
 
 /// Two steps: the offer, and the plan to take it.
-pub(super) fn take_offer(s: &mut Script<'_>, tick: u64, asked: u64, room: &Room) -> Result<(), Error> {
+pub(super) fn take_offer(s: &mut Script, tick: u64, asked: u64, room: &Room) -> Result<(), Error> {
     let Room { hotel, price_chf_per_night, rating, .. } = room;
     s.at(
         tick,
@@ -382,13 +382,13 @@ pub(super) fn take_offer(s: &mut Script<'_>, tick: u64, asked: u64, room: &Room)
 }
 
 /// One step: what was planned just before may be paid.
-pub(super) fn fits(s: &mut Script<'_>, tick: u64) -> Result<(), Error> {
+pub(super) fn fits(s: &mut Script, tick: u64) -> Result<(), Error> {
     let what = "the offer fits into what is left";
     s.at(tick, decide("budgeter", "allow", "action.request", what).because(tick - 1))
 }
 
 /// Two steps: the offer is held, for the reason given just before, and is paid out of the budget.
-pub(super) fn hold_room(s: &mut Script<'_>, tick: u64, room: &Room) -> Result<(), Error> {
+pub(super) fn hold_room(s: &mut Script, tick: u64, room: &Room) -> Result<(), Error> {
     let Room { hotel, city, nights, .. } = room;
     let price = room.price_chf_per_night * f64::from(*nights);
     s.at(
@@ -420,7 +420,7 @@ pub(super) fn hold_room(s: &mut Script<'_>, tick: u64, room: &Room) -> Result<()
 }
 
 /// Ticks 37 to 47: the plan is checked, written, and handed over.
-fn write_up(s: &mut Script<'_>) -> Result<(), Error> {
+fn write_up(s: &mut Script) -> Result<(), Error> {
     check_room(s, 37, 36)?;
     s.at(
         38,
@@ -461,7 +461,7 @@ fn write_up(s: &mut Script<'_>) -> Result<(), Error> {
 }
 
 /// One step: the room that was held is one of those that somebody vouches for.
-pub(super) fn check_room(s: &mut Script<'_>, tick: u64, held: u64) -> Result<(), Error> {
+pub(super) fn check_room(s: &mut Script, tick: u64, held: u64) -> Result<(), Error> {
     s.at(
         tick,
         observe("verifier", 0.91, "the held room is the one the tourist board lists")
@@ -472,7 +472,7 @@ pub(super) fn check_room(s: &mut Script<'_>, tick: u64, held: u64) -> Result<(),
 }
 
 /// Three steps: the plan is written down, and checked.
-pub(super) fn write_plan(s: &mut Script<'_>, tick: u64, because: u64, bytes: u32) -> Result<(), Error> {
+pub(super) fn write_plan(s: &mut Script, tick: u64, because: u64, bytes: u32) -> Result<(), Error> {
     let artifact = format!(r#"{{"bytes":{bytes},"path":"plan.md"}}"#);
     s.at(
         tick,
@@ -489,7 +489,7 @@ pub(super) fn write_plan(s: &mut Script<'_>, tick: u64, because: u64, bytes: u32
 
 /// One step: the goal is met, with the plan that was written at a tick and checked at the next.
 pub(super) fn hand_over(
-    s: &mut Script<'_>,
+    s: &mut Script,
     tick: u64,
     written: u64,
     spent: u32,

@@ -7,8 +7,8 @@
 
 use dendrer::Error;
 use dendrer::fork::Terms;
+use dendrer::store::Shared;
 use dendrer_object::RunName;
-use dendrer_store::Store;
 
 use super::script::{MORNING_MS, Script, flag, observe, plan, request, v};
 use super::trip::{
@@ -17,13 +17,7 @@ use super::trip::{
 };
 
 /// Begins a fork of the journey, some hours after it.
-fn begin<'s>(
-    store: &'s mut dyn Store,
-    run: &str,
-    tick: u64,
-    reason: &str,
-    hours: u64,
-) -> Result<Script<'s>, Error> {
+fn begin(store: &Shared, run: &str, tick: u64, reason: &str, hours: u64) -> Result<Script, Error> {
     let mut terms = Terms::new(run.parse().expect("a run id"));
     terms.reason = Some(reason.into());
     Script::fork(store, ("trip-planner-a", tick), &terms, GOAL_ID, MORNING_MS + hours * 3_600_000)
@@ -39,7 +33,7 @@ const HOSTEL: Room = Room {
 };
 
 /// Records b: a cheaper room, and what it costs after all.
-pub(super) fn record_b(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_b(store: &Shared) -> Result<RunName, Error> {
     let mut s = begin(store, "trip-planner-b", 30, "look for a cheaper room", 1)?;
     ask_for_room(&mut s, 32, 30, &HOSTEL)?;
     take_offer(&mut s, 33, 32, &HOSTEL)?;
@@ -82,7 +76,7 @@ pub(super) fn record_b(store: &mut dyn Store) -> Result<RunName, Error> {
 }
 
 /// Records c: it asks once more, takes the same room, and leaves out the boat.
-pub(super) fn record_c(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_c(store: &Shared) -> Result<RunName, Error> {
     let mut s = begin(store, "trip-planner-c", 30, "ask once more", 2)?;
     ask_for_room(&mut s, 32, 30, &KRONE)?;
     s.at(33, observe("planner", 0.5, "is that all?").because(32))?;
@@ -116,7 +110,7 @@ const TORRE: Room = Room {
 };
 
 /// Records d: one night in a hut and one in Bellinzona, from prices that somebody vouches for.
-pub(super) fn record_d(store: &mut dyn Store) -> Result<RunName, Error> {
+pub(super) fn record_d(store: &Shared) -> Result<RunName, Error> {
     let mut s = begin(store, "trip-planner-d", 12, "take prices from the tourist board alone", 3)?;
     board(&mut s, 14, 12, 0.22)?;
     weather(&mut s, 16)?;

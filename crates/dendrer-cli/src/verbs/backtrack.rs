@@ -1,17 +1,48 @@
 //! `dendrer backtrack`
 
+use clap::Args;
 use dendrer::ask_why::{self, BacktrackQuestion};
 
-use crate::address::{self, Rev, state_path};
-use crate::args::{Backtrack, Global};
+use crate::address::{self, Pos, Rev, state_path};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
+use crate::global::{Global, tick_arg};
 use crate::out::Out;
+
+/// `backtrack`
+#[derive(Debug, Args)]
+pub(crate) struct Backtrack {
+    /// The run
+    pub(crate) run: String,
+    /// The place: a.b[2] or /a/b/2
+    pub(crate) path: String,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// Only writes of this agent
+    #[arg(long, value_name = "A")]
+    pub(crate) agent: Option<String>,
+    /// Only the newest
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// What each write rests on, too
+    #[arg(long)]
+    pub(crate) inputs: bool,
+    /// What stood there before and after
+    #[arg(long)]
+    pub(crate) values: bool,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit", default_value_t = 50)]
+    pub(crate) limit: usize,
+}
 
 pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "backtrack");
     let trace = source.trace_through(&counted, &rev)?;
     let path = state_path(&args.path)?;

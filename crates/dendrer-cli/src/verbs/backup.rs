@@ -2,31 +2,44 @@
 
 use std::path::{Path, PathBuf};
 
-use dendrer::store::embedded::{Copied, CopyAs, Copying, Embedded, Options};
-use dendrer::store::{Store, StoreError};
+use clap::{Args, ValueHint};
+use dendrer::store::StoreError;
+use dendrer::store::embedded::{Copied, CopyAs, Embedded, Options};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::args::{Backup, Global};
-use crate::failure::{Failure, Result};
+use crate::context;
+use crate::context::STORE_DIR;
+use crate::context::copies::make;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
 use crate::mark;
-use crate::open::{self, STORE_DIR};
-use crate::out::{Out, Style};
-use crate::progress::Progress;
-use crate::{files, keys};
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
+
+/// `backup`
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// A directory that is new or empty, or an earlier backup of the same store
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: String,
+}
 
 pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
-    let path = open::find(global)?;
+    let path = context::find(global)?;
     let to = PathBuf::from(&args.dir);
     refuse_place(&path, &to)?;
     files::makes(&to)?;
     let mut store = Embedded::open(&path, Options::read())?;
-    open::speak(global, &store, &path);
+    context::speak(global, &store, &path);
     // What is copied may be less than there was.
     if let Some((code, why)) = keys::doubt(&mut store)? {
         out.warn(code, &why);
     }
-    open::refuse_damage(&store).map_err(|failure| failure.help(&["dendrer", "fsck"]))?;
+    context::refuse_damage(&store).map_err(|failure| failure.help(&["dendrer", "fsck"]))?;
     mark::refuse(&store, "nothing was copied")?;
     let copying = store.start_copy(&to, CopyAs::Backup).map_err(refused)?;
     let copied = make(global, "backup", copying).map_err(|failure| {
@@ -35,15 +48,6 @@ pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
     })?;
     say(&to, &copied, out)?;
     Ok(0)
-}
-
-/// Copies and verifies, with progress for both.
-pub(super) fn make(global: &Global, verb: &'static str, mut copying: Copying<'_>) -> Result<Copied> {
-    let progress = Progress::start(global, verb, "bytes", Some(copying.bytes()));
-    copying.copy(&progress.counter())?;
-    drop(progress);
-    let progress = Progress::start(global, verb, "records verified", Some(copying.records()));
-    Ok(copying.finish(progress.counter())?)
 }
 
 /// Says what to do where a backup does not go on from what is there.
@@ -138,16 +142,4 @@ fn say(to: &Path, copied: &Copied, out: &mut Out) -> Result<()> {
     out.help(&["dendrer", "verify", "--all", "--store", &path]);
     out.help(&["dendrer", "restore", &path, "DIR"]);
     Ok(())
-}
-
-/// The log that a backup was made of has more than the backup, or something else than it says.
-pub(super) fn check_head(backup: &Embedded, path: &Path) -> Result<()> {
-    let Some(made) = backup.backup_head() else { return Ok(()) };
-    let found = backup.tree();
-    if found == made {
-        return Ok(());
-    }
-    Err(Failure::new("E0307", format!("{} is not the backup that was made", path.display()))
-        .at("made", format!("{} records, root {}", made.size, made.root))
-        .at("found", format!("{} records, root {}", found.size, found.root)))
 }

@@ -10,21 +10,24 @@ use dendrer::ask_named::{NamedPredicate, expression, resolve};
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
 use dendrer::casebook::{self, Bisected, Moment};
 use dendrer::kernel::predicate::{Polarity, Predicate};
+use dendrer::watch::Watch;
 use dendrer_object::record::Record;
 use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown, list};
 use dendrer_view::thousands;
 
-use super::casebook::write_down;
-use super::predicate::{of_file, window};
+use self::args::DiagnosisChoice;
 use crate::address::{self, Rev};
-use crate::args::{Bisect, DiagnosisChoice, Global, WindowChoice};
+use crate::context::named::{not_named, of_file, window, with_hint};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
-use crate::named::{not_named, with_hint};
-use crate::open::{self, Source};
+use crate::global::{Global, WindowChoice};
 use crate::out::Out;
-use crate::progress::{Counted, Progress};
+use crate::progress::Progress;
 
+pub(crate) use self::args::Bisect;
+
+mod args;
 mod causes;
 mod regression;
 
@@ -44,7 +47,7 @@ struct Asked {
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let several = args.holds.len() > 1;
     let flags = [
         ("--contributors", args.contributors && several),
@@ -58,11 +61,11 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("--record writes into the store that the run is recorded in"));
     }
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let run = rev.run_in(source.store(), source.named())?;
     // How many records the probes take depends on where snapshots lie, so no remaining time is told.
     let progress = Progress::start(global, "bisect", "records", None);
-    let counted = Counted::new(source.store(), progress.counter());
+    let counted = progress.watch().over(source.store());
     let trace = Trace::open(&counted, &run)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -159,7 +162,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
 /// Has a person decide on the class, records the answer and prints it.
 fn finish(
     global: &Global,
-    trace: &Trace<'_>,
+    trace: &Trace,
     mut answer: BisectAnswer,
     command: &BisectCommand,
     diagnosis: Option<DiagnosisChoice>,
@@ -186,7 +189,7 @@ fn unexpected(expected: Option<u64>, report: &Report) -> Option<Failure> {
 }
 
 /// Writes the answer into the casebook.
-fn record(global: &Global, trace: &Trace<'_>, shown: &BisectShown<'_>) -> Result<Vec<Record>> {
+fn record(global: &Global, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec<Record>> {
     let mut answer = shown.casebook_object();
     let chain = answer.remove("chain").filter(|chain| *chain != Value::Null);
     let report = &shown.answer.found.report;
@@ -196,7 +199,7 @@ fn record(global: &Global, trace: &Trace<'_>, shown: &BisectShown<'_>) -> Result
         answer: Value::Object(answer),
         chain,
     };
-    write_down(global, |store, surroundings| casebook::record_bisect(store, &found, surroundings))
+    context::write_down(global, |store, surroundings| casebook::record_bisect(store, &found, surroundings))
 }
 
 /// Finds where the run first differs from another, which may be in another place.
@@ -204,26 +207,26 @@ fn divergence(
     global: &Global,
     source: &Source,
     rev: &Rev,
-    trace: &Trace<'_>,
+    trace: &Trace,
     other: &str,
     counter: Arc<AtomicU64>,
     out: &mut Out,
 ) -> Result<Asked> {
     let named = Rev::parse(other)?;
-    let elsewhere = (named.bundle != rev.bundle).then(|| open::sound(global, &named, out)).transpose()?;
+    let elsewhere = (named.bundle != rev.bundle).then(|| context::sound(global, &named, out)).transpose()?;
     let place = elsewhere.as_ref().unwrap_or(source);
-    let named = named.settle(place.store())?;
+    let named = named.resolve(place.store())?;
     if named.pos.is_some() {
         return Err(Failure::new("E0106", "--divergence takes a run, and this is a place in one")
             .note("RUN@TICK ends the run that is asked about, and --to as well"));
     }
-    let counted = Counted::new(place.store(), counter);
+    let counted = Watch::counting(counter).over(place.store());
     let other = Trace::open(&counted, &named.run_in(place.store(), place.named())?)?;
     Ok(Asked { question: dendrer::bisect::divergence(trace, &other)?, named: None })
 }
 
 /// Reads the predicates of a file.
-fn all_of(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
+fn all_of(path: &str, trace: &Trace) -> Result<Vec<Predicate>> {
     let predicates = of_file(path, trace)?;
     if predicates.is_empty() {
         return Err(Failure::new("E0512", format!("{path} has no predicates")));
@@ -232,7 +235,7 @@ fn all_of(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
 }
 
 /// Makes a predicate of each expression that must be true.
-fn all_hold(texts: &[String], side: Option<WindowChoice>, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
+fn all_hold(texts: &[String], side: Option<WindowChoice>, trace: &Trace) -> Result<Vec<Predicate>> {
     let made = texts.iter().map(|text| {
         let failure = |error| Failure::from(error).at("expression", text.as_str());
         let made = NamedPredicate::plain(expression(trace, Polarity::Holds, text).map_err(failure)?);
@@ -242,7 +245,7 @@ fn all_hold(texts: &[String], side: Option<WindowChoice>, trace: &Trace<'_>) -> 
 }
 
 /// Finds or makes the question.
-fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace<'_>) -> Result<Asked> {
+fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace) -> Result<Asked> {
     let named = match subject {
         Subject::PolicyFlip(about) => {
             let about: TypeName = about.parse().map_err(|_| {
@@ -260,7 +263,7 @@ fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace<'_>)
 }
 
 /// Reports why there is no onset that can be relied on.
-fn refusal(command: &BisectCommand, trace: &Trace<'_>, answer: &BisectAnswer) -> Option<Failure> {
+fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Option<Failure> {
     let BisectFound { question, report, .. } = &answer.found;
     match &report.outcome {
         Outcome::Recovers(turns) => {

@@ -1,9 +1,8 @@
 //! `dendrer label` and `dendrer note`: what people say about moments, in the casebook.
 
-use dendrer::Error;
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::casebook::{self, Moment, Note};
-use dendrer::recorder::{Surroundings, World};
-use dendrer::store::Store;
 use dendrer_object::Value;
 use dendrer_object::record::Record;
 use dendrer_view::casebook::{recorded_json, recorded_lines};
@@ -11,26 +10,46 @@ use dendrer_view::table::{Align, Table};
 use dendrer_view::{count, document, quote};
 
 use crate::address::Rev;
-use crate::args::{Global, Label, NoteArgs};
-use crate::failure::{Failure, Result};
-use crate::out::{CUT, Out, accessible};
-use crate::{keys, open};
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::offers;
+use crate::out::CUT;
+use crate::out::Out;
+use crate::out::accessible;
+
+/// `label`
+#[derive(Debug, Args)]
+pub(crate) struct Label {
+    /// The label; all are listed without one
+    pub(crate) name: Option<String>,
+    /// What it is put on: RUN or RUN@TICK
+    #[arg(conflicts_with = "remove", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: Option<String>,
+    /// Take it off
+    #[arg(long, requires = "name")]
+    pub(crate) remove: bool,
+    /// Who says so; nobody checks that
+    #[arg(long, value_name = "NAME", default_value = "person")]
+    pub(crate) by: String,
+}
+
+/// `note`
+#[derive(Debug, Args)]
+pub(crate) struct NoteArgs {
+    /// What it is about: RUN or RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: Option<String>,
+    /// What to write down; without it, what was written down is listed
+    pub(crate) text: Option<String>,
+    /// Who says so; nobody checks that
+    #[arg(long, value_name = "NAME", default_value = "person")]
+    pub(crate) by: String,
+}
 
 /// The longest note, in bytes: more belongs into a file whose digest is noted.
 const NOTE_MAX: usize = 64 << 10;
-
-/// Opens the store, lets something be written into its casebook, and signs the log.
-pub(super) fn write_down<T>(
-    global: &Global,
-    write: impl FnOnce(&mut dyn Store, Box<dyn Surroundings>) -> std::result::Result<T, Error>,
-) -> Result<T> {
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
-    let key = keys::of(global.key.as_deref(), &store)?;
-    let made = write(&mut store, Box::new(World::default()))?;
-    keys::close(store, key.as_deref())?;
-    Ok(made)
-}
 
 /// Finds the moment that an address means, in the store.
 fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
@@ -39,8 +58,8 @@ fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("labels and notes are of runs of the store"));
     }
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
     Ok(Moment::of(&trace, tick)?)
@@ -51,16 +70,16 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
     let recorded = match (&args.name, &args.rev) {
         (None, _) => Vec::new(),
         (Some(name), None) if args.remove => {
-            vec![write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
+            vec![context::write_down(global, |store, world| casebook::unlabel(store, name, by, world))?]
         }
         (Some(name), Some(rev)) => {
             let at = moment(global, rev, out)?;
-            vec![write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
+            vec![context::write_down(global, |store, world| casebook::label(store, name, &at, by, world))?]
         }
         (Some(name), None) => {
             let failure = Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
                 .note("nothing was changed");
-            let state = casebook::read(&*open::read_store(global)?)?.unwrap_or_else(Value::object);
+            let state = casebook::read(&context::read_store(global)?)?.unwrap_or_else(Value::object);
             let is_there = casebook::labels(&state).iter().any(|(known, _)| known == name);
             return Err(match is_there {
                 true => failure.help(&["dendrer", "label", name, "--remove"]),
@@ -68,8 +87,8 @@ pub(crate) fn label(global: &Global, args: &Label, out: &mut Out) -> Result {
             });
         }
     };
-    let store = open::read_store(global)?;
-    let state = casebook::read(&*store)?.unwrap_or_else(Value::object);
+    let store = context::read_store(global)?;
+    let state = casebook::read(&store)?.unwrap_or_else(Value::object);
     let labels = casebook::labels(&state);
     let items = labels.iter().map(|(name, at)| {
         Value::record([("name", Value::from(name.as_str()))].into_iter().chain(moment_json(at)))
@@ -101,12 +120,12 @@ pub(crate) fn note(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
                 );
             }
             let note = Note { at: at.clone(), text: text.clone(), by: args.by.clone() };
-            vec![write_down(global, |store, world| casebook::note(store, &note, world))?]
+            vec![context::write_down(global, |store, world| casebook::note(store, &note, world))?]
         }
         _ => Vec::new(),
     };
-    let store = open::read_store(global)?;
-    let state = casebook::read(&*store)?.unwrap_or_else(Value::object);
+    let store = context::read_store(global)?;
+    let state = casebook::read(&store)?.unwrap_or_else(Value::object);
     let mut notes = casebook::notes(&state);
     // A moment has its own notes, a run those of all its ticks.
     notes.retain(|note| match &at {

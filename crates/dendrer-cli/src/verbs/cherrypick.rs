@@ -1,5 +1,6 @@
 //! `dendrer cherrypick`: a transition of one run into another that has what it was decided on.
 
+use clap::Args;
 use dendrer::cherrypick::{Candidate, Imported, import};
 use dendrer::kernel::contract::{Checked, FieldCheck, ImportRefused};
 use dendrer::kernel::step::Pick;
@@ -7,14 +8,44 @@ use dendrer::recorder::World;
 use dendrer_object::record::Record;
 use dendrer_object::{RunName, Value};
 use dendrer_view::table::{Align, Table};
-use dendrer_view::{count, document, quote};
+use dendrer_view::{codes, count, document, quote};
 
-use crate::address::{Rev, one_tick};
-use crate::args::{Cherrypick, Global};
-use crate::codes;
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::address::one_tick;
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::global::tick_arg;
+use crate::out::Out;
+use crate::out::Style;
+
+/// `cherrypick`
+#[derive(Debug, Args)]
+pub(crate) struct Cherrypick {
+    /// What is imported: RUN@TICK, or RUN with --tick
+    #[arg(value_name = "RUN", required_unless_present = "run", conflicts_with = "run")]
+    pub(crate) source: Option<String>,
+    /// The run it comes from
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// Its tick there
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) tick: Option<Pos>,
+    /// The run that takes it in, at its last tick
+    #[arg(long, value_name = "RUN")]
+    pub(crate) into: String,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// Print the context hash in full
+    #[arg(long)]
+    pub(crate) show_hash: bool,
+    /// Check only: write nothing, no refusal either
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
 
 pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
@@ -33,8 +64,8 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
         return Err(Failure::new("E0106", "a target is a run of the store; it takes in at its last tick")
             .note("nothing was changed"));
     }
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "cherrypick");
     let trace = source.trace_through(&counted, &rev)?;
     let say = "say once which tick is imported: --tick N, or RUN@N";
@@ -48,15 +79,15 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let imported = match args.dry_run {
         // The door is asked all the same, and nothing is written.
         true => {
-            let mut store = open::read_store(global)?;
-            import(&mut *store, &name, &mut pick, at, world, true)?
+            let store = &context::rehearse(global)?;
+            import(store, &name, &mut pick, at, world, true)?
         }
         false => {
-            let mut store = open::write_store(global)?;
-            open::refuse_trouble(&mut store)?;
-            let key = keys::of(global.key.as_deref(), &store)?;
-            let imported = import(&mut store, &name, &mut pick, at, world, false)?;
-            keys::close(store, key.as_deref())?;
+            let repo = context::write_store(global)?;
+            let store = repo.writer()?;
+            let _key = repo.signing_key()?;
+            let imported = import(store, &name, &mut pick, at, world, false)?;
+            context::close(repo)?;
             imported
         }
     };

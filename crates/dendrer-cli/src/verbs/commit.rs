@@ -2,19 +2,72 @@
 
 use std::io::{IsTerminal, Read};
 
-use dendrer::kernel::step::{Stage, Start};
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
+use dendrer::Trace;
+use dendrer::kernel::step::{self, Inputs, Stage, Start};
+use dendrer::lines::{self, Authors, Reading, Recording};
 use dendrer::recorder::{Recorder, World};
+use dendrer::store::Shared;
 use dendrer::store::Store;
 use dendrer_object::{RunName, Value};
-use dendrer_view::document;
+use dendrer_view::{commit, document};
 
-use super::intents::{self, Reading, Tally};
-use crate::args::{AuthorChoice, Commit, Global};
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out};
+use super::intents;
+use super::intents::Replies;
+use crate::context;
+use crate::context::packs;
+use crate::context::runs::refuse_unreachable;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::AuthorChoice;
+use crate::global::Format;
+use crate::global::Global;
+use crate::offers;
+use crate::out::Out;
+use crate::out::files;
 use crate::progress::Progress;
-use crate::{keys, open};
+
+/// `commit`
+#[derive(Debug, Args)]
+pub(crate) struct Commit {
+    /// The run; it begins if there is none of this name
+    #[arg(long, add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// Where the intents are; - for standard input. `dendrer schema intent` lists types and members
+    #[arg(long, default_value = "-", value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    /// The agent of lines that do not name one
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Who writes: each line for itself, agents alone, the runtime, or the system (which is refused)
+    #[arg(long = "as", value_enum, default_value = "line")]
+    pub(crate) author: AuthorChoice,
+    /// Names that begin with $ are dendrer's tagged forms
+    #[arg(long)]
+    pub(crate) tagged: bool,
+    /// Judge, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Fail if the run exists already
+    #[arg(long)]
+    pub(crate) new: bool,
+    /// For a new run: its goal
+    #[arg(long)]
+    pub(crate) goal: Option<String>,
+    /// For a new run: a JSON file with the initial state
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+    /// For a new run: a JSON file with policy rules [{"id": ..., "holds": ...}]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<String>,
+    /// For a new run: the pack that is in force; with it, --state is what its init is given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
+    /// For a new run: the stage it is recorded at
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3))]
+    pub(crate) stage: u64,
+}
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {
@@ -25,9 +78,9 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         .run
         .parse()
         .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
-    let lines = intents::read(input(&args.file)?)?;
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let lines = lines::read(input(&args.file)?).map_err(|error| intents::no_thread(&error))?;
+    let repo = context::write_store(global)?;
+    let store = repo.writer()?;
     let exists = store.run(&name)?.is_some();
     if !exists {
         refuse_unreachable(&name)?;
@@ -36,45 +89,51 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
     let for_new = [&args.goal, &args.state, &args.policy, &args.pack];
-    if exists && for_new.iter().any(|given| given.is_some()) {
+    if exists
+        && for_new.iter().any(|given| given.is_some())
+        && !began_so(&store, &start(args, name.clone())?)?
+    {
         return Err(Failure::new(
             "E0106",
-            format!("{name} exists already; --goal, --state, --policy and --pack are for a new run"),
-        ));
+            format!("{name} exists already, and began otherwise; --goal, --state, --policy and --pack are for a new run"),
+        )
+        .note("nothing was committed"));
     }
-    let key = keys::of(global.key.as_deref(), &store)?;
+    let key = repo.signing_key()?;
     if key.is_none() {
         out.say(
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
         );
     }
     let mut recorder = match exists {
-        true => Recorder::resume(&mut store, &name, Box::new(World::default()))?,
+        true => Recorder::resume(store, &name, Box::new(World::default()))?,
         false => {
-            let begun = Recorder::begin(&mut store, &start(args, name)?, Box::new(World::default()));
+            let begun = Recorder::begin(store, &start(args, name.clone())?, Box::new(World::default()));
             begun.map_err(|error| begun_meanwhile(args, not_begun(args, error)))?
         }
     };
-    let mut tally = Tally::default();
+    let mut replies = Replies::default();
     // Acknowledgements on the same terminal say the same, and better.
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));
-    tally.progress = progress.as_ref().map(Progress::counter);
-    let reading = Reading {
-        agent: args.agent.as_deref(),
-        author: args.author,
-        tagged: args.tagged,
-        dry_run: args.dry_run,
-        is_new: !exists,
-        shows_text: false,
-    };
-    let result = intents::take(&reading, &lines, &mut recorder, &mut tally, out);
+    replies.progress = progress.as_ref().map(Progress::counter);
+    let reading = Reading { agent: args.agent.clone(), authors: authors(args.author), tagged: args.tagged };
+    let mut recording = Recording::new(&mut recorder, lines, reading, args.dry_run);
+    // A client of a pipe may wait for `begun` before it writes a line. A file is read first, so that a file whose first line
+    // is no intent leaves no run.
+    let begun = if is_whole_file(&args.file) { None } else { recording.begin() };
+    let result = begun.iter().try_for_each(|begun| {
+        replies.print_one(begun, args.dry_run, out)?;
+        out.flush()
+    });
+    let result = result.and_then(|()| replies.print(recording, &name, args.dry_run, false, out));
     drop(recorder);
     drop(progress);
-    let closed = if args.dry_run { Ok(()) } else { keys::close(store, key.as_deref()) };
-    // Whatever kept lines from being taken may keep them from being signed, too.
-    result.map_err(|failure| tally.told_in(begun_meanwhile(args, failure), args.dry_run))?;
+    let closed = if args.dry_run { Ok(()) } else { context::close(repo) };
+    // The first error is the cause: lines that were not taken may keep the log from being signed, too.
+    result.map_err(|failure| replies.precede(begun_meanwhile(args, failure), args.dry_run))?;
     closed?;
+    let tally = replies.tally;
     let members = [
         ("run", Value::from(args.run.as_str())),
         ("committed", Value::from(tally.committed)),
@@ -83,20 +142,19 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     ];
     match out.format() {
         Format::Json => {
-            let items = ("items", Value::array(std::mem::take(&mut tally.items)));
+            let items = ("items", Value::array(replies.items));
             out.document(&document("commit", members.into_iter().chain([items])))?;
         }
         Format::Jsonl => out.summary("commit", members)?,
         Format::Text => {
             let dry = if args.dry_run { "nothing was written (dry run): " } else { "" };
-            out.say(format!("{dry}{}", tally.words()));
+            out.say(format!("{dry}{}", commit::words(&tally)));
         }
     }
     Ok(if tally.refused > 0 { 5 } else { 0 })
 }
 
-/// Says why a run does not begin, and with which stage it would.
-/// What nobody asked to be new, and somebody else began meanwhile, was moved on.
+/// Reports E0407 (moved), not E0111 (exists), if another process began the run first.
 fn begun_meanwhile(args: &Commit, failure: Failure) -> Failure {
     if failure.code != "E0111" || args.new {
         return failure;
@@ -105,6 +163,7 @@ fn begun_meanwhile(args: &Commit, failure: Failure) -> Failure {
         .note("nothing was committed; the same command goes on with it")
 }
 
+/// Adds to the failure of a run that needs a higher stage the command with that stage.
 fn not_begun(args: &Commit, error: dendrer::Error) -> Failure {
     let is_stage = error.code() == "E0604";
     let failure = Failure::from(error);
@@ -123,16 +182,15 @@ fn not_begun(args: &Commit, error: dendrer::Error) -> Failure {
     failure.help(&argv)
 }
 
-/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
-pub(super) fn refuse_unreachable(name: &RunName) -> Result<()> {
-    let text = name.as_str();
-    let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if text.ends_with(".dnd") || is_hash {
-        let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
-        return Err(Failure::new("E0106", format!("the run could not be addressed: {name} reads as {what}"))
-            .note("nothing was committed"));
-    }
-    Ok(())
+/// Whether a run began with these terms: then a whole command can be repeated.
+fn began_so(store: &Shared, start: &Start) -> Result<bool> {
+    let trace = Trace::open(store, &start.run)?;
+    let recorded = trace.start();
+    // Without its seed, of which an erasure leaves none, the record cannot be made again.
+    let Some(seed) = recorded.body().seed() else { return Ok(false) };
+    let inputs = Inputs { clock: recorded.header().ts, seed };
+    let (again, _) = step::begin(store.info().id, start, inputs).map_err(dendrer::Error::from)?;
+    Ok(again.id() == recorded.id())
 }
 
 fn start(args: &Commit, name: RunName) -> Result<Start> {
@@ -157,12 +215,25 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
         ..Start::new(name)
     };
     match &args.pack {
-        Some(path) => Ok(super::pack::load(path)?.bind(start)?),
+        Some(path) => Ok(packs::load(path)?.bind(start)?),
         None => Ok(start),
     }
 }
 
-/// Where the intents are.
+fn authors(choice: AuthorChoice) -> Authors {
+    match choice {
+        AuthorChoice::Line | AuthorChoice::System => Authors::Line,
+        AuthorChoice::Agent => Authors::Agent,
+        AuthorChoice::Runtime => Authors::Runtime,
+    }
+}
+
+/// Whether the intents are in a file that is whole: no client is writing it line by line.
+fn is_whole_file(path: &str) -> bool {
+    path != "-" && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Opens the input.
 fn input(path: &str) -> Result<Box<dyn Read + Send>> {
     match path {
         "-" => Ok(Box::new(std::io::stdin())),

@@ -2,10 +2,23 @@
 
 use std::io::IsTerminal;
 
-use crate::args::Completions;
-use crate::complete::{SHELLS, script};
-use crate::failure::{Failure, Result};
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::offers;
+use crate::offers::SHELLS;
+use crate::offers::script;
 use crate::out::Out;
+
+/// `completions`
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell: bash, zsh, fish, powershell, nushell or elvish
+    #[arg(add = ArgValueCompleter::new(offers::shell_names))]
+    pub(crate) shell: String,
+}
 
 pub(crate) fn run(args: &Completions, out: &mut Out) -> Result {
     let Some(text) = script(&args.shell.to_lowercase()) else {

@@ -1,16 +1,77 @@
 //! `dendrer conflicts`: what a merge left open.
 
+use clap::{Args, Subcommand};
 use dendrer::merge::{MergeError, Resolution, Standing, Take, merged, resolve, standings};
 use dendrer::recorder::World;
 use dendrer_object::{Pointer, Value, json};
 use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
 
-use crate::address::{Rev, state_path};
-use crate::args::{ConflictsResolve, ConflictsVerb, Global};
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::address::Rev;
+use crate::address::state_path;
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
+
+/// `conflicts`
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConflictsVerb {
+    /// List what the runs of a merge had different values for, and how each stands
+    #[command(
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
+    )]
+    List(ConflictsList),
+    /// Show one of them with all its values
+    #[command(
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts show both risk_score"
+    )]
+    Show(ConflictsShow),
+    /// Decide one, as a transition with its reason
+    #[command(
+        after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts resolve both risk_score --take b --reason \"the later one was measured\""
+    )]
+    Resolve(ConflictsResolve),
+}
+
+/// `conflicts list`
+#[derive(Debug, Args)]
+pub(crate) struct ConflictsList {
+    /// The run that was made by a merge, or a fork of it
+    pub(crate) run: String,
+}
+
+/// `conflicts show`
+#[derive(Debug, Args)]
+pub(crate) struct ConflictsShow {
+    /// The run that was made by a merge, or a fork of it
+    pub(crate) run: String,
+    /// The place
+    pub(crate) path: String,
+}
+
+/// `conflicts resolve`
+#[derive(Debug, Args)]
+pub(crate) struct ConflictsResolve {
+    /// The run that was made by a merge, or a fork of it
+    pub(crate) run: String,
+    /// The place
+    pub(crate) path: String,
+    /// What is put there: the name of a side (a, b, ... or its run), or a value in JSON
+    #[arg(long, value_name = "a|b|JSON", allow_hyphen_values = true)]
+    pub(crate) take: String,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: String,
+    /// Who decides, as the record names it
+    #[arg(long, default_value = "operator")]
+    pub(crate) agent: String,
+    /// Ask the run, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
 
 pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Result {
     match verb {
@@ -28,7 +89,7 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
             "conflicts are shown as they stand now: name the run without a tick",
         ));
     }
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let trace = source.trace(&rev)?;
     let merged = merged(&trace)?;
     let standings = standings(&trace, &merged)?;
@@ -109,19 +170,19 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     };
     let world = Box::new(World::default());
     let (name, record) = if args.dry_run {
-        let mut store = open::read_store(global)?;
+        let store = &context::rehearse(global)?;
         let name = rev.run_in(&*store, &[])?;
-        let record = resolve(&mut *store, &name, &resolution, world, true);
+        let record = resolve(store, &name, &resolution, world, true);
         let record = record.map_err(|error| not_resolved(args, error))?;
         (name, record)
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
-        let key = keys::of(global.key.as_deref(), &store)?;
+        let repo = context::write_store(global)?;
+        let store = repo.writer()?;
+        let _key = repo.signing_key()?;
         let name = rev.run_in(&store, &[])?;
         // What the door turned down is kept beside the run, so there is something to sign either way.
-        let record = resolve(&mut store, &name, &resolution, world, false);
-        let closed = keys::close(store, key.as_deref());
+        let record = resolve(store, &name, &resolution, world, false);
+        let closed = context::close(repo);
         let record = record.map_err(|error| not_resolved(args, error))?;
         closed?;
         (name, record)

@@ -1,19 +1,27 @@
 //! `dendrer contract`: runs against the contracts of their packs, and contracts by themselves.
 
 use dendrer::Trace;
-use dendrer::ask_bisect::is_last;
 use dendrer::contract::{Checked, Judged, check};
 use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::{TypeName, Value};
 use dendrer_view::bisect::{intervals_json, standing_json, standing_words};
 use dendrer_view::{count, document, quote};
 
-use crate::address::{self, Rev};
-use crate::args::{ContractCheck, ContractVerb, Global};
-use crate::failure::{Failure, Result};
-use crate::open;
-use crate::out::{Out, Style};
+use self::args::ContractCheck;
+use crate::address;
+use crate::address::Rev;
+use crate::context;
+use crate::context::ended;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
 
+pub(crate) use self::args::ContractVerb;
+
+mod args;
+mod extend;
 mod forms;
 mod lint;
 mod read;
@@ -28,8 +36,8 @@ const LACKING_SHOWN: usize = 10;
 pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result {
     match verb {
         ContractVerb::Check(args) => check_run(global, args, out),
-        ContractVerb::Extend(args) => super::extend::run(global, args, out),
-        ContractVerb::Keygen(args) => super::extend::keygen(args, out),
+        ContractVerb::Extend(args) => extend::run(global, args, out),
+        ContractVerb::Keygen(args) => extend::keygen(args, out),
         ContractVerb::List => read::list(global, out),
         ContractVerb::Show(args) => read::show(global, args, out),
         ContractVerb::Diff(args) => read::diff(global, args, out),
@@ -40,8 +48,8 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
 
 fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "contract");
     let trace = source.trace_through(&counted, &rev)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
@@ -79,7 +87,7 @@ fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
 
 fn print(
     args: &ContractCheck,
-    trace: &Trace<'_>,
+    trace: &Trace,
     stage: Option<u64>,
     checked: &Checked,
     out: &mut Out,
@@ -144,7 +152,7 @@ fn print(
 
 fn violation_lines(
     args: &ContractCheck,
-    trace: &Trace<'_>,
+    trace: &Trace,
     judged: &Judged,
     width: usize,
     out: &Out,
@@ -165,7 +173,7 @@ fn violation_lines(
         ),
         (None, None) => {
             let words = judged.standing.as_ref().map(|standing| {
-                standing_words(standing, judged.intervals.last().is_some_and(|last| is_last(trace, last.to)))
+                standing_words(standing, judged.intervals.last().is_some_and(|last| ended(trace, last.to)))
             });
             (out.paint(Style::Good, "OK  "), words.unwrap_or_default())
         }
@@ -178,7 +186,7 @@ fn violation_lines(
     lines
 }
 
-fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checked: &Checked) -> Value {
+fn to_json(trace: &Trace, (from, to): (u64, u64), stage: Option<u64>, checked: &Checked) -> Value {
     let in_force = checked.in_force.iter().map(|terms| {
         Value::record([
             ("name", Value::from(&*terms.contracts.name)),
@@ -224,7 +232,7 @@ fn to_json(trace: &Trace<'_>, (from, to): (u64, u64), stage: Option<u64>, checke
                 "obligation",
                 standing_json(
                     judged.standing.as_ref(),
-                    judged.intervals.last().is_some_and(|last| is_last(trace, last.to)),
+                    judged.intervals.last().is_some_and(|last| ended(trace, last.to)),
                 ),
             ),
         ])

@@ -4,22 +4,41 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use clap::Args;
 use dendrer::Trace;
 use dendrer::recorder::{Fixed, begin_log};
-use dendrer::store::Store;
+use dendrer::repo::Repo;
 use dendrer::store::embedded::{Embedded, Options};
+use dendrer::trace::ReadHandle;
 use dendrer_object::Value;
 use dendrer_view::answer::Line;
 use dendrer_view::receipt as view;
 use dendrer_view::{document, quote, thousands};
 
-use crate::args::{Demo, Global};
+use crate::context;
+use crate::context::STORE_DIR;
 use crate::demo as content;
-use crate::failure::{Failure, Result};
-use crate::open::{self, STORE_DIR};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
 use crate::out::Out;
+use crate::out::files;
 use crate::progress::Progress;
-use crate::{files, keys};
+
+/// `demo`
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Where
+    #[arg(default_value = "dendrer-demo")]
+    pub(crate) dir: String,
+    /// "small", or a number of ticks for a generated run
+    #[arg(long, default_value = "small")]
+    pub(crate) size: String,
+    /// Do not print the tour
+    #[arg(long)]
+    pub(crate) no_tour: bool,
+}
 
 /// When the demo's log begins: 2026-02-22T22:40:00Z.
 const BEGINS_MS: u64 = 1_771_800_000_000;
@@ -48,7 +67,7 @@ const SUITE: &str = r#"{"cases":[
 "#;
 
 /// The receipt of the journey, with which the tour begins, and how to have that of any run.
-fn receipt(store: &dyn Store) -> Result<Vec<String>> {
+fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
     let name = "trip-planner-a".parse().map_err(|_| Failure::new("E0210", "trip-planner-a"))?;
     let trace = Trace::open(store, &name)?;
     let receipt = dendrer::ask_receipt::receipt(&trace)?;
@@ -73,7 +92,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         return Err(Failure::new("E0110", format!("{} holds a store already", dir.display()))
             .note("nothing was changed"));
     }
-    if let Some(failure) = open::cut_off(dir) {
+    if let Some(failure) = context::cut_off(dir) {
         return Err(failure.note("nothing was made"));
     }
     let size = match args.size.as_str() {
@@ -108,19 +127,21 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let store = Embedded::create(making.path(), content::store_info(), Options::write())?;
     let mut store = store.with_key(Some(Arc::clone(&key)));
     begin_log(&mut store, &mut Fixed::new("dendrer demo log", BEGINS_MS, 1))?;
+    let repo = Repo::over(Box::new(store), keys::trust(global))?;
+    let store = repo.writer()?;
     let runs = match size {
-        None => content::fill(&mut store)?,
+        None => content::fill(store)?,
         Some(ticks) => {
             let progress = Progress::start(global, "demo", "ticks", Some(ticks));
-            vec![content::fill_sized(&mut store, ticks, &mut |tick| progress.set(tick))?]
+            vec![content::fill_sized(store, ticks, &mut |tick| progress.set(tick))?]
         }
     };
-    let note = keys::sign(&mut store, Some(&key))?;
+    let note = context::sign(&repo)?;
     let mut files = Vec::new();
     let mut damaged = 0;
     if let (None, Some(note)) = (size, &note) {
         let victim = "logistics-run-47".parse().map_err(|_| Failure::new("E0210", "logistics-run-47"))?;
-        let bundle = dendrer::bundle::export(&store, &[victim], note)?.to_vec()?;
+        let bundle = dendrer::bundle::export(store, &[victim], note)?.to_vec()?;
         let bad = content::damaged(&bundle)?;
         damaged = bad.len();
         let good = [("logistics-run-47.dnd", bundle), ("corrupt/suite.json", SUITE.as_bytes().to_vec())];
@@ -132,10 +153,10 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         }
     }
     let receipt = match size {
-        None if out.is_text() && !args.no_tour => receipt(&store)?,
+        None if out.is_text() && !args.no_tour => receipt(store)?,
         _ => Vec::new(),
     };
-    Store::close(Box::new(store))?;
+    context::close(repo)?;
     let path = dir.join(STORE_DIR);
     std::fs::rename(making.keep(), &path).map_err(io(&path))?;
     if !out.is_text() {

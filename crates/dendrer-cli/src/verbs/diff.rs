@@ -1,21 +1,109 @@
 //! `dendrer diff`
 
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::casebook::{self, Moment};
 use dendrer::diff::{self, Align, Kind, MEMBERS, Question, STATE};
+use dendrer::store::Store;
 use dendrer_object::Pointer;
 use dendrer_object::record::Record;
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 
-use super::casebook::write_down;
 use crate::address::{self, Pos, Rev, state_path};
-use crate::args::{AlignChoice, Diff, Global, KindChoice};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
-use crate::open::{self, Source};
-use crate::out::{Format, Out};
-use crate::progress::{Counted, Progress};
+use crate::global::{Format, Global, tick_arg};
+use crate::offers;
+use crate::out::Out;
+use crate::progress::Progress;
+
+/// `diff`
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// One run, or RUN@TICK to end it there; called a in the answer
+    #[arg(value_name = "RUN_A", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) a: String,
+    /// The other, called b
+    #[arg(value_name = "RUN_B", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) b: String,
+    /// The first tick of a to compare
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick of a; what b has behind the transition beside it is left alone
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// Only these kinds of difference
+    #[arg(long = "type", value_enum, value_delimiter = ',', value_name = "KIND")]
+    pub(crate) kinds: Vec<KindChoice>,
+    /// How transitions are lined up: one by one behind what is shared, or by what they mean
+    #[arg(long, value_enum, default_value = "tick")]
+    pub(crate) align: AlignChoice,
+    /// Leave out what differs there, like agent_id or state.memory
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) ignore: Vec<String>,
+    /// Only what differs there
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// Print the differences alone, without headline and counts
+    #[arg(long, conflicts_with_all = ["stat", "summary"])]
+    pub(crate) only_changes: bool,
+    /// Count by type of transition, and list no pairs
+    #[arg(long, conflicts_with = "summary")]
+    pub(crate) stat: bool,
+    /// Only the counts
+    #[arg(long)]
+    pub(crate) summary: bool,
+    /// End with exit code 1 if the runs differ
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+    /// Both transitions of each pair in two columns
+    #[arg(long, conflicts_with_all = ["stat", "summary"])]
+    pub(crate) side_by_side: bool,
+    /// Write the answer, without the pairs, into the casebook of the store
+    #[arg(long)]
+    pub(crate) record: bool,
+    /// At most N pairs; 0 for all
+    #[arg(short = 'n', long = "limit", default_value_t = 1000)]
+    pub(crate) limit: usize,
+}
+
+/// A kind of difference (dendrer paper 4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindChoice {
+    /// Another type of transition at the same place, or none.
+    Structural,
+    /// The same type, and another intent, action, result, policy or change of state.
+    Semantic,
+    /// Another confidence.
+    Confidence,
+    /// Another state in the end.
+    Outcome,
+}
+
+impl KindChoice {
+    /// The kind that is meant.
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            KindChoice::Structural => Kind::Structural,
+            KindChoice::Semantic => Kind::Semantic,
+            KindChoice::Confidence => Kind::Confidence,
+            KindChoice::Outcome => Kind::Outcome,
+        }
+    }
+}
+
+/// How transitions are lined up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AlignChoice {
+    /// One by one behind what is shared, markers passed over.
+    Tick,
+    /// By the longest sequence of transitions that mean the same.
+    Content,
+}
 
 pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let is_stream = out.format() == Format::Jsonl;
@@ -31,17 +119,17 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         return Err(Failure::new("E0601", "a bundle has no casebook to write into")
             .note("--record writes into the store that both runs are recorded in"));
     }
-    let source_a = open::sound(global, &rev_a, out)?;
+    let source_a = context::sound(global, &rev_a, out)?;
     // Two runs of one place are read from one place.
-    let other = (rev_a.bundle != rev_b.bundle).then(|| open::sound(global, &rev_b, out)).transpose()?;
+    let other = (rev_a.bundle != rev_b.bundle).then(|| context::sound(global, &rev_b, out)).transpose()?;
     let source_b = other.as_ref().unwrap_or(&source_a);
     let progress = Progress::start(global, "diff", "records", None);
     let (store_a, store_b) = (counted_of(&source_a, &progress), counted_of(source_b, &progress));
-    let rev_a = rev_a.settle(source_a.store())?;
-    let rev_b = rev_b.settle(source_b.store())?;
+    let rev_a = rev_a.resolve(source_a.store())?;
+    let rev_b = rev_b.resolve(source_b.store())?;
     let a = Trace::open(&store_a, &rev_a.run_in(source_a.store(), source_a.named())?)?;
     let b = Trace::open(&store_b, &rev_b.run_in(source_b.store(), source_b.named())?)?;
-    let end = |trace: &Trace<'_>, rev: &Rev| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
+    let end = |trace: &Trace, rev: &Rev| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
     let ends = (end(&a, &rev_a)?, end(&b, &rev_b)?);
     let (from, to) = ticks(&a, ends.0, args.from.as_ref(), args.to.as_ref())?;
     let question = Question {
@@ -85,15 +173,17 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
 }
 
 /// Writes the answer into the casebook, without the pairs.
-fn record(global: &Global, (a, b): (&Trace<'_>, &Trace<'_>), found: &DiffFound) -> Result<Vec<Record>> {
+fn record(global: &Global, (a, b): (&Trace, &Trace), found: &DiffFound) -> Result<Vec<Record>> {
     let ends = found.question.ends;
     let runs = [Moment::of(a, Some(ends.0))?, Moment::of(b, Some(ends.1))?];
     let value = found.casebook_value([runs[0].id, runs[1].id]);
-    write_down(global, |store, world| casebook::record_diff(store, [&runs[0], &runs[1]], &value, world))
+    context::write_down(global, |store, world| {
+        casebook::record_diff(store, [&runs[0], &runs[1]], &value, world)
+    })
 }
 
-fn counted_of<'s>(source: &'s Source, progress: &Progress) -> Counted<'s> {
-    Counted::new(source.store(), progress.counter())
+fn counted_of(source: &Source, progress: &Progress) -> Arc<dyn Store> {
+    progress.watch().over(source.store())
 }
 
 /// Refuses a form of the text that was asked for together with a document.
@@ -112,12 +202,7 @@ fn refuse_forms(forms: &[(&str, bool)], out: &Out) -> Result<()> {
 }
 
 /// Finds the first and the last tick that are compared.
-fn ticks(
-    a: &Trace<'_>,
-    end: u64,
-    from: Option<&Pos>,
-    to: Option<&Pos>,
-) -> Result<(Option<u64>, Option<u64>)> {
+fn ticks(a: &Trace, end: u64, from: Option<&Pos>, to: Option<&Pos>) -> Result<(Option<u64>, Option<u64>)> {
     let tick = |pos: Option<&Pos>| pos.map(|pos| pos.tick(a)).transpose();
     let (from, to) = (tick(from)?, tick(to)?);
     address::in_order(from.unwrap_or(0), to.unwrap_or(end))?;

@@ -5,20 +5,39 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use clap::{Args, ValueHint};
 use dendrer::store::embedded::{Embedded, IndexState, Leftover, Options};
-use dendrer::store::{Store, StoreError};
+use dendrer::store::{Store, StoreError, TreeHead};
 use dendrer_object::Value;
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
 use dendrer_view::{count, document, quote, thousands};
 
-use crate::args::{Doctor, Global};
-use crate::failure::{Failure, Result, in_store, shell};
-use crate::files::{self, Whole};
-use crate::mark::{self, Mark};
-use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::global::now_ms;
+use crate::keys;
+use crate::mark;
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
+use crate::out::files::Whole;
 
 mod disk;
 mod report;
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Repair what follows from the log, and permissions of the key; never the log
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Write a report for others into a file: versions, sizes, counts and codes; no content, names, paths or keys
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<String>,
+}
 
 /// How it stands with one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,7 +115,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
                 .note("nothing was done; name a file"));
         }
         files::makes(Path::new(file))?;
-        files::answer_to(file, global.key.as_deref())?;
+        files::answer_to(file, global.key.as_deref(), keys::config_dir())?;
     }
     let mut found = find_store(global, &mut checks)?;
     if let Some(found) = &mut found {
@@ -152,7 +171,7 @@ fn config() -> Check {
 
 fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>> {
     const NAME: &str = "store";
-    let path = match open::find(global) {
+    let path = match context::find(global) {
         Ok(path) => path,
         Err(failure) => {
             let check = Check::warn(NAME, failure.told()).code(failure.code);
@@ -165,7 +184,7 @@ fn find_store(global: &Global, checks: &mut Vec<Check>) -> Result<Option<Found>>
     };
     match Embedded::open(&path, Options::read()) {
         Ok(store) => {
-            open::speak(global, &store, &path);
+            context::speak(global, &store, &path);
             Ok(Some(Found { path, store }))
         }
         Err(error) => {
@@ -187,18 +206,18 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
     let tree = store.tree();
     let records = count(tree.size, "record", "records");
     let head = store.backup_head();
-    let mark = mark::of(store)?;
+    let mark = store.mark()?;
     let what = if head.is_some() { " (a backup)" } else { "" };
     let what = format!("{}: {records}, root {}{what}", path.display(), tree.root.short());
     let shown = path.display().to_string();
-    checks.push(match mark.as_ref().and_then(Mark::closes) {
+    checks.push(match mark.as_ref().and_then(mark::closes) {
         Some(why) => Check::warn("store", format!("{what}: {why}"))
             .code("E0806")
             .next(&["dendrer", "restore", &shown, "DIR"]),
         None => Check::ok("store", what),
     });
     let is_backup = head.is_some();
-    let hidden = mark.as_ref().and_then(Mark::hides);
+    let hidden = mark.as_ref().and_then(mark::hides);
     checks.push(match (head, hidden) {
         (_, Some(why)) => Check::fail("log", keys::ANOTHER_LOG, why)
             .next(&mark::unmark(path).each_ref().map(String::as_str)),
@@ -210,7 +229,7 @@ fn look_at_store(global: &Global, fix: bool, found: &mut Found, checks: &mut Vec
         .next(&["dendrer", "fsck"]),
         _ => trouble(store, fix),
     });
-    checks.extend(mark.as_ref().and_then(Mark::unfinished).map(|why| Check::warn("backup", why)));
+    checks.extend(mark.as_ref().and_then(mark::unfinished).map(|why| Check::warn("backup", why)));
     checks.push(pinned(store, mark.is_some_and(|mark| !mark.in_store))?);
     checks.push(key(global, fix, store)?);
     let writes = fix && !is_backup && store.trouble().is_none();
@@ -243,7 +262,7 @@ fn checkpoint(fix: bool, path: &Path, store: &mut Embedded) -> Result<Option<Che
     if !fix || !matches!(store.trouble().as_deref(), Some(error) if is_of_the_checkpoint(error)) {
         return Ok(None);
     }
-    let known = keys::pinned(store.info().id)?.map(|(size, _)| size);
+    let known = keys::head(store.info().id)?.map(|head| head.size);
     let mended = Embedded::open(path, Options { index: false, ..Options::write() })
         .and_then(|mut store| store.mend_checkpoint(known));
     *store = Embedded::open(path, Options::read())?;
@@ -286,7 +305,7 @@ fn trouble(store: &Embedded, fix: bool) -> Check {
 /// What was signed here before, against what the log is now.
 fn pinned(store: &mut Embedded, is_backup: bool) -> Result<Check> {
     const NAME: &str = "signed";
-    let pinned = match keys::pinned(store.info().id) {
+    let pinned = match keys::head(store.info().id) {
         Ok(pinned) => pinned,
         Err(failure) => {
             let check = Check::fail(NAME, failure.code, failure.told());
@@ -299,23 +318,25 @@ fn pinned(store: &mut Embedded, is_backup: bool) -> Result<Check> {
     // What was signed here meanwhile is of what others have written since this handle read the log.
     let size = store.refresh()?;
     Ok(match pinned {
-        Some((seen, _)) if seen > size && is_backup => {
+        Some(TreeHead { size: seen, .. }) if seen > size && is_backup => {
             Check::ok(NAME, format!("{} here since this backup was made", count(seen, "record", "records")))
         }
         None => Check::ok(NAME, "nothing was signed here yet"),
-        Some((seen, _)) if seen > size => Check::fail(
+        Some(TreeHead { size: seen, .. }) if seen > size => Check::fail(
             NAME,
             "E0307",
             format!("{} were signed here, and the log has {size}", count(seen, "record", "records")),
         )
         .next(&["dendrer", "verify", "--all"]),
-        Some((seen, root)) if store.root_of(seen)? != Some(root) => Check::fail(
+        Some(TreeHead { size: seen, root }) if store.root_of(seen)? != Some(root) => Check::fail(
             NAME,
             "E0307",
             format!("the first {seen} records are not those that were signed here"),
         )
         .next(&["dendrer", "verify", "--all"]),
-        Some((seen, _)) => Check::ok(NAME, format!("up to {}", count(seen, "record", "records"))),
+        Some(TreeHead { size: seen, .. }) => {
+            Check::ok(NAME, format!("up to {}", count(seen, "record", "records")))
+        }
     })
 }
 
@@ -491,7 +512,7 @@ fn leftovers(fix: bool, path: &Path, files: &[Leftover]) -> Check {
 /// A clock that is behind the log stamps what is committed with the time of the newest record.
 fn clock(store: Option<&Embedded>) -> Check {
     const NAME: &str = "clock";
-    let now = super::now_ms();
+    let now = now_ms();
     let newest = store.and_then(|store| {
         let last = store.tree().size.checked_sub(1)?;
         Some(store.get(last).ok()??.header().ts)

@@ -1,12 +1,24 @@
 //! `dendrer explain`
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer_object::Value;
+use dendrer_view::codes::{CODES, Code, find};
 use dendrer_view::document;
 
-use crate::args::Explain;
-use crate::codes::{CODES, Code, find};
-use crate::failure::{Failure, Result};
-use crate::out::{Format, Out};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::offers;
+use crate::out::Out;
+
+/// `explain`
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The code, like E0301; all of them if not given
+    #[arg(add = ArgValueCompleter::new(offers::codes))]
+    pub(crate) code: Option<String>,
+}
 
 pub(crate) fn run(args: &Explain, out: &mut Out) -> Result {
     let Some(wanted) = &args.code else { return list(out) };

@@ -3,22 +3,37 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::bundle;
 use dendrer::profile::{self, Profile};
-use dendrer::store::Store;
 use dendrer::verify;
 use dendrer_object::note::Checkpoint;
 use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
 
 use crate::address::Rev;
-use crate::args::{Export, Global};
-use crate::failure::{Failure, Result};
-use crate::files::{self, Whole};
-use crate::keys;
-use crate::open::{self, Source};
+use crate::context;
+use crate::context::Source;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::offers;
 use crate::out::Out;
-use crate::progress::{Counted, Progress};
+use crate::out::files;
+use crate::out::files::Whole;
+use crate::progress::Progress;
+
+/// `export`
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The runs
+    #[arg(required = true, add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) runs: Vec<String>,
+    /// Withhold the values at or below this place of every record, like /result/output
+    #[arg(long, value_name = "POINTER")]
+    pub(crate) withhold: Vec<String>,
+}
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +60,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     if form != Form::Bundle && !args.withhold.is_empty() {
         return Err(Failure::new("E0106", "--withhold is for bundles, where what is left still verifies"));
     }
-    let revs = args.runs.iter().map(|text| Rev::parse(text)).collect::<Result<Vec<_>>>()?;
+    let revs = args.runs.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<Vec<_>>>()?;
     if let Some((rev, text)) = revs.iter().zip(&args.runs).find(|(rev, _)| rev.pos.is_some()) {
         let run = rev.run.as_deref().or(rev.bundle.as_deref()).unwrap_or_default();
         return Err(Failure::new(
@@ -127,15 +142,14 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
             })
         })
         .collect::<Result<_>>()?;
-    let (mut store, unwritable) = match open::write_store(global) {
-        // A newer version may let this one read it all the same, and so does a disk that takes nothing. What is signed already can
-        // be handed over.
-        Err(failure) if matches!(failure.code, "E0801" | "E0803") => {
-            (open::open_store(global)?.0, Some(failure))
-        }
-        store => (store?, None),
+    let path = context::find(global)?;
+    let (repo, unwritable) = match context::write_at(global, &path) {
+        Ok(repo) => (repo, None),
+        // A store that cannot be written can still hand over what was signed before.
+        Err(error) => (context::read_repo(global)?.0, Some(Failure::from(error))),
     };
-    let is_troubled = open::warn(&mut store, &open::find(global)?, out)?;
+    let is_troubled = context::warn(repo.warnings(), &path, out);
+    let mut store = repo.reader()?;
     let mut names: Vec<RunName> = Vec::new();
     for rev in revs {
         let name = rev.run_in(&store, &[])?;
@@ -143,9 +157,8 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
             names.push(name);
         }
     }
-    let key = keys::of(global.key.as_deref(), &store)?;
-    // A store that cannot be written can still hand over what was signed before.
-    let (note, mut unsigned) = match unwritable.map_or_else(|| keys::sign(&mut store, key.as_deref()), Err) {
+    repo.signing_key()?;
+    let (note, mut unsigned) = match unwritable.map_or_else(|| context::sign(&repo), Err) {
         Ok(note) => (note, None),
         Err(failure) => (None, Some(failure)),
     };
@@ -161,7 +174,7 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
     let signed = Checkpoint::parse(note.text()).map_err(dendrer::Error::from)?.size();
     if signed > store.tree().size {
         // What was signed since this handle read the log stands in what it has not read yet.
-        store.refresh()?;
+        store = repo.reader()?;
     }
     let size = store.tree().size;
     if signed > size && !is_troubled {
@@ -185,7 +198,7 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
         total += store.run(name)?.map_or(0, |run| 2 * run.head.tick.unwrap_or(0) + run.refusals);
     }
     let progress = Progress::start(global, "export", "records", Some(total));
-    let counted = Counted::new(&store, progress.counter());
+    let counted = progress.watch().over(&store);
     let export = bundle::export(&counted, &names, &note)?;
     if !withheld.is_empty() {
         all_there(&export, &withheld)?;
@@ -201,7 +214,7 @@ fn make(global: &Global, args: &Export, revs: &[Rev], out: &mut Out, sink: Sink<
 
 /// Looks whether there is something at each place. Whoever asks to withhold something and is handed a bundle must not find it
 /// in there.
-fn all_there(export: &bundle::Export<'_>, withheld: &[Pointer]) -> Result<()> {
+fn all_there(export: &bundle::Export, withheld: &[Pointer]) -> Result<()> {
     let mut idle: Vec<&Pointer> = withheld.iter().collect();
     let mut whole: Option<Pointer> = None;
     export.each(&mut |record| {
@@ -242,7 +255,7 @@ fn lines(
         return Err(Failure::new("E0106", "a chain of hashes is that of one run: export one at a time"));
     }
     for rev in revs {
-        let source: Source = open::sound(global, rev, out)?;
+        let source: Source = context::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
         let mut line = |value: Value| sink(out, format!("{}\n", quote::json(&value)).as_bytes());
         match profile {

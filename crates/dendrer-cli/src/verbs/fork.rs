@@ -4,25 +4,83 @@ mod exec;
 
 use std::collections::BTreeMap;
 
+use clap::Args;
 use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
 use dendrer::kernel::pack::{Bound, extend};
 use dendrer::kernel::step::Head;
 use dendrer::recorder::{Recorder, World};
-use dendrer::store::Store;
-use dendrer::store::embedded::Embedded;
+use dendrer::store::Shared;
 use dendrer::{Trace, fork::fork};
 use dendrer_object::{Delta, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, quote};
 
 use self::exec::Ran;
-use super::commit::refuse_unreachable;
-use super::pack::load;
-use crate::address::{Pos, Rev, one_tick, state_path};
-use crate::args::{Fork, Global};
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out, Style};
-use crate::{keys, open};
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::address::one_tick;
+use crate::address::state_path;
+use crate::context;
+use crate::context::packs::load;
+use crate::context::runs::new_name;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::tick_arg;
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
+
+/// `fork`
+#[derive(Debug, Args)]
+pub(crate) struct Fork {
+    /// The run, or RUN@TICK
+    #[arg(value_name = "RUN", required_unless_present = "run", conflicts_with = "run")]
+    pub(crate) source: Option<String>,
+    /// The run
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// The last tick that both share
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// KEY=VALUE: a constant of the pack or a value that a policy rule reads, enforced; other words are for the agent
+    #[arg(long, value_name = "TEXT|KEY=VALUE")]
+    pub(crate) policy: Vec<String>,
+    /// Words for the agent on its tools
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) tool_policy: Vec<String>,
+    /// Words for whoever reads it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Vec<String>,
+    /// Another answer of a tool, for --replay-rest: the parent's tick and a JSON file with the output; in a run without
+    /// rules, with "output" and "delta"
+    #[arg(long, value_name = "TICK=FILE", requires = "replay_rest")]
+    pub(crate) tool_output: Vec<String>,
+    /// A place of the state and what stands there from here on
+    #[arg(long, value_name = "PATH=JSON")]
+    pub(crate) set: Vec<String>,
+    /// The pack that is in force from here on
+    #[arg(long, value_name = "FILE")]
+    pub(crate) contract: Option<String>,
+    /// The agent that went wrong, where this restores it from before that
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) restore: Option<String>,
+    /// What the new run is called; RUN-fork-1 and so on if not given
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: Option<String>,
+    /// Let the parent's later intents go through the door again, until one was decided on something else
+    #[arg(long)]
+    pub(crate) replay_rest: bool,
+    /// Go on with it live: a command whose standard output is intents, a JSON line each, and which reads what became of them
+    #[arg(long, value_name = "CMD")]
+    pub(crate) exec: Option<String>,
+    /// Say what would be made, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
 
 /// How many ticks of which nothing is said are named in a note.
 const SILENT_SHOWN: usize = 8;
@@ -38,25 +96,29 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // The parent is read through a handle of its own; the fork is written through another.
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "fork");
     let parent = source.trace_through(&counted, &rev)?;
     let say = "say once where it is forked: --from tick N, or RUN@N";
     let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
-    let mut store = match args.dry_run {
-        true => open::open_store(global)?.0,
-        false => open::write_store(global)?,
+    let repo = if args.dry_run { None } else { Some(context::write_store(global)?) };
+    let rehearsal = if args.dry_run { Some(context::rehearse(global)?) } else { None };
+    let store = match (&repo, &rehearsal) {
+        (Some(repo), _) => repo.writer()?,
+        (None, Some(store)) => store,
+        (None, None) => unreachable!("one of both is opened"),
     };
-    open::refuse_trouble(&mut store)?;
-    let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &store)?;
+    let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), store)?;
     let terms = terms(args, name, &parent)?;
     if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
         return Err(Failure::new("E0106", "--exec names no command").note("nothing was changed"));
     }
-    let key = keys::of(global.key.as_deref(), &store)?;
+    if let Some(repo) = &repo {
+        repo.signing_key()?;
+    }
     let surroundings = Box::new(World::default());
-    let (mut recorder, forked) = fork(&parent, &mut store, tick, &terms, surroundings)?;
+    let (mut recorder, forked) = fork(&parent, store, tick, &terms, surroundings)?;
     let carried = match args.replay_rest {
         true => Some(fork::carry_on(&mut recorder, &parent, &forked, &terms, !args.dry_run)?),
         false => None,
@@ -80,21 +142,14 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     if out.is_text() {
         made.print(out)?;
     }
-    if !args.dry_run {
-        // Whatever becomes of a command, the fork is made and signed before it begins.
-        keys::sign(&mut store, key.as_deref())?;
-    }
+    let Some(repo) = repo else { return made.end(Ran { tip, ..Ran::default() }, out) };
+    // The fork is made and signed before a command goes on with it.
+    context::sign(&repo)?;
     let ran = match &args.exec {
-        Some(command) if !args.dry_run => {
-            let ran = made.go_on(global, command, &mut store, out)?;
-            keys::sign(&mut store, key.as_deref())?;
-            ran
-        }
-        _ => Ran { tip, ..Ran::default() },
+        Some(command) => made.go_on(global, command, repo.writer()?, out)?,
+        None => Ran { tip, ..Ran::default() },
     };
-    if !args.dry_run {
-        Store::close(Box::new(store))?;
-    }
+    context::close(repo)?;
     made.end(ran, out)
 }
 
@@ -109,31 +164,7 @@ fn extensions(parent: &Value, terms: &Terms, forked: &Forked, head: &Head) -> Ve
     extend::all(parent).map(|one| (one.clone(), goes_on(one))).collect()
 }
 
-/// The name that was given, or the first one that is free.
-pub(super) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Result<RunName> {
-    let parse = |text: &str| -> Result<RunName> {
-        text.parse()
-            .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))
-    };
-    if let Some(text) = given {
-        let name = parse(text)?;
-        refuse_unreachable(&name)?;
-        if store.run(&name)?.is_some() {
-            return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
-        }
-        return Ok(name);
-    }
-    let mut number = 1_u64;
-    loop {
-        let name = parse(&format!("{stem}-{number}"))?;
-        if store.run(&name)?.is_none() {
-            return Ok(name);
-        }
-        number += 1;
-    }
-}
-
-fn terms(args: &Fork, name: RunName, parent: &Trace<'_>) -> Result<Terms> {
+fn terms(args: &Fork, name: RunName, parent: &Trace) -> Result<Terms> {
     let mut terms = Terms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
     terms.restored = args.restore.as_deref().map(Into::into);
@@ -170,7 +201,7 @@ fn terms(args: &Fork, name: RunName, parent: &Trace<'_>) -> Result<Terms> {
         .iter()
         .map(|text| {
             let (tick, file) = pair("--tool-output", "TICK=FILE", text)?;
-            let tick = crate::address::tick_arg(tick)
+            let tick = crate::global::tick_arg(tick)
                 .map_err(|why| Failure::new("E0106", format!("--tool-output {text}: {why}")))?;
             Ok((Pos::tick(&tick, parent)?, answer(file, takes_delta)?))
         })
@@ -225,7 +256,7 @@ fn answer(file: &str, takes_delta: bool) -> Result<Answer> {
 /// What was made, or would be.
 struct Made<'a> {
     args: &'a Fork,
-    parent: &'a Trace<'a>,
+    parent: &'a Trace,
     terms: &'a Terms,
     forked: &'a Forked,
     carried: Option<&'a Carried>,
@@ -289,13 +320,13 @@ impl Made<'_> {
     }
 
     /// Goes on with the fork by a command.
-    fn go_on(&self, global: &Global, command: &str, store: &mut Embedded, out: &mut Out) -> Result<Ran> {
+    fn go_on(&self, global: &Global, command: &str, store: &Shared, out: &mut Out) -> Result<Ran> {
         let fork = self.document(None);
         if out.format() == Format::Jsonl {
             out.item(&fork)?;
             out.flush()?;
         }
-        let place = std::path::absolute(open::find(global)?).map_err(|error| {
+        let place = std::path::absolute(context::find(global)?).map_err(|error| {
             Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
         })?;
         let resumed = Recorder::resume(store, &self.terms.run, Box::new(World::default()));
@@ -321,16 +352,16 @@ impl Made<'_> {
             (None, None) => None,
         };
         if let Some(failure) = failure {
-            return Err(self.stays(ran.tally.told_in(failure, false)));
+            return Err(self.stays(ran.replies.precede(failure, false)));
         }
         match (out.format(), &self.args.exec) {
             (Format::Text, _) => self.next(&ran, out),
             (Format::Jsonl, Some(command)) if !self.args.dry_run => {
-                let ran = ran.to_value(command, Value::from(ran.tally.committed + ran.tally.refused));
+                let ran = ran.to_value(command, Value::from(ran.replies.printed));
                 out.summary("fork", [("run", Value::from(run)), ("exec", ran)])?;
             }
             (_, command) => {
-                let items = Value::array(std::mem::take(&mut ran.tally.items));
+                let items = Value::array(std::mem::take(&mut ran.replies.items));
                 let ran = command.as_deref().map(|command| ran.to_value(command, items));
                 out.document(&self.document(Some(ran.unwrap_or(Value::Null))))?;
             }
@@ -346,7 +377,7 @@ impl Made<'_> {
             return;
         }
         if self.args.exec.is_some() {
-            out.say(ran.tally.words());
+            out.say(dendrer_view::commit::words(&ran.replies.tally));
         } else {
             if self.carried.is_none() {
                 out.say("note: this is the branch point alone; nothing goes on by itself");

@@ -1,20 +1,29 @@
 //! `dendrer fsck`: every file of a store against its log. What `verify` answers for runs and proofs, this answers for
 //! files: which are damaged, what that costs, which follow from the log and which do not belong.
 
+use clap::Args;
 use dendrer::keep::{self, Fit};
 use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Report, TilesState, VerifyOptions};
 use dendrer::store::{Damage, DamageKind, Store};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
+use std::sync::Arc;
 
-use super::backup::check_head;
-use crate::args::Global;
+use crate::context;
+use crate::context::copies::check_head;
 use crate::failure::Result;
-use crate::keys::{self, ANOTHER_LOG};
-use crate::mark::{self, Mark};
-use crate::open;
-use crate::out::{Out, Style};
+use crate::global::Global;
+use crate::keys;
+use crate::keys::ANOTHER_LOG;
+use crate::mark;
+use crate::mark::Mark;
+use crate::out::Out;
+use crate::out::Style;
 use crate::progress::Progress;
+
+/// `fsck`
+#[derive(Debug, Args)]
+pub(crate) struct Fsck {}
 
 /// What was found out about one kind of file.
 struct Line {
@@ -32,9 +41,8 @@ impl Line {
 }
 
 pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
-    let path = open::find(global)?;
-    let mut store = open::with_key(global, Embedded::open(&path, global.reads())?);
-    open::speak(global, &store, &path);
+    let path = context::find(global)?;
+    let mut store = Arc::new(context::embedded(global, &path, global.reads())?);
     let progress = Progress::start(global, "fsck", "records", Some(store.tree().size));
     let options = VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
     let report = store.verify(&options)?;
@@ -49,16 +57,19 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
         let what = format!("{}: {}", failure.message, place.join(", "));
         lines.push(Line { code: Some(failure.code), ..Line::new("backup.json", "damaged", what) });
     }
-    let mark = mark::of(&store)?;
-    let hidden = mark.as_ref().and_then(Mark::hides).is_some();
+    let mark = store.mark()?;
+    let hidden = mark.as_ref().is_some_and(Mark::hides);
     if let Some(mark) = &mark {
         let line = |state, what| Line::new("backup.json", state, what);
-        let hidden = mark.hides().map(|why| Line { code: Some(ANOTHER_LOG), ..line("damaged", why) });
+        let hidden = mark::hides(mark).map(|why| Line { code: Some(ANOTHER_LOG), ..line("damaged", why) });
         lines.extend(hidden);
-        lines.extend(mark.closes().or_else(|| mark.unfinished()).map(|what| line("note", what)));
+        lines.extend(mark::closes(mark).or_else(|| mark::unfinished(mark)).map(|what| line("note", what)));
     }
     // The files of a log that was put back to before are whole.
-    lines.extend(keys::doubt(&mut store)?.map(|(_, why)| Line::new("heads", "note", why)));
+    lines.extend(
+        keys::doubt(Arc::get_mut(&mut store).expect("no trace is open yet"))?
+            .map(|(_, why)| Line::new("heads", "note", why)),
+    );
     lines.push(index_line(&store, &report));
     lines.extend(snapshot_lines(global, &store)?);
     lines.push(match store.tiles_state()? {
@@ -176,7 +187,7 @@ fn index_line(store: &Embedded, report: &Report) -> Line {
 }
 
 /// Checks each state that is kept against the record that it is of.
-fn snapshot_lines(global: &Global, store: &Embedded) -> Result<Vec<Line>> {
+fn snapshot_lines(global: &Global, store: &Arc<Embedded>) -> Result<Vec<Line>> {
     let rows = store.kept_rows()?;
     let snapshots: Vec<_> = rows
         .iter()

@@ -1,32 +1,69 @@
 //! `dendrer gc`: removes what follows from the log and is not needed. Never the log, so every state stays readable.
 
+use clap::{Args, ValueEnum};
 use dendrer::keep::{self, Rule, Why};
 use dendrer::store::Store;
-use dendrer::store::embedded::{Embedded, IndexState, KeptRow, KeptWhat, Leftover, Options};
+use dendrer::store::embedded::{IndexState, KeptRow, KeptWhat, Leftover, Options};
 use dendrer_object::{Timestamp, Value};
 use dendrer_view::{count, document, quote, thousands};
+use std::sync::Arc;
 
-use crate::args::{Gc, Global, SnapshotsChoice};
+use crate::context;
 use crate::failure::Result;
-use crate::open;
-use crate::out::{Out, Style};
-use crate::progress::{Counted, Progress};
+use crate::global::Global;
+use crate::global::now_ms;
+use crate::out::Out;
+use crate::out::Style;
+use crate::progress::Progress;
+
+/// `gc`
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Say what would go, and remove nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+    /// Keep what is derived only of runs that were written to within this time, like 30d, 12h or 2w
+    #[arg(long, value_name = "TIME", value_parser = age_arg)]
+    pub(crate) keep: Option<u64>,
+    /// Keep fewer snapshots of states: it takes up to eight times as long to read one
+    #[arg(long, value_enum)]
+    pub(crate) snapshots: Option<SnapshotsChoice>,
+}
+
+/// How many snapshots are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SnapshotsChoice {
+    /// Where the records since the last one outweigh the state four times.
+    All,
+    /// Where they outweigh it 32 times.
+    Thin,
+}
+
+/// Reads a time like `30d` as milliseconds.
+fn age_arg(text: &str) -> std::result::Result<u64, String> {
+    let units = [('h', 3_600_000), ('d', 86_400_000), ('w', 604_800_000u64)];
+    let parsed = units.iter().find_map(|(unit, ms)| {
+        let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
+        number.checked_mul(*ms)
+    });
+    parsed.ok_or_else(|| "a number of hours, days or weeks, like 12h, 30d or 2w".to_owned())
+}
 
 pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
-    let path = open::find(global)?;
+    let path = context::find(global)?;
     let options = if args.dry_run { Options::read() } else { Options::write() };
-    let mut store = open::with_key(global, Embedded::open(&path, options)?);
-    open::speak(global, &store, &path);
-    open::refuse_damage(&store)?;
-    let now = u64::try_from(super::now_ms()).unwrap_or(0);
+    let store = Arc::new(context::embedded(global, &path, options)?);
+    context::refuse_damage(&*store)?;
+    let now = u64::try_from(now_ms()).unwrap_or(0);
     let rule = Rule {
         thin: args.snapshots == Some(SnapshotsChoice::Thin),
         since_ms: args.keep.map_or(0, |age| now.saturating_sub(age)),
     };
     let progress = Progress::start(global, "gc", "records", None);
-    let counted = Counted::new(&store, progress.counter());
+    let counted = progress.watch().over(&store);
     let spare = keep::spare(&counted, &store.kept_rows()?, rule)?;
-    drop(progress);
+    drop((counted, progress));
+    let mut store = Arc::into_inner(store).expect("no trace is open any more");
     let mut room = store.index_room()?;
     let leftovers = match args.dry_run {
         true => store.leftovers()?,

@@ -1,21 +1,36 @@
 //! `dendrer help`
 
+use clap::Args;
 use dendrer_object::Value;
+use dendrer_view::codes::EXITS;
 use dendrer_view::document;
 use dendrer_view::table::{Align, Table};
 
-use crate::args::{self, Help};
-use crate::codes::EXITS;
-use crate::failure::{Failure, Result};
+use crate::failure::Failure;
+use crate::failure::Result;
 use crate::out::Out;
+
+/// `help`
+#[derive(Debug, Args)]
+pub(crate) struct Help {
+    /// A verb, or exit-codes
+    pub(crate) topic: Option<String>,
+}
 
 /// What there is help on besides the verbs.
 const EXIT_CODES: &str = "exit-codes";
 
-pub(crate) fn run(args: &Help, out: &mut Out) -> Result {
+impl Help {
+    /// Whether the topic is the table of exit codes.
+    pub(crate) fn is_exit_codes(&self) -> bool {
+        self.topic.as_deref() == Some(EXIT_CODES)
+    }
+}
+
+pub(crate) fn run(args: &Help, command: clap::Command, out: &mut Out) -> Result {
     match args.topic.as_deref() {
         Some(EXIT_CODES) => exit_codes(out),
-        topic => verb(topic, out),
+        topic => verb(topic, command, out),
     }
 }
 
@@ -43,15 +58,15 @@ fn exit_codes(out: &mut Out) -> Result {
     Ok(0)
 }
 
-fn verb(topic: Option<&str>, out: &mut Out) -> Result {
-    let mut command = args::command();
+fn verb(topic: Option<&str>, mut command: clap::Command, out: &mut Out) -> Result {
+    let asked = command.clone();
     command.build();
     if let Some(topic) = topic {
         find(&mut command, topic)?;
     }
     // Asked in the parser's own way, so that `help VERB` and `VERB --help` are one text.
     let words = ["dendrer"].into_iter().chain(topic).chain(["--help"]);
-    let text = args::command().try_get_matches_from(words).err().map(|help| help.render().to_string());
+    let text = asked.try_get_matches_from(words).err().map(|help| help.render().to_string());
     let text = text.unwrap_or_default();
     if out.is_text() {
         out.bytes(text.as_bytes())?;
@@ -70,8 +85,17 @@ fn named(verb: &clap::Command, name: &str) -> bool {
     verb.get_name_and_visible_aliases().contains(&name)
 }
 
+/// Returns the description of a verb, or of the program if none is named.
+pub(crate) fn page(mut command: clap::Command, verb: Option<&str>) -> Result<clap::Command> {
+    command.build();
+    match verb {
+        None => Ok(command),
+        Some(name) => find(&mut command, name).cloned(),
+    }
+}
+
 /// Finds a verb by its name.
-pub(crate) fn find<'c>(command: &'c mut clap::Command, name: &str) -> Result<&'c mut clap::Command> {
+fn find<'c>(command: &'c mut clap::Command, name: &str) -> Result<&'c mut clap::Command> {
     let mut names: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     names.push(EXIT_CODES.to_owned());
     match command.get_subcommands_mut().find(|verb| named(verb, name)) {

@@ -9,24 +9,93 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use clap::{Args, ValueEnum};
 use dendrer::Trace;
 use dendrer::kernel::pack::{Engine, digest};
 use dendrer::kernel::step::Start;
 use dendrer::pack::errors_of_rules;
 use dendrer::recorder::World;
 use dendrer::store::Store;
+use dendrer::watch::Watch;
 use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
-use super::pack::load;
-use super::reduce::errors_json;
-use crate::args::{GapChoice, Global, Import, ImportKind};
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Format, Out, Style};
-use crate::progress::{CountedRead, Progress};
-use crate::{keys, open};
+use crate::context;
+use crate::context::packs::load;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::index_arg;
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
+use crate::progress::Progress;
+
+/// `import`
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The trace; - for standard input
+    pub(crate) file: String,
+    /// What it is
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) kind: ImportKind,
+    /// The name of the run; made from the name of the file if not given
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// For jsonl: a JSON file that says where in a line each part of an intent stands
+    #[arg(long, value_name = "FILE")]
+    pub(crate) map: Option<String>,
+    /// Where the list of messages stands, as a JSON pointer like /messages
+    #[arg(long, value_name = "POINTER")]
+    pub(crate) messages: Option<String>,
+    /// Which of several runs in the file, from 0
+    #[arg(long, value_parser = index_arg, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) index: Option<u64>,
+    /// What to do where something is missing: mark it and go on, or import nothing
+    #[arg(long, value_enum, default_value = "mark")]
+    pub(crate) on_gap: GapChoice,
+    /// A JSON file with the state before the first message
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+    /// A pack whose rules make the states: import and reduce in one go
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
+    /// A JSON file with policy rules [{"id": ..., "holds": ...}]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<String>,
+    /// What the run was to achieve
+    #[arg(long)]
+    pub(crate) goal: Option<String>,
+    /// Import although the same trace is in the store already
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Say what would be imported, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What a trace is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportKind {
+    /// Found out from its shape.
+    Auto,
+    /// Messages with roles and tool calls.
+    OpenaiChat,
+    /// One JSON object a line, read by --map.
+    Jsonl,
+}
+
+/// What to do about gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GapChoice {
+    /// Mark them.
+    Mark,
+    /// Import nothing.
+    Stop,
+}
 
 /// The longest name that is made from a file's.
 const NAME_SIZE_MAX: usize = 100;
@@ -70,7 +139,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     }
     if args.dry_run {
         // A dry run says what it can without a store, too.
-        if let Ok(store) = open::read_store(global) {
+        if let Ok(store) = context::read_store(global) {
             check_new(args, &*store, &plan)?;
         }
         let errors = match &pack {
@@ -84,10 +153,10 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         say(args, &plan, None, &errors, out)?;
         return Ok(0);
     }
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
-    check_new(args, &store, &plan)?;
-    let key = keys::of(global.key.as_deref(), &store)?;
+    let repo = context::write_store(global)?;
+    let store = repo.writer()?;
+    check_new(args, store, &plan)?;
+    let key = repo.signing_key()?;
     if key.is_none() {
         out.say(
             "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
@@ -95,11 +164,11 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     }
     let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
-    let result = import::record(&mut store, &mut source, &plan, Box::new(World::default()), &mut |more| {
+    let result = import::record(store, &mut source, &plan, Box::new(World::default()), &mut |more| {
         settled += more;
     });
     drop(progress);
-    let closed = keys::close(store, key.as_deref());
+    let closed = context::close(repo);
     let tip = result.map_err(|error| match settled {
         0 => failure(args, &error, 0),
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
@@ -107,7 +176,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     closed?;
     let errors = match pack {
         None => Vec::new(),
-        Some(_) => errors_of_rules(&Trace::open(&*open::read_store(global)?, &plan.start.run)?)?,
+        Some(_) => errors_of_rules(&Trace::open(&context::read_store(global)?, &plan.start.run)?)?,
     };
     say(args, &plan, Some(tip), &errors, out)?;
     Ok(0)
@@ -188,7 +257,7 @@ fn spool(input: &mut dyn Read) -> Result<File> {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        CountedRead::new(&mut self.file, Arc::clone(&self.read)).read(buffer)
+        Watch::counting(Arc::clone(&self.read)).reader(&mut self.file).read(buffer)
     }
 }
 
@@ -396,7 +465,7 @@ fn done(plan: &Plan, tip: Digest, errors: &[(u64, String)], out: &mut Out) -> Re
         count(tally.gaps(), "gap", "gaps"),
         tip.short()
     ))?;
-    super::reduce::warn(errors, out)?;
+    out.rule_errors(errors)?;
     out.say("note: stage 0: the record is what the source says; nothing was enforced when it was made");
     if tally.errors > 0 {
         out.help(&[
@@ -436,7 +505,7 @@ fn would(args: &Import, plan: &Plan, errors: &[(u64, String)], out: &mut Out) ->
         let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
         out.line(quote::shorten(&line, out.width().unwrap_or(160)))?;
     }
-    super::reduce::warn(errors, out)?;
+    out.rule_errors(errors)?;
     out.line("nothing was written (dry run)")
 }
 

@@ -1,19 +1,33 @@
 //! `dendrer init`
 
 use std::path::Path;
+use std::sync::Arc;
 
-use dendrer::recorder::{World, begin_log};
+use clap::Args;
+use dendrer::repo::{self, Repo};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::{Store, StoreError};
+use dendrer::trust::{self, Trust};
 use dendrer_object::{StoreId, Value};
+use dendrer_view::problem::in_store;
+use dendrer_view::quote::shell;
 use dendrer_view::{document, quote};
-use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::args::{Global, Init};
-use crate::failure::{Failure, Result, in_store, shell};
-use crate::open::{self, STORE_DIR};
+use crate::context;
+use crate::context::STORE_DIR;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
 use crate::out::Out;
-use crate::{files, keys};
+use crate::out::files;
+
+/// `init`
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Where; here if not given
+    pub(crate) dir: Option<String>,
+}
 
 /// Tells whether a store was made, as far as that is known.
 fn is_made(path: &Path, id: StoreId) -> bool {
@@ -31,7 +45,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     // Whoever goes on with the restore has a store.
-    if let Some(failure) = open::cut_off(files::dir_of(&path)) {
+    if let Some(failure) = context::cut_off(files::dir_of(&path)) {
         return Err(failure.note("nothing was made"));
     }
     // Whoever copies the store, or hands it over, must not hand over its key.
@@ -44,19 +58,23 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         );
     }
     files::makes(&path)?;
-    let mut id = [0; 16];
-    SystemRandom::new().fill(&mut id).map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
-    let id = StoreId(id);
-    let (key, key_path) = keys::create(global.key.as_deref(), id)?;
+    let trust = keys::trust(global);
+    let id = repo::new_id().map_err(dendrer::Error::from)?;
+    let key = Arc::new(trust::make_key(&id.origin()).map_err(dendrer::Error::from)?);
+    let key_path = keys::path_of(global.key.as_deref(), id).unwrap_or_default();
+    files::makes(&key_path)?;
+    trust.keep_key(id, &key).map_err(dendrer::Error::from)?;
     let verifier = key.verifier_key().clone();
     let made = || -> Result<()> {
-        std::fs::create_dir_all(&path).map_err(|error| {
-            Failure::new("E0801", format!("cannot make {}", path.display())).at("cause", error.to_string())
+        let trust: Arc<dyn Trust> = trust.clone();
+        let repo = Repo::create(&path, id, &key, &trust).map_err(|error| match error {
+            dendrer::Error::Store(StoreError::Io { action: "make", path, source }) => {
+                Failure::new("E0801", format!("cannot make {}", path.display()))
+                    .at("cause", source.to_string())
+            }
+            error => error.into(),
         })?;
-        let mut store = Embedded::create(&path, StoreInfo::new(id, verifier.clone()), Options::write())?;
-        begin_log(&mut store, &mut World::default())?;
-        keys::sign(&mut store, Some(&key))?;
-        Ok(Store::close(Box::new(store))?)
+        context::close(repo)
     };
     if let Err(mut failure) = made() {
         // What is said of a store that was there before says nothing of this one.

@@ -1,5 +1,7 @@
 //! `dendrer log`
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -7,16 +9,76 @@ use dendrer::Trace;
 use dendrer::ask_log::{self, Lanes, LogDetails, LogFilter, LogItem, LogQuestion, TextMatch};
 use dendrer::ask_receipt;
 use dendrer_view::log::{LogAnswer, LogEnd};
+use dendrer_view::problem;
 use dendrer_view::receipt as view;
 use regex::Regex;
 
 use crate::address::{self, Pos, Rev, state_path};
-use crate::args::{Global, Log};
+use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
-use crate::open::{self, Source};
-use crate::out::{Format, Out, accessible};
-use crate::progress::{Counted, Progress};
-use crate::verified;
+use crate::global::{Format, Global, tick_arg};
+use crate::keys;
+use crate::offers;
+use crate::out::{Out, accessible};
+use crate::progress::Progress;
+
+/// `log`
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Log {
+    /// The run, or RUN@FROM..TO; the latest if not given
+    #[arg(default_value = "@", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// The first tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// Only these types
+    #[arg(long = "type", value_delimiter = ',', value_name = "T,..")]
+    pub(crate) types: Vec<String>,
+    /// Only these agents
+    #[arg(long, value_delimiter = ',', value_name = "A,..")]
+    pub(crate) agent: Vec<String>,
+    /// Only transitions with anomalies
+    #[arg(long)]
+    pub(crate) anomalies: bool,
+    /// Only ticks that wrote at this path
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// Only transitions with this in their type, agent or any text they hold: a regular expression, matched in
+    /// linear time
+    #[arg(long, value_name = "RE")]
+    pub(crate) grep: Option<String>,
+    /// Refusals too, where they were judged
+    #[arg(long)]
+    pub(crate) refusals: bool,
+    /// Draw a lane for each agent, and name the recorded links
+    #[arg(long, conflicts_with = "reverse")]
+    pub(crate) graph: bool,
+    /// One line each (the default; --full shows each as show does)
+    #[arg(long)]
+    pub(crate) oneline: bool,
+    /// Newest first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most N; 0 for all
+    #[arg(short = 'n', long = "limit")]
+    pub(crate) limit: Option<usize>,
+    /// Wait for more, until interrupted or the run ends
+    #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
+    pub(crate) follow: bool,
+    /// As --follow, until a goal is complete or the run ends
+    #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
+    pub(crate) until_complete: bool,
+}
+
+impl Log {
+    /// Whether it waits for what is not there yet.
+    pub(crate) fn follows(&self) -> bool {
+        self.follow || self.until_complete
+    }
+}
 
 /// How many transitions a log shows if no limit is given.
 const LIMIT: usize = 1000;
@@ -25,6 +87,7 @@ const LIMIT: usize = 1000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
+    out.ends_with_its_reader();
     let (run, from, to) = match Rev::range(&args.run)? {
         None => (args.run.as_str(), args.from.clone(), args.to.clone()),
         Some(_) if args.from.is_some() || args.to.is_some() => {
@@ -65,8 +128,8 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         let followed = Followed { filter, details, from, to, until_complete: args.until_complete };
         return follow(global, &args.run, &rev, &followed, out);
     }
-    let source = open::source(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::source(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let from_tick = from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to_tick = to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -93,7 +156,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         details,
         lanes,
     };
-    let found_intact = found_intact(global, &source, &trace);
+    let found_intact = found_intact(&source, &trace);
     let summary = ask_log::log(&trace, question, &mut |item| out.take(&mut answer, &item))?;
     answer.ends(LogEnd::Summed { summary, found_intact });
     out.end(&mut answer)
@@ -108,20 +171,19 @@ fn text_match(text: &str) -> Result<TextMatch> {
 }
 
 /// Whether a verification on this machine found the run intact as it is now. Nothing is remembered of a bundle.
-fn found_intact(global: &Global, source: &Source, trace: &Trace<'_>) -> bool {
-    let Source::Store(store) = source else { return false };
-    let Ok(path) = open::find(global) else { return false };
-    let known = verified::known(&path, store.info().id);
-    known.get(trace.name().as_str()) == Some(&trace.summary().head.id)
+fn found_intact(source: &Source, trace: &Trace) -> bool {
+    let Source::Store(repo, store) = source else { return false };
+    let known = keys::seen(store.info().id).zip(repo.dir()).map(|(seen, dir)| seen.known(dir));
+    known.unwrap_or_default().get(trace.name().as_str()) == Some(&trace.summary().head.id)
 }
 
 /// Prints the receipt of a run (dendrer paper 7). The run is replayed for its last line.
 fn receipt(global: &Global, rev: &Rev, out: &mut Out) -> Result {
-    let source = open::sound(global, rev, out)?;
+    let source = context::sound(global, rev, out)?;
     let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
-    let counted = Counted::new(source.store(), progress.counter());
+    let counted = progress.watch().over(source.store());
     let trace = Trace::open(&counted, &run)?;
     let receipt = ask_receipt::receipt(&trace)?;
     out.print(view::first_lines(&receipt))?;
@@ -135,7 +197,7 @@ fn receipt(global: &Global, rev: &Rev, out: &mut Out) -> Result {
     drop(progress);
     match receipt.replayed {
         Ok(_) => Ok(0),
-        Err(error) => Err(super::replay::failure(&error)),
+        Err(error) => Err(problem::replay(&error)),
     }
 }
 
@@ -149,7 +211,7 @@ struct Followed {
 }
 
 fn follow(global: &Global, address: &str, rev: &Rev, followed: &Followed, out: &mut Out) -> Result {
-    let Source::Store(mut store) = open::source(global, rev, out)? else {
+    let Source::Store(repo, mut store) = context::source(global, rev, out)? else {
         return Err(Failure::new("E0106", "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {
@@ -157,15 +219,15 @@ fn follow(global: &Global, address: &str, rev: &Rev, followed: &Followed, out: &
             .help(&["dendrer", "log", address, "--follow", "--jsonl"]));
     }
     out.has_no_end();
-    let run = rev.run_in(&*store, &[])?;
+    let run = rev.run_in(&store, &[])?;
     let mut next = {
-        let trace = Trace::open(&*store, &run)?;
+        let trace = Trace::open(&store, &run)?;
         followed.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?.max(1)
     };
     let to = followed.to.as_ref().or(rev.pos.as_ref());
     let (mut items, mut complete) = (0, false);
     loop {
-        let trace = Trace::open(&*store, &run)?;
+        let trace = Trace::open(&store, &run)?;
         let to_tick = to.map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         let ended = trace.summary().ended;
         let mut answer = LogAnswer::new(run.clone(), followed.details.whole).headed(next > 1);
@@ -192,7 +254,10 @@ fn follow(global: &Global, address: &str, rev: &Rev, followed: &Followed, out: &
         loop {
             std::thread::sleep(LOOK_EVERY);
             let before = store.tree().size;
-            if store.refresh()? > before {
+            // The handle is refreshed in place if nothing else has it.
+            drop(store);
+            store = repo.reader()?;
+            if store.tree().size > before {
                 break;
             }
         }

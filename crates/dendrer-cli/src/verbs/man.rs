@@ -2,19 +2,22 @@
 
 use std::io::IsTerminal;
 
+use clap::Args;
 use dendrer_view::quote;
 
-use crate::args::{self, Man};
-use crate::failure::{Failure, Result};
+use crate::failure::Failure;
+use crate::failure::Result;
 use crate::out::Out;
 
-pub(crate) fn run(args: &Man, out: &mut Out) -> Result {
-    let mut command = args::command();
-    command.build();
-    let page = match &args.verb {
-        None => command,
-        Some(name) => super::help::find(&mut command, name)?.clone(),
-    };
+/// `man`
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The verb; the program as a whole if not given
+    pub(crate) verb: Option<String>,
+}
+
+/// `page` is the description of the verb, or of the program.
+pub(crate) fn run(args: &Man, page: clap::Command, out: &mut Out) -> Result {
     let mut text = Vec::new();
     clap_mangen::Man::new(page)
         .source(concat!("dendrer ", env!("CARGO_PKG_VERSION")))

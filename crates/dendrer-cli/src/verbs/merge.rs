@@ -1,5 +1,6 @@
 //! `dendrer merge`: a new run that begins with what was chosen from several others.
 
+use clap::{Args, ValueEnum};
 use dendrer::error::Error;
 use dendrer::kernel::predicate::Verdict;
 use dendrer::kernel::step::Head;
@@ -9,33 +10,72 @@ use dendrer_object::{Digest, Value};
 use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
 
-use super::fork::new_name;
-use crate::address::{Rev, state_path};
-use crate::args::{Global, Merge, StrategyChoice};
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::address::Rev;
+use crate::address::state_path;
+use crate::context;
+use crate::context::runs::new_name;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
+
+/// `merge`
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// What the new run is called
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: String,
+    /// A run to take from: RUN@TICK, or RUN for its last tick; at least twice, the first is called a, the second b
+    #[arg(long, value_name = "RUN[@TICK]", required = true)]
+    pub(crate) from: Vec<String>,
+    /// A place of the state to take; all of it if none is given
+    #[arg(long, value_name = "PATH")]
+    pub(crate) artifact: Vec<String>,
+    /// Who decides where values differ: manual (somebody, later), lww (the value committed last), confidence (the surest
+    /// author), policy (the run named first)
+    #[arg(long, value_enum, default_value = "manual", hide_possible_values = true)]
+    pub(crate) strategy: StrategyChoice,
+    /// Take values alone; otherwise pack, policy rules and goal hold on, and must be the same in all runs
+    #[arg(long)]
+    pub(crate) seed_only: bool,
+    /// Say what would be made, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Who decides where values differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyChoice {
+    /// Somebody, later.
+    Manual,
+    /// The value committed last.
+    Lww,
+    /// The surest author.
+    Confidence,
+    /// The run named first.
+    Policy,
+}
 
 pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
-    let revs: Vec<Rev> = args.from.iter().map(|text| Rev::parse(text)).collect::<Result<_>>()?;
+    let revs: Vec<Rev> = args.from.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<_>>()?;
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(Failure::new("E0106", "a run of a bundle is read; a merge is made of runs of the store")
             .note("nothing was changed"));
     }
     // The sources are read through a handle of their own; the new run is written through another.
-    let source = open::whole_store(global, out)?;
+    let source = context::whole_store(global, out)?;
     let (reader, (progress, counted)) = (source.store(), source.watched(global, "merge"));
     let mut traces = Vec::with_capacity(revs.len());
     for rev in revs {
-        let rev = rev.settle(reader)?;
+        let rev = rev.resolve(reader)?;
         let trace = source.trace_through(&counted, &rev)?;
         let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         traces.push((trace, tick));
     }
-    let sources: Vec<Source<'_, '_>> =
-        traces.iter().map(|(trace, tick)| Source { trace, tick: *tick }).collect();
+    let sources: Vec<Source<'_>> = traces.iter().map(|(trace, tick)| Source { trace, tick: *tick }).collect();
     let terms = Terms {
-        run: new_name(Some(&args.new), "", reader)?,
+        run: new_name(Some(&args.new), "", &**reader)?,
         artifacts: args.artifact.iter().map(|path| state_path(path)).collect::<Result<_>>()?,
         strategy: match args.strategy {
             StrategyChoice::Manual => Strategy::Manual,
@@ -47,23 +87,23 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     };
     let world = Box::new(World::default());
     let (merged, unjudged, root, begin) = if args.dry_run {
-        let mut store = open::read_store(global)?;
-        let made = merge(&sources, &mut *store, &terms, world);
+        let store = &context::rehearse(global)?;
+        let made = merge(&sources, store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let (unjudged, root) = (unjudged(recorder.head(), &merged), recorder.head().state().digest());
         recorder.discard();
         (merged, unjudged, root, None)
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
-        let key = keys::of(global.key.as_deref(), &store)?;
-        let made = merge(&sources, &mut store, &terms, world);
+        let repo = context::write_store(global)?;
+        let store = repo.writer()?;
+        let _key = repo.signing_key()?;
+        let made = merge(&sources, store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let unjudged = unjudged(recorder.head(), &merged);
         let (root, begin) = (recorder.head().state().digest(), recorder.head().id());
         recorder.commit()?;
         drop(recorder);
-        keys::close(store, key.as_deref())?;
+        context::close(repo)?;
         (merged, unjudged, root, Some(begin))
     };
     drop(progress);

@@ -1,23 +1,68 @@
 //! `dendrer pack`: check a pack, show what it declares, run its tests.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
+use clap::{Args, Subcommand};
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules::{self, Named};
-use dendrer::kernel::pack::{Effect, Engine, Pack, TEXT_SIZE_MAX};
-use dendrer::pack::{self, Files, Mark, Problem, Source, Tested};
+use dendrer::kernel::pack::{Effect, Engine, Pack};
+use dendrer::pack::{self, Problem, Source, Tested};
 use dendrer_object::{Pointer, Value};
 use dendrer_view::contract::writer_words;
-use dendrer_view::{count, document, quote};
+use dendrer_view::{count, document, problem, quote};
 
 use crate::address::Rev;
-use crate::args::{Global, PackCheck, PackShow, PackTest, PackVerb};
-use crate::failure::{self, Failure, Result};
-use crate::files;
-use crate::open;
-use crate::out::{Out, Style};
+use crate::context;
+use crate::context::packs::beside;
+use crate::context::packs::load;
+use crate::context::packs::place;
+use crate::context::packs::read_file;
+use crate::context::packs::unsound;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
+
+/// `pack`
+#[derive(Debug, Subcommand)]
+pub(crate) enum PackVerb {
+    /// Say everything that is wrong with a pack
+    Check(PackCheck),
+    /// Show what a pack declares: fields, rules, types, tools, predicates, digest
+    Show(PackShow),
+    /// Run the tests of a pack
+    Test(PackTest),
+}
+
+/// `pack check`
+#[derive(Debug, Args)]
+pub(crate) struct PackCheck {
+    /// The pack: YAML or JSON
+    pub(crate) file: String,
+}
+
+/// `pack show`
+#[derive(Debug, Args)]
+pub(crate) struct PackShow {
+    /// A pack, or a run that carries one
+    #[arg(value_name = "FILE|RUN")]
+    pub(crate) target: String,
+    /// Of a run: print the text of its pack as it was written
+    #[arg(long)]
+    pub(crate) text: bool,
+}
+
+/// `pack test`
+#[derive(Debug, Args)]
+pub(crate) struct PackTest {
+    /// The pack: YAML or JSON
+    pub(crate) file: String,
+    /// A file with more tests
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cases: Option<String>,
+}
 
 /// How many problems are printed for people; a document has them all.
 const PROBLEMS_SHOWN: usize = 100;
@@ -28,33 +73,6 @@ pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
         PackVerb::Show(args) => show(global, args, out),
         PackVerb::Test(args) => test(args, out),
     }
-}
-
-/// Reads a pack for a verb that needs one that is sound.
-pub(crate) fn load(path: &str) -> Result<Source> {
-    pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| unsound(path, &problems))
-}
-
-/// The files that a pack names lie where its own file does.
-pub(crate) fn beside(path: &str) -> Files<'_> {
-    Files::Beside(Path::new(path).parent().unwrap_or(Path::new("")))
-}
-
-pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
-    files::read(path, TEXT_SIZE_MAX)
-}
-
-fn unsound(path: &str, problems: &[Problem]) -> Failure {
-    let many = count(problems.len() as u64, "problem", "problems");
-    let mut failure = Failure::new("E0900", format!("{path} has {many}")).note("nothing was changed");
-    for problem in problems.iter().take(5) {
-        failure = failure.at("problem", format!("{} {}", place(path, problem.mark), problem.message));
-    }
-    failure.help(&["dendrer", "pack", "check", path])
-}
-
-fn place(path: &str, mark: Mark) -> String {
-    format!("{path}:{}:{}", mark.line, mark.column)
 }
 
 fn check(args: &PackCheck, out: &mut Out) -> Result {
@@ -143,7 +161,7 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
         Shown { pack, text_agrees: None, text: Some(text) }
     } else {
         let rev = Rev::parse(&args.target)?;
-        let source = open::source(global, &rev, out)?;
+        let source = context::source(global, &rev, out)?;
         let trace = source.trace(&rev)?;
         if args.text {
             return match pack::text_of_run(&trace) {
@@ -167,7 +185,7 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
 }
 
 fn no_pack(run: &str) -> Failure {
-    failure::no_pack(Failure::new("E0909", format!("{run} has no pack")), run)
+    problem::no_pack(Failure::new("E0909", format!("{run} has no pack")), run)
 }
 
 fn show_text(shown: &Shown, out: &mut Out) -> Result {

@@ -1,27 +1,32 @@
 //! `dendrer predicate`: names for predicates, and the verdicts of a predicate on a run.
 
+use std::sync::Arc;
+
 use dendrer::Trace;
-use dendrer::ask_named::{ListFault, NamedPredicate, expression, listed, resolve, unknown};
+use dendrer::ask_named::{NamedPredicate, expression, resolve, unknown};
 use dendrer::ask_predicates::{PredicateTested, PredicatesAnswer};
-use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
+use dendrer::repo::Repo;
 use dendrer::store::Store;
-use dendrer::store::embedded::Embedded;
+use dendrer::trace::ReadHandle as _;
 use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
 use dendrer_object::json;
+use dendrer_object::text::behind_mark;
 use dendrer_view::predicate::{
     BuiltInAnswer, PredicateTestAnswer, RegistrationAnswer, RetirementAnswer, TickRow, sample_lines,
 };
 
-use super::pack;
+pub(crate) use self::args::PredicateVerb;
 use crate::address::{self, Rev};
-use crate::args::{Global, PredicateVerb, WindowChoice};
+use crate::context::named::{not_named, unfit, unknown_predicate, window, with_hint, with_unreadable};
+use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
-use crate::files;
-use crate::named::{not_named, unknown_predicate, with_hint, with_unreadable};
-use crate::out::Out;
-use crate::{keys, open};
+use crate::global::{Global, WindowChoice};
+use crate::out::{Out, files};
+
+mod args;
 
 pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Result {
     match verb {
@@ -54,8 +59,8 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
         }
         PredicateVerb::Test(args) => {
             let rev = Rev::parse(&args.run)?;
-            let source = open::sound(global, &rev, out)?;
-            let rev = rev.settle(source.store())?;
+            let source = context::sound(global, &rev, out)?;
+            let rev = rev.resolve(source.store())?;
             let (progress, counted) = source.watched(global, "predicate");
             let trace = source.trace_through(&counted, &rev)?;
             let named = match args.holds {
@@ -95,41 +100,7 @@ struct Wanted<'a> {
     samples: &'a [String],
 }
 
-/// Reads the predicates of a file that are asked of a run: a pack, or a list of them as JSON, which may use the names of
-/// the pack of the run.
-pub(super) fn of_file(path: &str, trace: &Trace<'_>) -> Result<Vec<Predicate>> {
-    let text = pack::read_file(path)?;
-    let value = json::parse_door(super::behind_mark(&text)).ok();
-    let listed = value.map_or(Ok(None), |value| listed(trace, &value)).map_err(|fault| match fault {
-        ListFault::Member(other) => unfit(path, format!("a list of predicates has no \"{other}\" beside it")),
-        ListFault::Item(at, Unfit::Shape(why)) => unfit(path, format!("predicates[{at}]: {why}")),
-        ListFault::Item(at, Unfit::Expr(error)) => {
-            Failure::from(error).at("where", format!("{path}, predicates[{at}]"))
-        }
-        ListFault::Error(error) => error.into(),
-    })?;
-    match listed {
-        Some(listed) => Ok(listed),
-        None => {
-            let source = pack::load(path)?;
-            Ok(source.pack.declared().map(|declared| declared.predicate.clone()).collect())
-        }
-    }
-}
-
-fn unfit(path: &str, why: String) -> Failure {
-    Failure::new("E0512", format!("{path} does not describe predicates")).at("why", why)
-}
-
-/// Turns the flag into what the kernel calls it.
-pub(super) fn window(choice: WindowChoice) -> Window {
-    match choice {
-        WindowChoice::After => Window::After,
-        WindowChoice::Before => Window::Before,
-    }
-}
-
-fn tick_rows(trace: &Trace<'_>, tested: &PredicateTested) -> Result<Vec<TickRow>> {
+fn tick_rows(trace: &Trace, tested: &PredicateTested) -> Result<Vec<TickRow>> {
     let line = &tested.line;
     let row = |tick| Ok(TickRow::of(tick, &trace.record(tick)?, line.at(tick)));
     (line.from..=line.to).map(row).collect()
@@ -146,12 +117,12 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
         };
         return Err(Failure::new("E0513", format!("\"{name}\" is not a name for a predicate")).note(note));
     }
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
-    let names = Registry::read(&store)?;
+    let repo = context::write_store(global)?;
+    let store = repo.writer()?;
+    let names = Registry::read(store)?;
     let predicate = asked_for(wanted, &names)?;
     let predicate = version(wanted, &names, predicate)?;
-    let (known, uncertain) = prove(wanted, &store, &predicate, out)?;
+    let (known, uncertain) = prove(wanted, &store.to_handle(), &predicate, out)?;
     if let Some(failure) = uncertain {
         return Err(failure);
     }
@@ -169,12 +140,12 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
     let (entry, changed) = match same {
         Some(entry) => (entry.clone(), false),
         None => {
-            let record = registry::register(&mut store, &predicate, &known, &mut World::default())?;
+            let record = registry::register(store, &predicate, &known, &mut World::default())?;
             let (id, ts) = (record.id(), record.header().ts);
             (Registered { predicate, known, id, ts, retired: None }, true)
         }
     };
-    close(global, store, changed)?;
+    close(repo, changed)?;
     let answer = RegistrationAnswer { entry, changed };
     let failure = answer.is_rejected().then(|| {
         let sample = wanted.samples.first().map_or("@", String::as_str);
@@ -188,12 +159,8 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
 }
 
 /// Signs what was added, where the key is here, and closes.
-fn close(global: &Global, store: Embedded, changed: bool) -> Result<()> {
-    if !changed {
-        return Ok(Store::close(Box::new(store))?);
-    }
-    let key = keys::of(global.key.as_deref(), &store)?;
-    keys::close(store, key.as_deref())
+fn close(repo: Repo, changed: bool) -> Result<()> {
+    if changed { context::close(repo) } else { Ok(()) }
 }
 
 /// Makes the predicate that the flags describe, or takes up the newest one of the name.
@@ -210,9 +177,9 @@ fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
         (Some(text), ..) => Predicate::holds(wanted.name, text)?,
         (_, Some(text), _) => Predicate::condition(wanted.name, text)?,
         (.., Some(path)) => {
-            let text = pack::read_file(path)?;
-            let value = json::parse_door(super::behind_mark(&text))
-                .map_err(|error| unfit(path, error.to_string()))?;
+            let text = packs::read_file(path)?;
+            let value =
+                json::parse_door(behind_mark(&text)).map_err(|error| unfit(path, error.to_string()))?;
             match registry::from_value(&value, wanted.name, "") {
                 Ok(predicate) if predicate.name() == wanted.name => predicate,
                 Ok(predicate) => {
@@ -269,7 +236,7 @@ fn version(wanted: &Wanted<'_>, names: &Registry, predicate: Predicate) -> Resul
 /// could not be judged.
 fn prove(
     wanted: &Wanted<'_>,
-    store: &dyn Store,
+    store: &Arc<dyn Store>,
     predicate: &Predicate,
     out: &mut Out,
 ) -> Result<(Known, Option<Failure>)> {
@@ -319,8 +286,8 @@ fn prove(
 /// Reads the names of a bundle, or else of the store.
 fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
     Ok(match bundle {
-        Some(path) => Registry::read(&open::open_bundle(Some(global), path)?.store)?,
-        None => Registry::read(&*open::read_store(global)?)?,
+        Some(path) => Registry::read(&context::open_bundle(Some(global), path)?.store)?,
+        None => Registry::read(&context::read_store(global)?)?,
     })
 }
 
@@ -340,8 +307,8 @@ fn declared_by(
     let Some(run) = run else { return Ok(Vec::new()) };
     let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
     let rev = Rev::parse(&named)?;
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
     let tip = trace.tip();
@@ -371,21 +338,21 @@ fn show(global: &Global, (bundle, run): (Option<&str>, Option<&str>), name: &str
 }
 
 fn retire(global: &Global, name: &str, out: &mut Out) -> Result {
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let repo = context::write_store(global)?;
+    let store = repo.writer()?;
     if Predicate::built_in(name).is_some() {
         return Err(Failure::new("E0513", format!("{name} is built in and cannot be retired"))
             .note("it is in every store, and no record says so; nothing was changed"));
     }
-    let registry = Registry::read(&store)?;
+    let registry = Registry::read(store)?;
     let Some(entry) = registry.newest(name) else {
         return Err(unknown_predicate(&unknown(name, &registry, None)).note("nothing was changed"));
     };
     let mut entry = entry.clone();
     let changed = entry.retired.is_none();
     if changed {
-        entry.retired = Some(registry::retire(&mut store, name, &mut World::default())?.id());
+        entry.retired = Some(registry::retire(store, name, &mut World::default())?.id());
     }
-    close(global, store, changed)?;
+    close(repo, changed)?;
     out.answer(&RetirementAnswer { entry, changed })
 }

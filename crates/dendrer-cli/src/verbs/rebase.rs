@@ -1,17 +1,59 @@
 //! `dendrer rebase`: the intents of one run, proposed again on the state of another.
 
+use clap::{Args, ValueEnum};
 use dendrer::rebase::{Rebased, Terms, rebase};
 use dendrer::recorder::World;
 use dendrer_object::{RunName, Value};
 use dendrer_view::rebase as view;
 use dendrer_view::{count, document, quote};
 
-use super::fork::new_name;
 use crate::address::Rev;
-use crate::args::{Global, Rebase, StopOn};
-use crate::failure::{Failure, Result};
-use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::context;
+use crate::context::runs::new_name;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
+
+/// `rebase`
+#[derive(Debug, Args)]
+pub(crate) struct Rebase {
+    /// The run whose intents are proposed again
+    #[arg(value_name = "RUN", required_unless_present = "run", conflicts_with = "run")]
+    pub(crate) source: Option<String>,
+    /// The run whose intents are proposed again
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+    /// The base: RUN@TICK, or RUN for its last tick
+    #[arg(long, value_name = "RUN[@TICK]")]
+    pub(crate) onto: String,
+    /// What the new run is called; RUN-rebase-1 and so on if not given
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: Option<String>,
+    /// Why
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// Say what would become of each intent, and write nothing
+    #[arg(long, conflicts_with_all = ["new", "dry_run"])]
+    pub(crate) plan: bool,
+    /// End before the first answer of a tool that acts, or before the first decision of which nothing says what it was made
+    /// on; what is known not to hold ends it in any case
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) stop_on: Vec<StopOn>,
+    /// Say what would be made, but write nothing
+    #[arg(short = 'n', long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What ends a rebase beside what must.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StopOn {
+    /// The answer of a tool that acts.
+    Effectful,
+    /// A decision of which nothing says what it was made on.
+    Context,
+}
 
 pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
@@ -34,13 +76,13 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
         .note("nothing was changed"));
     }
     // Both are read through a handle of their own; the new run is written through another.
-    let reader = open::sound(global, &rev, out)?;
-    let onto = onto.settle(reader.store())?;
+    let reader = context::sound(global, &rev, out)?;
+    let onto = onto.resolve(reader.store())?;
     let (progress, counted) = reader.watched(global, "rebase");
     let (source, base) = (reader.trace_through(&counted, &rev)?, reader.trace_through(&counted, &onto)?);
     let tick = onto.pos.as_ref().map_or(Ok(base.tip()), |pos| pos.tick(&base))?;
     let is_dry = args.plan || args.dry_run;
-    let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), reader.store())?;
+    let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), &**reader.store())?;
     let mut terms = Terms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
     terms.stop_on_effectful = args.stop_on.contains(&StopOn::Effectful);
@@ -49,15 +91,15 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let world = Box::new(World::default());
     let mut answer = Answer { args, onto: base.name(), tick, name: &terms.run, tip: None };
     let rebased = if is_dry {
-        let mut store = open::read_store(global)?;
-        let (mut recorder, rebased) = rebase(&source, &base, tick, &mut *store, &terms, None, world)?;
+        let store = &context::rehearse(global)?;
+        let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
         recorder.discard();
         rebased
     } else {
-        let mut store = open::write_store(global)?;
-        open::refuse_trouble(&mut store)?;
-        let key = keys::of(global.key.as_deref(), &store)?;
-        let (mut recorder, rebased) = rebase(&source, &base, tick, &mut store, &terms, None, world)?;
+        let repo = context::write_store(global)?;
+        let store = repo.writer()?;
+        let _key = repo.signing_key()?;
+        let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
         // A run with nothing in it but where it comes from would be of no use to anybody.
         match rebased.carried() {
             0 => drop(recorder.discard()),
@@ -67,7 +109,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
             }
         }
         drop(recorder);
-        keys::close(store, key.as_deref())?;
+        context::close(repo)?;
         rebased
     };
     drop(progress);

@@ -1,23 +1,39 @@
 //! `dendrer reduce`: a recorded run once more, under another pack, as a new run.
 
+use clap::Args;
 use dendrer::error::Error;
 use dendrer::kernel::step::ExtensionFault;
 use dendrer::pack::{self, Retold};
 use dendrer::recorder::World;
 use dendrer::store::Store;
 use dendrer_object::{RunName, Value};
+use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, quote};
 
-use super::pack::load;
 use crate::address::Rev;
-use crate::args::{Global, Reduce};
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Out, Style};
-use crate::{keys, open};
+use crate::context;
+use crate::context::packs::load;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::files;
 
-/// How many errors of rules are printed for people; the run has them all.
-const ERRORS_SHOWN: usize = 10;
+/// `reduce`
+#[derive(Debug, Args)]
+pub(crate) struct Reduce {
+    /// The run
+    pub(crate) run: String,
+    /// The pack whose rules make the states
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: String,
+    /// What the new run is called
+    #[arg(long = "as", value_name = "NEW")]
+    pub(crate) new: String,
+    /// A JSON file with the state that the pack's init is given; that of the run if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<String>,
+}
 
 pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
@@ -31,18 +47,18 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let pack = load(&args.pack)?;
     let s0 = args.state.as_deref().map(files::json).transpose()?;
     // The source is read through a handle of its own; the new run is written through another.
-    let source = open::sound(global, &rev, out)?;
+    let source = context::sound(global, &rev, out)?;
     let (progress, counted) = source.watched(global, "reduce");
     let trace = source.trace_through(&counted, &rev)?;
-    let mut store = open::write_store(global)?;
-    open::refuse_trouble(&mut store)?;
+    let repo = context::write_store(global)?;
+    let store = repo.writer()?;
     if store.run(&name)?.is_some() {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
-    let key = keys::of(global.key.as_deref(), &store)?;
-    let reduced = pack::reduce(&trace, &mut store, &pack, name, s0, Box::new(World::default()));
+    let _key = repo.signing_key()?;
+    let reduced = pack::reduce(&trace, store, &pack, name, s0, Box::new(World::default()));
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
-    keys::close(store, key.as_deref())?;
+    context::close(repo)?;
     drop(progress);
     let named = format!("{} {}", pack.pack.name, pack.pack.version);
     if !out.is_text() {
@@ -70,7 +86,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
         out.line(format!("extension  {} at tick {tick}, holds from tick {from} on", quote::escape(id)))?;
     }
     out.line(format!("tip        {}", reduced.tip))?;
-    warn(&reduced.errors, out)?;
+    out.rule_errors(&reduced.errors)?;
     out.help(&["dendrer", "verify", args.new.as_str(), "--replay"]);
     Ok(0)
 }
@@ -109,26 +125,4 @@ fn extension_json(one: &Retold) -> Value {
         ("tick", Value::from(one.tick)),
         ("from", Value::from(one.from)),
     ])
-}
-
-/// Tells of the ticks at which a rule met an error.
-pub(crate) fn warn(errors: &[(u64, String)], out: &mut Out) -> Result<()> {
-    for (tick, why) in errors.iter().take(ERRORS_SHOWN) {
-        let line = out.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
-        out.line(line)?;
-    }
-    if !errors.is_empty() {
-        out.say(format!(
-            "note: at {} a rule met an error; the state does not change there, and the transition notes it",
-            count(errors.len() as u64, "tick", "ticks")
-        ));
-    }
-    Ok(())
-}
-
-/// The same for a document.
-pub(crate) fn errors_json(errors: &[(u64, String)]) -> Value {
-    Value::array(errors.iter().map(|(tick, why)| {
-        Value::record([("tick", Value::from(*tick)), ("message", Value::from(why.as_str()))])
-    }))
 }

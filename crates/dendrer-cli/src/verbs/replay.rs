@@ -1,23 +1,66 @@
 //! `dendrer replay`
 
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use std::ops::ControlFlow;
 
 use dendrer::ask_replay::{self, ReplayedTick};
-use dendrer::kernel::replay::ReplayError;
 use dendrer_object::Value;
+use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
 
-use crate::address::{Rev, state_path};
-use crate::args::{Global, PrintChoice, Replay};
-use crate::failure::{Failure, Result};
-use crate::open;
+use crate::address::{Pos, Rev, state_path};
+use crate::context;
+use crate::failure::Result;
+use crate::global::{Global, tick_arg};
+use crate::offers;
 use crate::out::Out;
 use crate::progress::Progress;
 
+/// `replay`
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// The run
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) run: String,
+    /// The first tick to print
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) from: Option<Pos>,
+    /// The last tick
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) to: Option<Pos>,
+    /// A divergence ends with exit code 7 (the default)
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// A divergence is reported and does not fail
+    #[arg(long, conflicts_with = "strict")]
+    pub(crate) detect: bool,
+    /// Evaluate the reducer twice and compare
+    #[arg(long)]
+    pub(crate) twice: bool,
+    /// What to print for each tick
+    #[arg(long, value_enum, default_value = "none")]
+    pub(crate) print: PrintChoice,
+    /// With --print state: one path of it
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+}
+
+/// What to print for each tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrintChoice {
+    /// Nothing.
+    None,
+    /// The state root.
+    Hash,
+    /// The state.
+    State,
+}
+
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -44,31 +87,11 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     })?;
     drop(progress);
     taken?;
-    let problem = replayed.error.as_ref().map(failure);
-    answer.problem = Value::from(problem.as_ref().map(Failure::to_json));
+    let problem = replayed.error.as_ref().map(problem::replay);
     answer.replayed = Some(replayed);
     let code = out.end(&mut answer)?;
     match problem.filter(|_| out.is_text() && !args.detect) {
         Some(failure) => Err(failure),
         None => Ok(code),
-    }
-}
-
-/// Reports why a replay ended early.
-pub(super) fn failure(error: &ReplayError) -> Failure {
-    let failure = Failure::new(error.code(), error.to_string());
-    match error {
-        ReplayError::Divergence(divergence) => {
-            let side = |value: &Option<Value>| {
-                value.as_ref().map_or_else(|| "nothing".to_owned(), |value| value.to_string())
-            };
-            failure
-                .at("tick", divergence.tick.to_string())
-                .at("path", divergence.path.dotted())
-                .at("recorded", side(&divergence.expected))
-                .at("computed", side(&divergence.found))
-                .note(format!("usual causes: {}", divergence.usual_causes()))
-        }
-        _ => failure,
     }
 }

@@ -6,18 +6,44 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueHint};
 use dendrer::store::embedded::{CopyAs, Embedded, Options, VerifyOptions};
 use dendrer::store::{Store, TreeHead};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
-use super::backup::{check_head, make};
-use crate::args::{Global, Restore};
-use crate::failure::{Failure, Result};
-use crate::open::{self, REPLACED, RESTORING, STORE_DIR};
-use crate::out::{Out, Style};
+use crate::context;
+use crate::context::REPLACED;
+use crate::context::RESTORING;
+use crate::context::STORE_DIR;
+use crate::context::copies::check_head;
+use crate::context::copies::make;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
+use crate::mark;
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
 use crate::progress::Progress;
-use crate::{files, keys, mark};
+
+/// `restore`
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The backup
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) backup: String,
+    /// Where; here if not given
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<String>,
+    /// Put it in the place of the store that is there, which is moved aside
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Do so although the store that is there has records that the backup does not have
+    #[arg(long, requires = "replace")]
+    pub(crate) discard_newer: bool,
+}
 
 pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let given = Path::new(&args.backup);
@@ -27,7 +53,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     let target = if dir.ends_with(STORE_DIR) { dir.to_owned() } else { dir.join(STORE_DIR) };
     let mut backup = Embedded::open(&from, Options::read())
         .map_err(|error| Failure::from(error).note("nothing was restored"))?;
-    open::speak(global, &backup, &from);
+    context::speak(global, &backup, &from);
     mark::refuse(&backup, "nothing was restored")?;
     check_whole(global, &backup, &from)?;
     let old = there(args, &backup, &target)?;
@@ -77,7 +103,7 @@ pub(crate) fn run(global: &Global, args: &Restore, out: &mut Out) -> Result {
     keys::remember(&store, &backup.info().key)
         .map_err(|failure| took_place(failure, &target, aside.as_deref()))?;
     let refused = keys::refuse_rollback(&mut store).err();
-    let pinned = keys::pinned(store.info().id)?.map(|(size, _)| size);
+    let pinned = keys::head(store.info().id)?.map(|head| head.size);
     if !out.is_text() {
         out.document(&document(
             "restore",
@@ -126,9 +152,9 @@ fn check_whole(global: &Global, backup: &Embedded, path: &Path) -> Result<()> {
         failure.note("nothing was restored").help(&["dendrer", "fsck", "--store", &path])
     };
     check_head(backup, path).map_err(with_note)?;
-    open::refuse_damage(backup).map_err(with_note)?;
+    context::refuse_damage(backup).map_err(with_note)?;
     // What was signed here must be known before a log is put in the place of another.
-    keys::pinned(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
+    keys::head(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
     let own = keys::own(backup.info().id).map_err(|failure| failure.note("nothing was restored"))?;
     if let Some(own) = own.filter(|own| *own != backup.info().key) {
         return Err(with_note(
@@ -219,7 +245,7 @@ fn move_aside(failure: Failure, target: &Path) -> Failure {
 
 /// Says what a store has that the backup has not.
 fn newer_than(backup: &Embedded, store: &Embedded) -> Result<Option<String>> {
-    if let Some(why) = mark::of(store)?.and_then(|mark| mark.hides()) {
+    if let Some(why) = store.mark()?.as_ref().and_then(mark::hides) {
         return Ok(Some(format!("may have more than the backup: {why}")));
     }
     let mine = backup.tree();

@@ -1,12 +1,23 @@
 //! `dendrer schema`
 
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer_object::{Value, json};
 use dendrer_view::document;
 use dendrer_view::schemas::{SCHEMAS, find};
 
-use crate::args::Schema;
-use crate::failure::{Failure, Result};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::offers;
 use crate::out::Out;
+
+/// `schema`
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// The document; a list if not given
+    #[arg(add = ArgValueCompleter::new(offers::schema_names))]
+    pub(crate) name: Option<String>,
+}
 
 pub(crate) fn run(args: &Schema, out: &mut Out) -> Result {
     let Some(name) = &args.name else {

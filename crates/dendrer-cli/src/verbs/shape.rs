@@ -1,4 +1,4 @@
-//! Which forms a verb's answer can have, which document it is, and whether it may be paged.
+//! The shape of an answer: its forms, its document, and whether it may be paged.
 //!
 //! Forms that exclude each other are refused here, before anything is read: an answer is never half-valid.
 
@@ -6,110 +6,72 @@ use dendrer_object::Value;
 use dendrer_view::document;
 use dendrer_view::fields::{Fields, available};
 
-use crate::args::{ConflictsVerb, ContractVerb, Global, PackVerb, PredicateVerb, Verb};
-use crate::failure::{Failure, Result};
-use crate::out::Format;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::out::Form;
 
-/// What a verb can answer.
-struct Shape {
+/// The forms that a verb can answer in.
+pub(crate) struct Shape {
     /// The name on the command line.
     verb: &'static str,
-    /// The document it prints with `--json`; the first where there are several.
+    /// The document that `--json` prints; the first if there are several.
     document: Option<&'static str>,
-    /// What `--format` takes.
-    forms: &'static [&'static str],
+    /// The values of `--format`.
+    forms: Vec<&'static str>,
     /// Whether a long answer is paged on a terminal.
     pages: bool,
+    /// Whether the answer is bytes for another program; its verb opens the file itself.
+    is_bytes: bool,
+    /// Whether the verb can be run again if it failed before it wrote anything: it reads no pipe, and leaves nothing
+    /// but a signature.
+    again: bool,
 }
 
-/// How the answer of this call is to be written.
-pub(crate) struct Answer {
-    /// As text, one document or a stream.
-    pub(crate) format: Format,
-    /// The fields that were asked for.
-    pub(crate) fields: Option<Fields>,
-    /// Whether a long answer may be paged.
-    pub(crate) pages: bool,
+impl Shape {
+    /// Adds forms.
+    pub(crate) fn also(mut self, forms: &[&'static str]) -> Shape {
+        self.forms.extend(forms);
+        self
+    }
+
+    /// Says whether a long answer is paged.
+    pub(crate) fn paged(self, pages: bool) -> Shape {
+        Shape { pages, ..self }
+    }
+
+    /// The verb can be run again.
+    pub(crate) fn again(self) -> Shape {
+        Shape { again: true, ..self }
+    }
+
+    /// A text that is no document.
+    pub(crate) fn text(verb: &'static str) -> Shape {
+        Shape { document: None, forms: vec!["text"], ..flows(verb, "") }
+    }
+
+    /// Bytes in these forms.
+    pub(crate) fn bytes(verb: &'static str, forms: &[&'static str]) -> Shape {
+        Shape { forms: forms.to_vec(), is_bytes: true, ..flows(verb, verb) }
+    }
+}
+
+/// A document that is paged as text.
+pub(crate) fn pages(verb: &'static str, document: &'static str) -> Shape {
+    let forms = FORMS.to_vec();
+    Shape { verb, document: Some(document), forms, pages: true, is_bytes: false, again: false }
+}
+
+/// A document that is never paged.
+pub(crate) fn flows(verb: &'static str, document: &'static str) -> Shape {
+    Shape { pages: false, ..pages(verb, document) }
 }
 
 const FORMS: &[&str] = &["text", "json", "jsonl"];
 
-fn shape(verb: &Verb) -> Shape {
-    let pages = |verb, document| Shape { verb, document: Some(document), forms: FORMS, pages: true };
-    let flows = |verb, document| Shape { pages: false, ..pages(verb, document) };
-    match verb {
-        Verb::Init(_) => flows("init", "init"),
-        Verb::Demo(_) => flows("demo", "demo"),
-        Verb::Commit(_) => flows("commit", "commit"),
-        Verb::Import(_) => flows("import", "import"),
-        Verb::Pack(PackVerb::Check(_)) => pages("pack check", "pack-check"),
-        Verb::Pack(PackVerb::Show(_)) => pages("pack show", "pack"),
-        Verb::Pack(PackVerb::Test(_)) => pages("pack test", "pack-test"),
-        Verb::Cherrypick(_) => flows("cherrypick", "cherrypick"),
-        Verb::Contract(ContractVerb::Check(_)) => Shape {
-            forms: &["text", "json", "jsonl", "sarif", "github", "junit"],
-            ..pages("contract check", "contract-check")
-        },
-        Verb::Contract(ContractVerb::Extend(_)) => flows("contract extend", "contract-extend"),
-        Verb::Contract(ContractVerb::Keygen(_)) => flows("contract keygen", "contract-keygen"),
-        Verb::Contract(ContractVerb::List) => pages("contract list", "contracts"),
-        Verb::Contract(ContractVerb::Show(_)) => pages("contract show", "contract"),
-        Verb::Contract(ContractVerb::Diff(_)) => pages("contract diff", "contract-diff"),
-        Verb::Contract(ContractVerb::Lint(_)) => pages("contract lint", "contract-lint"),
-        Verb::Contract(ContractVerb::Suggest(_)) => pages("contract suggest", "contract-suggest"),
-        Verb::Fork(_) => flows("fork", "fork"),
-        Verb::Rebase(args) if args.plan => pages("rebase", "rebase"),
-        Verb::Rebase(_) => flows("rebase", "rebase"),
-        Verb::Merge(_) => flows("merge", "merge"),
-        Verb::Conflicts(ConflictsVerb::List(_)) => pages("conflicts list", "conflicts"),
-        Verb::Conflicts(ConflictsVerb::Show(_)) => pages("conflicts show", "conflicts"),
-        Verb::Conflicts(ConflictsVerb::Resolve(_)) => flows("conflicts resolve", "resolved"),
-        Verb::Reduce(_) => flows("reduce", "reduce"),
-        Verb::Runs(_) => pages("runs", "runs"),
-        Verb::Log(args) => Shape {
-            forms: &["text", "json", "jsonl", "receipt"],
-            pages: !args.follows(),
-            ..pages("log", "log")
-        },
-        Verb::Show(args) if args.raw_json => pages("show", "record"),
-        Verb::Show(_) => pages("show", "show"),
-        Verb::State(args) if args.base.is_some() => pages("state", "state-difference"),
-        Verb::State(_) => pages("state", "state"),
-        Verb::Verify(args) if args.suite.is_some() => pages("verify", "suite"),
-        Verb::Verify(args) if args.profile.is_some() => pages("verify", "profile"),
-        Verb::Verify(_) => pages("verify", "verify"),
-        Verb::Replay(_) => pages("replay", "replay"),
-        Verb::Diff(_) => pages("diff", "diff"),
-        Verb::Bisect(args) if args.all_of.is_some() || args.holds.len() > 1 => pages("bisect", "bisect-all"),
-        Verb::Bisect(_) => pages("bisect", "bisect"),
-        Verb::Backtrack(_) => pages("backtrack", "backtrack"),
-        Verb::Why(_) => pages("why", "why"),
-        Verb::Predicate(PredicateVerb::Register(_)) => flows("predicate register", "predicate"),
-        Verb::Predicate(PredicateVerb::Retire(_)) => flows("predicate retire", "predicate"),
-        Verb::Predicate(PredicateVerb::List(_)) => pages("predicate list", "predicates"),
-        Verb::Predicate(PredicateVerb::Show(_)) => pages("predicate show", "predicates"),
-        Verb::Predicate(PredicateVerb::Test(_)) => pages("predicate test", "predicate-test"),
-        Verb::Export(_) => Shape { forms: &["bundle", "jsonl", "paper", "cfd"], ..flows("export", "export") },
-        Verb::Label(_) => pages("label", "labels"),
-        Verb::Note(_) => pages("note", "notes"),
-        Verb::Backup(_) => flows("backup", "backup"),
-        Verb::Restore(_) => flows("restore", "restore"),
-        Verb::Fsck => pages("fsck", "fsck"),
-        Verb::Gc(_) => pages("gc", "gc"),
-        Verb::Doctor(_) => pages("doctor", "doctor"),
-        Verb::Explain(_) => pages("explain", "explain"),
-        Verb::Schema(_) => pages("schema", "schemas"),
-        Verb::Version => flows("version", "version"),
-        Verb::Man(_) => Shape { document: None, forms: &["text"], ..flows("man", "") },
-        Verb::Completions(_) => Shape { document: None, forms: &["text"], ..flows("completions", "") },
-        Verb::Help(args) if args.topic.as_deref() == Some("exit-codes") => pages("help", "exit-codes"),
-        Verb::Help(_) => pages("help", "help"),
-    }
-}
-
 /// Decides how the answer is written, or refuses flags that exclude each other.
-pub(crate) fn answer(global: &Global, verb: &Verb) -> Result<Answer> {
-    let shape = shape(verb);
+pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
     let given = [
         global.json.then_some("--json"),
         global.jsonl.then_some("--jsonl"),
@@ -120,8 +82,8 @@ pub(crate) fn answer(global: &Global, verb: &Verb) -> Result<Answer> {
         return Err(Failure::new("E0106", format!("{} exclude each other", given.join(" and "))));
     }
     let special = match global.format.as_deref() {
-        Some(form) if !shape.forms.contains(&form) => return Err(no_form(&shape, form)),
-        Some(form) => !FORMS.contains(&form) || matches!(verb, Verb::Export(_)),
+        Some(form) if !shape.forms.contains(&form) => return Err(no_form(shape, form)),
+        Some(form) => !FORMS.contains(&form) || shape.is_bytes,
         None => false,
     };
     let format = match (global.json, global.jsonl, global.format.as_deref()) {
@@ -133,7 +95,7 @@ pub(crate) fn answer(global: &Global, verb: &Verb) -> Result<Answer> {
     if format != Format::Text && shape.document.is_none() {
         return Err(Failure::new("E0106", format!("{} prints a text and no document", shape.verb)));
     }
-    if format == Format::Jsonl && matches!(verb, Verb::Export(_)) {
+    if format == Format::Jsonl && shape.is_bytes {
         return Err(Failure::new("E0106", "an export is no stream of items")
             .note("its events, one a line, are --format jsonl"));
     }
@@ -146,7 +108,7 @@ pub(crate) fn answer(global: &Global, verb: &Verb) -> Result<Answer> {
         ([only], Some(_)) if only == "list" => None,
         (wanted, Some(document)) => Some(choose(document, wanted)?),
     };
-    Ok(Answer { format, fields, pages: shape.pages })
+    Ok(Form { format, fields, pages: shape.pages, is_bytes: shape.is_bytes, again: shape.again })
 }
 
 fn no_form(shape: &Shape, form: &str) -> Failure {
@@ -174,8 +136,8 @@ pub(crate) fn asks_for_fields(global: &Global) -> bool {
 }
 
 /// Returns the fields of the verb's document: name, and whether it is one of the items or of the document.
-pub(crate) fn fields(verb: &Verb) -> Value {
-    let name = shape(verb).document.unwrap_or_default();
+pub(crate) fn fields(shape: &Shape) -> Value {
+    let name = shape.document.unwrap_or_default();
     let (items, own) = available(name);
     let item = |name: &String, of: &str| {
         Value::record([("name", Value::from(name.as_str())), ("of", Value::from(of))])

@@ -1,21 +1,65 @@
 //! `dendrer show`
 
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
+use std::sync::Arc;
+
 use dendrer::ask_show::{self, ShowQuestion, Shown, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
 use dendrer_object::record::Record;
 use dendrer_view::show::{RawRecord, ShowAnswer, ShowParts};
 
-use super::state::unknown_state;
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, Show, StateChoice};
+use crate::context;
+use crate::context::runs::unknown_state;
 use crate::failure::{Failure, Result};
-use crate::open;
+use crate::global::Global;
+use crate::offers;
 use crate::out::Out;
+
+/// `show`
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// What: RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: String,
+    /// Which state to print beside the rest; the change, where no part is named
+    #[arg(long, value_enum)]
+    pub(crate) state: Option<StateChoice>,
+    /// Only this path of the state
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// Only the intent, unless more is asked for
+    #[arg(long)]
+    pub(crate) intent: bool,
+    /// Only the result, unless more is asked for
+    #[arg(long)]
+    pub(crate) result: bool,
+    /// Where it comes from: author, branch, predecessor, links, run, log
+    #[arg(long)]
+    pub(crate) provenance: bool,
+    /// Print header and content as they are
+    #[arg(long, conflicts_with_all = ["intent", "result", "provenance", "path"])]
+    pub(crate) raw_json: bool,
+}
+
+/// Which state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StateChoice {
+    /// What changed.
+    Delta,
+    /// The state before.
+    Before,
+    /// The state after.
+    After,
+    /// None.
+    None,
+}
 
 pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::source(global, &rev, out)?;
+    let source = context::source(global, &rev, out)?;
     let in_fields = global.fields.iter().any(|field| field == "provenance");
     let provenance = args.provenance || in_fields;
     // Naming a part leaves out the others.
@@ -44,7 +88,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         let shown = off_chain(record, asks_for_state, source.store(), provenance)?;
         return out.answer(&ShowAnswer { shown: &shown, parts: ShowParts { run: all, ..parts } });
     }
-    let rev = rev.settle(source.store())?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     if args.raw_json {
@@ -64,7 +108,12 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
 }
 
 /// Reads a record that is at no tick, so it has no state to ask for.
-fn off_chain(record: Record, asks_for_state: bool, store: &dyn Store, provenance: bool) -> Result<Shown> {
+fn off_chain(
+    record: Record,
+    asks_for_state: bool,
+    store: &Arc<dyn Store>,
+    provenance: bool,
+) -> Result<Shown> {
     if asks_for_state {
         let kind = record.header().kind;
         let what = format!("a {kind} record stands at no tick, so there is no state to show");

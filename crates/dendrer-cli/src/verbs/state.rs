@@ -1,23 +1,44 @@
 //! `dendrer state`
 
-use dendrer::Trace;
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::ask_state::{StateAnswer, StateDifference, differences, is_derived, value_at};
 use dendrer::kernel::predicate::Window;
-use dendrer::kernel::replay::ReplayError;
 use dendrer_object::text::nearest;
 use dendrer_object::{Pointer, Value};
-use dendrer_view::show::missing_words;
 
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, State, WindowChoice};
+use crate::context;
+use crate::context::runs::unknown_state;
 use crate::failure::{Failure, Result};
-use crate::open;
+use crate::global::{Global, WindowChoice};
+use crate::offers;
 use crate::out::Out;
+
+/// `state`
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    /// What: RUN@TICK
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) rev: String,
+    /// One path of it
+    #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) path: Option<String>,
+    /// The state before the transition, or after it
+    #[arg(long, value_enum, default_value = "after")]
+    pub(crate) window: WindowChoice,
+    /// Print what differs from the state there, instead of the state
+    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) base: Option<String>,
+    /// How deep to print
+    #[arg(long, conflicts_with = "base")]
+    pub(crate) depth: Option<usize>,
+}
 
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::source(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::source(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "state");
     let trace = source.trace_through(&counted, &rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
@@ -31,8 +52,8 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let run = trace.name().clone();
     if let Some(base) = &args.base {
         let rev = Rev::parse(base)?;
-        let source = open::source(global, &rev, out)?;
-        let rev = rev.settle(source.store())?;
+        let source = context::source(global, &rev, out)?;
+        let rev = rev.resolve(source.store())?;
         let other = source.trace(&rev)?;
         let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
         let before = other.state(from).map_err(|error| unknown_state(error, &other, &rev, from))?;
@@ -57,18 +78,5 @@ fn no_value(rev: &str, path: &Pointer, state: &Value, place: &str) -> Failure {
             failure.note(format!("did you mean {near}?")).help(&["dendrer", "state", rev, "--path", near])
         }
         None => failure.help(&["dendrer", "state", rev, "--depth", "1"]),
-    }
-}
-
-/// Reports which missing value leaves the state after a tick unknown.
-pub(super) fn unknown_state(error: dendrer::Error, trace: &Trace<'_>, rev: &Rev, tick: u64) -> Failure {
-    match error {
-        dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
-            Failure::new("E0311", format!("the state of {} after tick {tick} is not known", trace.name()))
-                .at("why", missing_words(first, pointer.as_ref()))
-                .note("show and log print what is left of each transition")
-                .help(&["dendrer", "show", &rev.beside(trace, first)])
-        }
-        error => error.into(),
     }
 }

@@ -1,27 +1,79 @@
 //! `dendrer verify`
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
 use dendrer::store::{DamageKind, Report as Structure, Store, StoreInfo};
+use dendrer::trace::ReadHandle;
+use dendrer::trust::Stamp;
 use dendrer::verify::{self, Finding, Options, Report, Verdict};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_view::verify::{MEANING, UNWITNESSED, log_lines, part_words, run_lines, word};
 use dendrer_view::{document, quote};
 
-use crate::address::{Pos, Rev};
-use crate::args::{Global, Verify};
-use crate::failure::{Failure, Result};
-use crate::mark::{self, Mark};
-use crate::out::{Format, Out, Style};
-use crate::progress::{Counted, Progress};
-use crate::{keys, open, verified};
+use crate::address::Pos;
+use crate::address::Rev;
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Format;
+use crate::global::Global;
+use crate::global::tick_arg;
+use crate::keys;
+use crate::mark;
+use crate::offers;
+use crate::out::Out;
+use crate::out::Style;
+use crate::progress::Progress;
 
 mod profile;
 mod suite;
+
+/// `verify`
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Runs or bundle files; with none, the whole store
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) targets: Vec<String>,
+    /// Every run of the store
+    #[arg(long, conflicts_with = "targets")]
+    pub(crate) all: bool,
+    /// Make every transition again, too
+    #[arg(long)]
+    pub(crate) replay: bool,
+    /// A file that cannot be read at all does not keep the others from being verified
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// How many bundles are verified at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub(crate) jobs: u64,
+    /// Run a suite: a JSON file that lists traces, and which of them must be rejected
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "all", "tip", "verifier", "require_witness"],
+        value_hint = ValueHint::FilePath)]
+    pub(crate) suite: Option<String>,
+    /// Check files of `export --format paper` or `cfd` against the hashes of that document
+    #[arg(long, value_name = "paper|cfd", requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from"])]
+    pub(crate) profile: Option<profile::ProfileChoice>,
+    /// Open the records from this tick on, and take what stands before it as it is
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, requires = "targets")]
+    pub(crate) from: Option<Pos>,
+    /// A tip kept elsewhere, which the run must have
+    #[arg(long, value_name = "HASH")]
+    pub(crate) tip: Option<String>,
+    /// A verifier key kept elsewhere, under which the log must be signed
+    #[arg(long, value_name = "KEY")]
+    pub(crate) verifier: Option<String>,
+    /// Not to be called intact where nobody outside agrees
+    #[arg(long)]
+    pub(crate) require_witness: bool,
+}
 
 /// One thing that was verified, and what came out.
 struct Answer {
@@ -242,10 +294,10 @@ fn compare_histories(outcomes: &mut [Outcome]) {
 }
 
 /// Finds the tick that `--from` means, which is that of one run.
-fn first_tick(from: Option<&Pos>, store: &dyn Store, runs: &[RunName]) -> Result<u64> {
+fn first_tick(from: Option<&Pos>, store: &impl ReadHandle, runs: &[RunName]) -> Result<u64> {
     match (from, runs) {
         (None, _) => Ok(0),
-        (Some(from), [run]) => from.tick(&Trace::open(store, run)?),
+        (Some(from), [run]) => Ok(from.tick(&Trace::open(store, run)?)?),
         (Some(_), _) => Err(Failure::new("E0106", "--from is a tick of one run; name that run")),
     }
 }
@@ -258,12 +310,12 @@ fn verify_bundle(
     from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
-    let opened = open::open_bundle(alone, path)?;
+    let opened = context::open_bundle(alone, path)?;
     let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
     let runs = &opened.runs;
     let in_bundle = |failure: Failure| failure.help_in(path, runs);
     let named = match rev.run {
-        Some(_) => Some(vec![rev.run_in(&opened.store, runs).map_err(in_bundle)?]),
+        Some(_) => Some(vec![rev.run_in(&opened.store, runs).map_err(|error| in_bundle(error.into()))?]),
         None => None,
     };
     let from = first_tick(from, &opened.store, named.as_ref().unwrap_or(runs)).map_err(in_bundle)?;
@@ -273,13 +325,13 @@ fn verify_bundle(
     take_unknown(&mut report, unknown);
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
     judge_keys(&mut report, opened.store.info(), note.as_ref(), given);
-    Ok(Answer { name: path.to_owned(), report, is_bundle: true, log: log_of(&opened.store) })
+    Ok(Answer { name: path.to_owned(), report, is_bundle: true, log: log_of(&*opened.store) })
 }
 
 /// What was last signed here, or why that is not known.
 fn pinned(info: &StoreInfo) -> (Option<(u64, Digest)>, Option<Failure>) {
-    match keys::pinned(info.id) {
-        Ok(pinned) => (pinned, None),
+    match keys::head(info.id) {
+        Ok(head) => (head.map(|head| (head.size, head.root)), None),
         Err(failure) => (None, Some(failure)),
     }
 }
@@ -368,23 +420,22 @@ fn verify_store(
     from: Option<&Pos>,
     given: Option<&VerifierKey>,
 ) -> Result<Answer> {
-    let path = open::find(global)?;
-    let stamp = verified::stamp(&path);
-    let mut store = open::with_key(global, Embedded::open(&path, global.reads())?);
-    open::speak(global, &store, &path);
+    let path = context::find(global)?;
+    let stamp = Stamp::of(&path);
+    let mut store = Arc::new(context::embedded(global, &path, global.reads())?);
     let mut names = Vec::new();
     for rev in revs {
-        names.push(rev.run_in(&store, &[]).map_err(|failure| open::not_found(failure, &store))?);
+        names.push(rev.run_in(&store, &[]).map_err(|error| context::not_found(error.into(), &*store))?);
     }
     // A key file that is named speaks for whoever named it, as a verifier key does.
     let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
     let given = given.or(file.as_ref());
     let (pinned, unknown) = pinned(store.info());
     // What was signed here meanwhile is of what others have written since this handle read the log.
-    let size = store.refresh()?;
+    let size = Arc::get_mut(&mut store).expect("no trace is open yet").refresh()?;
     // A backup says itself how far it goes, and the store it was made of has gone on.
     let is_older = |(seen, _): &(u64, Digest)| *seen > size;
-    let mark = mark::of(&store)?;
+    let mark = store.mark()?;
     let (later, pinned) = match &mark {
         Some(mark) if !mark.in_store && pinned.as_ref().is_some_and(is_older) => (pinned, None),
         _ => (None, pinned),
@@ -393,7 +444,7 @@ fn verify_store(
     let options = Options { runs: (!revs.is_empty()).then_some(names), pinned, from, ..options };
     let (mut report, structure) = both(global, &store, &options)?;
     take_unknown(&mut report, unknown);
-    if let Some(message) = mark.as_ref().and_then(Mark::hides) {
+    if let Some(message) = mark.as_ref().and_then(mark::hides) {
         report.verdict = report.verdict.max(Verdict::Tampered);
         report.findings.push(Finding {
             code: keys::ANOTHER_LOG,
@@ -405,7 +456,7 @@ fn verify_store(
             computed: None,
         });
     }
-    let aside = mark.as_ref().and_then(|mark| mark.closes().or_else(|| mark.unfinished()));
+    let aside = mark.as_ref().and_then(|mark| mark::closes(mark).or_else(|| mark::unfinished(mark)));
     report.not_checked.extend(aside);
     if let Some((seen, _)) = later {
         let line =
@@ -448,7 +499,7 @@ fn verify_store(
             computed: Some(damage.found),
         });
     }
-    let log = log_of(&store);
+    let log = log_of(&*store);
     // Windows lets nobody move an index that is open, not even here.
     drop(store);
     // Nothing but the index is wrong: it follows from the log, so it is made again. One that knows more than the log is
@@ -470,15 +521,28 @@ fn verify_store(
             .iter_mut()
             .for_each(|finding| finding.message = format!("{}; {said}", finding.message));
     }
-    verified::note(&path, log.0, stamp, &report);
+    note_seen(&path, log.0, stamp, &report);
     Ok(Answer { name: path.display().to_string(), report, is_bundle: false, log })
+}
+
+/// Notes which runs were found intact. A look at a part of a run takes nothing back.
+fn note_seen(path: &Path, store: StoreId, before: Option<Stamp>, report: &Report) {
+    let is_intact = report.verdict <= Verdict::Intact;
+    let runs = report.runs.iter().filter_map(|run| match (is_intact && run.passed == 0, run.line.tip) {
+        (true, Some(tip)) => Some((run.run.clone(), Some(tip))),
+        (false, _) if is_intact => None,
+        _ => Some((run.run.clone(), None)),
+    });
+    if let Some(seen) = keys::seen(store) {
+        seen.note(path, before, runs);
+    }
 }
 
 /// Verifies the records, and what records cannot show: frames, commit frames, files beside the log. Of a sound store, all of
 /// which is asked for, each record is read once for both.
-fn both(global: &Global, store: &Embedded, options: &Options) -> Result<(Report, Structure)> {
-    let progress = Progress::start(global, "verify", "records", Some(work(store, options)?));
-    let counted = Counted::new(store, progress.counter());
+fn both(global: &Global, store: &Arc<Embedded>, options: &Options) -> Result<(Report, Structure)> {
+    let progress = Progress::start(global, "verify", "records", Some(work(&**store, options)?));
+    let counted = progress.watch().over(store);
     let everything =
         VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
     if options.runs.is_none() {
@@ -505,7 +569,7 @@ fn both(global: &Global, store: &Embedded, options: &Options) -> Result<(Report,
 fn work(store: &dyn Store, options: &Options) -> Result<u64> {
     let mut records = 0;
     let mut ticks = 0;
-    for run in super::all_runs(store)? {
+    for run in context::all_runs(store)? {
         let wanted = options.runs.as_ref().is_none_or(|wanted| wanted.contains(&run.name));
         records += if wanted { run.transitions + run.refusals + 1 } else { 0 };
         ticks += if wanted { run.head.tick.unwrap_or(0) + run.refusals } else { 0 };
@@ -615,7 +679,8 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use dendrer::recorder::{Fixed, begin_log};
-    use dendrer::store::Memory;
+    use dendrer::store::{Memory, Shared};
+    use dendrer::watch::Watch;
 
     use super::*;
     use crate::demo;
@@ -623,15 +688,15 @@ mod tests {
     /// The remaining time rests on this: what is said to be read is what is read.
     #[test]
     fn as_many_records_are_read_as_were_foretold() {
-        let mut store = Memory::new(demo::store_info());
+        let mut store = Shared::new(Box::new(Memory::new(demo::store_info())));
         begin_log(&mut store, &mut Fixed::new("demo", 0, 1)).unwrap();
-        demo::fill(&mut store).unwrap();
+        demo::fill(&store).unwrap();
         let one = Some(vec!["hostile-1".parse().unwrap()]);
         for (runs, replay) in [(None, false), (None, true), (one.clone(), false), (one, true)] {
             let options = Options { runs, replay, ..Options::default() };
             let foretold = work(&store, &options).unwrap();
             let count = Arc::new(AtomicU64::new(0));
-            verify::store(&Counted::new(&store, Arc::clone(&count)), &options).unwrap();
+            verify::store(&Watch::counting(Arc::clone(&count)).over(&store), &options).unwrap();
             let read = count.load(Ordering::Relaxed);
             // Opening one of the runs, twice where it is replayed, reads where it begins, and of the four forks where they branched
             // off and where their parents begin; that is all that may come on top.

@@ -1,5 +1,6 @@
 //! `dendrer version`
 
+use clap::Args;
 use dendrer::kernel::step::KERNEL_VERSION;
 use dendrer::store::contract::FORMAT;
 use dendrer_object::Value;
@@ -8,6 +9,10 @@ use dendrer_view::document;
 
 use crate::failure::Result;
 use crate::out::Out;
+
+/// `version`
+#[derive(Debug, Args)]
+pub(crate) struct Version {}
 
 pub(crate) fn run(out: &mut Out) -> Result {
     let version = env!("CARGO_PKG_VERSION");

@@ -1,18 +1,34 @@
 //! `dendrer why`
 
+use clap::Args;
 use dendrer::ask_why;
 use dendrer::why::Reach;
 
 use crate::address::{Pos, Rev, state_path};
-use crate::args::{Global, Why};
+use crate::context;
 use crate::failure::{Failure, Result};
-use crate::open;
+use crate::global::Global;
 use crate::out::Out;
+
+/// `why`
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// Where: RUN@TICK
+    pub(crate) rev: String,
+    /// The place: a.b[2] or /a/b/2
+    pub(crate) path: String,
+    /// How many steps to go down
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=64))]
+    pub(crate) depth: u8,
+    /// Go on from transitions of other agents
+    #[arg(long)]
+    pub(crate) cross_agent: bool,
+}
 
 pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.rev)?;
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "why");
     let trace = source.trace_through(&counted, &rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;

@@ -1,4 +1,4 @@
-//! Recording through the program: acknowledgements, refusals, pipes.
+//! Recording through the program: replies, refusals, pipes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -293,4 +293,162 @@ fn who_claims_to_be_the_kernel_is_refused_and_kept() {
     let ran = place.run_with(&["commit", "--run", "s", "--as", "agent"], lines);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
     assert!(ran.stderr.contains("2 refused"), "{}", ran.stderr);
+}
+
+/// The replies of a stream, each with what it is, its line and its tick.
+fn replies(stream: &str) -> Vec<(String, Option<u64>, Option<u64>)> {
+    let items = stream.lines().map(crate::support::parse).filter(|item| item.get("what").is_some());
+    let number = |item: &Value, name: &str| item.get(name).and_then(Value::as_u64);
+    let reply = |item: Value| {
+        let what = item.get("what").unwrap().as_str().unwrap().to_owned();
+        (what, number(&item, "line"), number(&item, "tick"))
+    };
+    items.map(reply).collect()
+}
+
+#[test]
+fn each_line_has_one_reply_with_its_number() {
+    let place = Place::with_store();
+    let lines = concat!(
+        r#"{"type":"plan.update"}"#,
+        "\n\n",
+        r#"{"type":"kernel.anomaly"}"#,
+        "\n",
+        r#"{"type":"hello"}"#,
+        "\n",
+        r#"{"type":"plan.update"}"#,
+        "\n",
+        r#"{"type":"plan.update","intnet":{}}"#,
+        "\n",
+        r#"{"type":"plan.update"}"#,
+    );
+    let ran = place.run_with(&["commit", "--run", "r", "--jsonl"], lines.as_bytes());
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let found = replies(&ran.stdout);
+    let found: Vec<_> = found.iter().map(|(what, line, tick)| (what.as_str(), *line, *tick)).collect();
+    assert_eq!(
+        found,
+        [
+            ("begun", None, Some(0)),
+            ("committed", Some(1), Some(1)),
+            ("refused", Some(3), None),
+            ("refused", Some(4), None),
+            ("committed", Some(5), Some(3)),
+            ("failed", Some(6), None),
+        ]
+    );
+    let text = place.run_with(&["commit", "--run", "s"], lines.as_bytes()).stdout;
+    let ids = regex::Regex::new("sha256:[0-9a-f]{64}").unwrap();
+    assert_eq!(
+        ids.replace_all(&text, "ID"),
+        "begun  ID
+tick 1  ID  plan.update  line 1
+refused  ID  kernel.anomaly  line 3  E0401 kernel.anomaly cannot be proposed: only the kernel writes it   WARN kernel.anomaly at tick 2
+refused  ID  hello  line 4  E0402 there is no transition type hello (all types: dendrer schema intent)
+tick 3  ID  plan.update  line 5
+"
+    );
+}
+
+#[test]
+fn a_forged_type_has_one_reply_that_names_its_anomaly() {
+    let place = Place::with_store();
+    let input = br#"{"type":"kernel.anomaly","agent":"mallory"}"#;
+    let (code, answer) = {
+        let ran = place.run_with(&["commit", "--run", "r", "--json"], input);
+        (ran.code, crate::support::parse(&ran.stdout))
+    };
+    crate::output::check_schema(&answer, &["commit"]);
+    assert_eq!(code, 5);
+    let items = answer.get("items").unwrap().as_array().unwrap();
+    assert_eq!(items.len(), 2, "{answer}");
+    let refused = items.get(1).unwrap();
+    assert_eq!(refused.get("what"), Some(&"refused".into()));
+    assert_eq!(refused.get("reason").unwrap().get("code"), Some(&"E0401".into()));
+    let noted = refused.get("noted").unwrap().as_array().unwrap();
+    let anomaly = place.json(&["show", "r@1"]).1;
+    assert_eq!((noted.len(), noted.get(0).unwrap().get("tick")), (1, Some(&1u64.into())));
+    assert_eq!(noted.get(0).unwrap().get("id"), anomaly.get("id"));
+}
+
+/// A client that waits for `begun` has not written a line yet.
+#[test]
+fn begun_is_on_disk_before_a_line_is_read() {
+    let place = Place::with_store();
+    for (run, flags) in [("r", &[][..]), ("s", &["--jsonl"]), ("d", &["-n"])] {
+        let mut child = place
+            .command(&[&["commit", "--run", run], flags].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(first.contains("begun"), "{first}");
+        let known = place.run(&["log", run]).code;
+        assert_eq!(known, if run == "d" { 3 } else { 0 }, "{run}");
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_whole_command_can_be_repeated() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("s0.json"), r#"{"n":1}"#).unwrap();
+    let command = ["commit", "--run", "r", "--goal", "g", "--state", "s0.json"];
+    let line = br#"{"type":"plan.update","delta":[{"add":"/n","value":1}]}"#;
+    for _ in 0..2 {
+        let ran = place.run_with(&command, line);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    assert_eq!(place.ok(&["state", "r", "--path", "n"]), "3\n");
+    std::fs::write(place.path().join("s0.json"), r#"{"n":2}"#).unwrap();
+    let ran = place.run_with(&command, line);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error[E0106]: r exists already, and began otherwise"), "{}", ran.stderr);
+}
+
+#[test]
+fn lines_by_the_runtime_need_no_author() {
+    let place = Place::with_store();
+    let lines = concat!(
+        r#"{"type":"action.request","action":{"tool":"t"}}"#,
+        "\n",
+        r#"{"type":"action.result","action":{"tool":"t"},"result":{"status":"ok"}}"#,
+        "\n",
+        r#"{"type":"policy.decision","policy":{"decision":"allow"}}"#,
+        "\n",
+        r#"{"type":"policy.decision","author":"agent","policy":{"decision":"allow"}}"#,
+    );
+    let ran = place.run_with(&["commit", "--run", "r", "--as", "runtime"], lines.as_bytes());
+    assert_eq!((ran.code, codes(&ran.stdout)), (5, vec!["E0403"]), "{}", ran.stderr);
+    let author = |tick: u64| place.json(&["show", &format!("r@{tick}")]).1.get("author").cloned();
+    assert_eq!([1, 2, 3].map(author), [Some("agent".into()), Some("runtime".into()), Some("runtime".into())]);
+}
+
+/// One that the kernel names knows the pack; a word that agents use has a type, too.
+#[test]
+fn an_unknown_type_says_what_is_meant_and_where_all_types_are() {
+    let place = Place::with_store();
+    for (unknown, meant) in [
+        ("message.user", Some("observation.add")),
+        ("tool.call", Some("action.request")),
+        ("tool_result", Some("action.result")),
+        ("plan.updte", Some("plan.update")),
+        ("hello", None),
+    ] {
+        let line = format!("{{\"type\":\"{unknown}\"}}\n");
+        let ran = place.run_with(&["commit", "--run", unknown], line.as_bytes());
+        let asked = ran.stdout.matches("did you mean").count();
+        assert_eq!((ran.code, asked), (5, usize::from(meant.is_some())), "{}", ran.stdout);
+        if let Some(meant) = meant {
+            assert!(ran.stdout.contains(&format!("did you mean {meant}?")), "{}", ran.stdout);
+        }
+        assert!(ran.stdout.contains("(all types: dendrer schema intent)"), "{}", ran.stdout);
+        let ran = place.run_with(&["commit", "--run", unknown, "--jsonl"], line.as_bytes());
+        let reply = crate::support::parse(ran.stdout.lines().next().unwrap());
+        assert_eq!(reply.get("meant").and_then(Value::as_str), meant);
+    }
 }

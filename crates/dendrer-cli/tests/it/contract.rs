@@ -100,6 +100,79 @@ fn the_contracts_of_a_store_are_listed() {
     assert!(demo().run(&["contract", "list"]).stdout.ends_with("3 contracts, 9 runs without one\n"));
 }
 
+/// Fields that a type needs and a state lacks, by the contract alone.
+fn lacking(contract: &Value, type_name: &str, state: &Value) -> Vec<String> {
+    let types = items(contract);
+    let governed = types.iter().find(|one| text(one, "type") == type_name).expect("a type of the contract");
+    let needs = governed.get("needs").and_then(Value::as_array).expect("needs");
+    let lacks = |need: &&Value| match state.get(text(need, "name")) {
+        None => true,
+        Some(Value::Null) => need.get("nullable") == Some(&Value::from(false)),
+        Some(value) => match text(need, "kind") {
+            "string" => value.as_str().is_none(),
+            "number" => value.as_number().is_none(),
+            "list" => value.as_array().is_none(),
+            _ => false,
+        },
+    };
+    // What an extension added is required from its tick on.
+    let from_the_start = needs.iter().filter(|need| need.get("since") == Some(&Value::Null));
+    from_the_start.filter(lacks).map(|need| text(need, "name").to_owned()).collect()
+}
+
+/// D-200: an auditor verifies the policy by the contract, without the code of the agent. As executed is as documented: each
+/// governed transition on record had what the contract requires.
+#[test]
+fn each_governed_transition_had_what_the_contract_requires() {
+    let demo = demo();
+    let mut governed = 0;
+    for run in ["financial-agent-A", "claims-9"] {
+        let (_, contract) = demo.json(&["contract", "show", run]);
+        let types: Vec<Value> = items(&contract);
+        let types: Vec<&str> = types.iter().map(|one| text(one, "type")).collect();
+        let (_, log) = demo.json(&["log", run, "-n", "0"]);
+        for transition in items(&log) {
+            let type_name = text(&transition, "type");
+            if !types.contains(&type_name) {
+                continue;
+            }
+            let tick = transition.get("tick").and_then(Value::as_u64).expect("a tick");
+            let (_, before) = demo.json(&["state", &format!("{run}@{}", tick - 1)]);
+            let lacks = lacking(&contract, type_name, before.get("value").expect("a state"));
+            assert_eq!(lacks, Vec::<String>::new(), "{run}@{tick} {type_name}");
+            governed += 1;
+        }
+    }
+    assert!(governed > 10, "{governed}");
+}
+
+/// D-200, the other way: what the contract requires and the state lacks is what the kernel refuses for, field by field, whatever
+/// the agent claims.
+#[test]
+fn a_refusal_names_what_the_contract_requires_and_the_state_lacks() {
+    let place = Place::with_store();
+    let pack = pack("insurance-claims.yaml");
+    std::fs::write(
+        place.path().join("s0.json"),
+        r#"{"claim_id":7,"policy_limit":null,"proof_of_loss_url":5}"#,
+    )
+    .unwrap();
+    let begin = ["commit", "--run", "r", "--stage", "2", "--pack", &pack, "--state", "s0.json", "--jsonl"];
+    let claim = br#"{"type":"approve_payout","intent":{"description":"all is verified","confidence":1}}"#;
+    let ran = place.run_with(&begin, claim);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let (_, contract) = place.json(&["contract", "show", &pack]);
+    let (_, state) = place.json(&["state", "r"]);
+    let expected = lacking(&contract, "approve_payout", state.get("value").expect("a state"));
+    let refused = crate::support::parse(ran.stdout.lines().nth(1).expect("a reply"));
+    let reason = refused.get("reason").expect("a reason");
+    assert_eq!(text(reason, "code"), "E0411");
+    let listed = text(reason, "message").split_once("does not have: ").expect("a list").1;
+    let named: Vec<&str> = listed.split("), ").map(|one| one.split(" (").next().expect("a name")).collect();
+    assert_eq!(expected.len(), 3);
+    assert_eq!(named, expected, "{listed}");
+}
+
 /// Two versions of the insurance contract, in a store with a run under each, and the refusal that leads to their comparison.
 #[test]
 fn what_another_version_asks_is_told_where_an_import_is_refused() {

@@ -213,7 +213,14 @@ fn a_line_that_is_no_intent_ends_it() {
     assert!(ran.stderr.contains("note: live was made and stays"), "{}", ran.stderr);
     assert_eq!(count(&place, "live"), 23);
     let heard = read(&place, "heard");
-    assert!(heard.lines().count() <= 2 && heard.contains("logistics-run-47"), "{heard}");
+    let heard: Vec<Value> = heard.lines().map(|line| json::parse_tagged(line.as_bytes()).unwrap()).collect();
+    let [fork, committed, failed] = &heard[..] else { panic!("{heard:?}") };
+    assert!(fork.to_string().contains("logistics-run-47"), "{fork}");
+    assert_eq!(committed.get("line"), Some(&Value::from(1u64)));
+    assert_eq!(
+        failed.to_string(),
+        r#"{"id":null,"line":2,"reason":{"byte":8,"code":"E0201","message":"not JSON: expected a value","path":"/type"},"tick":null,"type":null,"what":"failed"}"#
+    );
     sound(&place);
 }
 

@@ -34,6 +34,7 @@ mod output;
 mod packs;
 mod paper;
 mod rebase;
+mod recording;
 mod regression;
 mod restore;
 mod support;

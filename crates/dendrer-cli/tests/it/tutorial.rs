@@ -13,12 +13,12 @@ use regex::Regex;
 use crate::support::Place;
 
 /// A fenced block of the page.
-struct Block<'p> {
-    info: Vec<&'p str>,
-    lines: Vec<&'p str>,
+pub(crate) struct Block<'p> {
+    pub(crate) info: Vec<&'p str>,
+    pub(crate) lines: Vec<&'p str>,
 }
 
-fn blocks(page: &str) -> Vec<Block<'_>> {
+pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
@@ -51,7 +51,7 @@ fn write(file: &Path, how: &[&str], lines: &[&str]) {
 }
 
 /// Runs a line as a shell does, and returns all that a terminal would show.
-fn shell(place: &Place, line: &str, last: &mut i32) -> String {
+pub(crate) fn shell(place: &Place, line: &str, last: &mut i32) -> String {
     let desk = place.path().join("desk");
     let shown = desk.join("../shown");
     let file = std::fs::File::create(&shown).unwrap();

@@ -1,8 +1,8 @@
 //! The tree of an expression after parsing: names are resolved, chains of one kind are flat.
 //!
-//! The invariant a newcomer would break: no tree is ever built that is deeper than [`super::DEPTH_MAX`], so every
-//! recursion over one, dropping it included, fits on any stack. Chains (`a + b - c`, `a && b && c`,
-//! `a ? b : c ? d : e`, `a.b.c[0]`) are one node each and may be as long as the limit on nodes allows.
+//! Rule: no tree is built that is deeper than [`super::DEPTH_MAX`], so every recursion over one, dropping it included,
+//! fits on any stack. Chains (`a + b - c`, `a && b && c`, `a ? b : c ? d : e`, `a.b.c[0]`) are one node each and may be as
+//! long as the limit on nodes allows.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(super) enum Kind {
     Call(Function, Vec<Node>),
     /// A text and the literal or constant that the pattern was compiled from.
     Matches(Box<[Node; 2]>, Pattern),
-    /// A variable, what it stands for, and where it does.
+    /// A variable, its value, and the node in which it is known.
     Bind(Arc<str>, Box<[Node; 2]>),
     Comprehend(Box<Comprehension>),
     /// A definition of the scope with its arguments.
@@ -54,7 +54,7 @@ pub(super) enum Kind {
     /// The second field is the whole list where every part of it is a literal.
     List(Vec<Node>, Option<Value>),
     Map(Vec<(Node, Node)>, Option<Value>),
-    /// Stands where an error was found and reading went on. Never evaluated.
+    /// Takes the place of a node with an error, so that parsing can go on. Never evaluated.
     Unknown,
 }
 

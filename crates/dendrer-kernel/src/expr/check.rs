@@ -1,7 +1,7 @@
 //! Finds what cannot fit whatever the state holds, and what an expression can look at.
 //!
 //! Never refuses what may be right for some state: a field has any type until it is read. What the literals and
-//! functions of the text alone decide is refused here, with the bytes it stands at.
+//! functions of the text alone decide is refused here, with its span.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +79,7 @@ pub(super) struct Known {
     found: Type,
     /// Whether it depends on anything but the text.
     data: bool,
-    /// Where in the state it stands, if it is a part of it, or where a number with as many decimals does.
+    /// Place in the state of the value, or of a number with as many decimals.
     place: Option<Vec<Token>>,
 }
 
@@ -350,8 +350,8 @@ impl<'s> Checker<'s> {
         declared.map(|precision| precision.decimals)
     }
 
-    /// Of several places at which a value may stand, one that stands for all: with the most decimals, if each has a
-    /// declared number of them. What is finer than that is finer than any.
+    /// Returns the place with the most decimals of all places that a value may come from, if each has a declared number of
+    /// them. A literal finer than that is finer than any.
     fn finest(&self, places: impl IntoIterator<Item = Option<Vec<Token>>>) -> Option<Vec<Token>> {
         let mut found: Option<(u32, Vec<Token>)> = None;
         for place in places {
@@ -369,7 +369,7 @@ impl<'s> Checker<'s> {
         self.scope.states.contains(root).then(Vec::new)
     }
 
-    /// Where in the state the value of a plain path stands.
+    /// Returns the place in the state of a plain path.
     fn place_of(&self, node: &Node) -> Option<Vec<Token>> {
         let Kind::Path(path) = &node.kind else { return None };
         let mut place = match &path.base {
@@ -522,7 +522,7 @@ impl<'s> Checker<'s> {
     }
 }
 
-/// Tells whether a node is a number that stands in the text, or a constant that is one.
+/// Returns whether a node is a literal number, or a constant that is a number.
 fn is_number(node: &Node) -> bool {
     match &node.kind {
         Kind::Int(_) | Kind::Double(_) => true,
@@ -751,7 +751,7 @@ impl Seen {
             Base::Root(name) => {
                 self.roots.entry(Arc::clone(name)).or_default().insert(Pointer::of(keys));
             }
-            // What a variable stands for is read where it is bound.
+            // The value of a variable is read where it is bound.
             Base::Local(..) | Base::Node(_) => {}
         }
     }

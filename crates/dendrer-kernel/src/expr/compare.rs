@@ -1,8 +1,9 @@
 //! Compares two values: equal, not equal, or in an order.
 //!
-//! Nearly all conditions are a field beside something that stands in the text, and that has a way of its own, past the values that stand
-//! for everything else. The invariant a newcomer would break: both ways give the same answer for the same price, and what
-//! the short way cannot answer it leaves to the other, unpaid.
+//! Nearly all conditions compare a field with a literal, and that has a short way of its own, without intermediate values.
+//!
+//! Rule: both ways give the same answer for the same price. The short way leaves what it cannot answer to the other,
+//! unpaid.
 
 use dendrer_object::Value;
 use dendrer_object::number::SAFE_INTEGER_MAX;
@@ -20,7 +21,7 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    /// Compares a field with a number, a text, null or a truth that stands in the expression, as nearly all comparisons do,
+    /// Compares a field with a number, a text, null or a truth of the text, as nearly all comparisons do,
     /// without a detour over values. The price is that of [`Machine::compare_any`], paid at once. `None`, with nothing paid
     /// and nothing noted, for whatever has more to it: every error, and a budget that runs out, included.
     ///
@@ -51,7 +52,7 @@ impl<'a> Machine<'a, '_> {
         self.budget.spend_at_once(nodes + bytes).then(|| comparison.accepts(text.cmp(other)))
     }
 
-    /// Returns what a path begins at, where that stands somewhere and is no matter of its own.
+    /// Returns the value that a path begins at; `None` for a root and if it has to be computed.
     fn base_of(&self, path: &Path) -> Option<&'a Value> {
         match &path.base {
             Base::State => Some(self.env.state),

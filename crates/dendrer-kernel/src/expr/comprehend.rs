@@ -1,7 +1,8 @@
 //! Evaluates macros: what is done with every member of a list or a map.
 //!
-//! A list or map of the data is walked where it stands. A newcomer would break one rule: whatever way a member is
-//! left, by a value, an error or because it is enough, its variables are taken away again.
+//! A list or map of the data is walked in place, without a copy.
+//!
+//! Rule: the variables of a member are removed again on every way out: a value, an error or an early end.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use super::print;
 /// What is done with a key and its member; tells whether to go on.
 type Visit<'f, 'a, 'b> = dyn FnMut(&mut Machine<'a, 'b>, &Val<'a>, Val<'a>) -> Result<bool, EvalError> + 'f;
 
-/// Tells whether the one variable of a comprehension stands for the keys of a map.
+/// Returns whether the one variable of a comprehension is bound to the keys of a map.
 fn over_map(node: &Comprehension, key: &Val<'_>) -> bool {
     node.variables.len() == 1 && matches!(key, Val::Made(..))
 }

@@ -30,9 +30,9 @@ impl Span {
 ///
 /// | code | is |
 /// | --- | --- |
-/// | `E0501` | the grammar does not allow what stands there |
+/// | `E0501` | the grammar does not allow this token |
 /// | `E0502` | types or the number of arguments cannot fit, whatever the state holds |
-/// | `E0505` | a name nobody declared |
+/// | `E0505` | an undeclared name |
 /// | `E0506` | part of CEL, but not in the language |
 /// | `E0507` | `/` where it is not known which of the two divisions is meant |
 /// | `E0508` | too long, too large or nested too deep |

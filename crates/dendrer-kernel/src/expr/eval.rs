@@ -1,9 +1,9 @@
 //! Evaluates a checked tree over values that stay where they are.
 //!
-//! Never copies what it reads: a path gives a reference into the state, and a comprehension walks a list where it
-//! stands. The invariant a newcomer would break: every step is paid for before it is taken, by a price that
-//! the text and the *content* of the values fix. What two values share in memory must not change the price, or a
-//! replay could run out where the recording did not.
+//! Never copies what it reads: a path gives a reference into the state, and a comprehension walks a list in place.
+//!
+//! Rule: every step is paid for before it is taken, by a price that the text and the *content* of the values fix. What two
+//! values share in memory must not change the price, or a replay could run out where the recording did not.
 //!
 //! Values that are made here may share their parts, so that a few steps can stand for a tree of any size. So
 //! whatever walks a whole value pays for every member it meets, and no value is made that is nested deeper above
@@ -97,7 +97,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// Returns the double that stands for a number exactly, if one does. Comparing these is comparing the numbers.
+    /// Returns the double that is exactly a number, if there is one. Comparing these is comparing the numbers.
     pub(super) fn as_double(&self) -> Option<f64> {
         match self {
             Val::Ref(Value::Number(number)) | Val::Num(Num::Data(number)) => number.as_f64(),
@@ -172,7 +172,7 @@ pub(super) fn is_withheld(tag: &str) -> bool {
 pub(super) struct Machine<'a, 'b> {
     pub(super) env: Env<'a>,
     pub(super) budget: &'b mut Budget,
-    /// The variables of the text, and before them those of whoever called it.
+    /// The variables of the text, and before them those of its caller.
     pub(super) locals: Vec<Val<'a>>,
     /// Where the variables of the text begin.
     pub(super) frame: usize,
@@ -545,7 +545,7 @@ impl<'a, 'b> Machine<'a, 'b> {
                     Val::Made(Value::array(a.iter().chain(b.iter()).cloned()), levels)
                 }
                 (a, b) => {
-                    // What stands left may be a sum by now; its last operand is of the same kind.
+                    // The left side may be a sum by now; its last operand is of the same kind.
                     let last = operands(first, &rest[..index]).last().unwrap_or(first);
                     return Err(wrong_operand(*operator, [last, node], &a, &b));
                 }
@@ -571,7 +571,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         self.locals.truncate(self.frame);
         self.frame = outer;
         result.map_err(|error| match error {
-            // A place in the text of the definition means nothing to whoever reads this text.
+            // A span of the definition means nothing in this text.
             EvalError::Uncertain(mut why) => {
                 why.span = span;
                 why.message.push_str(&format!(", in `{}`", definition.name));
@@ -595,7 +595,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         self.made_map(pairs, span)
     }
 
-    /// Makes a map of stored names and values, in which no name stands twice.
+    /// Makes a map of stored names and values, in which no name is there twice.
     pub(super) fn made_map(
         &mut self,
         pairs: Vec<(Arc<str>, Val<'a>)>,
@@ -689,7 +689,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         Ok(value)
     }
 
-    /// Notes what a path of the state led to, or would have. What stands behind an index is not told apart from its
+    /// Notes what a path of the state led to, or would have. A place after an index counts as its
     /// list: whatever is taken out of a list moves what follows.
     fn look(&mut self, path: &Path, computed: &[Val<'a>]) {
         if !is_of_state(path) {
@@ -900,7 +900,7 @@ fn operands<'n>(first: &'n Node, rest: &'n [(Operator, Node)]) -> impl Iterator<
     std::iter::once(first).chain(rest.iter().map(|(_, node)| node))
 }
 
-/// Of two operands that do not fit each other, picks the one to name: nobody needs to be told what a literal is.
+/// Of two operands that do not fit each other, picks the one to name in the error: the one that is no literal.
 pub(super) fn blamed(nodes: [&Node; 2]) -> usize {
     let is_path = |node: &Node| matches!(node.kind, Kind::Path(_));
     usize::from(is_path(nodes[1]) || !is_path(nodes[0]))

@@ -1,8 +1,9 @@
 //! The functions of the language: how each is written, what it takes and what it gives.
 //!
-//! Never evaluates; [`super::library`] does. A newcomer would break one rule: a function is total. For any arguments
-//! it gives a value or is uncertain with the path of what it could not take, and what it costs is fixed by the content
-//! of its arguments alone.
+//! Never evaluates; [`super::library`] does.
+//!
+//! Rule: a function is total. For any arguments it gives a value or is uncertain with the path of the argument that it
+//! could not take, and its price is fixed by the content of its arguments alone.
 
 use super::check::Type;
 
@@ -61,7 +62,7 @@ struct Signature {
     most: usize,
     /// How a call looks.
     form: &'static str,
-    /// What each argument may be; the last entry stands for all that follow, and an empty one for anything.
+    /// What each argument may be; the last entry is that of all that follow, and an empty one allows anything.
     takes: &'static [&'static [Type]],
     /// What it gives where its arguments do not say more.
     gives: Type,

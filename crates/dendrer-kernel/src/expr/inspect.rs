@@ -28,9 +28,9 @@ pub struct Compared {
     pub literals: Vec<Literal>,
     /// Whether nothing else is in it, so that what is known of places and literals is all there is.
     pub is_whole: bool,
-    /// Where it stands in the text, or in that of the definition.
+    /// Span in the text, or in that of the definition.
     pub span: Span,
-    /// The definition it stands in, if it does.
+    /// The definition that contains it, if one does.
     pub definition: Option<Arc<str>>,
 }
 
@@ -43,14 +43,14 @@ pub struct Place {
     pub names: Vec<Arc<str>>,
 }
 
-/// A value that stands in a text, or a constant.
+/// A literal or a constant.
 #[derive(Debug, Clone)]
 pub struct Literal {
     /// The value.
     pub value: Value,
     /// How many decimals it was written with, if it is a number.
     pub decimals: Option<u8>,
-    /// Where it stands.
+    /// Span in the text.
     pub span: Span,
     /// The name of the constant, if it is one.
     pub constant: Option<Arc<str>>,

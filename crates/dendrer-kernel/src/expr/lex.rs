@@ -1,11 +1,11 @@
 //! Cuts a text into tokens, by the lexical grammar of CEL.
 //!
 //! Never looks at names or meaning. Tokens of CEL that the language leaves out (unsigned and bytes literals) are
-//! refused here by name, so that nobody reads `1u` as a misspelt `1`.
+//! refused here by name, so that `1u` is not taken for a misspelt `1`.
 
 use super::error::{ExprError, LIMIT, SYNTAX, Span, shown};
 
-/// A token and where it stands.
+/// A token and its span.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token<'t> {
     pub(super) kind: Kind<'t>,

@@ -102,7 +102,7 @@ const LIBRARIES: [&str; 10] =
 const TYPES: [&str; 11] =
     ["bool", "bytes", "double", "dyn", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// Says what a name that is called stands for in CEL, if the language leaves it out.
+/// Returns the meaning in CEL of a function that the language leaves out.
 pub(super) fn unsupported_call(name: &str) -> Option<String> {
     if MACROS.contains(&name) {
         return Some(format!("the macro `{name}`"));
@@ -110,7 +110,7 @@ pub(super) fn unsupported_call(name: &str) -> Option<String> {
     FUNCTIONS.contains(&name).then(|| format!("the function `{name}`"))
 }
 
-/// Says what a bare name stands for in CEL, if the language leaves it out.
+/// Returns the meaning in CEL of a bare name that the language leaves out.
 pub(super) fn unsupported_name(name: &str) -> Option<String> {
     if LIBRARIES.contains(&name) {
         return Some(format!("the library `{name}`"));

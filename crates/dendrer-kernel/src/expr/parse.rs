@@ -52,7 +52,7 @@ struct Parser<'t, 's> {
     locals: Vec<Arc<str>>,
     nodes: usize,
     nesting: usize,
-    /// Where the word `not` stands in front of the operand just read, if it does.
+    /// Span of the word `not` in front of the operand just read, if there is one.
     loose_not: Option<Span>,
     errors: Vec<ExprError>,
 }
@@ -134,7 +134,7 @@ impl<'t> Parser<'t, '_> {
         Ok(Node { kind, span, depth: below + 1 })
     }
 
-    /// Keeps an error and goes on reading as if something stood there.
+    /// Keeps an error and continues as if there was an operand.
     fn recover(&mut self, error: ExprError) -> Result<Node, ExprError> {
         let span = error.span;
         self.note(error);
@@ -457,7 +457,7 @@ impl<'t> Parser<'t, '_> {
         self.call(function, arguments, start.to(end))
     }
 
-    /// Reads what stands behind the name of a macro.
+    /// Reads the arguments of a macro.
     fn comprehension(&mut self, kind: Macro, range: Node, start: Span) -> Result<Node, ExprError> {
         let open = self.expect("(")?;
         let misformed = |error: ExprError| error.hint(format!("write {}", kind.form()));
@@ -816,7 +816,7 @@ impl<'t> Parser<'t, '_> {
     }
 }
 
-/// What stands between two operands.
+/// An operator between two operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Infix {
     Or,

@@ -1,7 +1,7 @@
 //! Writes a tree as text in the one form that digests are made of.
 //!
-//! The invariant a newcomer would break: reading the text gives a tree that prints the same text. Changing a
-//! blank here changes the digest of every registered predicate.
+//! Rule: parsing the text gives a tree that prints the same text. Changing a blank here changes the digest of every
+//! registered predicate.
 
 use dendrer_object::{Number, Value};
 
@@ -9,7 +9,7 @@ use super::ast::{Base, Comprehension, Kind, Node, Operator, Path, StepKind};
 use super::functions::Function;
 use super::names;
 
-/// How tightly a node binds; a node stands in parentheses where something tighter is wanted.
+/// How tightly a node binds; it is printed in parentheses if the context binds tighter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Choice,

@@ -1,8 +1,8 @@
 //! Conditions that cannot turn back: what the text alone shows of how a verdict can change in the course of a run.
 //!
 //! Only the kernel writes `kernel_anomalies`, which it appends to, and `policy.violated`, which it sets once; the
-//! counters count what is on record. Everything else of a state can be taken back by whoever writes it, so nothing is
-//! said of it. A newcomer would break that first: a list that nobody ever shortened is not a list that nobody can.
+//! counters count what is on record. Every other part of a state can be taken back by its writers, so nothing is
+//! known of it: a list that was never shortened is not a list that cannot be.
 
 use dendrer_object::Value;
 
@@ -14,12 +14,12 @@ use super::functions::Function;
 const COUNTS: [&str; 4] = ["denied_count", "tool_calls", "tool_errors", "transitions"];
 
 impl Expr {
-    /// Tells whether it is known that the condition, once true, stays true while a run goes on.
+    /// Tells whether it is known that the condition, once true, stays true for the rest of a run.
     pub fn only_rises(&self) -> bool {
         rises(&self.0.tree)
     }
 
-    /// Tells whether it is known that the condition, once false, stays false while a run goes on.
+    /// Tells whether it is known that the condition, once false, stays false for the rest of a run.
     pub fn only_falls(&self) -> bool {
         falls(&self.0.tree)
     }

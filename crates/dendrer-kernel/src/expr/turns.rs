@@ -1,8 +1,8 @@
-//! Which way a value can move while a run goes on, given which way the fields of the state can.
+//! Finds which way a value can move in the course of a run, given which way the fields of the state can.
 //!
 //! [`super::rises`] knows only what the kernel alone writes. A pack of `fold/1` is the only writer of its fields, so more
-//! can be known of them: a list that every rule appends to, a flag that every rule sets to true. What is said here holds
-//! between two ticks that rules made; whoever sets a field in a fork begins anew.
+//! can be known of them: a list that every rule appends to, a flag that every rule sets to true. A result holds
+//! between two ticks that rules made; a field that a fork sets begins anew.
 
 use super::Expr;
 use super::ast::{Base, Comparison, Comprehension, Kind, Node, Path, StepKind};

@@ -7,10 +7,9 @@ use dendrer_object::{Intent, Pointer, Value};
 use super::target::{Segment, Target};
 use super::{
     Act, EACH_ITEMS_MAX, EVALUATION_STEPS_MAX, Fold, Rule, STATE_SIZE_MAX, Step, Template, WRITES_MAX,
-    WRITTEN_SIZE_MAX, Write, quantize, transition,
+    WRITTEN_SIZE_MAX, Write, kind, quantize, transition,
 };
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
-use crate::pack::kind;
 use crate::reduce::ReduceError;
 
 /// Returns what the rules write for this transition on this state, and tells of each rule that writes by its index.
@@ -98,7 +97,7 @@ struct Run<'a> {
 /// Where a target leads in the state as it is.
 struct Place {
     pointer: Pointer,
-    /// What stands there.
+    /// The value at this place.
     found: Option<Value>,
 }
 
@@ -319,8 +318,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Computes a value that is to be written. Its size is looked at before anything walks it: a few names for what
-    /// stands in itself twice make a value that no memory holds.
+    /// Computes a value that is to be written. Its size is looked at before anything walks it: a few definitions,
+    /// each of which contains the one before it twice, make a value that no memory holds.
     fn written(&mut self, template: &Template) -> Result<Value, String> {
         let value = self.value(template)?;
         self.written = self.written.saturating_add(value.size());

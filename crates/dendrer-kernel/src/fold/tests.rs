@@ -274,7 +274,7 @@ fn limits_are_errors_and_nothing_is_written() {
         run(5000, slow),
         "error: rule 1, step 1.1: if: the rules take more than 10000000 evaluation steps"
     );
-    // What stands in itself twice, a hundred times over, is small in memory and beyond all numbers as text.
+    // A value that contains the one before it twice, a hundred times over, is small in memory and endless as text.
     let doubled: String =
         (1..100).map(|n| format!("{{\"let\":{{\"x{n}\":[\"x{0}\",\"x{0}\"]}}}},", n - 1)).collect();
     let large = format!("[{{\"let\":{{\"x0\":\"'x'\"}}}},{doubled}{{\"set\":\"a\",\"value\":\"x99\"}}]");

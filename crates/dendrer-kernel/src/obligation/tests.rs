@@ -120,7 +120,7 @@ fn unknowns(ticks: &[Tick]) -> usize {
     said.filter(Option::is_none).count()
 }
 
-/// What the course says at each tick, and how it stands in the end.
+/// Verdict of the course at each tick, and the state of the obligation at the end.
 fn course(due: &Due, ticks: &[Tick]) -> (Vec<Verdict>, Standing) {
     let owed = Obligation::new(&expr(), due.clone(), None);
     let mut course = Course::default();

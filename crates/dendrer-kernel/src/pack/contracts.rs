@@ -8,9 +8,10 @@ use dendrer_object::{Digest, TypeName, Value, json};
 
 use super::read::{At, Reader, Types, near_type};
 use super::scopes::Place;
-use super::{DECIMALS_MAX, Declared, kind};
+use super::{DECIMALS_MAX, Declared};
 use crate::contract::{Contract, Contracts, Kind, Match, Required};
 use crate::expr::Scope;
+use crate::fold::kind;
 use crate::ontology;
 use crate::predicate::Monotone;
 
@@ -132,7 +133,7 @@ fn read_contract(
 fn check_field(reader: &mut Reader, at: &At<'_>, name: &str, known: Option<&Known<'_>>, at_name: bool) {
     let Some(known) = known else { return };
     let top = name.split('.').next().unwrap_or_default();
-    let is_kernels = crate::step::KERNEL_PATHS.contains(&top);
+    let is_kernels = crate::names::KERNEL_PATHS.contains(&top);
     if name.split('.').any(str::is_empty) {
         reader.fault(
             "E0903",

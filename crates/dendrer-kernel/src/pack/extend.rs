@@ -1,5 +1,5 @@
-//! Contract extensions: what an institution adds to the contracts of a pack while a run goes on (dendrer paper 4.4). They
-//! stand in the state, under `/policy/extensions`, so the contract in force at any tick follows from the trace.
+//! Contract extensions: what an institution adds to the contracts of a pack during a run (dendrer paper 4.4). They
+//! are in the state, under `/policy/extensions`, so the contract in force at any tick follows from the trace.
 //!
 //! What is in force is a pack again: the one the run carries with the additions written into it. So everything that checks
 //! a pack checks an extended one.
@@ -21,8 +21,8 @@ pub fn all(state: &Value) -> impl Iterator<Item = &Value> {
     listed.into_iter().flat_map(|listed| listed.iter())
 }
 
-/// Whether an extension is of the contract that a pack is. It is approved for a contract by name and version, so a fork that
-/// goes on under the same one with another constant goes on under its extensions.
+/// Whether an extension is of the contract that a pack is. It is approved for a contract by name and version, so a fork
+/// under the same contract with another constant keeps the extensions.
 pub fn is_of(extension: &Value, pack: &Value) -> bool {
     let text = |name: &str| pack.get(name).and_then(Value::as_str).unwrap_or_default();
     let target = extension.get("target_contract").and_then(Value::as_str).unwrap_or_default();

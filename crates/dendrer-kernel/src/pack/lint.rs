@@ -1,7 +1,8 @@
 //! What in a pack is allowed and most likely not meant (dendrer paper 4.4 and 9.4).
 //!
-//! A pack that has faults is no pack; this looks at one that has none. Every finding says where, why, and what to do. A
-//! newcomer would break one rule: what may be right is not found fault with, or nobody reads the findings.
+//! Reads packs without faults. Every finding has a place, a reason and a remedy.
+//!
+//! Rule: report nothing that may be right, or the findings go unread.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,9 +16,9 @@ use super::{Effect, Engine, Pack};
 use crate::contract::{Contract, Match, Required};
 use crate::expr::{Compared, Expr, Literal, Place, Span};
 use crate::fold::{Act, Rule, Step, Template, Write};
+use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
 use crate::predicate::Polarity;
-use crate::step::{COUNTERS, KERNEL_PATHS};
 
 /// How many findings are kept; a pack with more is not better understood by more.
 const FINDINGS_MAX: usize = 1000;
@@ -31,7 +32,7 @@ pub struct Finding {
     pub path: Pointer,
     /// Whether it is about the name of the member there and not about its value.
     pub at_name: bool,
-    /// Where in the text that stands there.
+    /// Span in the text at `path`.
     pub span: Option<Span>,
     /// One sentence that says what there is.
     pub message: String,
@@ -77,7 +78,7 @@ impl Pack {
         linter.found
     }
 
-    /// Judges what the text of a pack says of a predicate: that it cannot recover. The claim stands in the member
+    /// Judges what the text of a pack says of a predicate: that it cannot recover. The claim is the member
     /// `monotone` of an entry of `predicates` or `violations`, whose place is given; nothing where the claim holds or the
     /// first violation is what counts (dendrer paper, appendix G, with its fault).
     pub fn judge_claim(&self, claim: &Pointer) -> Option<Finding> {
@@ -180,7 +181,7 @@ fn below(path: &Pointer, names: &[&str]) -> Pointer {
     Pointer::of(tokens.iter().map(|token| &**token).chain(names.iter().copied()))
 }
 
-/// Finds where the expression of a predicate stands.
+/// Finds the place of the expression of a predicate.
 fn predicate_path(pack: &Value, name: &str) -> Option<Pointer> {
     let form = |entry: &Value| {
         ["holds", "condition", "base_predicate"].into_iter().find(|form| entry.get(form).is_some())
@@ -204,7 +205,7 @@ impl<'p> Linter<'p> {
         }
     }
 
-    /// Every comparison of the pack with where it stands: in its text, or in the definition that the text uses.
+    /// Every comparison of the pack with its place: in a text, or in the definition that the text uses.
     fn comparisons(&self, wanted: impl Fn(&What<'p>) -> bool) -> Vec<(Pointer, Compared)> {
         let mut all = Vec::new();
         for text in self.texts.iter().filter(|text| wanted(&text.what)) {
@@ -451,7 +452,7 @@ impl<'p> Linter<'p> {
             return true;
         }
         let Some(field) = self.pack.fields.iter().find(|field| *field.name == *top) else { return false };
-        // A field that rests on itself rests on what else it rests on.
+        // A field that depends on itself depends on its other sources.
         if !open.insert(Arc::clone(&field.name)) {
             return true;
         }

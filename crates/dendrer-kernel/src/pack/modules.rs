@@ -1,7 +1,8 @@
-//! Modules that a pack names: bytes in the pack, and whoever can run them.
+//! Modules that a pack names: bytes in the pack, and the engine that runs them.
 //!
-//! The kernel knows no engine, so who reads a pack brings one. A newcomer would break one rule: a module that is not run
-//! here gives no answer. It is never a reducer that changes nothing, or a predicate that is ok.
+//! The kernel knows no engine; the caller that reads a pack brings one.
+//!
+//! Rule: a module that is not run gives no answer. It is never a reducer that changes nothing, or a predicate that is ok.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, Value, tag};
 
-use super::kind;
 use super::read::{At, Reader};
-use crate::predicate::{Program, Stopped, Verdict};
+use crate::fold::kind;
+use crate::predicate::{Program, Verdict};
 use crate::reduce::{Purity, ReduceError, Reducer};
+use crate::stopped::Stopped;
 
 /// The name of the reducer that is a module, and of the engine of a predicate that is one.
 pub const NAME: &str = "wasm/1";
@@ -23,7 +25,7 @@ const MEMBER: &str = "module";
 /// How many bytes the modules of a pack may have together.
 pub const MODULES_SIZE_MAX: usize = 4 << 20;
 
-/// Whoever can run modules. Each is told why it is refused, as a sentence.
+/// An engine for modules. Each refusal has its reason, as a sentence.
 pub trait Modules {
     /// Makes a reducer of a module.
     fn reducer(&self, bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, String>;
@@ -32,7 +34,7 @@ pub trait Modules {
     fn program(&self, bytes: &[u8]) -> Result<Arc<dyn Program>, String>;
 }
 
-/// Takes every module and runs none: for whoever reads a pack to know what it says. What asks one of these is stopped.
+/// Takes every module and runs none: for reading a pack without running it. Asking such a module gives [`Stopped`].
 #[derive(Debug, Clone, Copy)]
 pub struct NotRun;
 
@@ -46,7 +48,7 @@ impl Modules for NotRun {
     }
 }
 
-/// A module that nobody runs.
+/// A module that is never run.
 #[derive(Debug)]
 struct Idle {
     bytes: Box<[u8]>,
@@ -100,7 +102,7 @@ impl fmt::Debug for Made {
     }
 }
 
-/// Lists the places at which a pack names modules, with what stands there: bytes in a pack, the name of a file in the text
+/// Lists the places at which a pack names modules, with the value at each: bytes in a pack, the name of a file in the text
 /// of one.
 pub fn places(pack: &Value) -> Vec<(Pointer, &Value)> {
     let own = pack.get(MEMBER).map(|module| (Pointer::of([MEMBER]), module));
@@ -117,7 +119,7 @@ pub fn places(pack: &Value) -> Vec<(Pointer, &Value)> {
 /// A module that a pack names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Where it stands in the pack.
+    /// Place in the pack.
     pub place: Pointer,
     /// The digest of its bytes, as `sha256sum` prints it.
     pub digest: Digest,
@@ -134,14 +136,14 @@ pub fn named(pack: &Value) -> Vec<Named> {
     places(pack).into_iter().filter_map(named).collect()
 }
 
-/// Returns a pack with the digest of each module in its place, for whoever shows it.
+/// Returns a pack with the digest of each module in its place, for display.
 pub fn without_bytes(pack: &Value) -> Value {
     let digest = |named: Named| Op::set(named.place, Value::from(named.digest));
     let ops = named(pack).into_iter().map(digest).collect();
     Delta(ops).apply(pack).expect("something stands at each of these places")
 }
 
-/// Reads the modules of a pack, each where it stands.
+/// Reads the modules of a pack, each at its place.
 pub(super) struct Reading<'m> {
     modules: &'m dyn Modules,
     /// How many bytes they have together.

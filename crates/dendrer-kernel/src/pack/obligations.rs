@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use dendrer_object::{Digest, TypeName, Value};
 
+use super::Declared;
 use super::read::{At, Reader, Types, check_name, has_type, near_type, read_id};
 use super::scopes::Place;
-use super::{Declared, kind};
+use crate::fold::kind;
 use crate::obligation::{Due, Obligation, Trigger};
 use crate::predicate::{Polarity, Predicate, Window};
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use dendrer_object::{Digest, Value};
 
+use super::Declared;
 use super::obligations::Known;
 use super::read::{At, Reader, check_name, has_type, read_id, read_lift};
-use super::{Declared, kind};
+use crate::fold::kind;
 use crate::predicate::{Polarity, Predicate, Window};
 use crate::progress::{Challenges, Constraint, Goal, LAST_MAX, Plan, REACHES, Scored, Signal};
 

@@ -1,4 +1,4 @@
-//! Reading a pack: members, kinds, names. Every fault is kept and reading goes on.
+//! Reads a pack: members, kinds, names. Keeps every fault and continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,44 +7,21 @@ use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
+use super::members::MEMBERS;
 use super::modules::{self, Made, Modules, Reading};
 use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
     DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, MONOTONE_LIFT, Pack, Tool, cases,
-    contracts, digest, kind, obligations, progress,
+    contracts, digest, obligations, progress,
 };
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
-use crate::fold::Fold;
+use crate::fold::{Fold, kind};
+use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
 use crate::predicate::{Asked, BUILT_IN, Polarity, Predicate, Window};
-use crate::step::{COUNTERS, KERNEL_PATHS};
 use dendrer_object::note::VerifierKey;
-
-/// The members of a pack.
-const MEMBERS: [&str; 20] = [
-    "name",
-    "version",
-    "words",
-    "goal",
-    "reducer",
-    "module",
-    "constants",
-    "define",
-    "state",
-    "types",
-    "tools",
-    "rules",
-    "predicates",
-    "contracts",
-    "violations",
-    "approvers",
-    "obligations",
-    "progress_contracts",
-    "progress",
-    "tests",
-];
 
 /// How many faults are kept; a pack with more is not better understood by more.
 const FAULTS_MAX: usize = 1000;
@@ -52,7 +29,7 @@ const FAULTS_MAX: usize = 1000;
 /// The longest name, in bytes.
 const NAME_SIZE_MAX: usize = 128;
 
-/// A value in a pack, and where it stands.
+/// A value in a pack, and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct At<'a> {
     pub(crate) value: &'a Value,
@@ -107,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// Reports a value. An empty hint is none.
+    /// Reports a value. An empty hint is left out.
     pub(crate) fn fault(&mut self, code: &'static str, at: &At<'_>, message: impl Into<String>, hint: &str) {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
         let path = at.path.clone();
@@ -261,7 +238,7 @@ impl Reader {
         None
     }
 
-    /// Parses the condition that stands in a member.
+    /// Parses the condition in a member.
     pub(crate) fn condition(&mut self, parent: &At<'_>, name: &str, place: &Place) -> Option<Expr> {
         let at = parent.member(name)?;
         match at.value {
@@ -280,7 +257,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fau
     let mut reader = Reader::default();
     let mut modules = Reading::new(modules);
     let root = At { value, path: Pointer::root() };
-    if reader.object(&root, "a pack", &MEMBERS).is_none() {
+    if reader.object(&root, "a pack", &MEMBERS.map(|member| member.name)).is_none() {
         return Err(reader.finish());
     }
     let name = read_name(&mut reader, &root);
@@ -663,7 +640,7 @@ const PREDICATE: [&str; 13] = [
     "module",
 ];
 
-/// A predicate before it is understood, and where its name stands.
+/// A predicate before it is parsed, and the place of its name.
 struct Entry<'a> {
     name: &'a str,
     at: At<'a>,
@@ -739,7 +716,7 @@ pub(super) fn near_type<'t>(types: &'t Types, name: &str) -> Option<&'t str> {
     nearest(name, known.chain(types.keys().map(TypeName::as_str)))
 }
 
-/// Reads the `id` of an item of a list, with where it stands.
+/// Reads the `id` of an item of a list, with its place.
 pub(super) fn read_id<'a>(
     reader: &mut Reader,
     at: &At<'a>,

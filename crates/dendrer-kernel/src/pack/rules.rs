@@ -8,15 +8,15 @@ use dendrer_object::{TypeName, Value};
 
 use super::read::{At, Reader, Types, has_type, near_type};
 use super::scopes::{Place, is_variable};
-use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, STEPS_MAX, kind};
+use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, STEPS_MAX};
 use crate::expr::Expr;
 use crate::fold::target::{Segment, Target, Written, split};
-use crate::fold::{Act, Rule, Step, Template, Write};
+use crate::fold::{Act, Rule, Step, Template, Write, kind};
 
 /// What a step can be, by its member.
 const ACTS: [&str; 6] = ["let", "each", "set", "remove", "append", "add"];
 
-/// Reads a value that is computed: text is an expression, everything else stands for itself.
+/// Reads a value that is computed: text is an expression, everything else is a literal.
 pub(super) fn read_template(reader: &mut Reader, at: &At<'_>, place: &Place) -> Option<Template> {
     match at.value {
         Value::String(text) => reader.parse(at, 0, text, place, false).map(Template::Expr),
@@ -53,7 +53,7 @@ struct Rules<'r, 'f> {
     steps: usize,
 }
 
-/// Where in a rule a step stands: what it sees, and what was named before it.
+/// Position of a step in a rule: what it sees, and the names before it.
 #[derive(Clone)]
 struct Inside {
     place: Place,

@@ -1,6 +1,7 @@
 use dendrer_object::json::parse_door;
 
 use super::*;
+use crate::cases;
 use crate::predicate::Verdict;
 
 fn json(text: &str) -> Value {
@@ -258,7 +259,7 @@ E0210 tests[0].then[1].t.type: "Execute" is not a transition type: lower-case wo
     assert_eq!(found.join("\n"), expected);
 }
 
-/// A rule that asks for what no transition has would never apply, and nobody would know.
+/// A rule that asks for what no transition has would never apply, in silence.
 #[test]
 fn a_rule_knows_what_a_transition_has() {
     let when = |text: &str| faults("/rules/0/when", &Value::from(text).to_string()).join("\n");
@@ -570,7 +571,7 @@ fn a_test_of_a_pack_follows_its_obligations() {
                 {"t":{"type":"memory.write","intent":{"x":2}},"predicates":{"two":"ok"}}]}]}"#,
     ))
     .unwrap();
-    let ran = super::cases::run(&pack, &pack.cases[0]);
+    let ran = cases::run(&pack, &pack.cases[0]);
     assert_eq!(ran.failed.len(), 1, "{:?}", ran.failed);
     assert_eq!(ran.failed[0].message, "two: expected ok, found violation", "once missed, missed for good");
 }

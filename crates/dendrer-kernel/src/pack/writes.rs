@@ -45,7 +45,7 @@ pub enum Sound {
 }
 
 impl Sound {
-    /// The word that stands in documents.
+    /// The word in documents.
     pub fn as_str(&self) -> &'static str {
         match self {
             Sound::ByText => "by_text",

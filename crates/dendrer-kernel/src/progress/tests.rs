@@ -1,7 +1,8 @@
-use dendrer_object::record::{Author, Body, Header, Kind, Seed, cut};
+use dendrer_object::record::{Author, Body, Header, Kind, Record, Seed, cut};
 use dendrer_object::{StoreId, Timestamp, json};
 use proptest::prelude::*;
 
+use super::course::Course;
 use super::*;
 use crate::Pack;
 

@@ -21,10 +21,10 @@ use crate::reduce::Reducer;
 /// What a recorded transition was made of: enough to make it again.
 pub(crate) enum Cause {
     Proposed(Box<Intent>),
-    /// A marker or a finding, as the intent that would say so if anybody could propose it.
+    /// A marker or a finding, as the intent that would say so if an agent could propose it.
     Marker(Box<Intent>),
     Anomaly(Value),
-    /// What the transition before it brought about; which that is stands in the state.
+    /// The violations of the transition before it; the state lists them.
     Violation,
     /// An extension of the contract, with its approval.
     Extension(Box<Intent>),

@@ -1,8 +1,9 @@
 //! What the state would be if some transitions of a run had not been: reduced again in memory, and never recorded.
 //!
 //! A [`Diversion`] has states and counters and no ids, so nothing of it can be committed: a transition is made by
-//! [`step`](super::step) alone. What an intent means is decided by the functions that `step` uses. A newcomer would
-//! break one rule: the intents are those on record. What an agent would have proposed in another state is not known.
+//! [`step`](super::step) alone. The functions that `step` uses decide what an intent means.
+//!
+//! Rule: the intents are those on record. What an agent would have proposed in another state is not known.
 
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record};
@@ -13,9 +14,10 @@ use super::fork::marker_change;
 use super::terms::watch;
 use super::{Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce};
 use crate::counters::Counters;
-use crate::predicate::{Predicate, Stopped};
+use crate::predicate::Predicate;
 use crate::reduce::Reducer;
 use crate::replay::{self, ReplayError};
+use crate::stopped::Stopped;
 
 /// A recorded transition, taken apart once so that it can be reduced again many times.
 pub struct Told {
@@ -84,7 +86,7 @@ pub struct Diversion {
 }
 
 impl Diversion {
-    /// Goes on from where a run stands.
+    /// Begins at the head of a run.
     pub fn new(head: Head) -> Diversion {
         Diversion { head }
     }
@@ -104,7 +106,7 @@ impl Diversion {
             Cause::Anomaly(entry) => anomaly_change(head, entry),
             Cause::Marker(marker) => marker_change(head, marker),
             Cause::Extension(intent) => extension_change(head, intent),
-            // It names what the transition before it brought about, and that was not.
+            // It names the violations of the transition before it, which caused none here.
             Cause::Violation if head.owed().is_empty() => {
                 return Ok(Taken { delta: Delta::default(), failed: None });
             }

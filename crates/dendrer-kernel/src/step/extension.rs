@@ -48,7 +48,7 @@ pub struct Extension {
 /// How an extension was approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
-    /// Somebody is named, and the pack asks for no signature.
+    /// An approver is named, and the pack asks for no signature.
     Unsigned,
     /// The named approver signed it: the text of the signed note.
     Signed(Arc<str>),
@@ -74,10 +74,10 @@ pub enum ExtensionFault {
     Past {
         /// The run.
         run: RunName,
-        /// Where it stands.
+        /// Tick of the run.
         tick: u64,
     },
-    /// Nobody approved it.
+    /// The approver is missing.
     #[error("an extension needs an approver")]
     NoApprover,
     /// The pack says who may approve, and this one is not among them.
@@ -88,7 +88,7 @@ pub enum ExtensionFault {
         /// Who may.
         known: String,
     },
-    /// The pack asks for a signature of the approver, and there is none, or it is not theirs.
+    /// The pack asks for a signature of the approver, and it is missing or of another key.
     #[error("the approval of {by} is not signed by their key: {why}")]
     Signature {
         /// Who approved.
@@ -148,7 +148,7 @@ impl Extension {
         }
     }
 
-    /// What is added, as it goes on record.
+    /// Returns the extension as it is recorded.
     pub fn value(&self) -> &Value {
         &self.value
     }
@@ -164,7 +164,7 @@ impl Extension {
     }
 }
 
-/// Reads the members of an extension, and names it if nobody did.
+/// Reads the members of an extension, and gives it an id if it has none.
 fn read(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
     let mut content = |message: String| faults.push(ExtensionFault::Content(message));
     let Some(members) = value.as_object() else {
@@ -333,7 +333,7 @@ pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -
     Ok(record)
 }
 
-/// What an extension does: it stands in the state from there on.
+/// Returns the change of an extension: the state lists it from then on.
 pub(super) fn extension_change(head: &Head, intent: &Intent) -> Change {
     let value = intent.member(EXTENSION_MEMBER).cloned().unwrap_or(Value::Null);
     let approval = intent.member(APPROVAL_MEMBER).and_then(Value::as_str);

@@ -1,6 +1,6 @@
 //! Findings: what an analysis of a run found, kept as a transition of another (dendrer paper 4.1; design, section 2).
 //!
-//! Written by the kernel, so no agent can author one. It stands in a run of its own, the casebook, because looking at a
+//! Written by the kernel, so no agent can author one. It is kept in a run of its own, the casebook, because looking at a
 //! run must not change it.
 
 use dendrer_object::delta::Delta;

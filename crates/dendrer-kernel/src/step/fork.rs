@@ -1,4 +1,4 @@
-//! Forks: how a run goes on from an old tick of another (dendrer paper 4.1).
+//! Forks: runs that begin at an old tick of another run (dendrer paper 4.1).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 use crate::ontology::KERNEL;
 use crate::pack::{self, Bound, extend};
 
-/// What a fork begins with, beside the state that it goes on from (dendrer paper 4.1).
+/// Terms of a fork, besides the state that it begins with (dendrer paper 4.1).
 #[derive(Debug, Clone)]
 pub struct Fork {
     /// The new run's id.
@@ -23,7 +23,7 @@ pub struct Fork {
     /// What the marker says beside the parent and the tick: the reason, words for the agent, what was replaced. An
     /// object; nothing in it is enforced.
     pub about: Object,
-    /// The change of state with which it goes on.
+    /// The change of state with which it begins.
     pub set: Delta,
     /// The rules that every state must keep from here on, where they are not the parent's.
     pub policy: Option<Vec<Value>>,
@@ -32,7 +32,7 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// A fork that goes on under the same terms.
+    /// A fork under the terms of its parent.
     pub fn new(run: RunName) -> Fork {
         Fork { run, about: Object::default(), set: Delta::default(), policy: None, pack: None }
     }
@@ -52,7 +52,7 @@ pub(super) struct Forked {
     id: Digest,
 }
 
-/// Forks: a run that goes on from where another one stands. Returns its `run` record, the marker that is its first
+/// Forks: begins a run at the head of another one. Returns its `run` record, the marker that is its first
 /// transition, and the head behind the marker.
 pub fn fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Record, Head), StartError> {
     check_paths(&fork.set).map_err(StartError::Change)?;
@@ -133,7 +133,7 @@ impl Head {
             self.pack_from = tick + 1;
             let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, self.stage)?;
             self.terms = Arc::new(terms);
-            // What was added to the contract goes on, also what comes into force later; so it has to fit this pack, too.
+            // Extensions of the contract stay in force, later ones too; so they have to fit this pack.
             if extend::listed(pack, &self.state).next().is_some() {
                 read_pack(&extend::in_force(pack, &self.state, u64::MAX))?;
             }
@@ -141,7 +141,7 @@ impl Head {
         Ok(())
     }
 
-    /// Begins a recorded fork again, from where its parent stands: the record that this makes, and the head behind it.
+    /// Begins a recorded fork again at the head of its parent. Returns the record that this makes, and the head after it.
     pub(crate) fn made_at_fork(&self, record: &Record) -> Result<(Record, Head), StartError> {
         let content = record.content();
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
@@ -165,8 +165,8 @@ impl Head {
     }
 }
 
-/// Makes a marker of the kernel, like the one with which a fork begins. Where the head stands at the beginning of a fork,
-/// the marker says where that branched off, whatever the intent says.
+/// Makes a marker of the kernel, like the one with which a fork begins. At the beginning of a fork
+/// the marker says where the fork branched off, whatever the intent says.
 pub(super) fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -> Result<Record, SealError> {
     if let Some(forked) = head.forked.as_ref().filter(|_| head.is_at_fork()) {
         marker.links = vec![Link { rel: Rel::ForkOf, hash: forked.id }];

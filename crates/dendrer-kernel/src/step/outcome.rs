@@ -8,15 +8,15 @@ use dendrer_object::{Pointer, TypeName};
 use super::KERNEL_VERSION;
 use crate::contract::Lack;
 use crate::ontology::AuthorshipError;
-use crate::predicate::Stopped;
 use crate::reduce::ReduceError;
+use crate::stopped::Stopped;
 
 /// What became of an intent.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// It is a transition now.
     Committed(Record),
-    /// It is a transition now, and brought about what the contract says must never happen.
+    /// It is a transition now, and violates a `never` of the contract.
     Violated {
         /// The transition.
         record: Record,
@@ -36,7 +36,7 @@ impl Outcome {
         }
     }
 
-    /// What the contract says must never happen and it brought about.
+    /// Returns the names of the violations that it caused.
     pub fn violated(&self) -> Vec<Arc<str>> {
         let Outcome::Violated { violations, .. } = self else { return Vec::new() };
         let listed = violations.iter().filter_map(|record| record.body().value("/violations"));
@@ -68,7 +68,7 @@ pub struct Refused {
     pub anomaly: Option<Record>,
 }
 
-/// Why nothing became of an intent: no transition and no refusal. The head stands before it.
+/// Why an intent gave no transition and no refusal. The head is the one before the intent.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StepError {
     /// It does not fit a record.
@@ -166,7 +166,7 @@ pub enum StartError {
     /// The pack that it carries does not check.
     #[error("the pack that it carries does not check: {0}")]
     Pack(String),
-    /// A fork is to go on from a change that nobody may make, or that does not fit the state.
+    /// A fork is to begin with a change that is not allowed, or that does not fit the state.
     #[error("{0}")]
     Change(Reason),
     /// The record with which a fork begins does not say what it must.

@@ -1,5 +1,5 @@
 //! What is in force: the pack of the run, what extensions on the ledger add to it, and what its violations watch
-//! (dendrer paper 4.4). All of it follows from the `run` record and the state, so that whoever has the trace knows the
+//! (dendrer paper 4.4). All of it follows from the `run` record and the state, so that a trace alone gives the
 //! contract at any tick.
 
 use std::collections::BTreeSet;
@@ -179,7 +179,7 @@ impl Head {
         !self.terms.watched.is_empty() && !self.is_at_fork() && !self.owed().is_empty()
     }
 
-    /// The violations that the newest transition brought about and that no record names yet.
+    /// Returns the violations of the newest transition that no record names yet.
     pub(super) fn owed(&self) -> Vec<&Value> {
         let is_new = |entry: &&Value| entry.get("tick").and_then(Value::as_u64) == Some(self.tick);
         match self.tick {
@@ -251,7 +251,7 @@ pub(super) fn touches(predicate: &Predicate, delta: &Delta) -> bool {
     delta.paths().any(|path| predicate.read_set().iter().any(|place| are_near(place, path)))
 }
 
-/// Whether two places lie in the same member of the state. Writing `a.x` makes an `a` for whoever asks `has(state.a.b)`.
+/// Whether two places lie in the same member of the state. Writing `a.x` makes an `a`, which `has(state.a.b)` depends on.
 fn are_near(place: &Pointer, path: &Pointer) -> bool {
     match (place.tokens().next(), path.tokens().next()) {
         (Some(place), Some(path)) => place == path,

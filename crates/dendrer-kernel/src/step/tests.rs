@@ -102,7 +102,7 @@ fn a_forged_type_is_refused_and_put_on_record() {
     }
 }
 
-/// The claim is kept with the refusal; the header says what is known, that somebody proposed it.
+/// The claim is kept with the refusal; the header has the author that is known.
 #[test]
 fn a_forged_author_is_refused_and_the_claim_is_kept() {
     for (type_name, claimed, code, is_anomaly) in [
@@ -210,7 +210,7 @@ fn a_policy_rule_that_cannot_be_judged_does_not_hold() {
         head.state().get("policy").unwrap().to_string(),
         r#"{"violated":{"rule":"spend","tick":1,"uncertain":"state.spent is missing"}}"#
     );
-    // Whoever means it to hold until there is something to judge says so.
+    // A rule that is to hold for a missing field has to say so.
     let rule = r#"[{"id":"spend","holds":"!has(state.spent) || state.spent < 100"}]"#;
     let (_, mut head) = start("{}", rule, Stage::Replay);
     committed(&mut head, 1, r#"{"type":"plan.update"}"#);
@@ -244,7 +244,7 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
     );
 }
 
-/// Whoever acts first is not to blame for what the run began with.
+/// The first agent is not to blame for the state that the run began with.
 #[test]
 fn a_run_that_begins_in_violation_is_violated_at_tick_0() {
     let rule = r#"[{"id":"risk","holds":"state.risk < 5"}]"#;
@@ -261,7 +261,7 @@ fn a_run_that_begins_in_violation_is_violated_at_tick_0() {
     assert_eq!(given_state(&record.content()).to_string(), r#"{"risk":9}"#);
 }
 
-/// Nobody can begin a run with a latch of his own, nor without the one that is due.
+/// A run cannot begin with a latch of its own, nor without the one that is due.
 #[test]
 fn a_latch_that_the_initial_state_does_not_earn_diverges() {
     let rule = r#"[{"id":"risk","holds":"state.risk < 5"}]"#;
@@ -464,7 +464,7 @@ fn a_record_that_wrote_counters_is_recorded_by_other_rules() {
 }
 
 proptest! {
-    /// A rule whose places nobody wrote is not asked again; asking every rule every time makes the same records.
+    /// A rule whose places were not written is not asked again; asking every rule every time makes the same records.
     #[test]
     fn rules_that_nothing_touched_need_no_second_look(
         rules in prop::sample::subsequence(

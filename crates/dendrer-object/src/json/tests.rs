@@ -183,7 +183,7 @@ fn a_special_byte_is_found_wherever_it_stands() {
                     bytes[at] = byte;
                     let expected = bytes.iter().position(special).unwrap_or(length);
                     assert_eq!(super::plain_prefix(&bytes), expected, "{byte:#x} at {at} of {length}");
-                    // What stands behind it changes nothing.
+                    // Bytes after it change nothing.
                     bytes[at + 1..].iter_mut().zip([0, b'"', 0x80, b'\\', 0x1f]).for_each(|(b, n)| *b = n);
                     let expected = bytes.iter().position(special).unwrap_or(length);
                     assert_eq!(super::plain_prefix(&bytes), expected, "{byte:#x} at {at} of {length}");

@@ -95,7 +95,7 @@ pub fn content_from_fields(body: &Body) -> Value {
     }))
 }
 
-/// Puts content together from places and what stands there, sorted by place.
+/// Puts content together from places and values, sorted by place.
 pub(super) fn content_of<'a>(fields: impl IntoIterator<Item = (&'a Pointer, Value)>) -> Value {
     let mut top = Members::with_capacity(16);
     // Fields are sorted, so those below one place stand side by side: the objects that lead to the last one.

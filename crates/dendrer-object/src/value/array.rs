@@ -237,7 +237,7 @@ fn push(node: &mut Arc<Node>, height: u32, index: usize, value: Value) {
     };
 }
 
-/// The bytes of the items below a node, without what stands between them.
+/// The bytes of the items below a node, without separators.
 fn node_size(node: &Node) -> u64 {
     match node {
         Node::Leaf { items, size, .. } => size.get(|| add_sizes(items.iter().map(Value::size))),

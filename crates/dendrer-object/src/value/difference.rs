@@ -15,9 +15,9 @@ const WALKED_MAX: usize = 32;
 pub struct Difference {
     /// Where.
     pub path: Pointer,
-    /// What stands there on the left; `None` if nothing does.
+    /// The value on the left; `None` if it is missing.
     pub left: Option<Value>,
-    /// What stands there on the right.
+    /// The value on the right; `None` if it is missing.
     pub right: Option<Value>,
 }
 

@@ -465,7 +465,7 @@ fn entry_size(entry: &Entry) -> u64 {
     entry.value.size().saturating_add(name.len() as u64 + 1)
 }
 
-/// The bytes of the members below a node, without what stands between them.
+/// The bytes of the members below a node, without separators.
 fn node_size(node: &Node) -> u64 {
     match node {
         Node::Leaf { entry, .. } => entry_size(entry),
@@ -603,7 +603,7 @@ impl FromIterator<(Arc<str>, Value)> for Object {
         if entries.windows(2).all(|pair| compare_names(&pair[0].key, &pair[1].key).is_lt()) {
             return Object::from_sorted(entries);
         }
-        // Stable, so that of several with one name the last one given stands last and wins.
+        // A stable sort: of several members with one name the last one given wins.
         entries.sort_by(|a, b| compare_names(&a.key, &b.key));
         entries.reverse();
         entries.dedup_by(|later, kept| later.key == kept.key);

@@ -116,7 +116,7 @@ proptest! {
             if how > 200 {
                 let digest = slow_digest(&Value::Object(object.clone()));
                 prop_assert_eq!(object.digest(), digest);
-                // Whoever has it as it was keeps it so.
+                // An earlier clone keeps its content.
                 earlier.push((object.clone(), digest, object.size()));
             }
         }

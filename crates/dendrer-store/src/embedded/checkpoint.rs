@@ -13,16 +13,13 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 
 use super::tiles::Tiled;
 use super::{Embedded, Kept};
-use crate::contract::Store as _;
+use crate::contract::{MaySign, Store as _};
 use crate::disk;
 use crate::error::{Damage, DamageKind, Place, StoreError};
 use crate::frame::{self, At, Step};
 use crate::layout::SEGMENT_HEADER;
 
 const NAME: &str = "checkpoint";
-
-/// Says of a store whether what is about to be signed may be.
-pub(super) type Ask<'a> = dyn FnMut(&Embedded, &Checkpoint) -> Result<bool, StoreError> + 'a;
 
 fn damage(kind: DamageKind, what: &'static str, expected: String, found: String) -> StoreError {
     let place = Place { file: NAME.into(), ..Place::default() };
@@ -264,22 +261,11 @@ impl Embedded {
         Ok(self.leads_to_end(entries, &peaks)? && begins)
     }
 
-    /// As [`Store::sign_checkpoint`](crate::Store::sign_checkpoint), and asks before anybody can see what is signed: whoever
-    /// remembers it elsewhere then knows of everything that was ever signed, wherever the program is stopped, and can say that
-    /// something else was. Where it is not to be signed, nothing is.
-    pub fn sign_asking(
-        &mut self,
-        key: &SigningKey,
-        may: &mut Ask<'_>,
-    ) -> Result<Option<SignedNote>, StoreError> {
-        self.locked(|store| store.sign(key, may))
-    }
-
     /// Signs the tree as it is. The caller holds the lock.
     pub(super) fn sign(
         &mut self,
         key: &SigningKey,
-        may: &mut Ask<'_>,
+        may: &mut MaySign<'_>,
     ) -> Result<Option<SignedNote>, StoreError> {
         self.sync_now()?;
         if let Some((_, kept)) = self.read_checkpoint()?

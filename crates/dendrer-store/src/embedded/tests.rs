@@ -311,7 +311,7 @@ fn what_may_not_be_signed_is_not() {
     let before = std::fs::read(path.join("checkpoint")).unwrap();
     store.commit(&[scribe.step("r")]).unwrap();
     let mut asked = 0;
-    let note = store.sign_asking(&key, &mut |store, checkpoint| {
+    let note = store.sign_if(&key, &mut |store, checkpoint| {
         asked = checkpoint.size();
         assert_eq!((checkpoint.size(), checkpoint.root()), (store.tree().size, store.tree().root));
         Ok(false)
@@ -320,7 +320,7 @@ fn what_may_not_be_signed_is_not() {
     let no = StoreError::Unsupported("no");
     assert!(
         store
-            .sign_asking(&key, &mut |_, _| Err(StoreError::Unsupported("no")))
+            .sign_if(&key, &mut |_, _| Err(StoreError::Unsupported("no")))
             .is_err_and(|said| said.to_string() == no.to_string())
     );
     assert_eq!(std::fs::read(path.join("checkpoint")).unwrap(), before);

@@ -7,7 +7,7 @@ use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown};
 
 use super::{check, store_of, text, trace};
 
-fn found(store: &dendrer::store::Memory, condition: &str) -> (Question, dendrer::bisect::Report) {
+fn found(store: &dendrer::store::Shared, condition: &str) -> (Question, dendrer::bisect::Report) {
     let question = Question::Predicate(Predicate::condition("expression", condition).unwrap());
     let report = bisect(&trace(store, "risky"), &question, &Range::new(0, 4)).unwrap();
     (question, report)

@@ -7,8 +7,8 @@ use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 use super::{NARROW, add_run, check, last_text, risky, trace};
 
 fn compared(form: DiffForm, page: &Page) -> (String, End) {
-    let mut store = risky();
-    add_run(&mut store, "other", &[0.5, 0.7, 0.8]);
+    let store = risky();
+    add_run(&store, "other", &[0.5, 0.7, 0.8]);
     let (a, b) = (trace(&store, "risky"), trace(&store, "other"));
     let question = Question::new(&a, &b);
     let mut answer = DiffAnswer::new(form);

@@ -14,17 +14,18 @@ mod why;
 
 use dendrer::Trace;
 use dendrer::kernel::step::Start;
-use dendrer::store::Memory;
+use dendrer::store::Shared;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Intent, Pointer, RunName, Value, json};
 use dendrer_testkit::{memory, record, run_name};
-use dendrer_view::answer::{Answer, ItemAnswer, Page, Times, plain};
+use dendrer_view::answer::{Answer, ItemAnswer, Page, plain};
+use dendrer_view::text::TimeForm;
 
 /// A page as narrow as a small terminal.
 const NARROW: Page = Page { width: Some(44), ..Page::WIDE };
 
 /// A page for a screen reader, without times.
-const HEARD: Page = Page { accessible: true, times: Times::Hidden, ..Page::WIDE };
+const HEARD: Page = Page { accessible: true, times: TimeForm::None, ..Page::WIDE };
 
 fn value(text: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap()
@@ -35,17 +36,17 @@ fn path(text: &str) -> Pointer {
 }
 
 /// The run of most tests: a risk that rises over 0.75 at tick 3.
-fn risky() -> Memory {
+fn risky() -> Shared {
     store_of("risky", &[0.5, 0.6, 0.8, 0.9])
 }
 
-fn store_of(run: &str, risks: &[f64]) -> Memory {
-    let mut store = memory(7);
-    add_run(&mut store, run, risks);
+fn store_of(run: &str, risks: &[f64]) -> Shared {
+    let store = memory(7);
+    add_run(&store, run, risks);
     store
 }
 
-fn add_run(store: &mut Memory, run: &str, risks: &[f64]) {
+fn add_run(store: &Shared, run: &str, risks: &[f64]) {
     let mut start = Start::new(run_name(run));
     start.goal = Some("stay calm".into());
     start.state = value(r#"{"notes":[],"risk":0.25}"#);
@@ -59,7 +60,7 @@ fn add_run(store: &mut Memory, run: &str, risks: &[f64]) {
     record(store, &start, intents);
 }
 
-fn trace<'s>(store: &'s Memory, run: &str) -> Trace<'s> {
+fn trace(store: &Shared, run: &str) -> Trace {
     let run: RunName = run_name(run);
     Trace::open(store, &run).unwrap()
 }

@@ -19,8 +19,8 @@ fn question() -> RunsQuestion {
 
 #[test]
 fn runs_are_a_table_and_a_list_for_a_screen_reader() {
-    let mut store = risky();
-    add_run(&mut store, "calm", &[0.3]);
+    let store = risky();
+    add_run(&store, "calm", &[0.3]);
     let answer = runs(&store, &question()).unwrap();
     check(
         &text(&answer, &Page::WIDE),
@@ -41,8 +41,8 @@ fn runs_are_a_table_and_a_list_for_a_screen_reader() {
 
 #[test]
 fn a_condition_leaves_runs_out_and_says_which_it_cannot_judge() {
-    let mut store = risky();
-    add_run(&mut store, "calm", &[0.3]);
+    let store = risky();
+    add_run(&store, "calm", &[0.3]);
     let asks = |filter: &str| RunsQuestion { filter: Some(filter.to_owned()), ..question() };
     check(
         &text(&runs(&store, &asks("state.risk > 0.75")).unwrap(), &HEARD),

@@ -26,14 +26,13 @@ pub(crate) fn chat() -> Options {
 
 /// Imports a source and returns the plan and all records of the run, the beginning in front.
 pub(crate) fn import(source: &[u8], options: Options) -> Result<(Plan, Vec<Record>), ImportError> {
-    let mut store = memory(1);
+    let store = memory(1);
     let start = Start::new("r".parse().unwrap());
     let plan = import::plan(&mut Cursor::new(source), options, start)?;
     let surroundings = Box::new(Fixed::new("import", 0, 1));
     let mut settled = 0;
-    let tip = import::record(&mut store, &mut Cursor::new(source), &plan, surroundings, &mut |more| {
-        settled += more
-    })?;
+    let tip =
+        import::record(&store, &mut Cursor::new(source), &plan, surroundings, &mut |more| settled += more)?;
     assert_eq!(settled, plan.tally.ticks);
     assert_eq!(import::find_twin(&store, &plan).unwrap(), Some("r".parse().unwrap()));
     let trace = Trace::open(&store, &"r".parse().unwrap()).unwrap();

@@ -10,8 +10,8 @@ use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Intent, Value};
-use dendrer_store::Memory;
 use dendrer_store::StoreInfo;
+use dendrer_store::{Memory, Shared};
 
 use crate::common::{key, median};
 use crate::desk;
@@ -46,12 +46,12 @@ pub(crate) fn contributors_of_long_runs() {
         ),
     ];
     for (what, condition, op) in &shapes {
-        let mut store = memory();
+        let store = memory();
         let start = Start {
             state: Value::record([("x", Value::from(0u64))]),
             ..Start::new("r".parse().expect("a name"))
         };
-        let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).expect("a run");
+        let mut recorder = Recorder::begin(&store, &start, Box::new(World::default())).expect("a run");
         for n in 0..TICKS {
             recorder.propose(&write(op(n))).expect("a step");
         }
@@ -67,10 +67,9 @@ pub(crate) fn contributors_of_long_runs() {
 fn desk_run() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs/order-desk.yaml");
     let source = pack::read(&std::fs::read(file).expect("the pack")).expect("a sound pack");
-    let mut store = memory();
+    let store = memory();
     let start = Start { state: desk::customers(), ..Start::new("r".parse().expect("a name")) };
-    let mut recorder =
-        pack::begin(&mut store, &source, start, Box::new(World::default())).expect("a run begins");
+    let mut recorder = pack::begin(&store, &source, start, Box::new(World::default())).expect("a run begins");
     for intent in desk::intents().iter().take(TICKS) {
         recorder.propose(intent).expect("a step");
     }
@@ -89,11 +88,14 @@ fn desk_run() {
     }
 }
 
-fn memory() -> Memory {
-    Memory::new(StoreInfo::new(dendrer_object::StoreId([7; 16]), key().verifier_key().clone()))
+fn memory() -> Shared {
+    Shared::new(Box::new(Memory::new(StoreInfo::new(
+        dendrer_object::StoreId([7; 16]),
+        key().verifier_key().clone(),
+    ))))
 }
 
-fn measure(what: &str, store: &Memory, predicate: &Predicate, onset: u64) {
+fn measure(what: &str, store: &Shared, predicate: &Predicate, onset: u64) {
     let trace = Trace::open(store, &"r".parse().expect("a name")).expect("a run");
     let mut times = Vec::new();
     let mut answer = None;

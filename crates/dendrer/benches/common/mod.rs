@@ -8,7 +8,7 @@ use std::time::Duration;
 use dendrer::Recorder;
 use dendrer::recorder::{World, begin_log};
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::store::{Store, StoreInfo};
+use dendrer::store::{Shared, StoreInfo};
 use dendrer_kernel::step::Start;
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Intent, StoreId, json};
@@ -78,18 +78,18 @@ pub(crate) fn key() -> SigningKey {
     SigningKey::from_seed(&StoreId([7; 16]).origin(), [7; 32]).expect("a name")
 }
 
-pub(crate) fn new_store(dir: &Path, name: &str) -> Embedded {
+pub(crate) fn new_store(dir: &Path, name: &str) -> Shared {
     let path = dir.join(name);
     fs::create_dir_all(&path).expect("a directory");
     let info = StoreInfo::new(StoreId([7; 16]), key().verifier_key().clone());
     let store = Embedded::create(&path, info, Options::write()).expect("a store");
-    let mut store = store.with_key(Some(Arc::new(key())));
+    let mut store = Shared::new(Box::new(store.with_key(Some(Arc::new(key())))));
     begin_log(&mut store, &mut World::default()).expect("a log");
     store
 }
 
 /// Appends steps in groups, and waits for no disk.
-pub(crate) fn record_steps(store: &mut dyn Store, run: &str, intents: &[Intent], group: usize) {
+pub(crate) fn record_steps(store: &Shared, run: &str, intents: &[Intent], group: usize) {
     let start = Start::new(run.parse().expect("a name"));
     let mut recorder = Recorder::begin(store, &start, Box::new(World::default())).expect("a run");
     for chunk in intents.chunks(group) {
@@ -101,7 +101,7 @@ pub(crate) fn record_steps(store: &mut dyn Store, run: &str, intents: &[Intent],
 /// Makes groups durable, while the next ones are made: as many of them as a recorder has under way, those that wait sharing a
 /// sync, or one, which so has a sync of its own. A step alone is waited for.
 pub(crate) fn record_synced<'a>(
-    store: &mut dyn Store,
+    store: &Shared,
     run: &str,
     groups: impl IntoIterator<Item = &'a [Intent]>,
     shares: bool,

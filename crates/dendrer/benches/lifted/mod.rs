@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::kernel::predicate::Predicate;
-use dendrer::store::Store;
+use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Shared, Store};
 use dendrer::{Trace, timeline};
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
@@ -23,7 +24,9 @@ const EVERY: u64 = 100;
 pub(crate) fn lift(dir: &Path) {
     println!("a lifted predicate over {TICKS} ticks, 1 of {EVERY} of which writes what it reads (limit: 20)");
     // Without the key nothing is kept, so each question is answered from the records.
-    let mut store = new_store(dir, "lift").with_key(None);
+    drop(new_store(dir, "lift"));
+    let open = || Embedded::open(&dir.join("lift"), Options::write()).expect("opened");
+    let store = Shared::new(Box::new(open()));
     let run = "bench".parse().expect("a name");
     let list =
         Value::array((0..50u64).map(|n| Value::record([("price", Value::from(n)), ("n", Value::from(n))])));
@@ -39,7 +42,7 @@ pub(crate) fn lift(dir: &Path) {
     });
     let first = Delta(vec![Op::set("/elsewhere".parse().expect("a pointer"), Value::object())]);
     let first = Intent::new("memory.write".parse().expect("a type"), "agent").with_delta(first);
-    dendrer_testkit::record(&mut store, &start, std::iter::once(first).chain(intents));
+    dendrer_testkit::record(&store, &start, std::iter::once(first).chain(intents));
     let text = "sum(state.orders.map(o, o.price * o.n)) > state.limit";
     let predicate = Predicate::condition("over", text).expect("a predicate").lifted();
     let trace = || Trace::open(&store, &start.run).expect("a run");
@@ -65,7 +68,8 @@ pub(crate) fn lift(dir: &Path) {
         let lines = timeline::scan(&trace(), &[&predicate], 0, TICKS).expect("verdicts");
         assert_eq!(lines[0].judged, TICKS);
     });
-    let keyed = store.with_key(Some(Arc::new(key())));
+    drop(store);
+    let keyed = Shared::new(Box::new(open().with_key(Some(Arc::new(key())))));
     let trace = || Trace::open(&keyed, &start.run).expect("a run");
     let kept = || timeline::judge(&trace(), &predicate, 0, TICKS).expect("verdicts");
     kept();

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use dendrer_kernel::contract::{Contract, Kind, Match, Required};
 use dendrer_kernel::expr::Expr;
+use dendrer_kernel::pack::members::Member;
 use dendrer_kernel::pack::{Declared, Effect, Pack};
 use dendrer_kernel::predicate::{Asked, Polarity, Window};
 use dendrer_object::{TypeName, Value};
@@ -440,22 +441,6 @@ fn members(member: &str, old: &Pack, new: &Pack, changes: &mut Changes) {
 
 /// Members of packs that are not ranked here, and are not passed over either.
 fn rest(old: &Pack, new: &Pack, changes: &mut Changes) {
-    const RANKED: [&str; 14] = [
-        "name",
-        "version",
-        "words",
-        "reducer",
-        "module",
-        "constants",
-        "define",
-        "state",
-        "types",
-        "tools",
-        "rules",
-        "predicates",
-        "contracts",
-        "violations",
-    ];
     let names = |pack: &Pack| -> Vec<String> {
         pack.value()
             .as_object()
@@ -465,7 +450,8 @@ fn rest(old: &Pack, new: &Pack, changes: &mut Changes) {
             .collect()
     };
     let all: BTreeSet<String> = names(old).into_iter().chain(names(new)).collect();
-    for name in all.iter().filter(|name| !RANKED.contains(&name.as_str()) && *name != "tests") {
+    let is_rest = |name: &&String| Member::find(name).is_none_or(|member| !member.in_comparison);
+    for name in all.iter().filter(is_rest) {
         let (before, after) = (old.value().get(name), new.value().get(name));
         if before != after {
             let shown = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_object::{Digest, Pointer, RunName, Value};
-use dendrer_store::{RunSummary, Store};
+use dendrer_store::RunSummary;
 
 use super::compare::{Change, compare};
 use super::terms::Marks;
 use crate::error::Error;
 use crate::pack;
-use crate::trace::Trace;
+use crate::trace::{ReadHandle, Trace};
 
 /// How many runs are taken from the store at a time.
 const BATCH: usize = 1024;
@@ -46,7 +46,8 @@ impl Listing {
 
 /// Lists the packs that the runs of a store are under at their tips. Reads the record each run begins with, and each
 /// pack once. A run that cannot be read is told and passed over.
-pub fn list(store: &dyn Store) -> Result<Listing, Error> {
+pub fn list(store: &impl ReadHandle) -> Result<Listing, Error> {
+    let store = &store.to_handle();
     let mut found: BTreeMap<(Arc<str>, Arc<str>, Digest), Listed> = BTreeMap::new();
     let mut known: BTreeMap<Digest, (Arc<str>, Arc<str>)> = BTreeMap::new();
     let mut listing = Listing::default();
@@ -129,13 +130,13 @@ pub struct Added {
 
 /// Returns the pack that a run carries at a tick, without what extensions add; `None` where it has none, or where it was
 /// erased or withheld.
-pub fn carried(trace: &Trace<'_>, tick: u64) -> Result<Option<Pack>, Error> {
+pub fn carried(trace: &Trace, tick: u64) -> Result<Option<Pack>, Error> {
     pack::of_segment(trace, trace.segment(tick))
 }
 
 /// Returns what is in force for the transition with this tick, and what is on record up to it and in force later; `None`
 /// where the run has no pack there, or where it was erased or withheld.
-pub fn in_force(trace: &Trace<'_>, tick: u64) -> Result<Option<InForce>, Error> {
+pub fn in_force(trace: &Trace, tick: u64) -> Result<Option<InForce>, Error> {
     let Some(bound) = carried(trace, tick)? else { return Ok(None) };
     let state = trace.state(tick)?;
     let since = |one: &&Value| extend::governs_from(one).unwrap_or(u64::MAX);

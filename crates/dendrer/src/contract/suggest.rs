@@ -160,7 +160,7 @@ struct Outcome {
 }
 
 /// Looks in runs for fields that decide and that no contract requires.
-pub fn suggest(traces: &[Trace<'_>], asked: Asked<'_>) -> Result<Found, Error> {
+pub fn suggest(traces: &[Trace], asked: Asked<'_>) -> Result<Found, Error> {
     let mut search = Search { rules: Vec::new(), decided: Vec::new(), left_out: LeftOut::default() };
     for trace in traces {
         search.read(trace, asked.only)?;
@@ -185,7 +185,7 @@ struct Search {
 
 impl Search {
     /// Takes a sample of the transitions of a run, each with the state it was decided on.
-    fn read(&mut self, trace: &Trace<'_>, only: Option<&TypeName>) -> Result<(), Error> {
+    fn read(&mut self, trace: &Trace, only: Option<&TypeName>) -> Result<(), Error> {
         let policy: Vec<Predicate> = trace.head(0)?.policy().to_vec();
         let packs = (0..trace.lineage().len()).map(|segment| pack::of_segment(trace, segment));
         let packs: Vec<Option<Pack>> = packs.collect::<Result<_, _>>()?;
@@ -247,7 +247,7 @@ impl Search {
     /// Takes in the rules of a tick, with what extensions add to them there.
     fn rules_at(
         &mut self,
-        trace: &Trace<'_>,
+        trace: &Trace,
         tick: u64,
         before: &Value,
         policy: &[Predicate],

@@ -8,30 +8,10 @@ use dendrer_kernel::contract::{Contract, Required};
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::ontology::{self, Class};
 use dendrer_kernel::pack::Pack;
+use dendrer_kernel::pack::members::Member;
 use dendrer_kernel::pack::writes::{Sound, Written};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_object::{Pointer, TypeName, Value};
-
-/// The members of a pack that have a place in [`Terms`], or say nothing of what may happen.
-const TOLD: [&str; 17] = [
-    "name",
-    "version",
-    "words",
-    "goal",
-    "reducer",
-    "module",
-    "constants",
-    "define",
-    "state",
-    "types",
-    "tools",
-    "rules",
-    "predicates",
-    "contracts",
-    "violations",
-    "obligations",
-    "tests",
-];
 
 /// What a contract says.
 #[derive(Debug)]
@@ -179,7 +159,7 @@ pub fn terms<'p>(pack: &'p Pack, marks: &'p Marks) -> Terms<'p> {
         never: pack.declared().map(|declared| never(pack, declared, marks)).collect(),
         fields: pack.fields.iter().map(|field| of_field(pack, field, &writes, marks)).collect(),
         others: others
-            .filter(|(name, _)| !TOLD.contains(&&***name))
+            .filter(|(name, _)| Member::find(name).is_none_or(|member| !member.in_terms))
             .map(|(name, value)| (&**name, value))
             .collect(),
     }

@@ -50,7 +50,7 @@ impl Plan {
     /// Judges an extension of the source as the next transition of the new run.
     pub(super) fn extension(
         &self,
-        source: &Trace<'_>,
+        source: &Trace,
         tick: u64,
         record: &Record,
         pack: &Source,
@@ -75,7 +75,7 @@ impl Plan {
     /// written.
     pub(super) fn rehearse(
         &self,
-        source: &Trace<'_>,
+        source: &Trace,
         store: StoreId,
         start: &Start,
         pack: &Source,

@@ -6,7 +6,7 @@ use dendrer::diagnosis::{Class, Offer};
 use dendrer_view::bisect::BisectCommand;
 use dendrer_view::contributors::diagnosis_lines;
 
-use crate::args::DiagnosisChoice;
+use super::args::DiagnosisChoice;
 use crate::failure::{Failure, Result};
 
 /// Returns the class that a person decided on; `None` if nobody was asked or the question was left open.

@@ -18,7 +18,7 @@ const INVARIANT: &str = "kernel.anomaly_free";
 
 pub(super) fn run(
     run: &str,
-    trace: &Trace<'_>,
+    trace: &Trace,
     name: &str,
     range: &Range,
     expected: Option<u64>,

@@ -27,13 +27,7 @@ struct Row {
 }
 
 /// Writes the answer in one of the forms.
-pub(super) fn write(
-    form: &str,
-    trace: &Trace<'_>,
-    checked: &Checked,
-    all: bool,
-    out: &mut Out,
-) -> Result<()> {
+pub(super) fn write(form: &str, trace: &Trace, checked: &Checked, all: bool, out: &mut Out) -> Result<()> {
     let rows = rows(checked, all);
     let run = trace.name().as_str();
     match form {

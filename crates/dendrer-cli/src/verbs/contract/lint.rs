@@ -5,18 +5,20 @@ use dendrer::pack::{Files, text_of};
 use dendrer_object::Value;
 use dendrer_view::{count, document, quote};
 
+use super::args::ContractLint;
 use super::read;
-use crate::args::{ContractLint, Global};
+use crate::context::packs;
 use crate::failure::Result;
-use crate::out::{Out, Style};
-use crate::verbs::pack;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
 
 /// How many findings are printed for people; a document has them all.
 const SHOWN: usize = 100;
 
 pub(super) fn run(global: &Global, args: &ContractLint, out: &mut Out) -> Result {
     let linted = match read::is_file(&args.contract) {
-        true => lint(&pack::read_file(&args.contract)?, pack::beside(&args.contract)),
+        true => lint(&packs::read_file(&args.contract)?, packs::beside(&args.contract)),
         false => {
             let found = read::resolve_pack(global, &args.contract, out)?;
             // Without the text that people wrote, lines are those of the one-line form.

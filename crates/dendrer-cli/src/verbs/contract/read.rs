@@ -7,21 +7,25 @@ use dendrer::contract::find::{Added, InForce, Listing, carried, in_force, list a
 use dendrer::contract::terms::{Marks, terms};
 use dendrer::kernel::pack::Pack;
 use dendrer::pack::{Files, read_with, text_of_run};
-use dendrer::store::Store;
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, RunName, TypeName, Value};
 use dendrer_view::contract::{
     change_json, change_line, extension_json, extension_lines, lines, listing_json, terms_json,
 };
 use dendrer_view::table::{Align, Table};
-use dendrer_view::{count, document, quote};
+use dendrer_view::{count, document, problem, quote};
 
+use super::args::ContractDiff;
+use super::args::ContractShow;
 use crate::address::Rev;
-use crate::args::{ContractDiff, ContractShow, Global};
-use crate::failure::{self, Failure, Result};
-use crate::open;
-use crate::out::{CUT, Out, Style};
-use crate::verbs::pack;
+use crate::context;
+use crate::context::packs;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::CUT;
+use crate::out::Out;
+use crate::out::Style;
 
 /// A contract, and where it was found.
 pub(super) struct Resolved {
@@ -84,7 +88,7 @@ pub(super) fn resolve_pack(global: &Global, address: &str, out: &mut Out) -> Res
 
 fn find(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     if is_file(address) {
-        let source = pack::load(address)?;
+        let source = packs::load(address)?;
         let text = Some(Arc::clone(&source.text));
         return Ok(Resolved { text, ..Resolved::new(source.pack) });
     }
@@ -96,8 +100,8 @@ fn find(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<R
 }
 
 fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Out) -> Result<Resolved> {
-    let store = open::read_store(global)?;
-    let listing = list_all(&*store)?;
+    let store = context::read_store(global)?;
+    let listing = list_all(&store)?;
     let mut found = listing.named(name, version);
     let (first, second) = (found.next(), found.next());
     let runs = |runs: &[RunName]| runs.iter().take(3).map(RunName::as_str).collect::<Vec<_>>().join(", ");
@@ -133,8 +137,8 @@ fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Ou
 
 fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result<Resolved> {
     let rev = Rev::parse(address)?;
-    let source = open::sound(global, &rev, out)?;
-    let rev = rev.settle(source.store())?;
+    let source = context::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let found = match meant {
@@ -143,7 +147,7 @@ fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result
     };
     let Some(found) = found else {
         let failure = Failure::new("E0909", format!("{} has no pack at tick {tick}", trace.name()));
-        return Err(failure::no_pack(failure, trace.name().as_str()));
+        return Err(problem::no_pack(failure, trace.name().as_str()));
     };
     let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
     // The text is that of the pack at the tip.
@@ -157,9 +161,8 @@ fn in_run(global: &Global, address: &str, meant: Meant, out: &mut Out) -> Result
 }
 
 pub(super) fn list(global: &Global, out: &mut Out) -> Result {
-    let store = open::read_store(global)?;
-    let listing = list_all(&*store)?;
-    Store::close(store)?;
+    let store = context::read_store(global)?;
+    let listing = list_all(&store)?;
     if !out.is_text() {
         out.document(&listing_json(&listing))?;
         return Ok(0);

@@ -1,15 +1,20 @@
 //! `dendrer contract suggest`: fields that decide what happens and that no contract names.
 
 use dendrer::contract::suggest::{Asked, Found, LeftOut, Suggested, field_name, suggest};
+use dendrer::store::Store;
 use dendrer_object::{TypeName, Value};
 use dendrer_view::{HEURISTIC, count, document, quote};
+use std::sync::Arc;
 
+use super::args::ContractSuggest;
 use crate::address::Rev;
-use crate::args::{ContractSuggest, Global};
-use crate::failure::{Failure, Result};
-use crate::open;
-use crate::out::{Out, Style};
-use crate::progress::{Counted, Progress};
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
+use crate::progress::Progress;
 
 /// How many fields are printed for people.
 const SHOWN: usize = 20;
@@ -23,18 +28,15 @@ pub(super) fn run(global: &Global, args: &ContractSuggest, out: &mut Out) -> Res
         if rev.pos.is_some() {
             return Err(Failure::new("E0106", format!("{run} names a tick; whole runs are looked at")));
         }
-        sources.push((open::sound(global, &rev, out)?, rev));
+        sources.push((context::sound(global, &rev, out)?, rev));
     }
     let progress = Progress::start(global, "contract", "records", None);
-    let counted: Vec<Counted<'_>> =
-        sources.iter().map(|(source, _)| Counted::new(source.store(), progress.counter())).collect();
+    let counted: Vec<Arc<dyn Store>> =
+        sources.iter().map(|(source, _)| progress.watch().over(source.store())).collect();
     let mut traces = Vec::new();
     for ((source, rev), counted) in sources.iter().zip(&counted) {
         let trace = source.trace_through(counted, rev)?;
-        if traces
-            .iter()
-            .any(|known: &dendrer::Trace<'_>| known.name() == trace.name() && rev.bundle.is_none())
-        {
+        if traces.iter().any(|known: &dendrer::Trace| known.name() == trace.name() && rev.bundle.is_none()) {
             return Err(Failure::new("E0106", format!("{} is named twice", trace.name())));
         }
         traces.push(trace);

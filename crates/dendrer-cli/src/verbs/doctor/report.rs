@@ -12,8 +12,11 @@ use dendrer_object::{Digest, Value};
 use dendrer_view::document;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{Check, Found};
-use crate::failure::{Failure, Result};
+use super::Check;
+use super::Found;
+use crate::context;
+use crate::failure::Failure;
+use crate::failure::Result;
 use crate::keys;
 
 /// How many runs are spoken of one by one.
@@ -56,7 +59,7 @@ fn of_store(found: &Found) -> Result<Value> {
     SystemRandom::new()
         .fill(&mut salt)
         .map_err(|_| Failure::new("E0801", "the system gives no randomness"))?;
-    let runs = crate::verbs::all_runs(store)?;
+    let runs = context::all_runs(store)?;
     let size = |name: &str| std::fs::metadata(found.path.join(name)).map_or(0, |about| about.len());
     let segments: Vec<u64> = std::fs::read_dir(found.path.join("segments"))
         .into_iter()
@@ -92,7 +95,7 @@ fn of_store(found: &Found) -> Result<Value> {
             Value::from(kept.iter().filter(|row| matches!(row.what, KeptWhat::Verdicts(_))).count() as u64),
         ),
         ("trouble", store.trouble().as_deref().map(StoreError::code).map_or(Value::Null, Value::from)),
-        ("signed_here", Value::from(keys::pinned(store.info().id).ok().flatten().map(|(size, _)| size))),
+        ("signed_here", Value::from(keys::head(store.info().id).ok().flatten().map(|head| head.size))),
         ("runs", Value::from(runs.len() as u64)),
         ("transitions", Value::from(sum(|run| run.transitions))),
         ("refusals", Value::from(sum(|run| run.refusals))),

@@ -10,13 +10,15 @@ use std::path::Path;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
+use dendrer::lines::{self, Reading, Recording};
 use dendrer::recorder::Recorder;
 use dendrer_object::Value;
 
-use crate::args::AuthorChoice;
-use crate::failure::{Failure, Result};
+use crate::failure::Failure;
+use crate::failure::Result;
 use crate::out::Out;
-use crate::verbs::intents::{self, Reading, Tally};
+use crate::verbs::intents;
+use crate::verbs::intents::Replies;
 
 /// A shell adds this to the number of the signal that ended what it ran.
 const SHELL_SIGNALLED: i32 = 128;
@@ -24,8 +26,8 @@ const SHELL_SIGNALLED: i32 = 128;
 /// What came of the command.
 #[derive(Default)]
 pub(super) struct Ran {
-    /// What became of its intents.
-    pub(super) tally: Tally,
+    /// The replies to its intents.
+    pub(super) replies: Replies,
     /// The last tick of the run.
     pub(super) tip: u64,
     /// How it ended, once it has.
@@ -39,7 +41,7 @@ pub(super) fn go_on(
     command: &str,
     store: &Path,
     fork: &Value,
-    recorder: &mut Recorder<'_>,
+    recorder: &mut Recorder,
     out: &mut Out,
 ) -> Result<Ran> {
     let tick = recorder.head().tick();
@@ -54,30 +56,24 @@ pub(super) fn go_on(
             Failure::new("E0808", "the command cannot be run: there is no shell")
                 .at("cause", error.to_string())
         })?;
-    let told = speaker(child.stdin.take().expect("its standard input is a pipe"))?;
-    // A command that ended at once is told nothing.
-    let _ = told.send(intents::json_line(fork));
-    let lines = intents::read(Box::new(child.stdout.take().expect("its standard output is a pipe")))?;
-    let mut tally = Tally { told: Some(told), ..Tally::default() };
-    let reading = Reading {
-        agent: None,
-        author: AuthorChoice::Line,
-        tagged: false,
-        dry_run: false,
-        is_new: false,
-        shows_text: true,
-    };
-    let stopped = intents::take(&reading, &lines, recorder, &mut tally, out).err();
-    // The end of what it reads, and of what it is read: whoever waits for either learns that there is no more.
-    tally.told = None;
-    drop(lines);
+    let listener = speaker(child.stdin.take().expect("its standard input is a pipe"))?;
+    // Ignored: a command that has ended at once reads nothing.
+    let _ = listener.send(intents::json_line(fork));
+    let lines = lines::read(child.stdout.take().expect("its standard output is a pipe"))
+        .map_err(|error| intents::no_thread(&error))?;
+    let run = recorder.head().run().clone();
+    let mut replies = Replies { listener: Some(listener), ..Replies::default() };
+    let recording = Recording::new(recorder, lines, Reading::default(), false);
+    let stopped = replies.print(recording, &run, false, true, out).err();
+    // Closes both pipes: a command that waits for either reads that there is no more.
+    replies.listener = None;
     if stopped.is_some() {
         out.say("note: nothing more is taken from the command; waiting for it to end");
     }
     let status = child.wait().map_err(|error| {
         Failure::new("E0808", "how the command ended is not known").at("cause", error.to_string())
     })?;
-    Ok(Ran { tally, tip: recorder.head().tick(), status: Some(status), stopped })
+    Ok(Ran { replies, tip: recorder.head().tick(), status: Some(status), stopped })
 }
 
 #[cfg(not(windows))]
@@ -132,8 +128,8 @@ impl Ran {
             ("ran", Value::from(self.status.is_some())),
             ("code", Value::from(self.status.and_then(|status| status.code()).map(i64::from))),
             ("signal", Value::from(self.status.and_then(signal).map(i64::from))),
-            ("committed", Value::from(self.tally.committed)),
-            ("refused", Value::from(self.tally.refused)),
+            ("committed", Value::from(self.replies.tally.committed)),
+            ("refused", Value::from(self.replies.tally.refused)),
             ("tip", Value::from(self.tip)),
             ("items", items),
         ])

@@ -3,15 +3,25 @@
 //! What passes here is what those documents call verified. It is less than INTACT: their formulas leave fields
 //! uncovered, so the answer never uses that word.
 
+use clap::ValueEnum;
 use dendrer::profile::Profile;
 use dendrer_object::{Value, json};
 use dendrer_view::{document, quote};
 use std::io::Read as _;
 
-use crate::args::ProfileChoice;
-use crate::failure::{Failure, Result};
-use crate::files;
+use crate::failure::Failure;
+use crate::failure::Result;
 use crate::out::Out;
+use crate::out::files;
+
+/// Whose hashes.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ProfileChoice {
+    /// The dendrer paper, 3.1
+    Paper,
+    /// CFD, 1.2
+    Cfd,
+}
 
 /// Checks files: exit code 0 if all are borne out, else 4.
 pub(super) fn run(choice: ProfileChoice, paths: &[String], out: &mut Out) -> Result {

@@ -9,16 +9,18 @@ use std::path::Path;
 
 use dendrer::verify::Options;
 use dendrer_object::{Value, json};
-use dendrer_view::document;
-use dendrer_view::quote;
 use dendrer_view::verify::word;
+use dendrer_view::{document, quote};
 
-use super::{parse_tip, verify_bundle};
+use super::parse_tip;
+use super::verify_bundle;
 use crate::address::Rev;
-use crate::args::Global;
-use crate::failure::{Failure, Result};
-use crate::files;
-use crate::out::{Out, Style};
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::out::Style;
+use crate::out::files;
 use crate::progress::Progress;
 
 /// What a case expects.

@@ -1,0 +1,318 @@
+//! Opens what a command reads or writes: a store, or a bundle in its place.
+
+use std::io::{BufRead as _, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dendrer::bundle::{self, Opened};
+use dendrer::error::NoStore;
+use dendrer::recorder::Surroundings;
+use dendrer::repo::{Mode, Repo, Signed, Warning, is_of_the_log, locate};
+use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::{Shared, Store};
+use dendrer::trust::Trust as _;
+use dendrer::watch::Watch;
+use dendrer::{Trace, verify};
+use dendrer_object::RunName;
+use dendrer_object::note::SignedNote;
+
+use crate::address::Rev;
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::keys;
+use crate::mark;
+use crate::out;
+use crate::out::Out;
+use crate::out::files;
+use crate::progress::Progress;
+
+pub(crate) mod copies;
+pub(crate) mod named;
+pub(crate) mod packs;
+pub(crate) mod runs;
+
+pub(crate) use dendrer::ask_bisect::is_last as ended;
+pub(crate) use dendrer::ask_runs::all_runs;
+pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
+
+/// What a reading command reads.
+pub(crate) enum Source {
+    /// A store on disk, and the handle that reads it.
+    Store(Repo, Arc<dyn Store>),
+    /// A bundle.
+    Bundle(Box<Opened>),
+}
+
+impl Source {
+    /// The store, whichever it is.
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        match self {
+            Source::Store(_, store) => store,
+            Source::Bundle(opened) => &opened.store,
+        }
+    }
+
+    /// The runs that a bundle is of; none for a store.
+    pub(crate) fn named(&self) -> &[RunName] {
+        match self {
+            Source::Store(..) => &[],
+            Source::Bundle(opened) => &opened.runs,
+        }
+    }
+
+    /// Opens the run that an address means.
+    pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace> {
+        self.trace_through(self.store(), rev)
+    }
+
+    /// As [`Source::trace`], read through a handle that counts what is read.
+    pub(crate) fn trace_through(&self, store: &Arc<dyn Store>, rev: &Rev) -> Result<Trace> {
+        let run = rev.run_in(self.store(), self.named())?;
+        Ok(Trace::open(store, &run)?)
+    }
+
+    /// Begins to show how many records a verb has read, which may be every one of a run. Ends when the first is dropped.
+    pub(crate) fn watched(&self, global: &Global, what: &'static str) -> (Progress, Arc<dyn Store>) {
+        let progress = Progress::start(global, what, "records", None);
+        let counted = progress.watch().over(self.store());
+        (progress, counted)
+    }
+}
+
+/// Opens what an address speaks of, for reading. Says on stderr, and in the document, that it is not what was signed.
+pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
+    let Some(path) = &rev.bundle else { return whole_store(global, out) };
+    let opened = open_bundle(Some(global), path)?;
+    out.reads(&opened);
+    tell_part(&opened, rev, out);
+    if let Some(finding) = verify::opening(&opened).into_iter().next() {
+        out.tampered(path, finding.code, &finding.message);
+    }
+    Ok(Source::Bundle(Box::new(opened)))
+}
+
+/// Opens the store for reading, and says what is wrong with it as a whole: what is shown may not be all there was.
+pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
+    let (repo, path) = read_repo(global)?;
+    warn(repo.warnings(), &path, out);
+    let store = repo.reader()?;
+    Ok(Source::Store(repo, store))
+}
+
+/// Prints what is wrong with a store as a whole, and returns whether records may be missing.
+pub(crate) fn warn(warnings: &[Warning], path: &Path, out: &mut Out) -> bool {
+    let shown = path.display().to_string();
+    for warning in warnings {
+        let code = warning.code();
+        match warning {
+            Warning::Damaged(error) => out.incomplete(&shown, code, &error.to_string()),
+            Warning::Hidden(hiding) => {
+                out.incomplete(&shown, code, &mark::hides(hiding).unwrap_or_default());
+                out.help(&mark::unmark(path).each_ref().map(String::as_str));
+            }
+            Warning::AnotherLog(why) => out.incomplete(&shown, code, &why.to_string()),
+            Warning::HeadUnknown(error) => {
+                let told = Failure::from_trust(error).told();
+                out.warn(code, &format!("{told}; whether the log is as long as it was is not known"));
+            }
+            Warning::IsBackup(closing) => {
+                out.warn(code, &format!("{shown}: {}", mark::closes(closing).unwrap_or_default()));
+            }
+            Warning::Unfinished(open) => {
+                out.say(format!("note: {}", mark::unfinished(open).unwrap_or_default()));
+            }
+            _ => {}
+        }
+    }
+    warnings.iter().any(Warning::is_incomplete)
+}
+
+/// As [`out::not_found_in`], where the log of the store is not whole.
+pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
+    match store.trouble().filter(|trouble| is_of_the_log(trouble)) {
+        Some(trouble) => out::not_found_in(failure, trouble.code()),
+        None => failure,
+    }
+}
+
+/// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was
+/// signed, or of which a record does not open, has no answer.
+pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
+    let Some(path) = &rev.bundle else { return whole_store(global, out) };
+    let opened = open_bundle(Some(global), path)?;
+    out.reads(&opened);
+    if let Some(finding) = verify::opening(&opened).into_iter().next() {
+        let place = match (&finding.run, finding.tick) {
+            (Some(run), Some(tick)) => format!(", {run}@{tick}"),
+            (Some(run), None) => format!(", {run}"),
+            _ => String::new(),
+        };
+        return Err(Failure::new(finding.code, format!("TAMPERED {path}{place}: {}", finding.message))
+            .note("what is asked here is asked of what was recorded, and this file is not that")
+            .help(&["dendrer", "verify", path]));
+    }
+    tell_part(&opened, rev, out);
+    Ok(Source::Bundle(Box::new(opened)))
+}
+
+/// Says of a run that is there only because another one began as a fork of it, that it may have gone on.
+fn tell_part(opened: &Opened, rev: &Rev, out: &mut Out) {
+    // Where the address means no run, whoever looks for it says so.
+    let meant = rev.run.as_ref().and_then(|_| rev.run_in(&opened.store, &opened.runs).ok());
+    if let Some(run) = meant.filter(|run| !opened.runs.contains(run))
+        && let Ok(trace) = Trace::open(&opened.store, &run)
+    {
+        let tip = trace.tip();
+        out.say(format!(
+            "note: {} holds {run} up to tick {tip}, where another run forked off; what came behind that is not in it",
+            dendrer_view::quote::escape(&opened.path.display().to_string())
+        ));
+    }
+}
+
+/// Reads a bundle file, and tells how far that is unless somebody else does.
+pub(crate) fn open_bundle(global: Option<&Global>, path: &str) -> Result<Opened> {
+    let file = files::open(path)?;
+    let size = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
+    let progress = global.map(|global| Progress::start(global, "reading", "bytes", size));
+    let watch = progress.as_ref().map_or_else(Watch::new, Progress::watch);
+    let mut file = BufReader::new(watch.reader(file));
+    let begins = file.fill_buf().map_err(|error| files::cannot_read(path, &error))?;
+    let is_compressed = matches!(begins, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]);
+    bundle::open(PathBuf::from(path), file).map_err(|error| {
+        if let dendrer::Error::Unreadable(error) = &error {
+            return files::cannot_read(path, error);
+        }
+        let line = error.to_string();
+        let failure = Failure::from(error).at("file", path);
+        match is_compressed {
+            true => Failure::new(failure.code, "the file is compressed, and a bundle is text")
+                .at("file", path)
+                .note("unpack it first; nothing of it was read"),
+            false if line.starts_with("line ") => failure.note("nothing of it was read"),
+            false => failure,
+        }
+    })
+}
+
+/// Opens the store for reading.
+pub(crate) fn read_store(global: &Global) -> Result<Arc<dyn Store>> {
+    Ok(read_repo(global)?.0.reader()?)
+}
+
+/// As [`read_store`], with what is known of it, and where it is.
+pub(crate) fn read_repo(global: &Global) -> Result<(Repo, PathBuf)> {
+    let path = find(global)?;
+    let repo =
+        Repo::open_with(&path, keys::trust(global), global.reads(), Mode::Read).map_err(mark::refused)?;
+    speak(global, &*repo.reader()?, &path);
+    Ok((repo, path))
+}
+
+/// Opens the embedded store itself, for what only it can do.
+pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result<Embedded> {
+    let store = mark::open(path, options)?;
+    // A key that cannot be used is reported by the verb that needs one.
+    let key = keys::trust(global).key(store.info()).ok().flatten();
+    let store = store.with_key(key);
+    speak(global, &store, path);
+    Ok(store)
+}
+
+/// Opens the store for a dry run: what is proposed is discarded, and an append would fail.
+pub(crate) fn rehearse(global: &Global) -> Result<Shared> {
+    let path = find(global)?;
+    Ok(Shared::new(Box::new(embedded(global, &path, global.reads())?)))
+}
+
+/// Opens the store for writing. Fails if it is damaged, or not the log that was signed here.
+pub(crate) fn write_store(global: &Global) -> Result<Repo> {
+    let path = find(global)?;
+    write_at(global, &path).map_err(|error| {
+        let is_head = matches!(error, dendrer::Error::Trust(_));
+        let failure = mark::refused(error);
+        if is_head { failure.note("nothing was committed") } else { failure }
+    })
+}
+
+/// As [`write_store`], of the store at a place.
+pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo, dendrer::Error> {
+    let options = Options { index: !global.without_index, ..Options::write() };
+    let repo = Repo::open_with(path, keys::trust(global), options, Mode::Write)?;
+    speak(global, repo.writer()?, path);
+    Ok(repo)
+}
+
+/// Opens the store, calls `write` to write into its casebook, and signs the log.
+pub(crate) fn write_down<T>(
+    global: &Global,
+    write: impl FnOnce(&Shared, Box<dyn Surroundings>) -> std::result::Result<T, dendrer::Error>,
+) -> Result<T> {
+    let repo = write_store(global)?;
+    repo.signing_key()?;
+    let made = write(repo.writer()?, repo.environment())?;
+    close(repo)?;
+    Ok(made)
+}
+
+/// Signs the log if its key is here, and warns if what was signed could not be remembered.
+pub(crate) fn sign(repo: &Repo) -> Result<Option<SignedNote>> {
+    Ok(signed(repo.sign()?))
+}
+
+/// Signs the log if its key is here, and closes the store.
+pub(crate) fn close(repo: Repo) -> Result<()> {
+    signed(repo.close()?);
+    Ok(())
+}
+
+fn signed(signed: Signed) -> Option<SignedNote> {
+    let Signed::UpTo { note, not_remembered } = signed else { return None };
+    if let Some(error) = not_remembered {
+        let text = dendrer_view::quote::escape(&error.to_string());
+        // Ignored: there is no other place to report a closed stderr.
+        let _ = writeln!(std::io::stderr(), "warning[{}]: {text}", error.code());
+    }
+    Some(note)
+}
+
+/// With `--verbose`, says which store was opened.
+pub(crate) fn speak(global: &Global, store: &dyn Store, path: &Path) {
+    if global.verbose {
+        let path = path.display().to_string();
+        let records = dendrer_view::count(store.tree().size, "record", "records");
+        // Nobody can be told that stderr is closed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "store {}: {records}, root {}",
+            dendrer_view::quote::escape(&path),
+            store.tree().root.short()
+        );
+    }
+}
+
+/// Finds the store: named, or by walking up.
+pub(crate) fn find(global: &Global) -> Result<PathBuf> {
+    let told = std::env::var_os("DENDRER_STORE").filter(|text| !text.is_empty() && global.store.is_none());
+    let told = told.map(|text| text.into_string()).transpose().map_err(|text| {
+        let text = text.to_string_lossy().into_owned();
+        dendrer::Error::NoStore(Box::new(NoStore::NotText { text }))
+    })?;
+    if let Some(named) = global.store.clone().or(told) {
+        return Ok(locate::named(&named)?);
+    }
+    let here = std::env::current_dir()
+        .map_err(|source| dendrer::Error::NoStore(Box::new(NoStore::NoDirectory { source })))?;
+    Ok(Repo::find(&here)?)
+}
+
+/// Returns the failure for a directory in which a restore was interrupted; `None` for any other.
+pub(crate) fn cut_off(dir: &Path) -> Option<Failure> {
+    locate::interrupted(dir).map(|error| dendrer::Error::NoStore(Box::new(error)).into())
+}
+
+/// Fails for a store that cannot be read whole.
+pub(crate) fn refuse_damage(store: &dyn Store) -> Result<()> {
+    Ok(dendrer::repo::refuse_damage(store)?)
+}

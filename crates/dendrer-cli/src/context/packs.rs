@@ -1,0 +1,41 @@
+//! Packs that are named on the command line.
+
+use std::path::Path;
+
+use dendrer::kernel::pack::TEXT_SIZE_MAX;
+use dendrer::pack::{self, Files, Mark, Problem, Source};
+use dendrer_view::count;
+
+use crate::failure::Failure;
+use crate::failure::Result;
+use crate::out::files;
+
+/// Reads a pack; one with problems is a failure.
+pub(crate) fn load(path: &str) -> Result<Source> {
+    pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| unsound(path, &problems))
+}
+
+/// The directory of a pack, in which the files that it names are.
+pub(crate) fn beside(path: &str) -> Files<'_> {
+    Files::Beside(Path::new(path).parent().unwrap_or(Path::new("")))
+}
+
+/// Reads the text of a pack.
+pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
+    files::read(path, TEXT_SIZE_MAX)
+}
+
+/// The failure of a pack with problems.
+pub(crate) fn unsound(path: &str, problems: &[Problem]) -> Failure {
+    let many = count(problems.len() as u64, "problem", "problems");
+    let mut failure = Failure::new("E0900", format!("{path} has {many}")).note("nothing was changed");
+    for problem in problems.iter().take(5) {
+        failure = failure.at("problem", format!("{} {}", place(path, problem.mark), problem.message));
+    }
+    failure.help(&["dendrer", "pack", "check", path])
+}
+
+/// Writes a place in the text of a pack: `FILE:LINE:COLUMN`.
+pub(crate) fn place(path: &str, mark: Mark) -> String {
+    format!("{path}:{}:{}", mark.line, mark.column)
+}

@@ -1,0 +1,60 @@
+//! Runs: names for new ones, and the states of those that are read.
+
+use dendrer::Trace;
+use dendrer::kernel::replay::ReplayError;
+use dendrer::store::Store;
+use dendrer_object::RunName;
+use dendrer_view::show::missing_words;
+
+use crate::address::Rev;
+use crate::failure::Failure;
+use crate::failure::Result;
+
+/// Returns the given name, or the first free one of `STEM-1`, `STEM-2` and so on.
+pub(crate) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Result<RunName> {
+    let parse = |text: &str| -> Result<RunName> {
+        text.parse()
+            .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))
+    };
+    if let Some(text) = given {
+        let name = parse(text)?;
+        refuse_unreachable(&name)?;
+        if store.run(&name)?.is_some() {
+            return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+        }
+        return Ok(name);
+    }
+    let mut number = 1_u64;
+    loop {
+        let name = parse(&format!("{stem}-{number}"))?;
+        if store.run(&name)?.is_none() {
+            return Ok(name);
+        }
+        number += 1;
+    }
+}
+
+/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
+pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
+    let text = name.as_str();
+    let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if text.ends_with(".dnd") || is_hash {
+        let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
+        return Err(Failure::new("E0106", format!("the run could not be addressed: {name} reads as {what}"))
+            .note("nothing was committed"));
+    }
+    Ok(())
+}
+
+/// Reports which missing value leaves the state after a tick unknown.
+pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Rev, tick: u64) -> Failure {
+    match error {
+        dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
+            Failure::new("E0311", format!("the state of {} after tick {tick} is not known", trace.name()))
+                .at("why", missing_words(first, pointer.as_ref()))
+                .note("show and log print what is left of each transition")
+                .help(&["dendrer", "show", &rev.beside(trace.name(), first)])
+        }
+        error => error.into(),
+    }
+}

@@ -1,0 +1,212 @@
+//! Flags that every verb takes, and the values of flags that several verbs share.
+
+use std::time::{Duration, SystemTime};
+
+use clap::{Args, FromArgMatches, ValueEnum, ValueHint};
+use dendrer::store::embedded::Options;
+use dendrer_view::text::TimeForm;
+
+use crate::address::Pos;
+
+/// Flags that every verb takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Global {
+    /// The store: a directory that holds .dendrer, or the .dendrer itself
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) store: Option<String>,
+    /// Print exactly one JSON document
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print one JSON item a line, and a summary
+    #[arg(long, global = true)]
+    pub(crate) jsonl: bool,
+    /// The form of the answer: text, json, jsonl, and what the verb knows besides
+    #[arg(long, global = true, value_name = "FORM")]
+    pub(crate) format: Option<String>,
+    /// Only these fields of the answer; "list" says which there are. A document cut like this need not have what its
+    /// schema requires
+    #[arg(long, global = true, value_name = "F,..", value_delimiter = ',')]
+    pub(crate) fields: Vec<String>,
+    /// Write the answer to a file
+    #[arg(short = 'o', long = "output", global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<String>,
+    /// When to use colour: auto, always, never
+    #[arg(long, global = true, value_enum, default_value = "auto", hide_possible_values = true)]
+    pub(crate) color: ColorChoice,
+    /// Spell out every character that is not ASCII
+    #[arg(long, global = true)]
+    pub(crate) ascii: bool,
+    /// How times are shown: local, utc, relative, none
+    #[arg(long, global = true, value_enum, default_value = "local", hide_possible_values = true)]
+    pub(crate) time: TimeChoice,
+    /// Cut lines at N characters
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) width: Option<usize>,
+    /// Shorten nothing
+    #[arg(long, global = true)]
+    pub(crate) full: bool,
+    /// Do not page
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
+    /// How far long work has come, on stderr: auto, plain, json, never
+    #[arg(long, global = true, value_enum, default_value = "auto", hide_possible_values = true)]
+    pub(crate) progress: ProgressChoice,
+    /// Say nothing but the answer and errors
+    #[arg(short = 'q', long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say what is opened, and how long it took
+    #[arg(short = 'v', long, global = true)]
+    pub(crate) verbose: bool,
+    /// The file that holds the key of the log
+    #[arg(long, global = true, value_name = "FILE", env = "DENDRER_KEY", hide_env_values = true, value_hint = ValueHint::FilePath)]
+    pub(crate) key: Option<String>,
+    /// Whether the index is left alone, because it is damaged.
+    #[arg(skip)]
+    pub(crate) without_index: bool,
+}
+
+impl Global {
+    /// The flags when none was given, for code that runs outside a verb.
+    pub(crate) fn unset() -> Global {
+        let matches = Global::augment_args(clap::Command::new("dendrer")).get_matches_from(["dendrer"]);
+        Global::from_arg_matches(&matches).expect("every flag has a default or is optional")
+    }
+
+    /// The form in which times are shown.
+    pub(crate) fn times(&self) -> TimeForm {
+        match self.time {
+            TimeChoice::None => TimeForm::None,
+            TimeChoice::Utc => TimeForm::Utc,
+            TimeChoice::Relative => TimeForm::Relative { now: now_ms() },
+            TimeChoice::Local => TimeForm::Zoned(jiff::tz::TimeZone::system()),
+        }
+    }
+
+    /// How a store is opened for reading.
+    pub(crate) fn reads(&self) -> Options {
+        Options { index: !self.without_index, ..Options::read() }
+    }
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// One document.
+    Json,
+    /// One item a line, and a summary.
+    Jsonl,
+}
+
+/// When colour is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless the environment says otherwise.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How times are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimeChoice {
+    /// In the local time zone.
+    Local,
+    /// As recorded, in UTC.
+    Utc,
+    /// As the time that has passed since.
+    Relative,
+    /// Not at all.
+    None,
+}
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressChoice {
+    /// One line that is drawn over, if stderr is a terminal.
+    Auto,
+    /// Plain lines, a few seconds apart.
+    Plain,
+    /// One JSON object a second.
+    Json,
+    /// Not at all.
+    Never,
+}
+
+/// Which side of a transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WindowChoice {
+    /// After it.
+    After,
+    /// Before it.
+    Before,
+}
+
+/// Who writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuthorChoice {
+    /// Each line says; an agent where it does not.
+    Line,
+    /// Agents alone: no line can speak for the runtime.
+    Agent,
+    /// The runtime: action.result and policy.decision are its own where a line names no author.
+    Runtime,
+    /// Nobody can.
+    System,
+}
+
+/// Reads a tick as flags take it: `12`, `tick:12`, `tip`, `-1`.
+pub(crate) fn tick_arg(text: &str) -> Result<Pos, String> {
+    Pos::parse(text)
+        .ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
+}
+
+/// Reads the number of a tick that need not be there yet.
+pub(crate) fn plain_tick_arg(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("tick:").unwrap_or(text);
+    digits.parse().map_err(|_| "a tick is a number, like 41".to_owned())
+}
+
+/// Reads which of several runs in a file is meant.
+pub(crate) fn index_arg(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "an index is the number of a run in the file, counted from 0".to_owned())
+}
+
+/// Joins the two words `tick` `N` behind the flags that take a tick, so that each flag takes one value.
+pub(crate) fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    for arg in args {
+        let after_tick = joined.last().is_some_and(|last| last == "tick");
+        let flag = joined.len().checked_sub(2).map(|at| joined[at].as_str());
+        if after_tick && matches!(flag, Some("--from" | "--to" | "--at" | "--tick" | "--effective-from")) {
+            let last = joined.len() - 1;
+            joined[last] = format!("tick:{arg}");
+        } else {
+            joined.push(arg);
+        }
+    }
+    joined
+}
+
+/// Returns the time of the clock in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    SystemTime::UNIX_EPOCH.elapsed().map_or_else(|before| -ms(before.duration()), ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_words_become_one_tick_only_behind_the_flags_that_take_one() {
+        let join = |text: &str| join_ticks(text.split(' ').map(str::to_owned)).join(" ");
+        assert_eq!(join("bisect r --from tick 5 --to tick 9"), "bisect r --from tick:5 --to tick:9");
+        assert_eq!(join("log tick 5"), "log tick 5");
+        assert_eq!(join("log r --from 5"), "log r --from 5");
+    }
+}

@@ -1,0 +1,11 @@
+//! Names at the top of a state that belong to the kernel.
+//!
+//! No pack declares a field with one of these names, and no intent or reducer writes below it: a later writer could
+//! otherwise change the kernel's own record of a run. Test `a_run_cannot_begin_with_what_only_the_kernel_writes`.
+
+/// Members of the state that only the kernel writes (design, section 5).
+pub const KERNEL_PATHS: [&str; 3] = ["kernel_anomalies", "policy", "progress"];
+
+/// Name under which expressions read the derived counters. A member of the state with this name would make
+/// `state.counters` ambiguous.
+pub const COUNTERS: &str = "counters";

@@ -1,0 +1,243 @@
+//! The replies of `commit`: one for each line, as JSON and as text.
+//!
+//! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
+
+use dendrer::kernel::ontology::{Class, TYPES};
+use dendrer::lines::{FailedLine, Reply, Tally};
+use dendrer_object::text::nearest;
+use dendrer_object::{Record, Value};
+
+use crate::{count, quote};
+
+/// Code of a refusal of a type that neither the ontology nor the pack of the run has.
+const UNKNOWN_TYPE: &str = "E0402";
+
+/// How a message of the kernel names a type that may be meant.
+const DID_YOU_MEAN: &str = "; did you mean ";
+
+/// Words that agents use in types of their own, with the type that is meant. The first word that occurs counts.
+const MEANT: &[(&str, &str)] = &[
+    ("result", "action.result"),
+    ("response", "action.result"),
+    ("output", "action.result"),
+    ("call", "action.request"),
+    ("tool", "action.request"),
+    ("action", "action.request"),
+    ("policy", "policy.decision"),
+    ("plan", "plan.update"),
+    ("thought", "plan.update"),
+    ("memory", "memory.write"),
+    ("anomaly", "anomaly.flag"),
+    ("error", "anomaly.flag"),
+    ("goal", "goal.complete"),
+    ("done", "goal.complete"),
+    ("message", "observation.add"),
+    ("user", "observation.add"),
+    ("observation", "observation.add"),
+];
+
+/// Returns the types that a line of `commit` may have without a pack, in the order of the ontology.
+pub fn types() -> impl Iterator<Item = &'static str> {
+    let proposed = TYPES.iter().filter(|(_, class)| matches!(class, Class::Agent | Class::Runtime));
+    proposed.map(|(name, _)| *name)
+}
+
+/// Returns the type that an unknown type probably means.
+pub fn meant(unknown: &str) -> Option<&'static str> {
+    let has = |word: &str| unknown.split(['.', '_']).any(|part| part == word);
+    nearest(unknown, types()).or_else(|| MEANT.iter().find(|(word, _)| has(word)).map(|(_, name)| *name))
+}
+
+/// Returns the type that a refused one probably means: the one that the kernel names, which knows the pack, or [`meant`].
+fn suggestion(unknown: &str, message: &str) -> Option<String> {
+    let named = message.split_once(DID_YOU_MEAN).and_then(|(_, rest)| rest.strip_suffix('?'));
+    named.or_else(|| meant(unknown)).map(str::to_owned)
+}
+
+/// Returns a reply as an item of the document `commit`.
+pub fn item(reply: &Reply) -> Value {
+    match reply {
+        Reply::Begun(record) => Value::record(members("begun", None, record)),
+        Reply::Committed { line, record, noted } => {
+            let members = members("committed", Some(*line), record);
+            Value::record(members.into_iter().chain(noted_member(noted)))
+        }
+        Reply::Refused { line, refusal, noted } => {
+            let mut members = members("refused", Some(*line), refusal);
+            let reason = refusal.body().value("/reason");
+            if let Some((name, message)) = unknown_type(refusal, reason.as_ref()) {
+                members.extend(suggestion(&name, &message).map(|meant| ("meant", Value::from(meant))));
+                members.push(("help", Value::array([Value::record([("argv", argv(&HELP))])])));
+            }
+            members.extend(reason.map(|reason| ("reason", reason)));
+            Value::record(members.into_iter().chain(noted_member(noted)))
+        }
+        Reply::Failed(failed) => Value::record([
+            ("what", Value::from("failed")),
+            ("line", Value::from(failed.line)),
+            ("tick", Value::Null),
+            ("id", Value::Null),
+            ("type", Value::Null),
+            ("reason", reason(failed)),
+        ]),
+    }
+}
+
+/// The command that lists the types.
+const HELP: [&str; 3] = ["dendrer", "schema", "intent"];
+
+fn argv(words: &[&str]) -> Value {
+    Value::array(words.iter().map(|word| Value::from(*word)))
+}
+
+fn members(what: &str, line: Option<u64>, record: &Record) -> Vec<(&'static str, Value)> {
+    let mut members = vec![("what", Value::from(what)), ("line", Value::from(line))];
+    members.extend(of_record(record));
+    members
+}
+
+/// The members that every record has in a reply.
+fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
+    let header = record.header();
+    let listed = ["anomalies", "violations"]
+        .into_iter()
+        .filter_map(|name| Some((name, record.body().value(&format!("/{name}"))?)));
+    [
+        ("tick", Value::from(header.tick)),
+        ("id", Value::from(record.id())),
+        ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
+    ]
+    .into_iter()
+    .chain(listed)
+}
+
+fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
+    let each = noted.iter().map(|record| Value::record(of_record(record)));
+    (!noted.is_empty()).then(|| ("noted", Value::array(each)))
+}
+
+fn reason(failed: &FailedLine) -> Value {
+    let mut members =
+        vec![("code", Value::from(failed.code)), ("message", Value::from(failed.message.as_str()))];
+    members.extend((!failed.path.is_empty()).then(|| ("path", Value::from(failed.path.as_str()))));
+    members.extend(failed.byte.map(|byte| ("byte", Value::from(byte as u64))));
+    Value::record(members)
+}
+
+/// Returns the type and the message of a refusal whose type is unknown.
+fn unknown_type(refusal: &Record, reason: Option<&Value>) -> Option<(String, String)> {
+    let part = |name: &str| reason?.get(name)?.as_str().map(str::to_owned);
+    let name = refusal.header().type_name.as_ref()?.to_string();
+    (part("code")? == UNKNOWN_TYPE).then_some((name, part("message")?))
+}
+
+/// Returns a reply as a line of text. In a dry run no line begins with `tick`: scripts take such lines as acknowledgements.
+pub fn line(reply: &Reply, dry_run: bool) -> String {
+    let would_be = if dry_run { "would be " } else { "" };
+    match reply {
+        Reply::Begun(record) => format!("{would_be}begun  {}", record.id()),
+        Reply::Committed { line, record, noted } => {
+            format!("{would_be}{}  line {line}{}{}", transition(record), listed(record), noted_text(noted))
+        }
+        Reply::Refused { line, refusal, noted } => {
+            let reason = refusal.body().value("/reason").unwrap_or(Value::Null);
+            let part =
+                |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+            let (code, message) = (part("code"), part("message"));
+            let name = type_name(refusal);
+            let hint = unknown_type(refusal, Some(&reason)).map(|(name, message)| {
+                let new = suggestion(&name, &message).filter(|_| !message.contains(DID_YOU_MEAN));
+                let new = new.map(|meant| format!("{DID_YOU_MEAN}{meant}?")).unwrap_or_default();
+                format!("{new} (all types: {})", HELP.join(" "))
+            });
+            let hint = hint.unwrap_or_default();
+            let id = refusal.id();
+            format!(
+                "{would_be}refused  {id}  {name}  line {line}  {code} {message}{hint}{}",
+                noted_text(noted)
+            )
+        }
+        Reply::Failed(failed) => {
+            let FailedLine { line, code, message, .. } = failed;
+            format!("failed  line {line}  {code} {}", quote::escape(message))
+        }
+    }
+}
+
+fn type_name(record: &Record) -> String {
+    record.header().type_name.as_ref().map(|name| name.to_string()).unwrap_or_default()
+}
+
+fn transition(record: &Record) -> String {
+    let tick = record.header().tick.unwrap_or_default();
+    format!("tick {tick}  {}  {}", record.id(), type_name(record))
+}
+
+/// Anomalies and violations of a transition.
+fn listed(record: &Record) -> String {
+    let lists = ["/anomalies", "/violations"].into_iter().filter_map(|place| record.body().value(place));
+    lists.map(|list| format!("   WARN {}", quote::value(&list))).collect()
+}
+
+/// Transitions that the kernel committed because of a line. The anomaly that names a forged type repeats the refusal, so its
+/// tick is enough.
+fn noted_text(noted: &[Record]) -> String {
+    let each = noted.iter().map(|record| {
+        let tick = record.header().tick.unwrap_or_default();
+        let violations = record.body().value("/violations");
+        let warning = violations.map(|list| format!(" {}", quote::value(&list))).unwrap_or_default();
+        format!("   WARN {} at tick {tick}{warning}", type_name(record))
+    });
+    each.collect()
+}
+
+/// Returns the counts of a recording as text.
+pub fn words(tally: &Tally) -> String {
+    format!(
+        "{}, {} refused, {}",
+        count(tally.committed, "transition", "transitions"),
+        tally.refused,
+        count(tally.anomalies, "anomaly", "anomalies")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_type_means_the_nearest_or_the_one_that_its_words_name() {
+        for (unknown, expected) in [
+            ("plan.updte", Some("plan.update")),
+            ("tool.call", Some("action.request")),
+            ("tool_result", Some("action.result")),
+            ("message.user", Some("observation.add")),
+            ("final.thought", Some("plan.update")),
+            ("hello", None),
+            ("recall", None),
+        ] {
+            assert_eq!(meant(unknown), expected, "{unknown}");
+        }
+        for (word, name) in MEANT {
+            assert!(types().any(|known| known == *name), "{word} means {name}, which is no type");
+        }
+    }
+
+    #[test]
+    fn a_failed_line_has_its_number_and_its_reason() {
+        let failed = FailedLine {
+            line: 4,
+            code: "E0209",
+            message: "this is \u{1b}[2J an object".to_owned(),
+            path: "/action".to_owned(),
+            byte: None,
+        };
+        let reply = Reply::Failed(failed);
+        assert_eq!(
+            item(&reply).to_string(),
+            r#"{"id":null,"line":4,"reason":{"code":"E0209","message":"this is \u001b[2J an object","path":"/action"},"tick":null,"type":null,"what":"failed"}"#
+        );
+        let text = line(&reply, false);
+        assert!(text.starts_with("failed  line 4  E0209 this is ") && !text.contains('\u{1b}'), "{text}");
+    }
+}

@@ -1,0 +1,216 @@
+//! Addresses as values: `RUN`, `RUN@POSITION`, `@`, `file.dnd#RUN@POSITION`, a label, and the first digits of an id.
+//!
+//! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#` and `.dnd` is a run, also where
+//! a file has that name. What an address means in a store is found by [`resolve`](crate::repo::resolve).
+
+use dendrer_object::json;
+use dendrer_object::{Pointer, RunName};
+
+use crate::error::AddressError;
+
+/// An address as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The bundle file, if one is named.
+    pub bundle: Option<String>,
+    /// The run; `None` if the source decides.
+    pub run: Option<String>,
+    /// The place in the run.
+    pub pos: Option<Position>,
+}
+
+/// A place in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Position {
+    /// A tick.
+    Tick(u64),
+    /// So many ticks before the tip.
+    Back(u64),
+    /// The last tick.
+    Tip,
+    /// The first tick of a fork that is its own.
+    Fork,
+    /// The onset that the last recorded bisect of the run found.
+    Onset,
+    /// The tick that a label is on.
+    Label(String),
+}
+
+impl Address {
+    /// Reads an address.
+    pub fn parse(text: &str) -> Result<Address, AddressError> {
+        let bad = || AddressError::NotAnAddress(text.to_owned());
+        let (bundle, rest) = match bundle_end(text) {
+            Some(end) => (Some(text[..end].to_owned()), text[end..].trim_start_matches('#')),
+            None => (None, text),
+        };
+        if bundle.is_none() && matches!(rest, "@" | "@-") {
+            return Ok(Address { bundle, run: Some(rest.to_owned()), pos: None });
+        }
+        let (run, pos) = match rest.rfind('@') {
+            Some(at) => (&rest[..at], Some(Position::parse(&rest[at + 1..]).ok_or_else(bad)?)),
+            None => (rest, None),
+        };
+        if run.is_empty() && bundle.is_none() {
+            return Err(bad());
+        }
+        Ok(Address { bundle, run: (!run.is_empty()).then(|| run.to_owned()), pos })
+    }
+
+    /// The address of a run, or of a tick of it.
+    pub fn of(run: &RunName, tick: Option<u64>) -> Address {
+        Address { bundle: None, run: Some(run.to_string()), pos: tick.map(Position::Tick) }
+    }
+
+    /// Reads `RUN@FROM..TO`: the address of the run, and the two places. `None` for any other address.
+    pub fn range(text: &str) -> Result<Option<(&str, Position, Position)>, AddressError> {
+        let Some((whole, from, to)) = text
+            .rsplit_once('@')
+            .and_then(|(whole, places)| places.split_once("..").map(|(from, to)| (whole, from, to)))
+        else {
+            return Ok(None);
+        };
+        // A path may hold both an `@` and dots.
+        if bundle_end(text) == Some(text.len()) {
+            return Ok(None);
+        }
+        match (Position::parse(from), Position::parse(to)) {
+            (Some(from), Some(to)) => Ok(Some((whole, from, to))),
+            _ => Err(AddressError::NotARange(text.to_owned())),
+        }
+    }
+
+    /// Writes the address of another tick of the same run, in the same file if it is in one.
+    pub fn beside(&self, run: &RunName, tick: u64) -> String {
+        match (&self.bundle, &self.run) {
+            (Some(file), Some(named)) => format!("{file}#{named}@{tick}"),
+            (Some(file), None) => format!("{file}@{tick}"),
+            (None, _) => format!("{run}@{tick}"),
+        }
+    }
+}
+
+/// Where the name of a bundle ends in an address; `None` if it names none.
+fn bundle_end(text: &str) -> Option<usize> {
+    let marked = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + ".dnd".len());
+    marked.or_else(|| text.find('#').filter(|at| *at > 0)).or_else(|| {
+        let is_file = text.ends_with(".dnd") || text.contains('/');
+        is_file.then_some(text.len())
+    })
+}
+
+impl Position {
+    /// Reads a place: `12`, `tick:12`, `tip`, `-2`, `fork`, `onset`, or a label.
+    pub fn parse(text: &str) -> Option<Position> {
+        let digits = |text: &str| {
+            (!text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()))
+                .then(|| text.parse().ok())
+                .flatten()
+        };
+        let is_label =
+            |text: &str| text.parse::<RunName>().is_ok() && !text.bytes().all(|c| c.is_ascii_digit());
+        let label = || is_label(text).then(|| Position::Label(text.to_owned()));
+        match text {
+            "tip" => Some(Position::Tip),
+            "fork" => Some(Position::Fork),
+            "onset" => Some(Position::Onset),
+            _ => match text.strip_prefix('-') {
+                Some(back) => digits(back).map(Position::Back),
+                None => digits(text.strip_prefix("tick:").unwrap_or(text)).map(Position::Tick).or_else(label),
+            },
+        }
+    }
+}
+
+/// Reads a path of the state: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer.
+pub fn state_path(text: &str) -> Result<Pointer, AddressError> {
+    if text.is_empty() || text == "state" {
+        return Ok(Pointer::root());
+    }
+    if text.starts_with('/') {
+        return Ok(text.parse()?);
+    }
+    let bad = || AddressError::NotAPath(text.to_owned());
+    let mut names: Vec<String> = Vec::new();
+    let mut rest = text.strip_prefix("state.").unwrap_or(text);
+    let mut first = true;
+    while !rest.is_empty() {
+        if let Some(inner) = rest.strip_prefix('[') {
+            let end =
+                if inner.starts_with('"') { inner.find("\"]").map(|at| at + 1) } else { inner.find(']') }
+                    .ok_or_else(bad)?;
+            let token = &inner[..end];
+            names.push(match token.strip_prefix('"') {
+                Some(_) => json::parse_tagged(token.as_bytes())
+                    .ok()
+                    .and_then(|v| v.as_str().map(str::to_owned))
+                    .ok_or_else(bad)?,
+                None => token.to_owned(),
+            });
+            rest = &inner[end + 1..];
+        } else {
+            let word = if first { rest } else { rest.strip_prefix('.').ok_or_else(bad)? };
+            let end = word.find(['.', '[']).unwrap_or(word.len());
+            if end == 0 {
+                return Err(bad());
+            }
+            names.push(word[..end].to_owned());
+            rest = &word[end..];
+        }
+        first = false;
+    }
+    Ok(Pointer::of(names.iter().map(String::as_str)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_as_written() {
+        let check = |text: &str, expected: &str| {
+            let found = Address::parse(text)
+                .map_or_else(|error| error.code().to_owned(), |address| format!("{address:?}"));
+            assert_eq!(found, expected, "{text}");
+        };
+        check("r", "Address { bundle: None, run: Some(\"r\"), pos: None }");
+        check("r@22", "Address { bundle: None, run: Some(\"r\"), pos: Some(Tick(22)) }");
+        check("r@-2", "Address { bundle: None, run: Some(\"r\"), pos: Some(Back(2)) }");
+        check("r@tip", "Address { bundle: None, run: Some(\"r\"), pos: Some(Tip) }");
+        check("@", "Address { bundle: None, run: Some(\"@\"), pos: None }");
+        check("a.dnd", "Address { bundle: Some(\"a.dnd\"), run: None, pos: None }");
+        check("a.dnd#r@3", "Address { bundle: Some(\"a.dnd\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
+        check("a.dnd@3", "Address { bundle: Some(\"a.dnd\"), run: None, pos: Some(Tick(3)) }");
+        check("./a", "Address { bundle: Some(\"./a\"), run: None, pos: None }");
+        check("/dev/fd/63", "Address { bundle: Some(\"/dev/fd/63\"), run: None, pos: None }");
+        check("a#r@3", "Address { bundle: Some(\"a\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
+        check("r@onset", "Address { bundle: None, run: Some(\"r\"), pos: Some(Onset) }");
+        check("r@x", "Address { bundle: None, run: Some(\"r\"), pos: Some(Label(\"x\")) }");
+        check("r@x y", "E0105");
+        check("r@3x:", "E0105");
+        check("", "E0105");
+    }
+
+    #[test]
+    fn a_range_has_a_run_and_two_places() {
+        let found = Address::range("r@10..tip").unwrap().unwrap();
+        assert_eq!(found, ("r", Position::Tick(10), Position::Tip));
+        assert_eq!(Address::range("r@10").unwrap(), None);
+        assert_eq!(Address::range("./a@b..c").unwrap(), None);
+        assert_eq!(Address::range("r@x y..3").unwrap_err().code(), "E0105");
+    }
+
+    #[test]
+    fn paths_are_read_in_both_spellings() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(state_path(text).unwrap().as_str(), expected, "{text}");
+        check("risk_score", "/risk_score");
+        check("state.a.b[2].c", "/a/b/2/c");
+        check("a[\"x y/z\"]", "/a/x y~1z");
+        check("/a/b", "/a/b");
+        check("state", "");
+        for bad in ["a..b", "a[", ".a", "a[\"x]", "/~"] {
+            assert!(state_path(bad).is_err(), "{bad}");
+        }
+    }
+}

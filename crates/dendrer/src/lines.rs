@@ -1,0 +1,564 @@
+//! JSON lines to intents, onto a run: one reply for each line.
+//!
+//! [`read`] numbers the lines of a file, a pipe or a socket. [`Recording`] reads each line as an [`Intent`], proposes it
+//! to a [`Recorder`] and returns a [`Reply`] that has the number of the line. Lines that have arrived are judged together
+//! and made durable by one sync; a line that arrives alone waits for no other. Never prints, and never opens a store.
+//!
+//! Rule: a reply is returned after the sync that covers its records, never before; test
+//! `every_reply_is_of_a_record_that_another_handle_reads`.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+
+use dendrer_object::intent::IntentError;
+use dendrer_object::json::{self, JsonError};
+use dendrer_object::record::{Author, Kind, Record};
+use dendrer_object::{Delta, Intent};
+
+use crate::error::Error;
+use crate::recorder::Recorder;
+
+/// Lines in one group, at most. A group is acknowledged while the next one is judged: in a larger group a durable line
+/// would wait longer for its reply, and throughput would hardly rise.
+const GROUP_LINES: usize = 100;
+
+/// Bytes of lines in one group, at most.
+const GROUP_BYTES: usize = 8 << 20;
+
+/// Groups on their way to the disk, at most. The recorder would wait for the oldest by itself if there were more, and an
+/// error of `submit` could then be of either group.
+const GROUPS_MAX: usize = 4;
+
+/// The mark with which some editors begin a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A line of input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its number, from 1. Blank lines count.
+    pub number: u64,
+    /// Its bytes without the newline.
+    pub text: Vec<u8>,
+}
+
+/// Reads lines in a thread of its own, so that the disk can work while the next line is awaited. Fails if the system starts no
+/// thread.
+pub fn read(input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<Line>>> {
+    let (send, receive) = sync_channel(GROUP_LINES);
+    std::thread::Builder::new().spawn(move || {
+        let mut input = BufReader::with_capacity(1 << 16, input);
+        for number in 1.. {
+            let mut text = Vec::new();
+            // A line without an end must not fill the memory before it is refused.
+            let limit = json::DOCUMENT_SIZE_MAX as u64 + 2;
+            let line = match Read::take(&mut input, limit).read_until(b'\n', &mut text) {
+                Ok(0) => return,
+                Ok(_) => {
+                    text.pop_if(|last| *last == b'\n');
+                    Ok(Line { number, text })
+                }
+                Err(error) => Err(error),
+            };
+            let is_last = line.is_err();
+            if send.send(line).is_err() || is_last {
+                return;
+            }
+        }
+    })?;
+    Ok(receive)
+}
+
+/// Who may write through a stream of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Authors {
+    /// Each line names its author; an agent if it names none.
+    #[default]
+    Line,
+    /// Agents alone: a line that speaks for the runtime ends the recording.
+    Agent,
+    /// The runtime: a line that names no author is by the runtime if its type is `action.result` or `policy.decision`, and by
+    /// an agent otherwise.
+    Runtime,
+}
+
+/// Types that the runtime writes on behalf of an agent.
+const BY_RUNTIME: [&str; 2] = ["action.result", "policy.decision"];
+
+/// How lines are read as intents.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// The agent of lines that name none.
+    pub agent: Option<String>,
+    /// Who may write.
+    pub authors: Authors,
+    /// Whether names that begin with `$` are tagged forms of the format, not names of the user.
+    pub tagged: bool,
+}
+
+impl Reading {
+    /// Reads a line as an intent; `None` if the line is blank.
+    pub fn intent(&self, line: &Line) -> Result<Option<Intent>, LineError> {
+        let text = match line.number {
+            1 => line.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line.text),
+            _ => &line.text,
+        };
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return Ok(None);
+        }
+        let value = if self.tagged { json::parse_tagged(text) } else { json::parse_door(text) }?;
+        let mut intent = Intent::from_value(&value, self.agent.as_deref())?;
+        if !self.tagged {
+            intent.delta = intent.delta.map(Delta::through_the_door);
+        }
+        match self.authors {
+            Authors::Agent if intent.author == Author::Runtime => return Err(LineError::ForRuntime),
+            Authors::Runtime
+                if value.get("author").is_none() && BY_RUNTIME.contains(&intent.type_name.as_str()) =>
+            {
+                intent.author = Author::Runtime;
+            }
+            _ => {}
+        }
+        Ok(Some(intent))
+    }
+}
+
+/// Why a line is no intent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// The line is not JSON.
+    #[error("{}", .0.kind)]
+    Json(JsonError),
+    /// The line is JSON and no intent.
+    #[error("{}", .0.message)]
+    Intent(IntentError),
+    /// The line speaks for the runtime, and only agents may write.
+    #[error("only agents write here, and this line speaks for the runtime")]
+    ForRuntime,
+}
+
+impl From<JsonError> for LineError {
+    fn from(error: JsonError) -> LineError {
+        LineError::Json(error)
+    }
+}
+
+impl From<IntentError> for LineError {
+    fn from(error: IntentError) -> LineError {
+        LineError::Intent(error)
+    }
+}
+
+impl LineError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            LineError::Json(error) => error.code(),
+            LineError::Intent(error) => error.code,
+            LineError::ForRuntime => "E0408",
+        }
+    }
+
+    /// The member that is wrong, as a JSON pointer; empty for the whole line.
+    pub fn path(&self) -> &str {
+        match self {
+            LineError::Json(error) => &error.path,
+            LineError::Intent(error) => &error.path,
+            LineError::ForRuntime => "",
+        }
+    }
+
+    /// The byte of the line at which JSON ends; `None` if the line is JSON.
+    pub fn byte(&self) -> Option<usize> {
+        match self {
+            LineError::Json(error) => Some(error.offset),
+            _ => None,
+        }
+    }
+}
+
+/// What became of a line. Each line that is not blank has exactly one reply, up to the line at which a recording stops.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// The run begins: its first record. This reply has no line.
+    Begun(Record),
+    /// The line is a transition of the run.
+    Committed {
+        /// The number of the line.
+        line: u64,
+        /// The transition.
+        record: Record,
+        /// Transitions that the kernel committed because of it, such as `predicate.violation`.
+        noted: Vec<Record>,
+    },
+    /// The line was refused, and the refusal is kept.
+    Refused {
+        /// The number of the line.
+        line: u64,
+        /// The refusal, with its reason.
+        refusal: Record,
+        /// The `kernel.anomaly` that names a forged type.
+        noted: Vec<Record>,
+    },
+    /// Nothing of the line is on record, or it is unknown whether the disk has it.
+    Failed(FailedLine),
+}
+
+/// A line of which no record is acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedLine {
+    /// The number of the line.
+    pub line: u64,
+    /// The code under which `dendrer explain` knows the error.
+    pub code: &'static str,
+    /// The error.
+    pub message: String,
+    /// The member that is wrong, as a JSON pointer; empty for the whole line.
+    pub path: String,
+    /// The byte of the line at which JSON ends; `None` if that is not the error.
+    pub byte: Option<usize>,
+}
+
+impl FailedLine {
+    fn of(line: u64, error: &Error) -> FailedLine {
+        let (code, message) = (error.code(), error.to_string());
+        FailedLine { line, code, message, path: String::new(), byte: None }
+    }
+
+    fn of_line(line: u64, error: &LineError) -> FailedLine {
+        let (code, message, byte) = (error.code(), error.to_string(), error.byte());
+        FailedLine { line, code, message, path: error.path().to_owned(), byte }
+    }
+}
+
+impl Reply {
+    /// The number of the line; `None` for [`Reply::Begun`].
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            Reply::Begun(_) => None,
+            Reply::Committed { line, .. } | Reply::Refused { line, .. } => Some(*line),
+            Reply::Failed(failed) => Some(failed.line),
+        }
+    }
+
+    /// The records that the reply acknowledges, in the order of the log.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        let (first, noted): (Option<&Record>, &[Record]) = match self {
+            Reply::Begun(record) => (Some(record), &[]),
+            Reply::Committed { record, noted, .. } => (Some(record), noted),
+            Reply::Refused { refusal, noted, .. } => (Some(refusal), noted),
+            Reply::Failed(_) => (None, &[]),
+        };
+        first.into_iter().chain(noted)
+    }
+}
+
+/// How many records of each kind the replies acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Transitions, those that the kernel committed included.
+    pub committed: u64,
+    /// Refusals.
+    pub refused: u64,
+    /// Anomalies in the transitions.
+    pub anomalies: u64,
+}
+
+impl Tally {
+    /// Counts the records of a reply.
+    pub fn count(&mut self, reply: &Reply) {
+        for record in reply.records() {
+            match record.header().kind {
+                Kind::Transition => self.committed += 1,
+                Kind::Refusal => self.refused += 1,
+                _ => {}
+            }
+            let listed = record.body().value("/anomalies");
+            self.anomalies +=
+                listed.and_then(|list| list.as_array().map(|list| list.len() as u64)).unwrap_or(0);
+        }
+    }
+
+    /// Whether any line is on record.
+    pub fn is_empty(&self) -> bool {
+        self.committed + self.refused == 0
+    }
+}
+
+/// Why a recording stopped before its lines ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// The input cannot be read.
+    #[error("cannot read the intents")]
+    Input(#[source] io::Error),
+    /// A line is no intent.
+    #[error("line {}: {error}", .line.number)]
+    Line {
+        /// The line.
+        line: Line,
+        /// Why it is none.
+        error: LineError,
+    },
+    /// A line is an intent and cannot be judged or sealed.
+    #[error("line {line}: {error}")]
+    Intent {
+        /// The number of the line.
+        line: u64,
+        /// Why not.
+        error: Box<Error>,
+    },
+    /// The store did not take a group of lines.
+    #[error(transparent)]
+    Store(Box<Error>),
+}
+
+/// Takes lines onto a run. An iterator over the replies that are due: it waits for a line or for the disk, and returns the
+/// replies of everything that is durable by then. After the last reply, [`Recording::end`] tells whether all lines were taken.
+pub struct Recording<'r> {
+    recorder: &'r mut Recorder,
+    lines: Receiver<io::Result<Line>>,
+    reading: Reading,
+    dry_run: bool,
+    /// Numbers of the lines in each group on its way to the disk.
+    groups: VecDeque<Vec<u64>>,
+    /// Whether the first record of the run waits for the first line.
+    begins: bool,
+    stopped: Option<Stopped>,
+    ended: bool,
+}
+
+/// Lines that have arrived.
+#[derive(Default)]
+struct Group {
+    numbers: Vec<u64>,
+    intents: Vec<Intent>,
+    /// Whether no line follows.
+    closed: bool,
+    stopped: Option<Stopped>,
+}
+
+impl<'r> Recording<'r> {
+    /// Prepares to take lines. A recorder that begins a run has its first record pending: it is committed with the first
+    /// line, unless [`Recording::begin`] is called before. In a dry run every line is judged and nothing is written.
+    pub fn new(
+        recorder: &'r mut Recorder,
+        lines: Receiver<io::Result<Line>>,
+        reading: Reading,
+        dry_run: bool,
+    ) -> Recording<'r> {
+        let (groups, begins) = (VecDeque::new(), recorder.pending() > 0);
+        Recording { recorder, lines, reading, dry_run, groups, begins, stopped: None, ended: false }
+    }
+
+    /// Makes the first record of a new run durable before a line is read, and returns [`Reply::Begun`]. `None` if the run
+    /// exists, or if the store failed: then no line is taken, and [`Recording::end`] returns the error.
+    pub fn begin(&mut self) -> Option<Reply> {
+        if !std::mem::take(&mut self.begins) {
+            return None;
+        }
+        if self.dry_run {
+            return self.recorder.discard().into_iter().next().map(Reply::Begun);
+        }
+        let submitted = self.recorder.submit();
+        match submitted.and_then(|_| self.recorder.settle()) {
+            Ok(records) => records.into_iter().flatten().next().map(Reply::Begun),
+            Err(error) => {
+                self.ended = true;
+                self.stopped = Some(Stopped::Store(Box::new(error)));
+                None
+            }
+        }
+    }
+
+    /// Returns why the recording stopped, once the replies are at their end.
+    pub fn end(self) -> Result<(), Stopped> {
+        self.stopped.map_or(Ok(()), Err)
+    }
+
+    /// Collects lines until none has arrived, or the group is full.
+    fn gather(&mut self) -> Group {
+        let mut group = Group::default();
+        let mut bytes = 0;
+        // With a group on its way to the disk there is something else to wait for.
+        let mut next = match self.groups.is_empty() {
+            true => self.lines.recv().map_err(|_| TryRecvError::Disconnected),
+            false => self.lines.try_recv(),
+        };
+        loop {
+            match next {
+                Err(TryRecvError::Empty) => return group,
+                Err(TryRecvError::Disconnected) => group.closed = true,
+                Ok(Err(error)) => group.stopped = Some(Stopped::Input(error)),
+                Ok(Ok(line)) => match self.reading.intent(&line) {
+                    Ok(None) => {}
+                    Ok(Some(intent)) => {
+                        bytes += line.text.len();
+                        group.numbers.push(line.number);
+                        group.intents.push(intent);
+                    }
+                    Err(error) => group.stopped = Some(Stopped::Line { line, error }),
+                },
+            }
+            let full = group.intents.len() == GROUP_LINES || bytes > GROUP_BYTES;
+            if full || group.closed || group.stopped.is_some() {
+                return group;
+            }
+            next = self.lines.try_recv();
+        }
+    }
+
+    /// Takes one group, and returns the replies that are due.
+    fn take(&mut self, replies: &mut Vec<Reply>) {
+        let mut group = self.gather();
+        if self.dry_run {
+            self.judge(&mut group, replies);
+        } else {
+            self.propose(&mut group);
+            self.submit(group.numbers, replies);
+        }
+        let ends = group.closed || group.stopped.is_some() || self.stopped.is_some();
+        if !ends {
+            return;
+        }
+        while !self.groups.is_empty() {
+            self.settle(replies);
+        }
+        replies.extend(group.stopped.as_ref().and_then(failed_line).map(Reply::Failed));
+        // An error of the store is the older one: the lines of its group precede the one that stopped this group.
+        if self.stopped.is_none() {
+            self.stopped = group.stopped;
+        }
+        if self.dry_run {
+            self.recorder.discard();
+        }
+        self.ended = true;
+    }
+
+    /// Judges and seals the lines of a group. Keeps the numbers of those that became records.
+    fn propose(&mut self, group: &mut Group) {
+        if let Err((at, error)) = self.recorder.propose_each(&group.intents) {
+            // Lines are taken in order: those before a bad line count, those after it do not.
+            let line = group.numbers[at];
+            group.numbers.truncate(at);
+            group.stopped = Some(Stopped::Intent { line, error: Box::new(error) });
+        }
+        if group.stopped.is_some() && self.begins && group.numbers.is_empty() {
+            // Only the first record is pending: no run is left without a line.
+            self.recorder.discard();
+            self.begins = false;
+        }
+    }
+
+    /// Hands a group to the store, or waits for the oldest one if there is none to hand over.
+    fn submit(&mut self, numbers: Vec<u64>, replies: &mut Vec<Reply>) {
+        if self.recorder.pending() == 0 {
+            if !self.groups.is_empty() {
+                self.settle(replies);
+            }
+            return;
+        }
+        if self.groups.len() == GROUPS_MAX {
+            self.settle(replies);
+        }
+        if let Some(Stopped::Store(error)) = &self.stopped {
+            // An older group was not taken, so none that follows it may be.
+            replies.extend(numbers.into_iter().map(|line| Reply::Failed(FailedLine::of(line, error))));
+            self.recorder.discard();
+            return;
+        }
+        self.begins = false;
+        match self.recorder.submit() {
+            Ok(_) => self.groups.push_back(numbers),
+            Err(error) => {
+                while !self.groups.is_empty() {
+                    self.settle(replies);
+                }
+                self.fail(numbers, error, replies);
+            }
+        }
+    }
+
+    /// Waits until the oldest group is durable.
+    fn settle(&mut self, replies: &mut Vec<Reply>) {
+        let Some(numbers) = self.groups.pop_front() else { return };
+        match self.recorder.settle() {
+            Ok(records) => answer(numbers, records.unwrap_or_default(), replies),
+            Err(error) => self.fail(numbers, error, replies),
+        }
+    }
+
+    fn fail(&mut self, numbers: Vec<u64>, error: Error, replies: &mut Vec<Reply>) {
+        replies.extend(numbers.into_iter().map(|line| Reply::Failed(FailedLine::of(line, &error))));
+        // A later group may be on record all the same; the first error is the one to return.
+        self.stopped.get_or_insert(Stopped::Store(Box::new(error)));
+    }
+
+    /// Judges the lines of a dry run one by one: each reply is due at once, and the lines after it are judged on its outcome.
+    fn judge(&mut self, group: &mut Group, replies: &mut Vec<Reply>) {
+        let mut begun = match std::mem::take(&mut self.begins) {
+            true => self.recorder.discard(),
+            false => Vec::new(),
+        };
+        for (line, intent) in group.numbers.iter().zip(&group.intents) {
+            match self.recorder.propose(intent) {
+                Ok(outcome) => {
+                    begun.extend(outcome.records().into_iter().cloned());
+                    answer(vec![*line], std::mem::take(&mut begun), replies);
+                }
+                Err(error) => {
+                    group.stopped = Some(Stopped::Intent { line: *line, error: Box::new(error) });
+                    return;
+                }
+            }
+        }
+        if group.stopped.is_none() {
+            answer(Vec::new(), begun, replies);
+        }
+    }
+}
+
+impl Iterator for Recording<'_> {
+    type Item = Vec<Reply>;
+
+    fn next(&mut self) -> Option<Vec<Reply>> {
+        let mut replies = Vec::new();
+        while replies.is_empty() && !self.ended {
+            self.take(&mut replies);
+        }
+        (!replies.is_empty()).then_some(replies)
+    }
+}
+
+fn failed_line(stopped: &Stopped) -> Option<FailedLine> {
+    match stopped {
+        Stopped::Line { line, error } => Some(FailedLine::of_line(line.number, error)),
+        Stopped::Intent { line, error } => Some(FailedLine::of(*line, error)),
+        Stopped::Input(_) | Stopped::Store(_) => None,
+    }
+}
+
+/// Makes the replies of a group: a record for each line, in order, followed by those that the kernel wrote because of it.
+fn answer(numbers: Vec<u64>, records: Vec<Record>, replies: &mut Vec<Reply>) {
+    let mut numbers = numbers.into_iter();
+    for record in records {
+        let header = record.header();
+        let (kind, by_kernel) = (header.kind, header.author == Author::Kernel);
+        let noted = match replies.last_mut() {
+            Some(Reply::Committed { noted, .. } | Reply::Refused { noted, .. }) => Some(noted),
+            _ => None,
+        };
+        let mut line = || numbers.next().expect("a record for each line");
+        match (kind, noted) {
+            // The kernel writes nothing of its own accord between two lines.
+            (Kind::Transition, Some(noted)) if by_kernel => noted.push(record),
+            (Kind::Transition, _) => {
+                replies.push(Reply::Committed { line: line(), record, noted: Vec::new() })
+            }
+            (Kind::Refusal, _) => {
+                replies.push(Reply::Refused { line: line(), refusal: record, noted: Vec::new() });
+            }
+            _ => replies.push(Reply::Begun(record)),
+        }
+    }
+}

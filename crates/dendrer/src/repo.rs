@@ -1,0 +1,406 @@
+//! A store that is opened safely, and everything that is done with it.
+//!
+//! [`Repo::open`] compares the log with the newest head that this user signed. A log that is shorter, or has other records, can
+//! be read and never written. Nothing is printed: [`Repo::warnings`] returns what was found.
+//!
+//! Rule: a log is signed only within a [turn](Trust::turn), after it was compared with the remembered head, and the new head is
+//! remembered before its signature can be seen; test `an_older_store_is_read_and_never_written_or_signed`.
+
+pub mod heads;
+pub mod locate;
+mod resolve;
+mod warnings;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use dendrer_kernel::step::Start;
+use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
+use dendrer_object::{RunName, StoreId};
+use dendrer_store::embedded::{Embedded, Options};
+use dendrer_store::{RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::address::Address;
+use crate::error::{Error, LogDiffers, TrustError};
+use crate::recorder::{Recorder, Surroundings, World, begin_log};
+use crate::trace::Trace;
+use crate::trust::{Trust, make_key};
+use crate::watch::Watch;
+
+pub use warnings::{Warning, is_of_the_log, warnings};
+
+/// Whether a store is opened to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// For reading: takes no lock, also of a store that cannot be written. What is proposed can be looked at and discarded (a
+    /// dry run); committing it fails.
+    Read,
+    /// For reading and writing: fails for a log that is damaged or not the one that was signed here.
+    Write,
+}
+
+/// A store that was opened. Clones share one handle.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    inner: Arc<Inner>,
+    watch: Option<Watch>,
+}
+
+struct Inner {
+    trust: Arc<dyn Trust>,
+    mode: Mode,
+    /// The handle that recorders use. Opened when first needed if the store was opened for reading: then it cannot append.
+    writer: OnceLock<Shared>,
+    reader: Mutex<Arc<dyn Store>>,
+    /// Where the store is and how a reader of it is opened; `None` for a store that is no directory.
+    place: Option<(PathBuf, Options)>,
+    info: StoreInfo,
+    key: Option<Arc<SigningKey>>,
+    warnings: Vec<Warning>,
+    environment: Box<dyn Fn() -> Box<dyn Surroundings> + Send + Sync>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner").field("info", &self.info).field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// Result of signing.
+#[derive(Debug)]
+pub enum Signed {
+    /// The log is signed as it is.
+    UpTo {
+        /// The signed checkpoint.
+        note: SignedNote,
+        /// Why the head could not be remembered, if it could not: a rollback to before it would not show.
+        not_remembered: Option<TrustError>,
+    },
+    /// The key of the log is not here: records are committed, and no checkpoint is signed.
+    NoKey,
+}
+
+impl Repo {
+    /// Makes a store in a directory that has none, with a new key, and signs its first checkpoint. `dir` is the directory of the
+    /// store itself, usually `.dendrer`.
+    pub fn init(dir: &Path, trust: Arc<dyn Trust>) -> Result<Repo, Error> {
+        let id = new_id()?;
+        let key = Arc::new(make_key(&id.origin())?);
+        trust.keep_key(id, &key)?;
+        match Repo::create(dir, id, &key, &trust) {
+            Ok(repo) => Ok(repo),
+            Err(error) => {
+                // A store that was made must keep its key, or nobody could sign it.
+                if !Embedded::open(dir, Options::read()).is_ok_and(|store| store.info().id == id) {
+                    trust.drop_key(id);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes a store with an id and a key that are kept already.
+    pub fn create(
+        dir: &Path,
+        id: StoreId,
+        key: &Arc<SigningKey>,
+        trust: &Arc<dyn Trust>,
+    ) -> Result<Repo, Error> {
+        let io = |source| StoreError::Io { action: "make", path: dir.to_owned(), source };
+        std::fs::create_dir_all(dir).map_err(io)?;
+        let info = StoreInfo::new(id, key.verifier_key().clone());
+        let mut store = Embedded::create(dir, info, Options::write())?;
+        begin_log(&mut store, &mut World::default())?;
+        let store = store.with_key(Some(Arc::clone(key)));
+        let repo = Repo::of(
+            Shared::new(Box::new(store)),
+            Some((dir, Options::read())),
+            Arc::clone(trust),
+            Vec::new(),
+        )?;
+        repo.sign()?;
+        Ok(repo)
+    }
+
+    /// Opens the store in a directory.
+    pub fn open(dir: &Path, trust: Arc<dyn Trust>, mode: Mode) -> Result<Repo, Error> {
+        let (read, write) = (Options::read(), Options::write());
+        Repo::open_with(dir, trust, if mode == Mode::Read { read.clone() } else { write }, mode)
+    }
+
+    /// As [`Repo::open`], with options of the embedded store.
+    pub fn open_with(dir: &Path, trust: Arc<dyn Trust>, options: Options, mode: Mode) -> Result<Repo, Error> {
+        let reads = Options { index: options.index, ..Options::read() };
+        let mut store = Embedded::open(dir, options)?;
+        // A key that cannot be used is reported when something is to be signed.
+        let key = trust.key(store.info()).ok().flatten();
+        store = store.with_key(key);
+        match mode {
+            Mode::Read => {
+                let warnings = warnings::warnings(&mut store, &*trust)?;
+                let (info, key) = (store.info().clone(), store.key().cloned());
+                let inner = Inner {
+                    trust,
+                    mode,
+                    writer: OnceLock::new(),
+                    reader: Mutex::new(Arc::new(store)),
+                    place: Some((dir.to_owned(), reads)),
+                    info,
+                    key,
+                    warnings,
+                    environment: system(),
+                };
+                Ok(Repo { inner: Arc::new(inner), watch: None })
+            }
+            Mode::Write => {
+                refuse_damage(&store)?;
+                heads::refuse_rollback(&mut store, &*trust)?;
+                Repo::of(Shared::new(Box::new(store)), Some((dir, reads)), trust, Vec::new())
+            }
+        }
+    }
+
+    /// Uses any store. It is compared with the newest head signed here like one in a directory.
+    pub fn over(mut store: Box<dyn Store>, trust: Arc<dyn Trust>) -> Result<Repo, Error> {
+        refuse_damage(&*store)?;
+        if let Some(head) = trust.head(store.info().id)? {
+            store.refresh()?;
+            if let Some(why) = heads::compare_hashes(&*store, head)? {
+                return Err(Error::AnotherLog { why, committed: false });
+            }
+        }
+        Repo::of(Shared::new(store), None, trust, Vec::new())
+    }
+
+    fn of(
+        store: Shared,
+        place: Option<(&Path, Options)>,
+        trust: Arc<dyn Trust>,
+        warnings: Vec<Warning>,
+    ) -> Result<Repo, Error> {
+        let (info, key) = (store.info().clone(), store.key().cloned());
+        let inner = Inner {
+            trust,
+            reader: Mutex::new(Arc::new(store.clone())),
+            mode: Mode::Write,
+            writer: store.into(),
+            place: place.map(|(dir, options)| (dir.to_owned(), options)),
+            info,
+            key,
+            warnings,
+            environment: system(),
+        };
+        Ok(Repo { inner: Arc::new(inner), watch: None })
+    }
+
+    /// Returns the store in a directory or in the nearest one above it.
+    pub fn find(from: &Path) -> Result<PathBuf, Error> {
+        locate::find(from)
+    }
+
+    /// Takes clock and seeds from elsewhere than the system.
+    ///
+    /// # Panics
+    ///
+    /// If the handle was cloned before.
+    #[must_use]
+    pub fn with_environment(
+        mut self,
+        environment: impl Fn() -> Box<dyn Surroundings> + Send + Sync + 'static,
+    ) -> Repo {
+        let inner =
+            Arc::get_mut(&mut self.inner).expect("the environment is set before the handle is cloned");
+        inner.environment = Box::new(environment);
+        self
+    }
+
+    /// Returns a handle whose reads count into a watch, which can stop them.
+    #[must_use]
+    pub fn watched(&self, watch: Watch) -> Repo {
+        Repo { inner: Arc::clone(&self.inner), watch: Some(watch) }
+    }
+
+    /// Returns what was found wrong with the store as a whole when it was opened.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.inner.warnings
+    }
+
+    /// Id, key and format of the store.
+    pub fn info(&self) -> &StoreInfo {
+        &self.inner.info
+    }
+
+    /// Directory of the store; `None` for a store that is no directory.
+    pub fn dir(&self) -> Option<&Path> {
+        self.inner.place.as_ref().map(|(dir, _)| &**dir)
+    }
+
+    /// Key of the log, if it is here and can be used.
+    pub fn key(&self) -> Option<&Arc<SigningKey>> {
+        self.inner.key.as_ref()
+    }
+
+    /// Keys and remembered heads that this handle uses.
+    pub fn trust(&self) -> &Arc<dyn Trust> {
+        &self.inner.trust
+    }
+
+    /// Returns the handle that recorders use. Of a store that was opened for reading it takes proposals, and fails to append.
+    pub fn writer(&self) -> Result<&Shared, Error> {
+        let inner = &*self.inner;
+        if let Some(writer) = inner.writer.get() {
+            return Ok(writer);
+        }
+        let (dir, options) = inner.place.as_ref().expect("a store that is no directory has a writer");
+        let store = Embedded::open(dir, options.clone())?.with_key(inner.key.clone());
+        Ok(inner.writer.get_or_init(|| Shared::new(Box::new(store))))
+    }
+
+    /// Returns a handle for reading that has everything committed so far, by other processes too.
+    pub fn reader(&self) -> Result<Arc<dyn Store>, Error> {
+        let handle = self.fresh_reader()?;
+        Ok(match &self.watch {
+            Some(watch) => watch.over(&handle),
+            None => handle,
+        })
+    }
+
+    fn fresh_reader(&self) -> Result<Arc<dyn Store>, Error> {
+        let mut reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        match (self.inner.mode, &self.inner.place) {
+            (Mode::Read, Some((dir, options))) => match Arc::get_mut(&mut reader) {
+                Some(handle) => drop(handle.refresh()?),
+                // Traces keep the handle as it is.
+                None => {
+                    let fresh = Embedded::open(dir, options.clone())?.with_key(self.inner.key.clone());
+                    *reader = Arc::new(fresh);
+                }
+            },
+            _ => drop(self.writer()?.clone().refresh()?),
+        }
+        Ok(Arc::clone(&reader))
+    }
+
+    /// Lists the runs in the order in which they began.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, Error> {
+        let reader = self.reader()?;
+        let (mut runs, mut from) = (Vec::new(), 0);
+        loop {
+            let batch = reader.runs(from, 1024)?;
+            let Some(last) = batch.last() else { return Ok(runs) };
+            from = last.begin + 1;
+            runs.extend(batch);
+        }
+    }
+
+    /// Opens a run as it is now.
+    pub fn run(&self, run: &RunName) -> Result<Trace, Error> {
+        Trace::open(&self.reader()?, run)
+    }
+
+    /// Opens the run that an address means, and returns the tick that it names, if it names one.
+    pub fn at(&self, address: &Address) -> Result<(Trace, Option<u64>), Error> {
+        let reader = self.reader()?;
+        let address = address.clone().resolve(&reader)?;
+        let trace = address.trace_in(&reader, &[])?;
+        let tick = address.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
+        Ok((trace, tick))
+    }
+
+    /// Begins a run. Its `run` record is part of the first group that is committed.
+    pub fn begin(&self, start: &Start) -> Result<Recorder, Error> {
+        Recorder::begin(self.writer()?, start, (self.inner.environment)())
+    }
+
+    /// Goes on with a run.
+    pub fn recorder(&self, run: &RunName) -> Result<Recorder, Error> {
+        Recorder::resume(self.writer()?, run, (self.inner.environment)())
+    }
+
+    /// Clock and seeds for functions that write.
+    pub fn environment(&self) -> Box<dyn Surroundings> {
+        (self.inner.environment)()
+    }
+
+    /// Signs the log as it is, if its key is here, and remembers what was signed.
+    pub fn sign(&self) -> Result<Signed, Error> {
+        if self.inner.mode == Mode::Read {
+            let why = "it was opened for reading".to_owned();
+            return Err(Error::Store(StoreError::ReadOnly { why }));
+        }
+        let mut writer = self.writer()?.clone();
+        let Some(key) = self.signing_key()? else { return Ok(Signed::NoKey) };
+        let (trust, id) = (&*self.inner.trust, self.inner.info.id);
+        // From comparing with the remembered head to remembering the new one, nobody else signs a copy of this log.
+        let mut turn = trust.turn(id).map_err(Error::NotSigned)?;
+        if let Some(head) = trust.head(id)? {
+            writer.refresh()?;
+            if let Some(why) = heads::compare_hashes(&writer, head)? {
+                return Err(Error::AnotherLog { why, committed: false });
+            }
+        }
+        let (mut refused, mut not_remembered) = (None, None);
+        let note = writer.sign_if(&key, &mut |store: &dyn Store, checkpoint: &Checkpoint| {
+            match trust.head(id) {
+                // A file system without locks lets another process have a turn at the same time.
+                Ok(Some(head)) if !store.extends(head.size, head.root)? => {
+                    let why = LogDiffers { has: checkpoint.size(), had: head.size };
+                    refused = Some(Error::AnotherLog { why, committed: true });
+                }
+                Ok(_) => {
+                    let head = TreeHead { size: checkpoint.size(), root: checkpoint.root() };
+                    not_remembered = turn.remember(head).err();
+                }
+                Err(error) => refused = Some(error.into()),
+            }
+            Ok(refused.is_none())
+        })?;
+        match (refused, note) {
+            (Some(error), _) => Err(error),
+            (None, Some(note)) => Ok(Signed::UpTo { note, not_remembered }),
+            (None, None) => unreachable!("a signature is refused with a reason"),
+        }
+    }
+
+    /// Returns the key to sign with. One that is here and cannot be used is an error now.
+    pub fn signing_key(&self) -> Result<Option<Arc<SigningKey>>, Error> {
+        match &self.inner.key {
+            Some(key) => Ok(Some(Arc::clone(key))),
+            None => Ok(self.inner.trust.key(&self.inner.info)?),
+        }
+    }
+
+    /// Signs the log, if it was opened for writing and its key is here, and finishes background work unless clones, recorders or
+    /// traces are left.
+    pub fn close(self) -> Result<Signed, Error> {
+        if self.inner.mode == Mode::Read {
+            return Ok(Signed::NoKey);
+        }
+        let signed = self.sign()?;
+        if let Some(inner) = Arc::into_inner(self.inner) {
+            drop(inner.reader);
+            if let Some(store) = inner.writer.into_inner().and_then(Shared::into_inner) {
+                store.close()?;
+            }
+        }
+        Ok(signed)
+    }
+}
+
+fn system() -> Box<dyn Fn() -> Box<dyn Surroundings> + Send + Sync> {
+    Box::new(|| Box::new(World::default()))
+}
+
+/// Makes the id of a new store.
+pub fn new_id() -> Result<StoreId, TrustError> {
+    let mut id = [0; 16];
+    SystemRandom::new().fill(&mut id).map_err(|_| TrustError::NoRandomness)?;
+    Ok(StoreId(id))
+}
+
+/// Fails for a handle that cannot write, or whose log is damaged.
+pub fn refuse_damage(store: &dyn Store) -> Result<(), Error> {
+    store.trouble().map_or(Ok(()), |trouble| Err(Error::Unwritable(trouble)))
+}

@@ -1,0 +1,53 @@
+//! Keys of logs, and the newest head that was signed with each.
+//!
+//! Neither is ever in a store: a copied store must not bring its key along, and a store that was rolled back must not roll back
+//! what this user knows to be signed. [`UserTrust`] keeps both in files of the user, [`MemoryTrust`] in memory.
+//!
+//! Rule: a head is remembered before its signature can be seen, and only within a [turn](Trust::turn); tests
+//! `only_one_has_a_turn_at_a_time` and `a_smaller_head_never_replaces_a_larger_one` run over both implementations.
+
+mod memory;
+mod seen;
+mod user;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use dendrer_object::StoreId;
+use dendrer_object::note::SigningKey;
+use dendrer_store::{StoreInfo, TreeHead};
+
+pub use crate::error::TrustError;
+pub use memory::MemoryTrust;
+pub use seen::{Seen, Stamp};
+pub use user::{UserTrust, make_key, read_key, write_key};
+
+/// Keys, and the newest head signed with each.
+pub trait Trust: Debug + Send + Sync {
+    /// Returns the key of a log; `None` if it is not here. A key that is here and cannot be used, or is that of another log,
+    /// is an error: a replaced key must not go unnoticed.
+    fn key(&self, log: &StoreInfo) -> Result<Option<Arc<SigningKey>>, TrustError>;
+
+    /// Keeps the key of a new log. Never replaces a key.
+    fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> Result<(), TrustError>;
+
+    /// Forgets the key of a log that was never made.
+    fn drop_key(&self, store: StoreId);
+
+    /// Returns the newest head of a log that was signed here; `None` if none was. A head that cannot be read is an error, never
+    /// `None`: an older log would pass for the whole of it.
+    fn head(&self, store: StoreId) -> Result<Option<TreeHead>, TrustError>;
+
+    /// Waits until nobody else signs this log, and keeps others from it until the turn is dropped.
+    fn turn(&self, store: StoreId) -> Result<Box<dyn SigningTurn + '_>, TrustError>;
+}
+
+/// The right to sign a log, for as long as it is not dropped.
+pub trait SigningTurn {
+    /// Remembers a head, unless one as large is remembered already. If this fails the head may still be signed: the caller
+    /// reports that a rollback to before it would not show.
+    fn remember(&mut self, head: TreeHead) -> Result<(), TrustError>;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! Keys and heads as files of the user: mode 0600, outside every store, never printed.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use dendrer_object::StoreId;
+use dendrer_object::note::{Checkpoint, SigningKey, VerifierKey};
+use dendrer_store::{StoreInfo, TreeHead};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::{SigningTurn, Trust, TrustError};
+use crate::files::{self, Whole};
+
+/// How long another process may sign while the remembered head stays the same.
+const TURN_MAX: Duration = Duration::from_secs(30);
+
+/// No key file is longer, and a name may lead to anything.
+const KEY_SIZE_MAX: u64 = 1 << 16;
+
+/// Keys and heads in a folder of the user.
+#[derive(Debug, Default)]
+pub struct UserTrust {
+    pub(super) dir: Option<PathBuf>,
+    key_file: Option<PathBuf>,
+    /// Text of `key_file`. That file may be a pipe, which can be read once.
+    key_text: Mutex<Option<String>>,
+}
+
+impl UserTrust {
+    /// Uses the configuration folder of this user. Without a home, keys cannot be kept and no head is remembered.
+    pub fn of_user() -> UserTrust {
+        UserTrust { dir: UserTrust::config_dir(), ..UserTrust::default() }
+    }
+
+    /// Uses another folder.
+    pub fn at(dir: impl Into<PathBuf>) -> UserTrust {
+        UserTrust { dir: Some(dir.into()), ..UserTrust::default() }
+    }
+
+    /// Takes the key of every log from one file.
+    #[must_use]
+    pub fn with_key_file(self, file: Option<impl Into<PathBuf>>) -> UserTrust {
+        UserTrust { key_file: file.map(Into::into), ..self }
+    }
+
+    /// Folder of dendrer's own files in the user's configuration; `None` if the user has no home.
+    pub fn config_dir() -> Option<PathBuf> {
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = if cfg!(windows) {
+            absolute("APPDATA")
+        } else if cfg!(target_os = "macos") {
+            absolute("HOME").map(|home| home.join("Library/Application Support"))
+        } else {
+            absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")))
+        };
+        base.map(|base| base.join("dendrer"))
+    }
+
+    /// File that the key of a log is in, or would be; `None` if there is no place for it.
+    pub fn key_path(&self, store: StoreId) -> Option<PathBuf> {
+        self.key_file.clone().or_else(|| self.own_key_path(store))
+    }
+
+    fn own_key_path(&self, store: StoreId) -> Option<PathBuf> {
+        Some(self.dir.as_ref()?.join("keys").join(format!("{store}.key")))
+    }
+
+    /// File in which the newest head of a log is remembered; `None` if there is no place for it.
+    pub fn head_path(&self, store: StoreId) -> Option<PathBuf> {
+        Some(self.dir.as_ref()?.join("heads").join(format!("{store}.head")))
+    }
+
+    /// Returns the key that a log was begun with here, whatever key file was named; `None` if this user has none of it.
+    pub fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
+        let Some(path) = self.own_key_path(store) else { return Ok(None) };
+        let bad = |what, why: String| TrustError::KeyUnusable { path: path.clone(), what, why };
+        let text = self.read_kept(&path).map_err(|error| bad("read", error.to_string()))?;
+        let Some(text) = text else { return Ok(None) };
+        let key = SigningKey::from_secret_text(String::from_utf8_lossy(&text).trim_end());
+        Ok(Some(key.map_err(|error| bad("used", error.to_string()))?.verifier_key().clone()))
+    }
+
+    /// Reads a file that is kept for a log; `None` only if nothing has its name.
+    fn read_kept(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let is_absent = |error: &io::Error| match error.kind() {
+            // A link that leads nowhere is not nothing: its target may be on a disk that is away.
+            ErrorKind::NotFound => {
+                std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+            }
+            // Nothing was ever kept below a home that is no directory.
+            ErrorKind::NotADirectory => self.dir.as_ref().is_some_and(|dir| {
+                std::fs::metadata(dir).is_err_and(|error| error.kind() == ErrorKind::NotADirectory)
+            }),
+            _ => false,
+        };
+        match std::fs::metadata(path) {
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(about) if !about.is_file() => return Err(io::Error::other("it is no file")),
+            Ok(_) => {}
+        }
+        let mut bytes = Vec::new();
+        File::open(path)?.take(KEY_SIZE_MAX).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Reads the text of a key file.
+    fn key_text(&self, path: &Path) -> io::Result<String> {
+        let read = || File::open(path).and_then(|file| io::read_to_string(file.take(KEY_SIZE_MAX)));
+        if self.key_file.is_none() {
+            return read();
+        }
+        let mut known = self.key_text.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some(text) => Ok(text.clone()),
+            None => Ok(known.insert(read()?).clone()),
+        }
+    }
+}
+
+impl Trust for UserTrust {
+    fn key(&self, log: &StoreInfo) -> Result<Option<Arc<SigningKey>>, TrustError> {
+        let Some(path) = self.key_path(log.id) else { return Ok(None) };
+        let text = match self.key_text(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound && self.key_file.is_none() => return Ok(None),
+            Err(source) => return Err(TrustError::KeyNotRead { path, source }),
+        };
+        let key = key_of(&text, &path)?;
+        if *key.verifier_key() != log.key {
+            let why = format!("it is not the key of this store, which is {}", log.key);
+            return Err(TrustError::KeyUnusable { path, what: "used", why });
+        }
+        Ok(Some(Arc::new(key)))
+    }
+
+    fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> Result<(), TrustError> {
+        let path = self.key_path(store).ok_or(TrustError::NoHome)?;
+        if let Some(folder) = path.parent() {
+            // If this fails, writing the key says so.
+            let _ = files::make_dir(folder);
+        }
+        write_key(key, &path)
+    }
+
+    fn drop_key(&self, store: StoreId) {
+        if let Some(path) = self.key_path(store) {
+            // A key of no log is litter, and harmless.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    fn head(&self, store: StoreId) -> Result<Option<TreeHead>, TrustError> {
+        let Some(path) = self.head_path(store) else { return Ok(None) };
+        let bytes = match self.read_kept(&path) {
+            Ok(bytes) => bytes,
+            Err(source) => return Err(TrustError::HeadNotRead { path, source }),
+        };
+        let Some(bytes) = bytes else { return Ok(None) };
+        let checkpoint = std::str::from_utf8(&bytes).ok().and_then(|text| Checkpoint::parse(text).ok());
+        match checkpoint.filter(|checkpoint| checkpoint.origin() == store.origin()) {
+            Some(checkpoint) => Ok(Some(TreeHead { size: checkpoint.size(), root: checkpoint.root() })),
+            None => Err(TrustError::NotAHead { path, size: bytes.len() }),
+        }
+    }
+
+    fn turn(&self, store: StoreId) -> Result<Box<dyn SigningTurn + '_>, TrustError> {
+        use ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull, TimedOut};
+        let Some(head) = self.head_path(store) else { return Ok(Box::new(NothingKept)) };
+        let turn = |held| Ok(Box::new(UserTurn { trust: self, store, held }) as Box<dyn SigningTurn + '_>);
+        if let Err(error) = files::make_dir(files::dir_of(&head)) {
+            return turn(Err(error));
+        }
+        let path = head.with_extension("lock");
+        match self.hold(&path, &head) {
+            Ok(lock) => turn(Ok(lock)),
+            Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull) => {
+                turn(Err(error))
+            }
+            Err(error) if error.kind() == TimedOut => Err(TrustError::Busy { lock: path }),
+            Err(source) => Err(TrustError::NoLock { path, source }),
+        }
+    }
+}
+
+impl UserTrust {
+    /// Waits for the lock: as long as other processes sign, and at most [`TURN_MAX`] while the remembered head stays the same.
+    fn hold(&self, path: &Path, head: &Path) -> io::Result<Lock> {
+        if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+            return Err(io::Error::other(format!("{} is no file", path.display())));
+        }
+        let file = File::options().write(true).create(true).truncate(false).open(path)?;
+        let remembered = || self.read_kept(head).ok().flatten();
+        let (mut seen, mut begin) = (remembered(), Instant::now());
+        while begin.elapsed() < TURN_MAX {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::sleep(Duration::from_millis(10));
+                    let now = remembered();
+                    if now != seen {
+                        (seen, begin) = (now, Instant::now());
+                    }
+                }
+                Ok(()) => return Ok(Lock { _file: file, is_alone: true }),
+                // Some file systems have no locks. There, the caller looks at the head once more before it signs.
+                Err(TryLockError::Error(_)) => return Ok(Lock { _file: file, is_alone: false }),
+            }
+        }
+        Err(ErrorKind::TimedOut.into())
+    }
+}
+
+/// A lock that is released with its file.
+struct Lock {
+    _file: File,
+    /// Whether no other process has it: some file systems have no locks.
+    is_alone: bool,
+}
+
+struct UserTurn<'t> {
+    trust: &'t UserTrust,
+    store: StoreId,
+    /// The lock until the turn ends, or why nothing can be remembered.
+    held: io::Result<Lock>,
+}
+
+impl SigningTurn for UserTurn<'_> {
+    fn remember(&mut self, head: TreeHead) -> Result<(), TrustError> {
+        let Some(path) = self.trust.head_path(self.store) else { return Ok(()) };
+        if self.trust.head(self.store)?.is_some_and(|known| known.size >= head.size) {
+            return Ok(());
+        }
+        let written = match &self.held {
+            Ok(lock) => {
+                if lock.is_alone {
+                    // Left by a process that was killed while it wrote a head.
+                    files::remove_partial(&path);
+                }
+                write_head(&path, self.store, head).map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        written.map_err(|why| TrustError::NotRemembered { path, why })
+    }
+}
+
+/// A turn where no head can be remembered, so that two processes cannot contradict one.
+struct NothingKept;
+
+impl SigningTurn for NothingKept {
+    fn remember(&mut self, _: TreeHead) -> Result<(), TrustError> {
+        Ok(())
+    }
+}
+
+/// Writes a head so that a power cut leaves the old one or this one.
+fn write_head(path: &Path, store: StoreId, head: TreeHead) -> io::Result<()> {
+    let checkpoint = Checkpoint::new(&store.origin(), head.size, head.root).map_err(io::Error::other)?;
+    let mut whole = Whole::create(path)?;
+    whole.write_all(checkpoint.to_string().as_bytes())?;
+    whole.finish()?;
+    let path = std::fs::canonicalize(path)?;
+    files::sync_dir(files::dir_of(&path))
+}
+
+/// Makes a key with a name and random bytes of the system.
+pub fn make_key(name: &str) -> Result<SigningKey, TrustError> {
+    let mut seed = [0; 32];
+    SystemRandom::new().fill(&mut seed).map_err(|_| TrustError::NoRandomness)?;
+    SigningKey::from_seed(name, seed).map_err(TrustError::KeyName)
+}
+
+/// Writes a key to a new file that only its owner may read.
+pub fn write_key(key: &SigningKey, path: &Path) -> Result<(), TrustError> {
+    let write = || -> io::Result<()> {
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
+        file.write_all(format!("{}\n", key.secret_text()).as_bytes())?;
+        file.sync_all()?;
+        // A log whose key a power cut took is never signed again.
+        files::sync_dir(files::dir_of(path))
+    };
+    write().map_err(|source| TrustError::KeyNotWritten { path: path.to_owned(), source })
+}
+
+/// Reads a key from a file that the user named.
+pub fn read_key(path: &Path) -> Result<SigningKey, TrustError> {
+    let text = File::open(path).and_then(|file| io::read_to_string(file.take(KEY_SIZE_MAX)));
+    let bad = |error: io::Error| TrustError::KeyUnusable {
+        path: path.to_owned(),
+        what: "used",
+        why: error.to_string(),
+    };
+    key_of(&text.map_err(bad)?, path)
+}
+
+fn key_of(text: &str, path: &Path) -> Result<SigningKey, TrustError> {
+    SigningKey::from_secret_text(text.trim_end()).map_err(|error| TrustError::KeyUnusable {
+        path: path.to_owned(),
+        what: "used",
+        why: error.to_string(),
+    })
+}

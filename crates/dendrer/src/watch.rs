@@ -1,0 +1,276 @@
+//! Progress of long reads, and a way to stop them.
+//!
+//! A [`Watch`] is a counter and a flag. The thread that asked shows the counter and may set the flag; the work never waits for
+//! that thread, and its answer does not depend on who looks.
+//!
+//! Rule: a cancelled read fails with [`StoreError::Cancelled`] and never returns a part as the whole; test
+//! `a_cancelled_read_is_an_error_and_no_shorter_answer`.
+
+use std::io::{self, ErrorKind, Read};
+use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use dendrer_object::note::{SignedNote, SigningKey};
+use dendrer_object::record::{Entry, Header, Kind};
+use dendrer_object::{Digest, Pointer, Record, RunName};
+use dendrer_store::{MaySign, RunSummary, Skimmed, Store, StoreError, StoreInfo, SyncTicket, TreeHead};
+
+use crate::trace::ReadHandle;
+
+/// Counts what long work has read, and stops it when asked. Clones watch the same work.
+#[derive(Debug, Clone, Default)]
+pub struct Watch {
+    done: Arc<AtomicU64>,
+    is_cancelled: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// Starts at 0, not cancelled.
+    pub fn new() -> Watch {
+        Watch::default()
+    }
+
+    /// Counts into a number that the caller has.
+    pub fn counting(done: Arc<AtomicU64>) -> Watch {
+        Watch { done, ..Watch::default() }
+    }
+
+    /// Number of records, or bytes of a [`Watch::reader`], read so far.
+    pub fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    /// Makes the next read of the watched work fail with [`StoreError::Cancelled`].
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Watch::cancel`] was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Returns a handle for reading alone that counts each record it returns.
+    pub fn over(&self, store: &impl ReadHandle) -> Arc<dyn Store> {
+        Arc::new(Watched { inner: store.to_handle(), watch: self.clone() })
+    }
+
+    /// Returns a reader that counts each byte.
+    pub fn reader<R: Read>(&self, inner: R) -> WatchedRead<R> {
+        WatchedRead { inner, watch: self.clone() }
+    }
+
+    /// Counts `count` more, unless the work was cancelled.
+    fn add(&self, count: u64) -> ControlFlow<()> {
+        self.done.fetch_add(count, Ordering::Relaxed);
+        if self.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        if self.is_cancelled() { Err(StoreError::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// A reader that counts its bytes into a [`Watch`].
+#[derive(Debug)]
+pub struct WatchedRead<R> {
+    inner: R,
+    watch: Watch,
+}
+
+impl<R: Read> Read for WatchedRead<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(bytes)?;
+        match self.watch.add(read as u64) {
+            ControlFlow::Continue(()) => Ok(read),
+            ControlFlow::Break(()) => Err(io::Error::new(ErrorKind::Other, StoreError::Cancelled)),
+        }
+    }
+}
+
+/// A store handle for reading alone whose records count into a [`Watch`].
+#[derive(Debug)]
+struct Watched {
+    inner: Arc<dyn Store>,
+    watch: Watch,
+}
+
+fn reading_only<T>() -> Result<T, StoreError> {
+    Err(StoreError::ReadOnly { why: "a watched handle is for reading alone".to_owned() })
+}
+
+impl Store for Watched {
+    fn info(&self) -> &StoreInfo {
+        self.inner.info()
+    }
+
+    fn tree(&self) -> TreeHead {
+        self.inner.tree()
+    }
+
+    fn trouble(&self) -> Option<Arc<StoreError>> {
+        self.inner.trouble()
+    }
+
+    fn refresh(&mut self) -> Result<u64, StoreError> {
+        reading_only()
+    }
+
+    fn get(&self, position: u64) -> Result<Option<Record>, StoreError> {
+        self.watch.check()?;
+        let record = self.inner.get(position)?;
+        // The record is here: cancelling takes effect at the next read.
+        let _ = self.watch.add(1);
+        Ok(record)
+    }
+
+    fn scan(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.watch.check()?;
+        let mut is_cut = false;
+        self.inner.scan(range, &mut |position, record| {
+            is_cut = self.watch.add(1).is_break();
+            if is_cut { ControlFlow::Break(()) } else { f(position, record) }
+        })?;
+        if is_cut { Err(StoreError::Cancelled) } else { Ok(()) }
+    }
+
+    fn entries(
+        &self,
+        range: Range<u64>,
+        f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut is_cut = false;
+        self.inner.entries(range, &mut |position, entry| {
+            is_cut = self.watch.is_cancelled();
+            if is_cut { ControlFlow::Break(()) } else { f(position, entry) }
+        })?;
+        if is_cut { Err(StoreError::Cancelled) } else { Ok(()) }
+    }
+
+    fn skim(
+        &self,
+        range: Range<u64>,
+        wanted: &dyn Fn(&Header, &str) -> bool,
+        f: &mut dyn FnMut(u64, Skimmed<'_>) -> ControlFlow<()>,
+    ) -> Result<bool, StoreError> {
+        self.watch.check()?;
+        let mut is_cut = false;
+        let is_read = self.inner.skim(range, wanted, &mut |position, skimmed| {
+            is_cut = self.watch.add(1).is_break();
+            if is_cut { ControlFlow::Break(()) } else { f(position, skimmed) }
+        })?;
+        if is_cut { Err(StoreError::Cancelled) } else { Ok(is_read) }
+    }
+
+    fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
+        self.inner.find(id)
+    }
+
+    fn find_prefix(&self, hex: &str, limit: usize) -> Result<Vec<(Digest, u64)>, StoreError> {
+        self.inner.find_prefix(hex, limit)
+    }
+
+    fn at(&self, run: &RunName, tick: u64) -> Result<Option<u64>, StoreError> {
+        self.inner.at(run, tick)
+    }
+
+    fn run(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        self.inner.run(run)
+    }
+
+    fn runs(&self, from: u64, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.inner.runs(from, limit)
+    }
+
+    fn positions(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        limit: usize,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
+        self.inner.positions(run, ticks, limit)
+    }
+
+    fn beside(&self, run: &RunName, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        self.inner.beside(run, from, limit)
+    }
+
+    fn writes(
+        &self,
+        run: &RunName,
+        ticks: RangeInclusive<u64>,
+        place: &Pointer,
+        limit: usize,
+    ) -> Result<Vec<(u64, Pointer)>, StoreError> {
+        self.inner.writes(run, ticks, place, limit)
+    }
+
+    fn knows_all_writes(&self) -> Result<bool, StoreError> {
+        self.inner.knows_all_writes()
+    }
+
+    fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        self.inner.beside_runs(from, limit)
+    }
+
+    fn key(&self) -> Option<&Arc<SigningKey>> {
+        self.inner.key()
+    }
+
+    fn put_snapshot(&self, run: &RunName, tick: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        self.inner.put_snapshot(run, tick, bytes)
+    }
+
+    fn put_verdicts(&self, run: &RunName, question: &Digest, statement: &[u8]) -> Result<(), StoreError> {
+        self.inner.put_verdicts(run, question, statement)
+    }
+
+    fn verdicts(&self, run: &RunName, question: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.verdicts(run, question)
+    }
+
+    fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.inner.snapshot(run, tick)
+    }
+
+    fn append(&mut self, _: &[Record]) -> Result<Range<u64>, StoreError> {
+        reading_only()
+    }
+
+    fn start_sync(&mut self) -> Result<SyncTicket, StoreError> {
+        reading_only()
+    }
+
+    fn finish_sync(&mut self, _: SyncTicket) -> Result<u64, StoreError> {
+        reading_only()
+    }
+
+    fn erase(&mut self, _: &Record, _: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
+        reading_only()
+    }
+
+    fn sign_if(&mut self, _: &SigningKey, _: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
+        reading_only()
+    }
+
+    fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
+        self.inner.root_of(size)
+    }
+
+    fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        self.inner.extends(size, root)
+    }
+
+    fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
+        self.inner.checkpoint()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
