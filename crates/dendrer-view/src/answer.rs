@@ -10,7 +10,7 @@ use dendrer_object::{Timestamp, Value};
 
 use crate::table::Table;
 use crate::text::TimeForm;
-use crate::{quote, show, text};
+use crate::{change, quote, text};
 
 /// The answer to one question.
 pub trait Answer {
@@ -137,8 +137,8 @@ impl Page {
 
     /// Returns the line of a change, with both sides shortened if lines are cut.
     pub fn change(&self, change: &PlaceChange) -> Line {
-        let line = show::change_line(change, self.width.map(|width| width / 3));
-        let cut = line.len() < show::change_line(change, None).len();
+        let line = change::change_line(change, self.width.map(|width| width / 3));
+        let cut = line.len() < change::change_line(change, None).len();
         Line { cut, ..Line::from(if self.accessible { in_words(&line) } else { line }) }
     }
 

@@ -1,6 +1,6 @@
 //! A bisect report, and the verdicts of a run, as lines and as documents.
 
-use dendrer::ask_bisect::{BisectAnswer, BisectFound, Origin, RegressionAnswer};
+use dendrer::ask_bisect::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer};
 use dendrer::bisect::{Divergence, Outcome, Probe, Question, Report};
 use dendrer::diagnosis::Class;
 use dendrer::kernel::obligation::Standing;
@@ -15,28 +15,12 @@ use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
-use crate::predicate::{other_line, registration_line};
-use crate::show::change_json;
+use crate::change::change_json;
+use crate::registration::{other_line, registration_line};
 use crate::table::{Align, Table};
-use crate::{EXACT, contributors, count, diff, document, log, quote, thousands, why};
+use crate::{EXACT, contributors, count, diff, document, quote, row, thousands, why};
 
-/// The word for a verdict, and the mark beside it.
-pub fn words(verdict: &Verdict) -> (&'static str, &'static str) {
-    match verdict {
-        Verdict::Ok => ("compliant", "OK"),
-        Verdict::Violation => ("violation", "FAIL"),
-        Verdict::Uncertain(_) => ("uncertain", "SKIP"),
-    }
-}
-
-/// The word for a verdict in documents.
-pub fn word(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Ok => "ok",
-        Verdict::Violation => "violation",
-        Verdict::Uncertain(_) => "uncertain",
-    }
-}
+pub use crate::verdict::{list, word, words};
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
 pub fn question_lines(question: &Question, monotone: &str) -> Vec<String> {
@@ -145,17 +129,6 @@ pub fn standing_json(standing: Option<&Standing>, ended: bool) -> Value {
 /// Returns "41 candidate ticks".
 pub fn candidate_ticks(n: u64) -> String {
     count(n, "candidate tick", "candidate ticks")
-}
-
-/// Writes the first so many of a list, and how many more there are.
-pub fn list(items: &[String], most: usize) -> Option<String> {
-    let more = items.len().saturating_sub(most);
-    let shown = items[..items.len() - more].join(", ");
-    match (items.is_empty(), more) {
-        (true, _) => None,
-        (false, 0) => Some(shown),
-        (false, more) => Some(format!("{shown} and {more} more")),
-    }
 }
 
 fn stretch(from: u64, to: u64) -> String {
@@ -345,18 +318,18 @@ fn found_json(found: &BisectFound) -> Object {
     document.as_object().cloned().unwrap_or_default()
 }
 
-fn origin_json(origin: &Origin) -> Value {
-    let row = log::row(&origin.record).to_json(&origin.record);
+fn origin_json(origin: &BisectOrigin) -> Value {
+    let row = row::row(&origin.record).to_json(&origin.record);
     let mut members = row.as_object().cloned().unwrap_or_default();
     members.set("changes", Value::array(origin.changes.iter().map(change_json)));
     Value::Object(members)
 }
 
 /// Writes the transition at an onset: what it said and what it wrote.
-fn origin_lines(origin: &Origin, certainty: &str, page: &Page) -> Vec<Line> {
+fn origin_lines(origin: &BisectOrigin, certainty: &str, page: &Page) -> Vec<Line> {
     let (tick, record) = (origin.tick, &origin.record);
     let content = record.content();
-    let row = log::row(record);
+    let row = row::row(record);
     let title = Line::styled(Style::Strong, format!("ORIGIN ({certainty})  tick {tick}  {}", row.type_name))
         .then(format!("  by {}   hash {}", row.agent, record.id().short()));
     let at = |inner: &str| content.get("intent").and_then(|intent| intent.get(inner));
@@ -698,7 +671,7 @@ fn answer_words(found: &BisectFound) -> String {
     let report = &found.report;
     match &report.outcome {
         Outcome::Onset(_) => {
-            let row = found.origin.as_ref().map(|origin| log::row(&origin.record)).unwrap_or_default();
+            let row = found.origin.as_ref().map(|origin| row::row(&origin.record)).unwrap_or_default();
             format!("{} by {}", row.type_name, row.agent)
         }
         Outcome::Initial => "the initial state of the range is in violation".to_owned(),

@@ -5,7 +5,7 @@ use dendrer::contributors::{Contributors, Found, Proof, Shown};
 use dendrer::diagnosis::{Class, Offer};
 use dendrer_object::Value;
 
-use crate::bisect::{list, word, words};
+use crate::verdict::{list, word, words};
 use crate::why::{row_of, transition_json};
 use crate::{EXACT, HEURISTIC, count, quote};
 

@@ -9,7 +9,7 @@ use dendrer_object::{Digest, Pointer, RunName, Value, tag};
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
 use crate::table::{Align as Column, Table};
-use crate::{EXACT, count, document, log, quote, thousands, why};
+use crate::{EXACT, count, document, quote, row, thousands, why};
 
 /// What is said of a side where nothing stands, or nothing was written.
 const ABSENT: &str = "(absent)";
@@ -51,7 +51,7 @@ fn ticks_of(pair: &Pair) -> String {
 /// Writes the type of a pair, or both where they differ.
 fn types_of(pair: &Pair) -> String {
     let one =
-        |side: &Option<Record>| side.as_ref().map_or_else(|| NONE.to_owned(), |r| log::row(r).type_name);
+        |side: &Option<Record>| side.as_ref().map_or_else(|| NONE.to_owned(), |r| row::row(r).type_name);
     match (one(&pair.a), one(&pair.b)) {
         (a, b) if a == b => a,
         (a, b) => format!("{a} | {b}"),
@@ -242,7 +242,7 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
     };
     let behind = report.shared.map(|last| last + 1);
     let is_fork =
-        |marker: &&Marker| Some(marker.tick) == behind && log::row(&marker.record).type_name == "run.fork";
+        |marker: &&Marker| Some(marker.tick) == behind && row::row(&marker.record).type_name == "run.fork";
     let mut notes = Vec::new();
     let mut skipped = Vec::new();
     for (side, markers) in [("a", &report.markers.0), ("b", &report.markers.1)] {
@@ -251,7 +251,7 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
         }
         let others = markers.iter().filter(|marker| !is_fork(marker));
         skipped.extend(
-            others.map(|marker| format!("{side} {} {}", marker.tick, log::row(&marker.record).type_name)),
+            others.map(|marker| format!("{side} {} {}", marker.tick, row::row(&marker.record).type_name)),
         );
     }
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
@@ -272,7 +272,7 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
         ),
     ];
     if !skipped.is_empty() {
-        let list = crate::bisect::list(&skipped, 12).unwrap_or_default();
+        let list = crate::verdict::list(&skipped, 12).unwrap_or_default();
         lines.push(format!("skipped   {list}, markers that stand in one run alone"));
     }
     lines
@@ -283,7 +283,7 @@ pub fn ignored_line(report: &Report) -> Option<String> {
     let unmet = report.ignored.iter().filter(|(_, met)| !met).map(|(place, _)| quote::path(&shown(place)));
     let unmet: Vec<String> = unmet.collect();
     let all = count(report.ignored.len() as u64, "path", "paths");
-    match (report.ignored.is_empty(), crate::bisect::list(&unmet, 12)) {
+    match (report.ignored.is_empty(), crate::verdict::list(&unmet, 12)) {
         (true, _) => None,
         (false, None) => Some(format!("ignored   {all}")),
         (false, Some(unmet)) => Some(format!("ignored   {all}; nothing was left out at {unmet}")),
@@ -356,7 +356,7 @@ pub fn side_by_side(pair: &Pair) -> Vec<String> {
     let one = |side: &Option<Record>| match side {
         None => NONE.to_owned(),
         Some(record) => {
-            let row = log::row(record);
+            let row = row::row(record);
             let tick = tick_of(Some(record)).unwrap_or(0);
             format!("{tick} {} {}", row.type_name, row.summary).trim_end().to_owned()
         }
@@ -368,7 +368,7 @@ pub fn side_by_side(pair: &Pair) -> Vec<String> {
 
 fn transition_json(side: &Option<Record>) -> Value {
     let Some(record) = side else { return Value::Null };
-    let row = log::row(record).to_json(record);
+    let row = row::row(record).to_json(record);
     let names = ["tick", "id", "type", "agent", "summary"];
     Value::record(names.map(|name| (name, row.get(name).cloned().unwrap_or(Value::Null))))
 }
@@ -411,7 +411,7 @@ pub fn item_json(pair: &Pair) -> Value {
 
 fn markers_json(report: &Report) -> Value {
     let one = |side: &str, marker: &Marker| {
-        let row = log::row(&marker.record);
+        let row = row::row(&marker.record);
         Value::record([
             ("side", Value::from(side)),
             ("tick", Value::from(marker.tick)),

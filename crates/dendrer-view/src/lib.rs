@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod bisect;
 pub mod casebook;
+pub mod change;
 pub mod closed;
 pub mod codes;
 pub mod commit;
@@ -22,13 +23,16 @@ pub mod quote;
 pub mod rebase;
 pub mod receipt;
 pub mod reduce;
+pub mod registration;
 pub mod replay;
+pub mod row;
 pub mod runs;
 pub mod schemas;
 pub mod show;
 pub mod state;
 pub mod table;
 pub mod text;
+pub mod verdict;
 pub mod verify;
 pub mod why;
 

@@ -5,8 +5,8 @@ use dendrer::bisect::Question;
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Predicate, Verdict, Window};
 use dendrer::registry::{Known, Registered, Sample};
 use dendrer::timeline::Timeline;
+use dendrer_object::Value;
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::bisect::{
@@ -14,34 +14,12 @@ use crate::bisect::{
     word, words,
 };
 use crate::table::{Align, Table};
-use crate::{count, document, log, quote, thousands};
+use crate::{count, document, quote, row, thousands};
+
+pub use crate::registration::{declared_words, known_words, other_line, registration_line};
 
 /// How many turns of a sample are printed; documents have all.
 const TURNS_SHOWN: usize = 40;
-
-/// Says how it is known that a predicate does not recover, or that it does.
-pub fn known_words(known: &Known, monotone: Monotone) -> String {
-    let ticks = |samples: &[Sample]| {
-        let ticks: u64 = samples.iter().map(|sample| sample.ticks).sum();
-        let names: Vec<String> = samples.iter().map(|sample| sample.run.to_string()).collect();
-        format!("{} of {}", count(ticks, "tick", "ticks"), crate::bisect::list(&names, 3).unwrap_or_default())
-    };
-    match known {
-        Known::ByConstruction => "by construction".to_owned(),
-        Known::Lifted => "lifted".to_owned(),
-        Known::Tested(samples) => format!("tested on {}", ticks(samples)),
-        Known::Recovers(samples) => {
-            let names: Vec<String> = samples
-                .iter()
-                .filter(|sample| sample.recovers())
-                .map(|sample| sample.run.to_string())
-                .collect();
-            format!("recovers on {}", crate::bisect::list(&names, 3).unwrap_or_default())
-        }
-        Known::Untested if monotone == Monotone::ByConstruction => "by construction".to_owned(),
-        Known::Untested => "not tested".to_owned(),
-    }
-}
 
 fn members(predicate: &Predicate, known: &str, samples: &[Sample]) -> Vec<(&'static str, Value)> {
     let window = match predicate.window() {
@@ -70,31 +48,11 @@ pub fn entry_json(entry: &Registered) -> Value {
     Value::record(members)
 }
 
-/// Says how it is known that a predicate which a pack declares does not recover.
-pub fn declared_words(monotone: Monotone) -> &'static str {
-    match monotone {
-        Monotone::ByConstruction => "by construction",
-        Monotone::Lifted => "lifted",
-        Monotone::Unknown => "not tested",
-    }
-}
-
 /// As [`entry_json`], for a predicate that a pack declares or that is always there.
 pub fn declared_json(predicate: &Predicate) -> Value {
     let mut members = members(predicate, declared_words(predicate.monotone()), &[]);
     members.extend([("record", Value::Null), ("ts", Value::Null), ("retired", Value::Null)]);
     Value::record(members)
-}
-
-/// Writes what is known of a predicate that a name resolved to.
-pub fn registration_line(registered: &Registered) -> String {
-    let known = known_words(&registered.known, registered.predicate.monotone());
-    format!("registered in record {}: {known}", registered.id.short())
-}
-
-/// Notes that the name means something else in the pack of the run.
-pub fn other_line(other: Digest) -> String {
-    format!("           the pack of this run has another predicate of this name, digest {}", other.short())
 }
 
 impl Answer for PredicatesAnswer {
@@ -175,7 +133,7 @@ pub struct TickRow {
 impl TickRow {
     /// Reads a row off a record.
     pub fn of(tick: u64, record: &Record, verdict: &Verdict) -> TickRow {
-        let row = log::row(record);
+        let row = row::row(record);
         TickRow { tick, type_name: row.type_name, verdict: verdict.clone(), notes: row.summary }
     }
 

@@ -7,7 +7,7 @@ use dendrer_object::{Record, Value};
 
 use crate::answer::Line;
 use crate::count;
-use crate::log::came_from;
+use crate::row::came_from;
 
 /// How many characters of a text stand in one line.
 const WORDS_MAX: usize = 72;

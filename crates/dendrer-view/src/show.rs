@@ -1,6 +1,6 @@
 //! One record in full: its document, its lines, and what it changed.
 
-use dendrer::ask_show::{PlaceChange, Shown, ShownWrites};
+use dendrer::ask_show::{ShownRecord, ShownWrites};
 use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
@@ -8,6 +8,7 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, Value, json};
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
+pub use crate::change::{change_json, change_line};
 use crate::why::op_words;
 use crate::{RECORDED, count, document, provenance, quote};
 
@@ -15,7 +16,7 @@ use crate::{RECORDED, count, document, provenance, quote};
 #[derive(Debug, Clone, Copy)]
 pub struct ShowAnswer<'s> {
     /// The record.
-    pub shown: &'s Shown,
+    pub shown: &'s ShownRecord,
     /// The parts that are printed.
     pub parts: ShowParts,
 }
@@ -39,9 +40,9 @@ pub struct ShowParts {
 
 /// Header and content of a record as they are.
 #[derive(Debug, Clone, Copy)]
-pub struct RawRecord<'r>(pub &'r Record);
+pub struct RawRecordAnswer<'r>(pub &'r Record);
 
-impl Answer for RawRecord<'_> {
+impl Answer for RawRecordAnswer<'_> {
     fn document(&self) -> Value {
         let header = json::parse_canonical(self.0.header_text()).unwrap_or(Value::Null);
         let members = [("id", Value::from(self.0.id())), ("header", header), ("content", self.0.content())];
@@ -55,7 +56,7 @@ impl Answer for RawRecord<'_> {
 
 impl Answer for ShowAnswer<'_> {
     fn document(&self) -> Value {
-        let Shown { run, tick, record, writes, state, provenance } = self.shown;
+        let ShownRecord { run, tick, record, writes, state, provenance } = self.shown;
         let header = record.header();
         let links = header.links.iter().map(|link| {
             Value::record([("hash", Value::from(link.hash)), ("rel", Value::from(link.rel.as_str()))])
@@ -85,7 +86,7 @@ impl Answer for ShowAnswer<'_> {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let Shown { run, record, state, provenance, .. } = self.shown;
+        let ShownRecord { run, record, state, provenance, .. } = self.shown;
         let content = record.content();
         // Names in front of the text take twelve characters.
         let width = page.width.map(|width| width.saturating_sub(12));
@@ -245,34 +246,4 @@ fn writes_lines(writes: &ShownWrites, page: &Page) -> Vec<Line> {
 pub fn missing_words(tick: u64, pointer: Option<&Pointer>) -> String {
     let what = pointer.map_or_else(|| "a value".to_owned(), Pointer::dotted);
     format!("the {what} of tick {tick} was erased or withheld")
-}
-
-/// ShownWrites a change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for an equal value.
-pub fn change_line(change: &PlaceChange, width: Option<usize>) -> String {
-    let path = match change.path.as_str() {
-        "" => "state".to_owned(),
-        _ => quote::path(&change.path),
-    };
-    let show = |value: &Value| match width {
-        Some(width) => quote::shorten(&quote::value(value), width),
-        None => quote::value(value),
-    };
-    match (&change.before, &change.after) {
-        (Some(before), Some(after)) if before == after => format!("= {path}  {}", show(after)),
-        (Some(Value::Array(before)), Some(Value::Array(after))) if after.len() == before.len() + 1 => {
-            let last = after.get(before.len()).map(show).unwrap_or_default();
-            format!("+ {path}[{}]  {last}", before.len())
-        }
-        (Some(before), Some(after)) => format!("~ {path}  {} -> {}", show(before), show(after)),
-        (None, Some(after)) => format!("+ {path}  {}", show(after)),
-        (Some(before), None) => format!("- {path}  {}", show(before)),
-        (None, None) => format!("= {path}  (made and removed)"),
-    }
-}
-
-/// Returns a change as an item of `dendrer.show/1`. A side without a value is left out.
-pub fn change_json(change: &PlaceChange) -> Value {
-    let sides = [("before", &change.before), ("after", &change.after)];
-    let sides = sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?)));
-    Value::record([("path", Value::from(change.path.as_str()))].into_iter().chain(sides))
 }

@@ -5,7 +5,7 @@ use dendrer::kernel::predicate::Window;
 use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
-use crate::show::change_json;
+use crate::change::change_json;
 use crate::{RECORDED, count, document};
 
 fn window_word(window: Window) -> &'static str {

@@ -6,8 +6,8 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};
 
 use crate::answer::{Answer, End, Line, Page};
-use crate::bisect::list;
-use crate::{EXACT, HEURISTIC, RECORDED, count, document, log, quote};
+use crate::verdict::list;
+use crate::{EXACT, HEURISTIC, RECORDED, count, document, quote, row};
 
 /// What is said of deltas of which nobody recorded more.
 pub const UNKNOWN: &str =
@@ -69,8 +69,8 @@ pub fn stops_words(stops: &Stops) -> &'static str {
 }
 
 /// Returns the row of a tick; an empty one if its record is missing.
-pub(crate) fn row_of(records: &Records, tick: u64) -> log::Row {
-    records.get(&tick).map(log::row).unwrap_or_default()
+pub(crate) fn row_of(records: &Records, tick: u64) -> row::Row {
+    records.get(&tick).map(row::row).unwrap_or_default()
 }
 
 /// Writes a tree, two blanks a level.
@@ -112,7 +112,7 @@ fn node_lines(records: &Records, node: &Node, level: usize, lines: &mut Vec<Stri
 
 /// Returns what identifies a transition in these documents.
 pub fn transition_json(records: &Records, tick: u64) -> Vec<(&'static str, Value)> {
-    let row = records.get(&tick).map(|record| log::row(record).to_json(record)).unwrap_or_else(Value::object);
+    let row = records.get(&tick).map(|record| row::row(record).to_json(record)).unwrap_or_else(Value::object);
     let take = |name: &'static str| (name, row.get(name).cloned().unwrap_or(Value::Null));
     ["tick", "id", "type", "agent", "summary"].map(take).to_vec()
 }
@@ -214,7 +214,7 @@ fn guesses(node: &Node) -> bool {
         || node.inputs.iter().any(guesses)
 }
 
-/// Notes ticks whose writes are not known; `None` if there are none.
+/// Notes ticks whose writes are not known; `None` if every write is known.
 fn hidden_line(hidden: &[u64]) -> Option<Line> {
     let ticks = list(&hidden.iter().map(ToString::to_string).collect::<Vec<_>>(), 12)?;
     Some(format!("not known: what ticks {ticks} wrote was erased or withheld").into())
@@ -326,10 +326,10 @@ impl Answer for Backtracked {
 
 /// Writes each write with what it did, its columns lined up, and its inputs below it.
 fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
-    let rows: Vec<(&BacktrackedWrite, log::Row)> =
+    let rows: Vec<(&BacktrackedWrite, row::Row)> =
         found.writes.iter().map(|write| (write, row_of(&found.records, write.tick))).collect();
     let widest =
-        |size: &dyn Fn(&(&BacktrackedWrite, log::Row)) -> usize| rows.iter().map(size).max().unwrap_or(0);
+        |size: &dyn Fn(&(&BacktrackedWrite, row::Row)) -> usize| rows.iter().map(size).max().unwrap_or(0);
     let ticks = widest(&|(write, _)| write.tick.to_string().len());
     let agents = widest(&|(_, row)| row.agent.chars().count());
     let types = widest(&|(_, row)| row.type_name.len());

@@ -25,12 +25,12 @@ pub struct BisectFound {
     /// Whether the run was closed with the last tick of the range.
     pub ended: bool,
     /// The transition at the onset; `None` if there is no onset.
-    pub origin: Option<Origin>,
+    pub origin: Option<BisectOrigin>,
 }
 
 /// A transition at an onset.
 #[derive(Debug, Clone)]
-pub struct Origin {
+pub struct BisectOrigin {
     /// The tick.
     pub tick: u64,
     /// The record.
@@ -80,21 +80,21 @@ pub struct BisectAnswer {
 impl BisectFound {
     /// Reads the transition at the onset of a report.
     pub fn of(trace: &Trace, question: Question, report: Report) -> Result<BisectFound, Error> {
-        let origin = report.onset().map(|tick| Origin::read(trace, tick)).transpose()?;
+        let origin = report.onset().map(|tick| BisectOrigin::read(trace, tick)).transpose()?;
         let ended = is_last(trace, report.high.0);
         Ok(BisectFound { run: trace.name().clone(), question, report, ended, origin })
     }
 }
 
-impl Origin {
+impl BisectOrigin {
     /// Reads the transition at a tick; the record that begins the run wrote nothing.
-    pub fn read(trace: &Trace, tick: u64) -> Result<Origin, Error> {
+    pub fn read(trace: &Trace, tick: u64) -> Result<BisectOrigin, Error> {
         let record = trace.record(tick)?;
         let changes = match tick {
             0 => Vec::new(),
             _ => changes(&record, &trace.state(tick - 1)?, &trace.state(tick)?),
         };
-        Ok(Origin { tick, record, changes })
+        Ok(BisectOrigin { tick, record, changes })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The transitions of a run one by one, filtered, with the refusals, links and lanes beside them.
 //!
-//! Rule: no list of records is kept; each [`LogItem`] is handed over before the next record is read.
+//! Rule: no list of records is kept; each [`LoggedRecord`] is handed over before the next record is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -67,7 +67,7 @@ pub struct LogQuestion {
 
 /// One record of a log.
 #[derive(Debug, Clone)]
-pub struct LogItem {
+pub struct LoggedRecord {
     /// The run.
     pub run: RunName,
     /// The record.
@@ -91,7 +91,7 @@ pub struct LogSummary {
     pub refusals: u64,
     /// How many agents they are of.
     pub agents: u64,
-    /// How many anomalies they have. The claims of a refused intent are none.
+    /// How many anomalies they have. The claims of a refused intent do not count.
     pub anomalies: u64,
     /// The closed fields of the records that were looked at, as far as they decide what is listed and shown.
     pub closed: Closed,
@@ -135,20 +135,20 @@ fn writes(record: &Record, place: &Pointer) -> bool {
     delta.is_some_and(|delta| delta.paths().any(|path| path.overlaps(place)))
 }
 
-impl LogItem {
+impl LoggedRecord {
     /// Reads a record of a run with its details.
     pub fn of(
         trace: &Trace,
         record: Record,
         details: LogDetails,
         lanes: Option<Vec<LaneMark>>,
-    ) -> Result<LogItem, Error> {
+    ) -> Result<LoggedRecord, Error> {
         let tick = record.header().tick.unwrap_or(0);
         let writes = details.writes.then(|| ShownWrites::of(trace, tick, &record)).transpose()?;
         let links = record.header().links.iter().filter(|link| details.links && link.rel != Rel::Predecessor);
         let links = links.map(|link| Ok((link.rel, link.hash, linked_record(&**trace.store(), &link.hash)?)));
         let links = links.collect::<Result<_, Error>>()?;
-        Ok(LogItem { run: trace.name().clone(), record, writes, links, lanes })
+        Ok(LoggedRecord { run: trace.name().clone(), record, writes, links, lanes })
     }
 }
 
@@ -156,7 +156,7 @@ impl LogItem {
 pub fn log<E: From<Error>>(
     trace: &Trace,
     question: LogQuestion,
-    f: &mut dyn FnMut(LogItem) -> Result<(), E>,
+    f: &mut dyn FnMut(LoggedRecord) -> Result<(), E>,
 ) -> Result<LogSummary, E> {
     let LogQuestion { from, to, reverse, .. } = question;
     let mut refusals = if question.refusals { trace.refusals()? } else { BTreeMap::new() };
@@ -201,7 +201,7 @@ struct Walk<'w, E> {
     refusals: BTreeMap<Digest, Vec<Record>>,
     summary: LogSummary,
     agents: BTreeSet<String>,
-    f: &'w mut dyn FnMut(LogItem) -> Result<(), E>,
+    f: &'w mut dyn FnMut(LoggedRecord) -> Result<(), E>,
 }
 
 impl<E: From<Error>> Walk<'_, E> {
@@ -247,7 +247,7 @@ impl<E: From<Error>> Walk<'_, E> {
                 self.summary.anomalies += anomalies as u64;
             }
         }
-        (self.f)(LogItem::of(self.trace, record, self.question.details, lanes)?)
+        (self.f)(LoggedRecord::of(self.trace, record, self.question.details, lanes)?)
     }
 }
 

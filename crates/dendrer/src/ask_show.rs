@@ -93,7 +93,7 @@ pub struct ShowQuestion {
 
 /// A record in full.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct ShownRecord {
     /// The run; `None` for a record of no run.
     pub run: Option<RunName>,
     /// The tick; `None` for a record off the chain.
@@ -111,7 +111,7 @@ pub struct Shown {
 /// Reads the record at a tick of a run.
 ///
 /// A state that was asked for and is not known is an error; changes that are not known are not.
-pub fn show(trace: &Trace, tick: u64, question: &ShowQuestion) -> Result<Shown, Error> {
+pub fn show(trace: &Trace, tick: u64, question: &ShowQuestion) -> Result<ShownRecord, Error> {
     let record = trace.record(tick)?;
     let mut writes = ShownWrites::of(trace, tick, &record)?;
     if let Some(path) = &question.path {
@@ -132,7 +132,7 @@ pub fn show(trace: &Trace, tick: u64, question: &ShowQuestion) -> Result<Shown, 
     };
     let state = question.state.map(read).transpose()?;
     let provenance = question.provenance.then(|| provenance(trace, &record)).transpose()?;
-    Ok(Shown { run: Some(trace.name().clone()), tick: Some(tick), record, writes, state, provenance })
+    Ok(ShownRecord { run: Some(trace.name().clone()), tick: Some(tick), record, writes, state, provenance })
 }
 
 /// Reads a record off the chain: a refusal, a registration, the beginning of a fork. It changed no state.
@@ -140,12 +140,19 @@ pub fn show_off_chain(
     store: &impl ReadHandle,
     record: Record,
     with_provenance: bool,
-) -> Result<Shown, Error> {
+) -> Result<ShownRecord, Error> {
     let run = record.header().run.clone();
     let trace = run.as_ref().map(|run| Trace::open(store, run)).transpose()?;
     let trace = trace.filter(|_| with_provenance);
     let provenance = trace.map(|trace| provenance(&trace, &record)).transpose()?;
-    Ok(Shown { run, tick: None, record, writes: ShownWrites::Known(Vec::new()), state: None, provenance })
+    Ok(ShownRecord {
+        run,
+        tick: None,
+        record,
+        writes: ShownWrites::Known(Vec::new()),
+        state: None,
+        provenance,
+    })
 }
 
 /// Whether a record is at a tick of a run: a transition, or the beginning of a run that is no fork.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dendrer::Trace;
-use dendrer::ask_log::{self, Lanes, LogDetails, LogFilter, LogItem, LogQuestion, TextMatch};
+use dendrer::ask_log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedRecord, TextMatch};
 use dendrer::ask_receipt;
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
@@ -238,7 +238,7 @@ fn follow(global: &Global, address: &str, rev: &Rev, followed: &Followed, out: &
             complete |= followed.until_complete && type_name == Some("goal.complete");
             if followed.filter.takes(&record) {
                 items += 1;
-                let item = LogItem::of(&trace, record, followed.details, None);
+                let item = LoggedRecord::of(&trace, record, followed.details, None);
                 result = item.map_err(Failure::from).and_then(|item| out.take(&mut answer, &item));
             }
             if result.is_ok() && !complete { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -4,11 +4,11 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::sync::Arc;
 
-use dendrer::ask_show::{self, ShowQuestion, Shown, has_tick};
+use dendrer::ask_show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
 use dendrer_object::record::Record;
-use dendrer_view::show::{RawRecord, ShowAnswer, ShowParts};
+use dendrer_view::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 
 use crate::address::{Pos, Rev, state_path};
 use crate::context;
@@ -82,7 +82,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let named = rev.named_record(source.store())?.filter(|_| rev.pos.is_none());
     if let Some(record) = named.filter(|record| !has_tick(record)) {
         if args.raw_json {
-            return out.answer_as_json(&RawRecord(&record));
+            return out.answer_as_json(&RawRecordAnswer(&record));
         }
         let asks_for_state = args.path.is_some() || window.is_some();
         let shown = off_chain(record, asks_for_state, source.store(), provenance)?;
@@ -92,7 +92,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     if args.raw_json {
-        return out.answer_as_json(&RawRecord(&trace.record(tick)?));
+        return out.answer_as_json(&RawRecordAnswer(&trace.record(tick)?));
     }
     let path = args.path.as_deref().map(state_path).transpose()?;
     let question = ShowQuestion { path, state: window, provenance };
@@ -113,7 +113,7 @@ fn off_chain(
     asks_for_state: bool,
     store: &Arc<dyn Store>,
     provenance: bool,
-) -> Result<Shown> {
+) -> Result<ShownRecord> {
     if asks_for_state {
         let kind = record.header().kind;
         let what = format!("a {kind} record stands at no tick, so there is no state to show");

@@ -1,4 +1,4 @@
-use dendrer::ask_show::{ShowQuestion, Shown, ShownWrites, show};
+use dendrer::ask_show::{ShowQuestion, ShownRecord, ShownWrites, show};
 use dendrer::kernel::predicate::Window;
 use dendrer_view::answer::{Answer as _, Page};
 use dendrer_view::show::{ShowAnswer, ShowParts};
@@ -8,7 +8,7 @@ use super::{HEARD, check, path, risky, text, trace};
 const ALL: ShowParts =
     ShowParts { all: true, intent: true, result: true, changes: true, provenance: false, run: false };
 
-fn shown(question: &ShowQuestion) -> Shown {
+fn shown(question: &ShowQuestion) -> ShownRecord {
     let store = risky();
     show(&trace(&store, "risky"), 3, question).unwrap()
 }
