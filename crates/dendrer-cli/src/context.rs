@@ -1,19 +1,31 @@
 //! Opens what a command reads or writes: a store, or a bundle in its place.
 
-use std::io::{BufRead as _, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::io::BufRead as _;
+use std::io::BufReader;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use dendrer::bundle::{self, Opened};
+use dendrer::Trace;
+use dendrer::bundle;
+use dendrer::bundle::Opened;
 use dendrer::error::NoStore;
 use dendrer::recorder::Surroundings;
-use dendrer::repo::{Mode, Repo, Signed, Warning, is_of_the_log, locate};
-use dendrer::store::embedded::{Embedded, Options};
+use dendrer::repo::Mode;
+use dendrer::repo::Repo;
+use dendrer::repo::Signed;
+use dendrer::repo::Warning;
+use dendrer::repo::is_of_the_log;
+use dendrer::repo::locate;
+use dendrer::store::Shared;
+use dendrer::store::Store;
+use dendrer::store::embedded::Embedded;
+use dendrer::store::embedded::Options;
 use dendrer::store::prelude::*;
-use dendrer::store::{RunSummary, Shared, Store};
 use dendrer::trust::Trust as _;
+use dendrer::verify;
 use dendrer::watch::Watch;
-use dendrer::{Trace, verify};
 use dendrer_object::RunName;
 use dendrer_object::note::SignedNote;
 
@@ -33,6 +45,8 @@ pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod runs;
 
+pub(crate) use dendrer::ask_bisect::is_last as ended;
+pub(crate) use dendrer::ask_runs::all_runs;
 pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
 
 /// What a reading command reads.
@@ -76,23 +90,6 @@ impl Source {
         let progress = Progress::start(global, what, "records", None);
         let counted = progress.watch().over(self.store());
         (progress, counted)
-    }
-}
-
-/// Whether a run was closed with this tick, so that nothing comes after it.
-pub(crate) fn ended(trace: &Trace, tick: u64) -> bool {
-    tick == trace.tip() && trace.summary().ended
-}
-
-/// Reads the whole list of runs.
-pub(crate) fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>> {
-    let mut runs = Vec::new();
-    let mut from = 0;
-    loop {
-        let batch = store.runs(from, 1024)?;
-        let Some(last) = batch.last() else { return Ok(runs) };
-        from = last.begin + 1;
-        runs.extend(batch);
     }
 }
 

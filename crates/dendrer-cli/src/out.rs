@@ -5,10 +5,13 @@ use std::path::PathBuf;
 
 use dendrer::bundle::Opened;
 use dendrer_object::{RunName, Value};
+use dendrer_view::answer::{Answer, End, ItemAnswer, Line, LinePlace, Page};
+pub(crate) use dendrer_view::answer::{CUT, Style};
+use dendrer_view::codes;
 use dendrer_view::fields::Fields;
 use dendrer_view::problem::in_store;
 use dendrer_view::quote::shell;
-use dendrer_view::show::Changed;
+use dendrer_view::text::TimeForm;
 use dendrer_view::{count, document, quote};
 
 use self::files::Whole;
@@ -47,8 +50,11 @@ pub(crate) struct Out {
     color: bool,
     ascii: bool,
     width: Option<usize>,
+    times: TimeForm,
     quiet: bool,
     items: u64,
+    /// The items of one document, until it is printed.
+    kept: Vec<Value>,
     /// Whether something was shortened that its verb did not speak of.
     cut: bool,
     /// Whether the verb goes on when nobody reads its answer any more.
@@ -72,31 +78,16 @@ pub(crate) struct Out {
 enum Sink {
     Stdout(BufWriter<io::Stdout>),
     Pager(Pager),
-    File(Answer),
+    File(AnswerFile),
 }
 
 /// A file that is begun when there is something to write, and is there when the command has ended well: one that fails, or is
 /// stopped, leaves an older one as it was.
-struct Answer {
+struct AnswerFile {
     path: PathBuf,
     file: Option<Whole>,
     /// Whether it is read while it grows.
     grows: bool,
-}
-
-/// What stands out, without red against green alone.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Style {
-    /// A violation or a failure.
-    Bad,
-    /// All is well.
-    Good,
-    /// Something to look at.
-    Warn,
-    /// Ids and other small print.
-    Dim,
-    /// A heading.
-    Strong,
 }
 
 impl Out {
@@ -115,7 +106,7 @@ impl Out {
         };
         let pages = form.pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
         let sink = match (file, screen) {
-            (Some(path), _) => Sink::File(Answer { path: path.into(), file: None, grows: false }),
+            (Some(path), _) => Sink::File(AnswerFile { path: path.into(), file: None, grows: false }),
             (None, Some((width, height))) if pages && !pager::refused() => {
                 Sink::Pager(Pager::new(width.0.into(), height.0.into()))
             }
@@ -128,8 +119,10 @@ impl Out {
             color: decide_color(global.color, terminal),
             ascii: global.ascii || accessible() || terminal && !utf8(),
             width,
+            times: global.times(),
             quiet: global.quiet,
             items: 0,
+            kept: Vec::new(),
             cut: false,
             outlives: true,
             gone: false,
@@ -169,20 +162,6 @@ impl Out {
         self.width
     }
 
-    /// Shortens a text to a width, and remembers that something was left out.
-    pub(crate) fn fit(&mut self, text: &str, width: Option<usize>) -> String {
-        let short = width.map_or_else(|| text.to_owned(), |width| quote::shorten(text, width));
-        self.cut |= short.len() < text.len();
-        short
-    }
-
-    /// Writes a change, with both sides shortened where lines are.
-    pub(crate) fn change(&mut self, change: &Changed) -> String {
-        let line = change.line(self.width.map(|width| width / 3));
-        self.cut |= line.len() < change.line(None).len();
-        if accessible() { in_words(&line) } else { line }
-    }
-
     /// Wraps what should stand out. The text must be escaped already.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if !self.color {
@@ -196,6 +175,90 @@ impl Out {
             Style::Strong => "1",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    /// Prints an answer as lines or as its document, and returns the exit code.
+    pub(crate) fn answer(&mut self, answer: &impl Answer) -> Result {
+        match self.is_text() {
+            true => self.print(answer.lines(&self.page()))?,
+            false => self.document(&answer.document())?,
+        }
+        Ok(exit(answer.end()))
+    }
+
+    /// As [`Out::answer`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
+    pub(crate) fn answer_or(&mut self, answer: &impl Answer, failure: Option<Failure>) -> Result {
+        let code = self.answer(answer)?;
+        match failure {
+            None => Ok(code),
+            Some(failure) if self.is_text() => Err(failure),
+            Some(failure) => Ok(failure.exit()),
+        }
+    }
+
+    /// As [`Out::answer`], for an answer that is a document for people as well.
+    pub(crate) fn answer_as_json(&mut self, answer: &impl Answer) -> Result {
+        self.document(&answer.document())?;
+        Ok(exit(answer.end()))
+    }
+
+    /// Prints one item of an answer.
+    pub(crate) fn take<A: ItemAnswer>(&mut self, answer: &mut A, item: &A::Item) -> Result<()> {
+        match self.format() {
+            Format::Text => self.print(answer.item_lines(item, &self.page())),
+            Format::Jsonl => answer.item(item).map_or(Ok(()), |item| self.item(&item)),
+            Format::Json => {
+                self.kept.extend(answer.item(item));
+                Ok(())
+            }
+        }
+    }
+
+    /// Prints the items of an answer that were kept until now.
+    pub(crate) fn pause<A: ItemAnswer>(&mut self, answer: &mut A) -> Result<()> {
+        if self.is_text() {
+            self.print(answer.kept_lines(&self.page()))?;
+        }
+        Ok(())
+    }
+
+    /// Ends an answer of items, and returns the exit code.
+    pub(crate) fn end<A: ItemAnswer>(&mut self, answer: &mut A) -> Result {
+        match self.format() {
+            Format::Text => {
+                self.pause(answer)?;
+                self.print(answer.last_lines(&self.page()))?;
+            }
+            Format::Jsonl => self.end_stream(&answer.summary())?,
+            Format::Json => {
+                let mut document = answer.summary().as_object().cloned().unwrap_or_default();
+                document.set("items", Value::array(std::mem::take(&mut self.kept)));
+                self.document(&Value::Object(document))?;
+            }
+        }
+        Ok(exit(answer.end()))
+    }
+
+    /// The page that lines are written for.
+    pub(crate) fn page(&self) -> Page {
+        Page { width: self.width, times: self.times.clone(), accessible: accessible() }
+    }
+
+    /// Prints lines, each where it belongs.
+    pub(crate) fn print(&mut self, lines: Vec<Line>) -> Result<()> {
+        for line in lines {
+            self.cut |= line.cut;
+            let spans = line.spans.iter();
+            let text: String = spans
+                .map(|span| span.style.map_or(span.text.clone(), |s| self.paint(s, &span.text)))
+                .collect();
+            match line.place {
+                LinePlace::Answer => self.line(text)?,
+                LinePlace::Note => self.say(text),
+                LinePlace::Help(argv) => self.help(&argv.iter().map(String::as_str).collect::<Vec<_>>()),
+            }
+        }
+        Ok(())
     }
 
     /// Writes a line of the answer for people.
@@ -252,6 +315,16 @@ impl Out {
         let members = members.into_iter().chain(self.tampered.take().map(|warning| ("tampered", warning)));
         let summary = document(schema, members.chain([count]));
         self.json(&Value::record([("summary", summary)]))
+    }
+
+    /// Ends a stream with the document that its items are left out of.
+    fn end_stream(&mut self, document: &Value) -> Result<()> {
+        let mut summary = document.as_object().cloned().unwrap_or_default();
+        if let Some(warning) = self.tampered.take() {
+            summary.set("tampered", warning);
+        }
+        summary.set("items", Value::from(self.items));
+        self.json(&Value::record([("summary", Value::Object(summary))]))
     }
 
     /// Writes the one document of the answer: whole, as items and a summary, or the chosen fields for people.
@@ -412,7 +485,7 @@ impl Out {
     }
 }
 
-impl Answer {
+impl AnswerFile {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -441,13 +514,20 @@ pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
         .help(&["dendrer", "verify", "--all"])
 }
 
+/// The exit code of an answer.
+fn exit(end: End) -> u8 {
+    match end {
+        End::Answered => 0,
+        End::No => 1,
+        End::Unknown => 6,
+        End::Problem(code) => codes::find(code).map_or(8, |code| code.exit),
+    }
+}
+
 fn to_stderr(line: &str) {
     // Nobody can be told that stderr is closed.
     let _ = writeln!(io::stderr(), "{line}");
 }
-
-/// Says that lines were cut, and which flag shows them.
-pub(crate) const CUT: &str = "(lines are cut at the width; a larger --width shows more, --full everything)";
 
 /// A reader that went away ends the program quietly; anything else is a failure.
 pub(crate) fn closed(error: io::Error) -> Failure {
@@ -478,13 +558,6 @@ pub(crate) fn decide_color(choice: ColorChoice, terminal: bool) -> bool {
         ColorChoice::Auto if set("CLICOLOR_FORCE") => true,
         ColorChoice::Auto => terminal && !dumb(),
     }
-}
-
-/// Says in a word what a mark at the head of a change stands for.
-fn in_words(change: &str) -> String {
-    let words = [("~ ", "changed "), ("+ ", "added "), ("- ", "removed "), ("= ", "written alike ")];
-    let known = words.iter().find_map(|(mark, word)| Some((change.strip_prefix(mark)?, word)));
-    known.map_or_else(|| change.to_owned(), |(rest, word)| format!("{word}{rest}"))
 }
 
 fn dumb() -> bool {

@@ -8,17 +8,28 @@ mod demo;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dendrer::bisect::{self, Outcome, Question, Range};
+use dendrer::Trace;
+use dendrer::bisect;
+use dendrer::bisect::Outcome;
+use dendrer::bisect::Question;
+use dendrer::bisect::Range;
+use dendrer::bundle;
 use dendrer::fork::origin;
-use dendrer::recorder::{Fixed, begin_log};
+use dendrer::recorder::Fixed;
+use dendrer::recorder::begin_log;
 use dendrer::trace::ReadHandle;
-use dendrer::verify::{self, Options, Verdict};
-use dendrer::{Trace, bundle};
+use dendrer::verify;
+use dendrer::verify::Options;
+use dendrer::verify::Verdict;
 use dendrer_kernel::predicate::Predicate;
+use dendrer_object::Digest;
+use dendrer_object::RunName;
+use dendrer_object::Value;
 use dendrer_object::record::Author;
-use dendrer_object::{Digest, RunName, Value};
+use dendrer_store::Memory;
+use dendrer_store::Shared;
 use dendrer_store::prelude::*;
-use dendrer_store::{Memory, Shared};
+use dendrer_view::receipt as view;
 
 fn filled() -> Shared {
     let mut store = Shared::new(Box::new(Memory::new(demo::store_info())));
@@ -412,14 +423,17 @@ fn demo_hostile_run_holds_what_it_promises() {
 }
 
 fn receipt(trace: &Trace) -> String {
-    let mut text = String::new();
-    let replayed = dendrer_view::receipt::receipt(trace, &mut |line| {
-        text.push_str(line);
-        text.push('\n');
-        ControlFlow::Continue(())
-    });
-    replayed.unwrap().unwrap();
-    text
+    let receipt = dendrer::ask_receipt::receipt(trace).unwrap();
+    assert!(receipt.replayed.is_ok());
+    let mut lines = view::first_lines(&receipt);
+    trace
+        .for_each(1, trace.tip(), &mut |tick, record| {
+            lines.push(view::record_line(tick, &record));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    lines.extend(view::last_lines(&receipt));
+    dendrer_view::answer::plain(&lines)
 }
 
 #[test]

@@ -1,31 +1,26 @@
 //! A bisect report, and the verdicts of a run, as lines and as documents.
 
-use dendrer::bisect::{Outcome, Probe, Question, Report};
+use dendrer::ask_bisect::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer};
+use dendrer::bisect::{Divergence, Outcome, Probe, Question, Report};
+use dendrer::diagnosis::Class;
 use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
+use dendrer::progress::Regression;
+use dendrer::registry::Known;
 use dendrer::timeline::{Interval, Timeline};
-use dendrer_object::Value;
+use dendrer_object::record::Record;
+use dendrer_object::value::Object;
+use dendrer_object::{RunName, Value};
 
-use crate::{EXACT, count, document, quote};
+use crate::answer::{Answer, End, Line, Page, Style};
+use crate::casebook::{recorded_json, recorded_lines};
+use crate::change::change_json;
+use crate::registration::{other_line, registration_line};
+use crate::table::{Align, Table};
+use crate::{EXACT, contributors, count, diff, document, quote, row, thousands, why};
 
-/// The word for a verdict, and the mark beside it.
-pub fn words(verdict: &Verdict) -> (&'static str, &'static str) {
-    match verdict {
-        Verdict::Ok => ("compliant", "OK"),
-        Verdict::Violation => ("violation", "FAIL"),
-        Verdict::Uncertain(_) => ("uncertain", "SKIP"),
-    }
-}
-
-/// The word for a verdict in documents.
-pub fn word(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Ok => "ok",
-        Verdict::Violation => "violation",
-        Verdict::Uncertain(_) => "uncertain",
-    }
-}
+pub use crate::verdict::{list, word, words};
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
 pub fn question_lines(question: &Question, monotone: &str) -> Vec<String> {
@@ -134,17 +129,6 @@ pub fn standing_json(standing: Option<&Standing>, ended: bool) -> Value {
 /// Returns "41 candidate ticks".
 pub fn candidate_ticks(n: u64) -> String {
     count(n, "candidate tick", "candidate ticks")
-}
-
-/// Writes the first so many of a list, and how many more there are.
-pub fn list(items: &[String], most: usize) -> Option<String> {
-    let more = items.len().saturating_sub(most);
-    let shown = items[..items.len() - more].join(", ");
-    match (items.is_empty(), more) {
-        (true, _) => None,
-        (false, 0) => Some(shown),
-        (false, more) => Some(format!("{shown} and {more} more")),
-    }
 }
 
 fn stretch(from: u64, to: u64) -> String {
@@ -267,16 +251,14 @@ fn end((tick, verdict): &(u64, Verdict)) -> String {
 }
 
 /// Writes the probes, one a line, each with what is left afterwards.
-pub fn probe_lines(report: &Report) -> Vec<String> {
+fn probe_lines(report: &Report) -> Vec<Line> {
     if report.probes.is_empty() {
         return Vec::new();
     }
     let range = report.high.0 - report.low.0;
-    let mut lines = vec![format!(
-        "search     {}, at most {}",
-        count(range, "tick", "ticks"),
-        count(u64::from(report.probes_max), "probe", "probes")
-    )];
+    let probes = count(u64::from(report.probes_max), "probe", "probes");
+    let mut lines =
+        vec![Line::from(format!("search     {}, at most {probes}", count(range, "tick", "ticks")))];
     let width = report.high.0.to_string().len();
     for (at, probe) in report.probes.iter().enumerate() {
         let (word, mark) = words(&probe.verdict);
@@ -284,18 +266,17 @@ pub fn probe_lines(report: &Report) -> Vec<String> {
             (a, b) if a == b => format!("left {a}"),
             (a, b) => format!("left {a}..{b}"),
         };
-        lines.push(format!(
-            "  {}/{}  tick {:>width$}  {word}  {mark:<4}    {left}",
-            at + 1,
-            report.probes_max,
-            probe.tick
-        ));
+        let (at, max, tick) = (at + 1, report.probes_max, probe.tick);
+        let style = if mark == "FAIL" { Style::Bad } else { Style::Good };
+        let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}");
+        lines.push(Line::styled(style, line));
     }
     lines
 }
 
-/// Returns the report as `dendrer.bisect/1`. `origin` is the transition at the onset, where there is one.
-pub fn to_json(run: &str, question: &Question, report: &Report, origin: Option<Value>) -> Value {
+/// Returns what was found as `dendrer.bisect/1`.
+fn found_json(found: &BisectFound) -> Object {
+    let BisectFound { run, question, report, ended, origin } = found;
     let (outcome, ticks) = match &report.outcome {
         Outcome::Onset(_) => ("onset", Value::Null),
         Outcome::Never => ("never", Value::Null),
@@ -314,10 +295,10 @@ pub fn to_json(run: &str, question: &Question, report: &Report, origin: Option<V
     };
     let exact = matches!(report.outcome, Outcome::Onset(_) | Outcome::Never | Outcome::Initial);
     let ends = [&report.low, &report.high].map(|(tick, verdict)| verdict_at(*tick, verdict));
-    document(
+    let document = document(
         "bisect",
         [
-            ("run", Value::from(run)),
+            ("run", Value::from(run.as_str())),
             ("predicate", question_json(question)),
             ("outcome", Value::from(outcome)),
             ("onset", Value::from(report.onset())),
@@ -330,7 +311,495 @@ pub fn to_json(run: &str, question: &Question, report: &Report, origin: Option<V
             ("allowed", Value::from(report.allowed)),
             ("scan_onset", report.scan.map_or(Value::Null, Value::from)),
             ("ticks", ticks),
-            ("origin", Value::from(origin)),
+            ("origin", Value::from(origin.as_ref().map(origin_json))),
+            ("obligation", standing_json(report.standing.as_ref(), *ended)),
         ],
-    )
+    );
+    document.as_object().cloned().unwrap_or_default()
+}
+
+fn origin_json(origin: &BisectOrigin) -> Value {
+    let row = row::row(&origin.record).to_json(&origin.record);
+    let mut members = row.as_object().cloned().unwrap_or_default();
+    members.set("changes", Value::array(origin.changes.iter().map(change_json)));
+    Value::Object(members)
+}
+
+/// Writes the transition at an onset: what it said and what it wrote.
+fn origin_lines(origin: &BisectOrigin, certainty: &str, page: &Page) -> Vec<Line> {
+    let (tick, record) = (origin.tick, &origin.record);
+    let content = record.content();
+    let row = row::row(record);
+    let title = Line::styled(Style::Strong, format!("ORIGIN ({certainty})  tick {tick}  {}", row.type_name))
+        .then(format!("  by {}   hash {}", row.agent, record.id().short()));
+    let at = |inner: &str| content.get("intent").and_then(|intent| intent.get(inner));
+    let description = at("description").map(|said| format!("  intent {}", quote::value(said)));
+    let confidence = at("confidence").and_then(Value::as_f64).map(|said| format!("  confidence {said:.3}"));
+    let notes = at("uncertainty_notes").filter(|notes| **notes != Value::Null);
+    let notes = notes.map(|notes| format!("  uncertainty {}", quote::value(notes)));
+    let said = [description, confidence, notes].into_iter().flatten().map(Line::from);
+    let changes = origin.changes.iter().map(|change| page.change(change).after("  "));
+    [title].into_iter().chain(said).chain(changes).collect()
+}
+
+/// The exit code of a report: found, not there, or no answer that can be relied on.
+fn end_of(report: &Report) -> End {
+    match report.outcome {
+        Outcome::Onset(_) | Outcome::Initial => End::Answered,
+        Outcome::Never => End::No,
+        Outcome::Recovers(_) | Outcome::Uncertain(..) => End::Unknown,
+    }
+}
+
+/// The command that asked, for commands to type next.
+#[derive(Debug, Clone, Default)]
+pub struct BisectCommand {
+    /// The run as it was written.
+    pub run: String,
+    /// The flags of the question.
+    pub question: Vec<String>,
+    /// Whether the answer is recorded.
+    pub records: bool,
+}
+
+impl BisectCommand {
+    /// Returns the command with more flags.
+    pub fn with(&self, flags: &[&str]) -> Vec<String> {
+        let begin = ["dendrer", "bisect", &self.run].map(str::to_owned);
+        let flags = flags.iter().map(|flag| (*flag).to_owned());
+        begin.into_iter().chain(self.question.iter().cloned()).chain(flags).collect()
+    }
+}
+
+/// The answer to a bisect, with the command that asked.
+#[derive(Debug, Clone, Copy)]
+pub struct BisectShown<'a> {
+    /// The answer.
+    pub answer: &'a BisectAnswer,
+    /// The command.
+    pub command: &'a BisectCommand,
+    /// The findings in the casebook.
+    pub recorded: &'a [Record],
+}
+
+impl BisectShown<'_> {
+    /// Returns the document as it is written into the casebook.
+    pub fn casebook_object(&self) -> Object {
+        let BisectAnswer { found, since, chain, contributors, offer, decided, records, .. } = self.answer;
+        let mut document = found_json(found);
+        document.set("since", Value::from(*since));
+        document.set("chain", Value::from(chain.as_ref().map(|chain| why::chain_json(records, chain))));
+        let contributors = contributors.as_ref().map(|found| contributors::to_json(records, found));
+        document.set("contributors", Value::from(contributors));
+        let offer = offer.as_ref().map(|offer| contributors::diagnosis_json(offer, *decided));
+        document.set("diagnosis", Value::from(offer));
+        if let Some(said) = &self.answer.evaluations {
+            let said = said.iter().map(|(at, said)| evaluation_json(*at, said));
+            document.set("evaluations", Value::array(said));
+        }
+        if let Some(argv) = self.answer.suggestion() {
+            let words = argv.iter().map(|word| Value::from(word.as_str()));
+            document.set("suggestion", Value::record([("argv", Value::array(words))]));
+        }
+        if let Question::Divergence(found) = &found.question {
+            document.set("divergence", Value::from(found.first.as_ref().map(diff::item_json)));
+        }
+        if let Some(other) = self.answer.other_in_pack {
+            document.set("other_in_pack", Value::from(other));
+        }
+        document
+    }
+
+    fn head(&self) -> Vec<Line> {
+        let BisectFound { question, report, ended, .. } = &self.answer.found;
+        let mut head = head_lines(question, report);
+        if let Some(other) = self.answer.other_in_pack {
+            head.insert(2, other_line(other));
+        }
+        if let Some(registered) = &self.answer.registered {
+            let here = match (&registered.known, &report.outcome) {
+                (Known::Recovers(_), Outcome::Recovers(_)) => "",
+                (Known::Recovers(_), _) if question.monotone() == Monotone::Unknown => {
+                    ", and not on this run"
+                }
+                _ => "",
+            };
+            head.insert(2, format!("           {}{here}", registration_line(registered)));
+        }
+        if let Some(standing) = &report.standing {
+            head.push(format!("owed       {} (at tick {})", standing_words(standing, *ended), report.high.0));
+        }
+        let evaluations = self.answer.evaluations.iter().flatten();
+        head.extend(evaluations.map(|(tick, said)| evaluated_line(*tick, said)));
+        head.into_iter().map(Line::from).chain(probe_lines(report)).collect()
+    }
+
+    fn onset_lines(&self, page: &Page) -> Vec<Line> {
+        let BisectAnswer { found, contributors, chain, records, .. } = self.answer;
+        let mut lines = Vec::new();
+        lines.extend(found.origin.iter().flat_map(|origin| origin_lines(origin, "exact", page)));
+        if let Question::Divergence(found) = &found.question {
+            lines.extend(divergence_lines(found, page));
+        }
+        let contributors = contributors.iter().flat_map(|found| contributors::lines(records, found));
+        lines.extend(contributors.map(|line| page.fit(&line)));
+        for line in chain.iter().flat_map(|chain| why::chain_lines(records, chain)) {
+            lines.push(page.width.map_or(line.clone(), |width| quote::shorten(&line, width)).into());
+        }
+        lines.extend(self.diagnosis_lines());
+        let suggestion = self.answer.suggestion();
+        lines.extend(suggestion.map(|argv| Line::from(format!("SUGGESTION  {}", quote::shell(&argv)))));
+        lines
+    }
+
+    fn diagnosis_lines(&self) -> Vec<Line> {
+        let Some(offer) = &self.answer.offer else { return Vec::new() };
+        let asked = label(&self.answer.found.question);
+        let lines = contributors::diagnosis_lines(offer, self.answer.decided, &asked).into_iter();
+        let mut lines: Vec<Line> = lines
+            .map(|line| match line.starts_with("DIAGNOSIS") || line.starts_with("DECIDED") {
+                true => Line::styled(Style::Strong, line),
+                false => Line::from(line),
+            })
+            .collect();
+        if self.answer.class() == Some(Class::Foundational) && !self.command.records {
+            lines.push(Line::help(self.command.with(&["--diagnosis", "foundational", "--record"])));
+        }
+        lines
+    }
+}
+
+impl Answer for BisectShown<'_> {
+    fn document(&self) -> Value {
+        let mut document = self.casebook_object();
+        document.set("recorded", recorded_json(self.recorded));
+        Value::Object(document)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let BisectFound { question, report, .. } = &self.answer.found;
+        let mut lines = self.head();
+        match &report.outcome {
+            Outcome::Onset(_) => lines.extend(self.onset_lines(page)),
+            Outcome::Initial if report.low.0 == 0 => {
+                lines.push("ORIGIN (exact)  tick 0  the initial state of the range is in violation".into());
+                lines.push("  no transition brought it about: the run began with it".into());
+                lines.extend(self.diagnosis_lines());
+            }
+            Outcome::Initial => {
+                let tick = report.low.0;
+                lines.push(match self.answer.since {
+                    Some(since) => format!(
+                        "IN VIOLATION already at tick {tick}, from tick {since} on part of the contract: no transition under it brought that about"
+                    ),
+                    None => format!(
+                        "IN VIOLATION already at tick {tick}, where the range begins: the origin is there or before"
+                    ),
+                }.into());
+                lines.push(Line::help(self.command.with(&["--from", "0"])));
+            }
+            Outcome::Never => lines.push(never_words(question, report).into()),
+            Outcome::Recovers(turns) => lines.extend(turn_lines(turns)),
+            Outcome::Uncertain(..) => {}
+        }
+        if let Some(found) = report.scan {
+            let word = found
+                .map_or_else(|| "no violation".to_owned(), |tick| format!("first violation at tick {tick}"));
+            let ticks = thousands(report.high.0 - report.low.0 + 1);
+            lines.push(format!("scan       {ticks} ticks judged: {word}").into());
+        }
+        if let Outcome::Onset(tick) = &report.outcome {
+            let run = self.command.run.split('@').next().unwrap_or(&self.command.run);
+            lines.push(Line::help(["dendrer", "show", &format!("{run}@{tick}")]));
+        }
+        lines.extend(recorded_lines(self.recorded).into_iter().map(Line::from));
+        lines
+    }
+
+    fn end(&self) -> End {
+        end_of(&self.answer.found.report)
+    }
+}
+
+fn evaluated_line(tick: u64, said: &Evaluation) -> String {
+    format!("evaluated  tick {tick}  {}", evaluation_words(said))
+}
+
+fn turn_lines(turns: &[(u64, Verdict)]) -> Vec<Line> {
+    let line = |(tick, verdict): &(u64, Verdict)| {
+        let mark = if *verdict == Verdict::Violation {
+            "FAIL"
+        } else {
+            "OK     <- recovered: binary search could return a wrong tick"
+        };
+        Line::from(format!("  tick {tick}  {:<9}  {mark}", verdict.to_string()))
+    };
+    let more = (turns.len() > 12).then(|| Line::from(format!("  ({} more turns)", turns.len() - 12)));
+    turns.iter().take(12).map(line).chain(more).collect()
+}
+
+fn never_words(question: &Question, report: &Report) -> String {
+    let high = report.high.0;
+    if let Question::Divergence(found) = question {
+        let other = &found.from;
+        return match &found.first {
+            Some(pair) if pair.a.is_none() => {
+                format!("no divergence: only {other} goes on behind tick {high}")
+            }
+            _ => format!("no divergence: each transition up to tick {high} is what {other} has beside it"),
+        };
+    }
+    if let Question::PolicyFlip(about) = question {
+        return match report.allowed {
+            Some(tick) => format!(
+                "no violation: {about} was allowed at tick {tick}, and never denied or escalated after"
+            ),
+            None => format!("no violation: {about} was never allowed, so nothing flipped"),
+        };
+    }
+    let why = match question.monotone() {
+        _ if report.standing.is_some() => {
+            return format!("no violation: nothing was missed up to tick {high}");
+        }
+        Monotone::ByConstruction => "the predicate cannot recover in between",
+        Monotone::Lifted | Monotone::Unknown => "every tick that wrote what it reads was checked",
+    };
+    format!("no violation: tick {} and tick {high} are both compliant, and {why}", report.low.0)
+}
+
+/// Writes how the transition at the onset differs from the one of the other run.
+fn divergence_lines(found: &Divergence, page: &Page) -> Vec<Line> {
+    let line = |line: diff::DiffLine| {
+        let mut cut = false;
+        let what = match &line.sides {
+            Some((a, b)) => {
+                let width = page.width.map(|width| width / 3);
+                let (a, b) = (Line::fit(a, width), Line::fit(b, width));
+                cut = a.cut || b.cut;
+                format!("{}  {} -> {}", line.place, a.text(), b.text())
+            }
+            None => format!("{} {}{}", line.type_name, line.place, line.note),
+        };
+        let text = format!("  differs from {} ({})  {}", found.from, line.kind, what.trim_end());
+        Line { cut, ..Line::from(text) }
+    };
+    found.first.iter().flat_map(diff::lines).map(line).collect()
+}
+
+/// Returns the name of a question, or the text of one that has none.
+fn label(question: &Question) -> String {
+    match question.predicate() {
+        Some(predicate) if predicate.name() == "expression" => {
+            predicate.expr().map_or_else(|| question.name(), |expr| expr.text().to_owned())
+        }
+        _ => question.name(),
+    }
+}
+
+/// The onsets of several questions in one run.
+#[derive(Debug, Clone)]
+pub struct BisectAll {
+    /// The run.
+    pub run: RunName,
+    /// What was found for each question.
+    pub found: Vec<BisectFound>,
+}
+
+impl BisectAll {
+    fn worst(&self) -> u64 {
+        self.found.iter().map(|found| code(&found.report)).max().unwrap_or(0)
+    }
+}
+
+fn code(report: &Report) -> u64 {
+    match end_of(report) {
+        End::Answered => 0,
+        End::No => 1,
+        End::Unknown | End::Problem(_) => 6,
+    }
+}
+
+impl Answer for BisectAll {
+    fn document(&self) -> Value {
+        let items = self.found.iter().map(|found| Value::Object(found_json(found)));
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("exit", Value::from(self.worst())),
+            ("items", Value::array(items)),
+        ];
+        document("bisect-all", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let left = Align::Left;
+        let mut table = Table::new([
+            ("predicate", left),
+            ("digest", left),
+            ("onset", Align::Right),
+            ("probes", Align::Right),
+            ("answer", left),
+        ]);
+        for found in &self.found {
+            let BisectFound { question, report, .. } = found;
+            let recoveries = report.recoveries.as_ref();
+            let lifted = recoveries.is_some_and(|recoveries| !recoveries.is_empty());
+            let lifted = if lifted { "   (lifted: it recovers)" } else { "" };
+            table.row(vec![
+                quote::escape(&label(question)),
+                question.digest().short(),
+                report.onset().map_or_else(|| "-".to_owned(), |tick| tick.to_string()),
+                report.probes.len().to_string(),
+                format!("{}{lifted}", quote::escape(&answer_words(found))),
+            ]);
+        }
+        let with = |wanted| self.found.iter().filter(|found| code(&found.report) == wanted).count();
+        let all = thousands(self.found.len() as u64);
+        let sum = format!("{} of {all} violated, {} never, {} refused", with(0), with(1), with(6));
+        table.lines(page.width).0.into_iter().chain([sum]).map(Line::from).collect()
+    }
+
+    fn end(&self) -> End {
+        match self.worst() {
+            0 => End::Answered,
+            1 => End::No,
+            _ => End::Unknown,
+        }
+    }
+}
+
+fn answer_words(found: &BisectFound) -> String {
+    let report = &found.report;
+    match &report.outcome {
+        Outcome::Onset(_) => {
+            let row = found.origin.as_ref().map(|origin| row::row(&origin.record)).unwrap_or_default();
+            format!("{} by {}", row.type_name, row.agent)
+        }
+        Outcome::Initial => "the initial state of the range is in violation".to_owned(),
+        Outcome::Never => match &report.standing {
+            Some(standing) => standing_words(standing, found.ended),
+            None => "never violated".to_owned(),
+        },
+        Outcome::Recovers(turns) => {
+            let ticks: Vec<String> = turns.iter().map(|(tick, _)| tick.to_string()).collect();
+            format!("REFUSED: it recovers (turns at {})", list(&ticks, 8).unwrap_or_default())
+        }
+        Outcome::Uncertain(tick, why) => format!("REFUSED: uncertain at tick {tick}: {why}"),
+    }
+}
+
+const HEURISTIC: &str =
+    "HEURISTIC  a score says how far along a run seems to be; nothing that is called exact rests on it";
+
+/// A regression, with the run as it was written.
+#[derive(Debug, Clone, Copy)]
+pub struct RegressionShown<'a> {
+    /// The answer.
+    pub answer: &'a RegressionAnswer,
+    /// The run as it was written.
+    pub run: &'a str,
+}
+
+impl RegressionShown<'_> {
+    fn regression(&self) -> Option<&Regression> {
+        match &self.answer.found.question {
+            Question::Regression(found) => Some(found),
+            _ => None,
+        }
+    }
+}
+
+impl Answer for RegressionShown<'_> {
+    fn document(&self) -> Value {
+        let RegressionAnswer { found: BisectFound { report, .. }, beside, invariant } = self.answer;
+        let mut document = found_json(&self.answer.found);
+        let Some(found) = self.regression() else { return Value::Object(document) };
+        if !matches!(report.outcome, Outcome::Uncertain(..)) {
+            document.set("certainty", Value::from(crate::HEURISTIC));
+        }
+        document.set("onset", Value::from(self.answer.decisive().onset()));
+        let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
+        let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
+        let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));
+        document.set("evaluations", Value::array(said));
+        let outcome = match &beside.outcome {
+            Outcome::Onset(_) => "onset",
+            Outcome::Never => "never",
+            Outcome::Initial => "initial",
+            Outcome::Recovers(_) | Outcome::Uncertain(..) => "uncertain",
+        };
+        let regression = Value::record([
+            ("metric", Value::from(found.metric.as_str())),
+            ("tolerance", Value::from(found.tolerance)),
+            ("best", Value::from(found.best.map(|(score, _)| score))),
+            ("best_tick", Value::from(found.best.map(|(_, tick)| tick))),
+            ("invariant", Value::from(*invariant)),
+            ("invariant_outcome", Value::from(outcome)),
+            ("invariant_onset", Value::from(beside.onset())),
+            ("agree", Value::from(self.answer.agree())),
+            ("score_onset", Value::from(report.onset())),
+            ("takes_precedence", Value::from(*invariant)),
+        ]);
+        document.set("regression", regression);
+        Value::Object(document)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let RegressionAnswer { found: BisectFound { question, report, origin, .. }, beside, invariant } =
+            self.answer;
+        let Some(found) = self.regression() else { return Vec::new() };
+        let mut lines = vec![Line::styled(Style::Warn, HEURISTIC)];
+        lines.extend(head_lines(question, report).into_iter().map(Line::from));
+        let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
+        lines.extend(ends.map(|(tick, said)| Line::from(evaluated_line(tick, said))));
+        lines.extend(probe_lines(report));
+        let metric = &found.metric;
+        match (&found.fell, &report.outcome) {
+            (_, Outcome::Uncertain(tick, why)) => {
+                let why = quote::escape(why);
+                lines.push(format!("UNKNOWN    {metric} cannot be said at tick {tick}: {why}").into());
+            }
+            (Some(fell), _) => {
+                let origin = origin.iter().filter(|origin| origin.tick > 0);
+                lines.extend(origin.flat_map(|origin| origin_lines(origin, "heuristic", page)));
+                let best = found
+                    .best
+                    .map_or_else(String::new, |(score, tick)| format!("{score:.3} at tick {tick}, then "));
+                lines.push(format!("  {metric}  {best}{}", evaluation_words(&fell.said)).into());
+            }
+            (None, _) => {
+                let high = report.high.0;
+                lines.push(format!("no regression: {metric} never fell up to tick {high}").into());
+            }
+        }
+        let said = match (&beside.outcome, beside.onset()) {
+            (_, Some(tick)) => format!("first violated at tick {tick} (exact)"),
+            (Outcome::Initial, None) => format!("in violation already at tick {} (exact)", beside.low.0),
+            (Outcome::Uncertain(tick, why), _) => {
+                format!("cannot be judged at tick {tick}: {}", quote::escape(why))
+            }
+            _ => "not violated (exact)".to_owned(),
+        };
+        lines.push(format!("INVARIANT  {invariant} v1: {said}").into());
+        lines.push(match (self.answer.agree(), beside.onset()) {
+            (true, _) => {
+                "AGREE      the score and the invariant name the same tick, or neither names one".into()
+            }
+            (false, Some(tick)) => Line::styled(
+                Style::Warn,
+                format!("DISAGREE   the invariant result takes precedence: the onset is tick {tick}"),
+            ),
+            (false, None) => Line::styled(
+                Style::Warn,
+                "DISAGREE   the invariant result takes precedence: no onset; a score that fell is a hint",
+            ),
+        });
+        if beside.onset().is_some() {
+            lines.push(Line::help(["dendrer", "bisect", self.run, "--predicate", invariant]));
+        }
+        lines
+    }
+
+    fn end(&self) -> End {
+        end_of(self.answer.decisive())
+    }
 }

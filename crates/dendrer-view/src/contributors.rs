@@ -1,19 +1,19 @@
 //! Contributors and diagnoses, as lines and as documents.
 
-use dendrer::Trace;
+use dendrer::ask_why::Records;
 use dendrer::contributors::{Contributors, Found, Proof, Shown};
 use dendrer::diagnosis::{Class, Offer};
 use dendrer_object::Value;
 
-use crate::bisect::{list, word, words};
-use crate::why::transition_json;
-use crate::{EXACT, HEURISTIC, count, log, quote};
+use crate::verdict::{list, word, words};
+use crate::why::{row_of, transition_json};
+use crate::{EXACT, HEURISTIC, count, quote};
 
 /// How many ticks are named in a line.
 const SHOWN: usize = 12;
 
 /// Writes contributors. What an agent would have done without them is not known, and the heading says so.
-pub fn lines(trace: &Trace, found: &Contributors) -> Result<Vec<String>, dendrer::Error> {
+pub fn lines(records: &Records, found: &Contributors) -> Vec<String> {
     let mut lines = vec![
         "CONTRIBUTORS (exact for the recorded intents, heuristic for what an agent would then have done)"
             .to_owned(),
@@ -28,7 +28,7 @@ pub fn lines(trace: &Trace, found: &Contributors) -> Result<Vec<String>, dendrer
     match &found.found {
         Found::Set { ticks, shown, without } => {
             for tick in ticks {
-                let row = log::row(&trace.record(*tick)?);
+                let row = row_of(records, *tick);
                 lines.push(format!("  tick {tick}  {}  {}", row.type_name, row.summary));
             }
             let them = if ticks.len() == 1 { "it" } else { "them" };
@@ -59,7 +59,7 @@ pub fn lines(trace: &Trace, found: &Contributors) -> Result<Vec<String>, dendrer
             lines.push(format!("  none found: {tried}   ({matter}, {work})"));
         }
     }
-    Ok(lines)
+    lines
 }
 
 fn proof(onset: u64, proof: &Proof) -> String {
@@ -77,7 +77,7 @@ fn unapplied(proof: &Proof) -> Option<String> {
 }
 
 /// Returns contributors as a member of `dendrer.bisect/1`.
-pub fn to_json(trace: &Trace, found: &Contributors) -> Result<Value, dendrer::Error> {
+pub fn to_json(records: &Records, found: &Contributors) -> Value {
     let (outcome, ticks, shown, without) = match &found.found {
         Found::Set { ticks, shown, without } => ("set", &ticks[..], Some(*shown), Some(without)),
         Found::Nothing => ("nothing", &[][..], None, None),
@@ -88,21 +88,21 @@ pub fn to_json(trace: &Trace, found: &Contributors) -> Result<Value, dendrer::Er
         Shown::Minimal => "minimal",
         Shown::Clears => "clears",
     });
-    let items = ticks.iter().map(|tick| Ok(Value::record(transition_json(trace, *tick)?)));
-    Ok(Value::record([
+    let items = ticks.iter().map(|tick| Value::record(transition_json(records, *tick)));
+    Value::record([
         ("certainty", Value::from(EXACT)),
         ("of", Value::from("the recorded intents")),
         ("counterfactual", Value::from(HEURISTIC)),
         ("outcome", Value::from(outcome)),
         ("shown", Value::from(shown)),
-        ("items", Value::array(items.collect::<Result<Vec<_>, dendrer::Error>>()?)),
+        ("items", Value::array(items)),
         ("earlier", Value::from(found.earlier)),
         ("candidates", Value::from(found.candidates)),
         ("tried", Value::from(found.tried as u64)),
         ("rereductions", Value::from(found.rereductions)),
         ("with", proof_json(&found.with)),
         ("without", without.map_or(Value::Null, proof_json)),
-    ]))
+    ])
 }
 
 fn proof_json(proof: &Proof) -> Value {

@@ -1,11 +1,15 @@
 //! How two runs differ, as rows, lines and documents.
 
-use dendrer::diff::{Align, Change, Kind, Marker, Outcome, Pair, Report, STATE, Sides, States, Tally};
+use dendrer::diff::{
+    Align, Change, Kind, Marker, Outcome, Pair, Question, Report, STATE, Sides, States, Tally,
+};
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, Pointer, Value, tag};
+use dendrer_object::{Digest, Pointer, RunName, Value, tag};
 
+use crate::answer::{End, ItemAnswer, Line, Page, Style};
+use crate::casebook::{recorded_json, recorded_lines};
 use crate::table::{Align as Column, Table};
-use crate::{EXACT, count, log, quote, why};
+use crate::{EXACT, count, document, quote, row, thousands, why};
 
 /// What is said of a side where nothing stands, or nothing was written.
 const ABSENT: &str = "(absent)";
@@ -15,7 +19,7 @@ const NONE: &str = "(none)";
 
 /// A line of the list: one place at which two transitions differ, or one that cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct DiffLine {
     /// The ticks, `31|32` where they differ.
     pub ticks: String,
     /// The kind of difference.
@@ -47,7 +51,7 @@ fn ticks_of(pair: &Pair) -> String {
 /// Writes the type of a pair, or both where they differ.
 fn types_of(pair: &Pair) -> String {
     let one =
-        |side: &Option<Record>| side.as_ref().map_or_else(|| NONE.to_owned(), |r| log::row(r).type_name);
+        |side: &Option<Record>| side.as_ref().map_or_else(|| NONE.to_owned(), |r| row::row(r).type_name);
     match (one(&pair.a), one(&pair.b)) {
         (a, b) if a == b => a,
         (a, b) => format!("{a} | {b}"),
@@ -88,9 +92,9 @@ fn sides(change: &Change) -> (String, String) {
 }
 
 /// Writes the lines of a pair.
-pub fn lines(pair: &Pair) -> Vec<Line> {
+pub fn lines(pair: &Pair) -> Vec<DiffLine> {
     let (ticks, type_name) = (ticks_of(pair), types_of(pair));
-    let line = |kind, place: String, sides, note: String| Line {
+    let line = |kind, place: String, sides, note: String| DiffLine {
         ticks: ticks.clone(),
         kind,
         type_name: type_name.clone(),
@@ -120,8 +124,8 @@ pub fn lines(pair: &Pair) -> Vec<Line> {
 }
 
 /// Writes the lines of the states in the end. The places are those of the state itself.
-pub fn outcome_lines(outcome: &Outcome) -> Vec<Line> {
-    let line = |place, sides, note| Line {
+pub fn outcome_lines(outcome: &Outcome) -> Vec<DiffLine> {
+    let line = |place, sides, note| DiffLine {
         ticks: ticks(Some(outcome.ticks.0), Some(outcome.ticks.1)),
         kind: Kind::Outcome.as_str(),
         type_name: String::new(),
@@ -238,7 +242,7 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
     };
     let behind = report.shared.map(|last| last + 1);
     let is_fork =
-        |marker: &&Marker| Some(marker.tick) == behind && log::row(&marker.record).type_name == "run.fork";
+        |marker: &&Marker| Some(marker.tick) == behind && row::row(&marker.record).type_name == "run.fork";
     let mut notes = Vec::new();
     let mut skipped = Vec::new();
     for (side, markers) in [("a", &report.markers.0), ("b", &report.markers.1)] {
@@ -247,7 +251,7 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
         }
         let others = markers.iter().filter(|marker| !is_fork(marker));
         skipped.extend(
-            others.map(|marker| format!("{side} {} {}", marker.tick, log::row(&marker.record).type_name)),
+            others.map(|marker| format!("{side} {} {}", marker.tick, row::row(&marker.record).type_name)),
         );
     }
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
@@ -268,7 +272,7 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
         ),
     ];
     if !skipped.is_empty() {
-        let list = crate::bisect::list(&skipped, 12).unwrap_or_default();
+        let list = crate::verdict::list(&skipped, 12).unwrap_or_default();
         lines.push(format!("skipped   {list}, markers that stand in one run alone"));
     }
     lines
@@ -279,7 +283,7 @@ pub fn ignored_line(report: &Report) -> Option<String> {
     let unmet = report.ignored.iter().filter(|(_, met)| !met).map(|(place, _)| quote::path(&shown(place)));
     let unmet: Vec<String> = unmet.collect();
     let all = count(report.ignored.len() as u64, "path", "paths");
-    match (report.ignored.is_empty(), crate::bisect::list(&unmet, 12)) {
+    match (report.ignored.is_empty(), crate::verdict::list(&unmet, 12)) {
         (true, _) => None,
         (false, None) => Some(format!("ignored   {all}")),
         (false, Some(unmet)) => Some(format!("ignored   {all}; nothing was left out at {unmet}")),
@@ -352,7 +356,7 @@ pub fn side_by_side(pair: &Pair) -> Vec<String> {
     let one = |side: &Option<Record>| match side {
         None => NONE.to_owned(),
         Some(record) => {
-            let row = log::row(record);
+            let row = row::row(record);
             let tick = tick_of(Some(record)).unwrap_or(0);
             format!("{tick} {} {}", row.type_name, row.summary).trim_end().to_owned()
         }
@@ -364,7 +368,7 @@ pub fn side_by_side(pair: &Pair) -> Vec<String> {
 
 fn transition_json(side: &Option<Record>) -> Value {
     let Some(record) = side else { return Value::Null };
-    let row = log::row(record).to_json(record);
+    let row = row::row(record).to_json(record);
     let names = ["tick", "id", "type", "agent", "summary"];
     Value::record(names.map(|name| (name, row.get(name).cloned().unwrap_or(Value::Null))))
 }
@@ -407,7 +411,7 @@ pub fn item_json(pair: &Pair) -> Value {
 
 fn markers_json(report: &Report) -> Value {
     let one = |side: &str, marker: &Marker| {
-        let row = log::row(&marker.record);
+        let row = row::row(&marker.record);
         Value::record([
             ("side", Value::from(side)),
             ("tick", Value::from(marker.tick)),
@@ -501,4 +505,289 @@ pub fn types_json(report: &Report) -> Value {
             ("confidence", Value::from(confidence)),
         ])
     }))
+}
+
+/// How many places of one pair are listed if lines are cut at a width.
+const PLACES: usize = 8;
+
+/// The form of a comparison of two runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DiffForm {
+    /// Counts by type of transition instead of pairs.
+    pub stat: bool,
+    /// Counts alone.
+    pub summary: bool,
+    /// The differences alone.
+    pub only_changes: bool,
+    /// Both transitions of a pair in two columns.
+    pub side_by_side: bool,
+    /// Whether transitions after the end of the other run are listed in one line.
+    pub tail_in_one: bool,
+    /// How many pairs are listed at most.
+    pub limit: usize,
+    /// Whether a difference is the answer no.
+    pub fails: bool,
+}
+
+/// What a comparison of two runs found, besides the pairs.
+#[derive(Debug, Clone)]
+pub struct DiffFound {
+    /// The left run.
+    pub a: RunName,
+    /// The right run.
+    pub b: RunName,
+    /// What was asked.
+    pub question: Question,
+    /// What was found.
+    pub report: Report,
+    /// The records in the casebook; `None` if nothing was to be recorded.
+    pub recorded: Option<Vec<Record>>,
+}
+
+impl DiffFound {
+    fn members(&self) -> Vec<(&'static str, Value)> {
+        let Question { kinds, align, .. } = &self.question;
+        let mut members = members(&self.report, kinds, *align, self.question.is_part(&self.report));
+        members.push(("a", Value::from(self.a.as_str())));
+        members.push(("b", Value::from(self.b.as_str())));
+        members
+    }
+
+    /// Returns the answer as it is written into the casebook: without the pairs, with the question.
+    pub fn casebook_value(&self, tips: [Digest; 2]) -> Value {
+        let path = |path: &Pointer| Value::from(path.as_str());
+        let mut members = self.members();
+        members.extend([
+            ("a_tip", Value::from(tips[0])),
+            ("b_tip", Value::from(tips[1])),
+            ("ignore", Value::array(self.question.ignore.iter().map(path))),
+            ("path", Value::from(self.question.path.as_ref().map(path))),
+        ]);
+        Value::record(members)
+    }
+}
+
+/// A comparison of two runs, one pair after the other.
+#[derive(Debug, Clone)]
+pub struct DiffAnswer {
+    form: DiffForm,
+    rows: Vec<Vec<DiffLine>>,
+    cells: Vec<Vec<String>>,
+    shown: usize,
+    total: u64,
+    tail: Option<Tail>,
+    found: Option<DiffFound>,
+}
+
+/// The transitions that one run has after the end of the other.
+#[derive(Debug, Clone)]
+struct Tail {
+    in_b: bool,
+    from: u64,
+    to: u64,
+    count: u64,
+}
+
+impl DiffAnswer {
+    /// Begins a comparison.
+    pub fn new(form: DiffForm) -> DiffAnswer {
+        DiffAnswer { form, rows: Vec::new(), cells: Vec::new(), shown: 0, total: 0, tail: None, found: None }
+    }
+
+    /// Ends the comparison.
+    pub fn ends(&mut self, found: DiffFound) {
+        self.found = Some(found);
+    }
+
+    /// Counts a pair, and returns whether it is listed.
+    fn lists(&mut self) -> bool {
+        if self.form.stat || self.form.summary {
+            return false;
+        }
+        self.total += 1;
+        let lists = self.shown < self.form.limit;
+        self.shown += usize::from(lists);
+        lists
+    }
+
+    /// Counts a transition that one run has after the end of the other; returns whether the pair is one.
+    fn take_tail(&mut self, pair: &Pair) -> bool {
+        let (record, in_b) = match (&pair.a, &pair.b) {
+            (Some(record), None) => (record, false),
+            (None, Some(record)) => (record, true),
+            _ => return false,
+        };
+        if !pair.kinds.is_empty() {
+            let tick = record.header().tick.unwrap_or(0);
+            let tail = self.tail.get_or_insert(Tail { in_b, from: tick, to: tick, count: 0 });
+            (tail.to, tail.count) = (tick, tail.count + 1);
+        }
+        true
+    }
+
+    fn list_lines(&mut self, report: &Report, page: &Page) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if self.form.side_by_side {
+            let left = Column::Left;
+            let mut table = Table::new([("a", left), ("differs", left), ("b", left)]);
+            self.cells.drain(..).for_each(|cells| table.row(cells));
+            lines.extend(page.table(&table));
+        }
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.extend(self.tail.as_ref().map(|tail| vec![tail.line()]));
+        rows.extend(report.outcome.as_ref().map(outcome_lines));
+        if !self.form.only_changes && rows.iter().any(|lines| !lines.is_empty()) {
+            lines.push("".into());
+        }
+        lines.extend(place_lines(&rows, page));
+        lines
+    }
+}
+
+impl ItemAnswer for DiffAnswer {
+    type Item = Pair;
+
+    fn item(&mut self, pair: &Pair) -> Option<Value> {
+        self.lists().then(|| item_json(pair))
+    }
+
+    fn item_lines(&mut self, pair: &Pair, _: &Page) -> Vec<Line> {
+        let in_tail = !(self.form.stat || self.form.summary) && self.form.tail_in_one && self.take_tail(pair);
+        if in_tail || !self.lists() {
+            return Vec::new();
+        }
+        // The headline comes first, and is known when every pair was compared.
+        match self.form.side_by_side {
+            true => self.cells.push(side_by_side(pair)),
+            false => self.rows.push(lines(pair)),
+        }
+        Vec::new()
+    }
+
+    fn summary(&self) -> Value {
+        let Some(found) = &self.found else { return document("diff", []) };
+        let mut members = found.members();
+        members.extend(found.recorded.as_ref().map(|recorded| ("recorded", recorded_json(recorded))));
+        members.push(("complete", Value::from(self.shown as u64 == self.total)));
+        if self.form.stat {
+            members.extend([("types", types_json(&found.report)), ("note", Value::from("types only"))]);
+        }
+        if self.form.summary {
+            members.push(("note", Value::from("summary only")));
+        }
+        document("diff", members)
+    }
+
+    fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
+        Vec::new()
+    }
+
+    fn last_lines(&mut self, page: &Page) -> Vec<Line> {
+        let Some(found) = self.found.clone() else { return Vec::new() };
+        let DiffFound { question, report, .. } = &found;
+        let mut lines = Vec::new();
+        if !self.form.only_changes {
+            let part = question.is_part(report);
+            lines.push(page.fit(&headline(report, part)).paint(Style::Strong));
+            lines.extend(head_lines(report, question.align).iter().map(|line| page.fit(line)));
+            lines.push(found_line(report, &question.kinds).into());
+            lines.extend(ignored_line(report).map(Line::from));
+        }
+        if self.form.stat {
+            lines.extend(page.table(&type_table(report)));
+        }
+        if !self.form.stat && !self.form.summary {
+            lines.extend(self.list_lines(report, page));
+        }
+        if !self.form.only_changes {
+            if self.shown as u64 != self.total {
+                let (shown, pairs) = (thousands(self.shown as u64), count(self.total, "pair", "pairs"));
+                lines.push(format!("{shown} of {pairs} listed (use -n 0 for all)").into());
+            }
+            lines.push(count_line(report).into());
+            lines.extend(shift_words(report).map(|words| Line::note(format!("help: {words}"))));
+        }
+        let recorded = found.recorded.iter().flat_map(|recorded| recorded_lines(recorded));
+        lines.extend(recorded.map(Line::from));
+        lines
+    }
+
+    fn end(&self) -> End {
+        match self.found.as_ref().map(|found| &found.report) {
+            Some(report) if report.hidden > 0 => End::Unknown,
+            Some(report) if self.form.fails && report.differs() => End::No,
+            _ => End::Answered,
+        }
+    }
+}
+
+/// Writes places below each other: tick, kind, type, and what differs.
+fn place_lines(rows: &[Vec<DiffLine>], page: &Page) -> Vec<Line> {
+    let place_of = |line: &DiffLine| match line.kind {
+        "outcome" => ("outcome".to_owned(), format!("at {}", line.ticks)),
+        kind => (format!("tick {}", line.ticks), kind.to_owned()),
+    };
+    let all = || rows.iter().flatten();
+    let size = |text: &str| text.chars().count();
+    let widest = |part: &dyn Fn(&DiffLine) -> usize| all().map(part).max().unwrap_or(0);
+    let first = widest(&|line| size(&place_of(line).0));
+    let second = widest(&|line| size(&place_of(line).1)).max(10);
+    let third = widest(&|line| if line.place.is_empty() { 0 } else { size(&line.type_name) });
+    let fourth = widest(&|line| size(&line.place)).min(44);
+    let mut written = Vec::new();
+    for lines in rows {
+        let shown = page.width.map_or(lines.len(), |_| lines.len().min(PLACES));
+        let mut before = None;
+        for line in &lines[..shown] {
+            let (place, kind) = place_of(line);
+            let type_name = &line.type_name;
+            let same = before.replace((place.clone(), kind.clone()));
+            // Words of the line above are not repeated, except to a screen reader.
+            let same = same.filter(|_| !page.accessible);
+            let again = same.as_ref().map(|(place, _)| place) == Some(&place);
+            let head = match (again, same.as_ref() == Some(&(place.clone(), kind.clone()))) {
+                (true, true) => format!("  {:first$}  {:second$}  {:third$}", "", "", ""),
+                (true, false) => format!("  {:first$}  {kind:second$}  {:third$}", "", ""),
+                _ => format!("  {place:first$}  {kind:second$}  {type_name:third$}"),
+            };
+            let mut cut = false;
+            let what = match &line.sides {
+                Some((a, b)) => {
+                    let width = page.width.map(|width| width / 3);
+                    let (a, b) = (Line::fit(a, width), Line::fit(b, width));
+                    cut = a.cut || b.cut;
+                    format!("{:fourth$}  {} -> {}", line.place, a.text(), b.text())
+                }
+                None if line.note.is_empty() => line.place.clone(),
+                None if line.place.is_empty() => line.note.clone(),
+                None => format!("{:fourth$}  {}", line.place, line.note),
+            };
+            let line = page.fit(format!("{head}  {what}").trim_end()).paint(Style::Warn);
+            written.push(Line { cut: cut || line.cut, ..line });
+        }
+        if shown < lines.len() {
+            let more = lines.len() - shown;
+            written.push(format!("  {:first$}  ({more} more; --full shows them)", "").into());
+        }
+    }
+    written
+}
+
+impl Tail {
+    fn line(&self) -> DiffLine {
+        let span = match self.count {
+            1 => self.from.to_string(),
+            _ => format!("{}..{}", self.from, self.to),
+        };
+        let side = if self.in_b { "b" } else { "a" };
+        let transitions = count(self.count, "transition", "transitions");
+        DiffLine {
+            ticks: if self.in_b { format!("-|{span}") } else { format!("{span}|-") },
+            kind: Kind::Structural.as_str(),
+            type_name: format!("only in {side}: {transitions}"),
+            place: String::new(),
+            sides: None,
+            note: String::new(),
+        }
+    }
 }

@@ -3,17 +3,17 @@
 //! Whatever comes out of a trace was written by someone who may be hostile: it reaches text only through
 //! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
 
+pub mod answer;
 pub mod bisect;
 pub mod casebook;
+pub mod change;
 pub mod closed;
 pub mod codes;
 pub mod commit;
 pub mod contract;
 pub mod contributors;
 pub mod diff;
-pub mod difference;
 pub mod fields;
-pub mod graph;
 pub mod log;
 pub mod merge;
 pub mod predicate;
@@ -23,11 +23,16 @@ pub mod quote;
 pub mod rebase;
 pub mod receipt;
 pub mod reduce;
+pub mod registration;
+pub mod replay;
+pub mod row;
 pub mod runs;
 pub mod schemas;
 pub mod show;
+pub mod state;
 pub mod table;
 pub mod text;
+pub mod verdict;
 pub mod verify;
 pub mod why;
 

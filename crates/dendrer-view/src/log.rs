@@ -1,127 +1,237 @@
-//! Transitions as rows of a log.
+//! Transitions as rows of a log, and the log of a run.
 
-use dendrer_object::Value;
-use dendrer_object::record::{Kind, Record};
+use std::sync::Arc;
 
-use crate::quote;
+use dendrer::ask_log::{LaneMark, LogSummary, LoggedRecord};
+use dendrer::ask_show::{ShownRecord, ShownWrites};
+use dendrer_object::{RunName, Value};
 
-/// One transition or refusal, as a log lists it.
+use crate::answer::{Answer, CUT, ItemAnswer, Line, Page, Style};
+use crate::show::{ShowAnswer, ShowParts};
+use crate::{RECORDED, closed, count, document, quote, thousands};
+
+pub use crate::row::{Row, row};
+
+/// How many rows are kept to line their columns up. The first screen never waits for the last record.
+const ROWS: usize = 200;
+
+/// The log of a run, one record after the other.
 #[derive(Debug, Clone)]
-pub struct Row {
-    /// The tick; `None` for what stands beside the chain.
-    pub tick: Option<u64>,
-    /// The id.
-    pub id: String,
-    /// The agent.
-    pub agent: String,
-    /// The type, or what else the record is.
-    pub type_name: String,
-    /// The confidence, where one was given.
-    pub confidence: Option<f64>,
-    /// One line of what it says, quoted.
-    pub summary: String,
-    /// How many anomalies it carries.
-    pub anomalies: usize,
-    /// The lanes at this row, where a graph is drawn.
-    pub graph: Option<String>,
+pub struct LogAnswer {
+    run: RunName,
+    /// Whether everything of each record is shown.
+    whole: bool,
+    /// The agents of the lanes, until the legend is printed.
+    legend: Option<Vec<Arc<str>>>,
+    /// How many lanes are drawn; `None` if none are.
+    lanes: Option<usize>,
+    rows: Vec<(Row, String)>,
+    headed: bool,
+    cut: bool,
+    shown: u64,
+    ended: LogEnd,
 }
 
-/// Reads a row off a record.
-pub fn row(record: &Record) -> Row {
-    let header = record.header();
-    let content = record.content();
-    let type_name =
-        header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
-    let type_name = if header.kind == Kind::Refusal { format!("refused {type_name}") } else { type_name };
-    let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default();
-    Row {
-        tick: header.tick,
-        id: record.id().to_string(),
-        agent: quote::escape(agent),
-        type_name,
-        confidence: content.get("intent").and_then(|intent| intent.get("confidence")).and_then(Value::as_f64),
-        summary: summary(&content),
-        anomalies: content.get("anomalies").and_then(Value::as_array).map_or(0, |list| list.len()),
-        graph: None,
+/// How a log ended.
+#[derive(Debug, Clone, Default)]
+pub enum LogEnd {
+    /// It goes on.
+    #[default]
+    Open,
+    /// Every record of the range was looked at.
+    Summed {
+        /// What the log amounts to.
+        summary: LogSummary,
+        /// Whether a verification on this machine found the run intact as it is now.
+        found_intact: bool,
+    },
+    /// A log that was followed ended after so many records.
+    Followed(u64),
+}
+
+impl LogAnswer {
+    /// Begins a log; `whole` shows everything of each record.
+    pub fn new(run: RunName, whole: bool) -> LogAnswer {
+        LogAnswer {
+            run,
+            whole,
+            legend: None,
+            lanes: None,
+            rows: Vec::new(),
+            headed: false,
+            cut: false,
+            shown: 0,
+            ended: LogEnd::Open,
+        }
+    }
+
+    /// Draws a lane for each of these agents.
+    pub fn with_lanes(self, agents: Vec<Arc<str>>) -> LogAnswer {
+        LogAnswer { lanes: Some(agents.len()), legend: Some(agents), ..self }
+    }
+
+    /// Leaves the heading out: it was printed before.
+    pub fn headed(self, headed: bool) -> LogAnswer {
+        LogAnswer { headed, ..self }
+    }
+
+    /// Ends the log.
+    pub fn ends(&mut self, ended: LogEnd) {
+        self.ended = ended;
+    }
+
+    /// How many records were taken as text.
+    pub fn shown(&self) -> u64 {
+        self.shown
+    }
+
+    fn legend_line(&mut self) -> Option<Line> {
+        let names: Vec<String> = self.legend.take()?.iter().map(|agent| quote::escape(agent)).collect();
+        Some(format!("lanes   {}", names.join(", ")).into())
+    }
+
+    fn rows_lines(&mut self, page: &Page) -> Vec<Line> {
+        let rows = std::mem::take(&mut self.rows);
+        let size = |text: &str| text.chars().count();
+        let agent = rows.iter().map(|(row, _)| size(&row.agent)).max().unwrap_or(0).clamp(5, 24);
+        let kind = rows.iter().map(|(row, _)| size(&row.type_name)).max().unwrap_or(0).max(4);
+        let mut lines = Vec::new();
+        if !self.headed && !rows.is_empty() {
+            self.headed = true;
+            let lanes = self.lanes.map(|lanes| format!("{:<w$}  ", "", w = (lanes * 2).saturating_sub(1)));
+            let lanes = lanes.unwrap_or_default();
+            let line = format!("  tick  {lanes}{:<agent$}  {:<kind$}  conf  summary", "agent", "type");
+            lines.push(Line::styled(Style::Dim, line));
+        }
+        for (row, graph) in rows {
+            let tick = row.tick.map_or_else(|| "-".to_owned(), |tick| tick.to_string());
+            let line = format!(
+                "{tick:>6}  {graph}{:<agent$}  {:<kind$}  {:>4}  {}",
+                row.agent,
+                row.type_name,
+                row.confidence_text(),
+                row.summary
+            );
+            let line = line.trim_end();
+            self.cut |= page.width.is_some_and(|width| size(line) > width);
+            let line = page.width.map_or_else(|| line.to_owned(), |width| quote::shorten(line, width));
+            let warns = row.tick.is_none() || row.anomalies > 0;
+            lines.push(if warns { Line::styled(Style::Warn, line) } else { line.into() });
+        }
+        lines
     }
 }
 
-/// Says in one line what a record says: refusal, failure, decision, call, words, or what else there is.
-fn summary(content: &Value) -> String {
-    let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
-    let mut parts: Vec<String> = Vec::new();
-    if let Some(message) = at("reason", "message").and_then(Value::as_str) {
-        parts.push(quote::escape(message));
+impl ItemAnswer for LogAnswer {
+    type Item = LoggedRecord;
+
+    fn item(&mut self, item: &LoggedRecord) -> Option<Value> {
+        let value = row(&item.record).to_json(&item.record);
+        if !self.whole {
+            return Some(value);
+        }
+        let mut value = value.as_object().cloned().unwrap_or_default();
+        value.set("content", item.record.content());
+        Some(Value::Object(value))
     }
-    if let Some(decision) = at("policy", "decision").and_then(Value::as_str) {
-        parts.push(decision.to_owned());
+
+    fn item_lines(&mut self, item: &LoggedRecord, page: &Page) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.legend_line().into_iter().collect();
+        self.shown += 1;
+        if self.whole {
+            lines.extend((self.shown > 1).then(|| Line::from("")));
+            lines.extend(whole_lines(item, page));
+            return lines;
+        }
+        let mut row = row(&item.record);
+        row.summary.push_str(&link_words(item));
+        let graph = item.lanes.as_ref().map(|marks| format!("{}  ", lane_words(marks))).unwrap_or_default();
+        self.rows.push((row, graph));
+        if self.rows.len() == ROWS {
+            lines.extend(self.rows_lines(page));
+        }
+        lines
     }
-    let status = at("result", "status").and_then(Value::as_str);
-    if let Some(status) = status {
-        parts.push(if status == "ok" { "ok".to_owned() } else { format!("FAIL {}", quote::escape(status)) });
+
+    fn summary(&self) -> Value {
+        let run = ("run", Value::from(self.run.as_str()));
+        match &self.ended {
+            LogEnd::Summed { summary, .. } => document(
+                "log",
+                [
+                    run,
+                    ("total", Value::from(summary.total)),
+                    ("refusals", Value::from(summary.refusals)),
+                    ("closed", closed::to_json(&summary.closed)),
+                    ("tip", Value::from(summary.tip)),
+                    ("complete", Value::from(!summary.left_out)),
+                    ("certainty", Value::from(RECORDED)),
+                ],
+            ),
+            LogEnd::Followed(total) => document("log", [run, ("total", Value::from(*total))]),
+            LogEnd::Open => document("log", [run]),
+        }
     }
-    if let Some(calls) = at("action", "calls").and_then(Value::as_array) {
-        let tools =
-            calls.iter().filter_map(|call| call.get("tool").and_then(Value::as_str)).map(quote::escape);
-        parts.push(tools.collect::<Vec<_>>().join(", "));
-    } else if let Some(tool) = at("action", "tool").and_then(Value::as_str) {
-        parts.push(quote::escape(tool));
+
+    fn kept_lines(&mut self, page: &Page) -> Vec<Line> {
+        let legend = self.legend_line();
+        legend.into_iter().chain(self.rows_lines(page)).collect()
     }
-    if let Some(description) = at("intent", "description").and_then(Value::as_str) {
-        parts.push(quote::quoted(description));
-    } else if let Some(said) = at("intent", "content").and_then(Value::as_str) {
-        parts.push(quote::quoted(said));
-    } else if let Some(params) = at("action", "params").filter(|_| status.is_none()) {
-        parts.push(quote::value(params));
+
+    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+        let LogEnd::Summed { summary, found_intact } = &self.ended else { return Vec::new() };
+        let mut lines = Vec::new();
+        lines.extend((self.whole && summary.shown > 0).then(|| Line::from("")));
+        lines.extend(self.cut.then(|| Line::from(CUT)));
+        let refused = match summary.refusals {
+            0 => String::new(),
+            refusals => format!(" and {}", count(refusals, "refusal", "refusals")),
+        };
+        let more = if summary.left_out { " (use -n 0 for all)" } else { "" };
+        let sum = format!(
+            "{} of {}{refused}{more}, {}, {}, {}",
+            thousands(summary.shown - summary.refusals),
+            count(summary.total, "transition", "transitions"),
+            count(summary.agents, "agent", "agents"),
+            count(summary.anomalies, "anomaly", "anomalies"),
+            if *found_intact { "found intact here" } else { "not verified yet" },
+        );
+        lines.push(sum.into());
+        lines.extend(closed::line(&summary.closed).map(Line::from));
+        lines
     }
-    if let Some(output) = at("result", "output") {
-        parts.push(quote::value(output));
-    }
-    if let Some((run, tick, reason)) = came_from(content) {
-        parts.push(format!("from {}@{tick}", quote::escape(run)));
-        parts.extend(reason.map(quote::quoted));
-    }
-    if parts.is_empty() {
-        let anomaly = content.get("anomalies").and_then(Value::as_array).and_then(|list| list.get(0));
-        let kind = anomaly.and_then(|anomaly| anomaly.get("kind")).and_then(Value::as_str).map(quote::escape);
-        let message =
-            anomaly.and_then(|anomaly| anomaly.get("message")).and_then(Value::as_str).map(quote::quoted);
-        parts.extend(kind.into_iter().chain(message));
-    }
-    parts.join(" ")
 }
 
-/// Where what stands behind a marker came from, and why: the run, the tick, the reason.
-pub(crate) fn came_from(content: &Value) -> Option<(&str, &Value, Option<&str>)> {
-    let of = |marker: &str, [run, tick, reason]: [&str; 3]| {
-        let marker = content.get(marker)?;
-        let reason = marker.get(reason).and_then(Value::as_str);
-        Some((marker.get(run)?.as_str()?, marker.get(tick)?, reason))
+fn whole_lines(item: &LoggedRecord, page: &Page) -> Vec<Line> {
+    let LoggedRecord { run, record, writes, .. } = item.clone();
+    let writes = writes.unwrap_or(ShownWrites::Known(Vec::new()));
+    let tick = record.header().tick;
+    let shown = ShownRecord { run: Some(run), tick, record, writes, state: None, provenance: None };
+    let parts =
+        ShowParts { all: true, intent: true, result: true, changes: true, provenance: false, run: false };
+    ShowAnswer { shown: &shown, parts }.lines(page)
+}
+
+/// Writes the lanes at a record: `*` for its agent, `|` for a branch that goes on.
+fn lane_words(marks: &[LaneMark]) -> String {
+    let mark = |mark: &LaneMark| match mark {
+        LaneMark::Empty => " ",
+        LaneMark::Open => "|",
+        LaneMark::Here => "*",
     };
-    of("fork", ["parent_run_id", "parent_tick", "fork_reason"])
-        .or_else(|| of("cherrypick", ["source_run_id", "source_tick", "import_reason"]))
+    marks.iter().map(mark).collect::<Vec<_>>().join(" ")
 }
 
-impl Row {
-    /// Returns the row as an item of `dendrer.log/1`.
-    pub fn to_json(&self, record: &Record) -> Value {
-        let header = record.header();
-        Value::record([
-            ("agent", record.body().value("/agent_id").unwrap_or(Value::Null)),
-            ("anomalies", Value::from(self.anomalies as u64)),
-            ("author", Value::from(header.author.as_str())),
-            ("confidence", Value::from(self.confidence)),
-            ("id", Value::from(self.id.as_str())),
-            ("kind", Value::from(header.kind.as_str())),
-            ("summary", Value::from(self.summary.as_str())),
-            ("tick", Value::from(self.tick)),
-            ("ts", Value::from(header.ts.to_string())),
-            ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
-        ])
-    }
-
-    /// Writes the confidence with two decimals, or a dash.
-    pub fn confidence_text(&self) -> String {
-        self.confidence.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
-    }
+/// Writes the links of a record: the tick if it is of this run, else run and tick.
+fn link_words(item: &LoggedRecord) -> String {
+    let links = item.links.iter().map(|(rel, hash, target)| {
+        let place = match target {
+            Some(place) if place.run == item.run => place.tick.to_string(),
+            Some(place) => format!("{}@{}", place.run, place.tick),
+            None => hash.short(),
+        };
+        format!("{} {place}", rel.as_str())
+    });
+    let links: Vec<String> = links.collect();
+    if links.is_empty() { String::new() } else { format!("  <- {}", links.join(", ")) }
 }

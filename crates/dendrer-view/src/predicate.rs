@@ -1,43 +1,25 @@
 //! Registered predicates as words and as documents.
 
-use dendrer::kernel::predicate::{Monotone, Predicate, Window};
+use dendrer::ask_predicates::{PredicateTested, PredicatesAnswer};
+use dendrer::bisect::Question;
+use dendrer::kernel::predicate::{BUILT_IN, Monotone, Predicate, Verdict, Window};
 use dendrer::registry::{Known, Registered, Sample};
+use dendrer::timeline::Timeline;
 use dendrer_object::Value;
+use dendrer_object::record::Record;
 
-use crate::count;
+use crate::answer::{Answer, End, Line, Page, Style};
+use crate::bisect::{
+    candidate_ticks, interval_lines, question_lines, standing_json, standing_words, sum_up, timeline_json,
+    word, words,
+};
+use crate::table::{Align, Table};
+use crate::{count, document, quote, row, thousands};
 
-/// Returns the line on a registration, for an answer about one run.
-pub fn registration_line(registered: &Registered) -> String {
-    format!(
-        "registered in record {}: {}",
-        registered.id.short(),
-        known_words(&registered.known, registered.predicate.monotone())
-    )
-}
+pub use crate::registration::{declared_words, known_words, other_line, registration_line};
 
-/// Says how it is known that a predicate does not recover, or that it does.
-pub fn known_words(known: &Known, monotone: Monotone) -> String {
-    let ticks = |samples: &[Sample]| {
-        let ticks: u64 = samples.iter().map(|sample| sample.ticks).sum();
-        let names: Vec<String> = samples.iter().map(|sample| sample.run.to_string()).collect();
-        format!("{} of {}", count(ticks, "tick", "ticks"), crate::bisect::list(&names, 3).unwrap_or_default())
-    };
-    match known {
-        Known::ByConstruction => "by construction".to_owned(),
-        Known::Lifted => "lifted".to_owned(),
-        Known::Tested(samples) => format!("tested on {}", ticks(samples)),
-        Known::Recovers(samples) => {
-            let names: Vec<String> = samples
-                .iter()
-                .filter(|sample| sample.recovers())
-                .map(|sample| sample.run.to_string())
-                .collect();
-            format!("recovers on {}", crate::bisect::list(&names, 3).unwrap_or_default())
-        }
-        Known::Untested if monotone == Monotone::ByConstruction => "by construction".to_owned(),
-        Known::Untested => "not tested".to_owned(),
-    }
-}
+/// How many turns of a sample are printed; documents have all.
+const TURNS_SHOWN: usize = 40;
 
 fn members(predicate: &Predicate, known: &str, samples: &[Sample]) -> Vec<(&'static str, Value)> {
     let window = match predicate.window() {
@@ -66,18 +48,289 @@ pub fn entry_json(entry: &Registered) -> Value {
     Value::record(members)
 }
 
-/// Says how it is known that a predicate which a pack declares does not recover.
-pub fn declared_words(monotone: Monotone) -> &'static str {
-    match monotone {
-        Monotone::ByConstruction => "by construction",
-        Monotone::Lifted => "lifted",
-        Monotone::Unknown => "not tested",
-    }
-}
-
 /// As [`entry_json`], for a predicate that a pack declares or that is always there.
 pub fn declared_json(predicate: &Predicate) -> Value {
     let mut members = members(predicate, declared_words(predicate.monotone()), &[]);
     members.extend([("record", Value::Null), ("ts", Value::Null), ("retired", Value::Null)]);
     Value::record(members)
+}
+
+impl Answer for PredicatesAnswer {
+    fn document(&self) -> Value {
+        let items = self.registered.iter().map(entry_json).chain(self.declared.iter().map(declared_json));
+        let unreadable = Value::array(self.unreadable.iter().map(|id| Value::from(*id)));
+        document("predicates", [("items", Value::array(items)), ("unreadable", unreadable)])
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let left = Align::Left;
+        let columns = ["name", "version", "digest", "monotone", "predicate"];
+        let mut table = Table::new(columns.map(|name| (name, left)));
+        for entry in &self.registered {
+            let retired = if entry.retired.is_some() { "   (retired)" } else { "" };
+            table.row(vec![
+                quote::escape(entry.predicate.name()),
+                quote::escape(entry.predicate.version()),
+                entry.predicate.digest().short(),
+                known_words(&entry.known, entry.predicate.monotone()),
+                format!("{}{retired}", quote::escape(&entry.predicate.words())),
+            ]);
+        }
+        for predicate in &self.declared {
+            table.row(vec![
+                quote::escape(predicate.name()),
+                quote::escape(predicate.version()),
+                predicate.digest().short(),
+                declared_words(predicate.monotone()).to_owned(),
+                quote::escape(&predicate.words()),
+            ]);
+        }
+        let mut lines = Vec::new();
+        if !self.registered.is_empty() || !self.declared.is_empty() {
+            lines.extend(table.lines(page.width).0);
+        }
+        let (one, many) = if self.all { ("registration", "registrations") } else { ("name", "names") };
+        let names = count(self.registered.len() as u64, one, many);
+        let by_pack = match self.declared.len() as u64 {
+            0 => String::new(),
+            n => format!(", {} by the pack", thousands(n)),
+        };
+        lines.push(format!("{names}{by_pack}, and built in: {}", BUILT_IN.join(", ")));
+        if !self.unreadable.is_empty() {
+            let n = count(self.unreadable.len() as u64, "registration", "registrations");
+            lines.push(format!("{n} cannot be read any more"));
+        }
+        lines.into_iter().map(Line::from).collect()
+    }
+}
+
+/// A predicate that every store has.
+#[derive(Debug, Clone)]
+pub struct BuiltInAnswer(pub Predicate);
+
+impl Answer for BuiltInAnswer {
+    fn document(&self) -> Value {
+        let items = Value::array([declared_json(&self.0)]);
+        document("predicates", [("items", items), ("unreadable", Value::array([]))])
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let head = question_lines(&Question::Predicate(self.0.clone()), "by construction");
+        let last = "built in: it is in every store, and no record says so".to_owned();
+        head.into_iter().chain([last]).map(Line::from).collect()
+    }
+}
+
+/// A row of the table of the dendrer paper, 4.8: `tick | transition_type | predicate | notes`.
+#[derive(Debug, Clone)]
+pub struct TickRow {
+    tick: u64,
+    type_name: String,
+    verdict: Verdict,
+    notes: String,
+}
+
+impl TickRow {
+    /// Reads a row off a record.
+    pub fn of(tick: u64, record: &Record, verdict: &Verdict) -> TickRow {
+        let row = row::row(record);
+        TickRow { tick, type_name: row.type_name, verdict: verdict.clone(), notes: row.summary }
+    }
+
+    fn to_json(&self) -> Value {
+        Value::record([
+            ("tick", Value::from(self.tick)),
+            ("transition_type", Value::from(self.type_name.as_str())),
+            ("predicate", Value::from(word(&self.verdict))),
+            ("notes", Value::from(self.notes.as_str())),
+        ])
+    }
+}
+
+/// The verdicts of a predicate on a run, with a row for each tick if they were asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct PredicateTestAnswer<'a> {
+    /// The verdicts.
+    pub tested: &'a PredicateTested,
+    /// The rows.
+    pub rows: Option<&'a [TickRow]>,
+}
+
+impl Answer for PredicateTestAnswer<'_> {
+    fn document(&self) -> Value {
+        let PredicateTested { run, question, line, at, ended, other_in_pack, .. } = self.tested;
+        let document = timeline_json(run.as_str(), question, line, *at);
+        let mut document = document.as_object().cloned().unwrap_or_default();
+        document.set("obligation", standing_json(line.standing.as_ref(), *ended));
+        if let Some(rows) = self.rows {
+            document.set("items", Value::array(rows.iter().map(TickRow::to_json)));
+        }
+        if let Some(other) = other_in_pack {
+            document.set("other_in_pack", Value::from(*other));
+        }
+        Value::Object(document)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let PredicateTested { question, line, at, ended, .. } = self.tested;
+        let monotone = match question.monotone() {
+            Monotone::ByConstruction => "by construction",
+            Monotone::Lifted => "lifted; shown as it is",
+            Monotone::Unknown => "seen below",
+        };
+        let mut head = question_lines(question, monotone);
+        let registered = self.tested.registered.as_ref();
+        head.extend(registered.map(|entry| format!("           {}", registration_line(entry))));
+        head.extend(self.tested.other_in_pack.map(other_line));
+        let mut lines: Vec<Line> = head.into_iter().map(Line::from).collect();
+        match self.rows {
+            Some(rows) => lines.extend(tick_table(rows).lines(page.width).0.into_iter().map(Line::from)),
+            None => {
+                let intervals = interval_lines(line).into_iter().zip(line.intervals());
+                lines.extend(intervals.map(|(text, at)| Line::styled(style(&at.verdict), text)));
+            }
+        }
+        if at.is_none() {
+            let judged = candidate_ticks(line.judged + 1);
+            let ticks = count(line.to - line.from + 1, "tick", "ticks");
+            lines.push(format!("{}   ({judged} of {ticks} judged)", sum_up(line)).into());
+        }
+        if let Some(standing) = &line.standing {
+            lines.push(format!("at tick {}  {}", line.to, standing_words(standing, *ended)).into());
+        }
+        let near =
+            self.tested.near.as_ref().map(|near| format!("note: did you mean {}?", quote::escape(near)));
+        lines.extend(near.map(Line::note));
+        lines
+    }
+
+    fn end(&self) -> End {
+        let line = &self.tested.line;
+        match self.tested.at.map(|at| line.at(at)) {
+            None if line.may_hide_onset() => End::Unknown,
+            None | Some(Verdict::Ok) => End::Answered,
+            Some(Verdict::Violation) => End::No,
+            Some(Verdict::Uncertain(_)) => End::Unknown,
+        }
+    }
+}
+
+fn style(verdict: &Verdict) -> Style {
+    if *verdict == Verdict::Ok { Style::Good } else { Style::Bad }
+}
+
+fn tick_table(rows: &[TickRow]) -> Table {
+    let left = Align::Left;
+    let columns = [("tick", Align::Right), ("transition_type", left), ("predicate", left), ("notes", left)];
+    let mut table = Table::new(columns);
+    for TickRow { tick, type_name, verdict, notes } in rows {
+        let verdict = format!("{:<9}  {}", word(verdict), words(verdict).1);
+        table.row(vec![tick.to_string(), quote::escape(type_name), verdict, notes.clone()]);
+    }
+    table
+}
+
+/// Writes what a predicate says of a run that it is verified on.
+pub fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline) -> Vec<Line> {
+    let mut lines = vec![Line::from(format!(
+        "testing {} on {} ({}, {})",
+        quote::escape(predicate.name()),
+        sample.run,
+        count(sample.ticks, "tick", "ticks"),
+        candidate_ticks(line.judged + 1)
+    ))];
+    let mut violated = false;
+    for (tick, verdict) in sample.turns.iter().take(TURNS_SHOWN) {
+        let (_, mark) = words(verdict);
+        let recovered = violated && *verdict == Verdict::Ok;
+        violated |= *verdict == Verdict::Violation;
+        let note = if recovered { "     <- recovered: binary search could return a wrong tick" } else { "" };
+        let text = format!("  tick {tick}  {:<9}  {mark}{note}", word(verdict));
+        lines.push(Line::styled(style(verdict), text));
+    }
+    let more = sample.turns.len().saturating_sub(TURNS_SHOWN);
+    if more > 0 {
+        lines.push(format!("  ({} more turns)", thousands(more as u64)).into());
+    }
+    match sample.turns.len() {
+        0 => lines.push(format!("  {}", sum_up(line)).into()),
+        1 => lines.push("  does not recover".into()),
+        _ => {}
+    }
+    lines
+}
+
+/// A predicate that was registered, or was already.
+#[derive(Debug, Clone)]
+pub struct RegistrationAnswer {
+    /// The registration.
+    pub entry: Registered,
+    /// Whether a record was added.
+    pub changed: bool,
+}
+
+impl RegistrationAnswer {
+    /// Whether the predicate recovers, so bisect refuses it.
+    pub fn is_rejected(&self) -> bool {
+        matches!(self.entry.known, Known::Recovers(_))
+    }
+}
+
+impl Answer for RegistrationAnswer {
+    fn document(&self) -> Value {
+        entry_document(&self.entry, self.changed)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let Registered { predicate, known, id, .. } = &self.entry;
+        if self.is_rejected() {
+            let note = format!("   (kept for monitoring and diff)   record {}", id.short());
+            return vec![Line::styled(Style::Bad, "REJECTED for bisect").then(note)];
+        }
+        let word = if self.changed { "registered" } else { "was registered already:" };
+        let name = format!(" {} {}", quote::escape(predicate.name()), quote::escape(predicate.version()));
+        let monotone = known_words(known, predicate.monotone());
+        vec![
+            Line::styled(Style::Good, word).then(name),
+            format!("  {}", quote::escape(&predicate.words())).into(),
+            format!("  pure: by construction   monotone: {monotone}").into(),
+            format!("  digest {}   record {}", predicate.digest().short(), id.short()).into(),
+        ]
+    }
+
+    fn end(&self) -> End {
+        if self.is_rejected() { End::No } else { End::Answered }
+    }
+}
+
+/// A predicate whose name was retired, or was already.
+#[derive(Debug, Clone)]
+pub struct RetirementAnswer {
+    /// The registration.
+    pub entry: Registered,
+    /// Whether a record was added.
+    pub changed: bool,
+}
+
+impl Answer for RetirementAnswer {
+    fn document(&self) -> Value {
+        entry_document(&self.entry, self.changed)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let word = if self.changed { "retired" } else { "was retired already:" };
+        let name = quote::escape(self.entry.predicate.name());
+        vec![format!("{word} {name}   what was registered stays on record").into()]
+    }
+}
+
+fn entry_document(entry: &Registered, changed: bool) -> Value {
+    let members = entry_json(entry).as_object().cloned().unwrap_or_default();
+    let mut document = document("predicate", [("changed", Value::from(changed))]);
+    if let Value::Object(document) = &mut document {
+        members.iter().for_each(|(name, value)| {
+            document.set(name, value.clone());
+        });
+    }
+    document
 }

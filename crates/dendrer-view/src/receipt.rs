@@ -1,72 +1,40 @@
 //! The runtime receipt of a run (dendrer paper 7): BOOT, SPAWN, a line for every committed transition, DONE.
 //!
-//! What stands in a trace is never printed as it is: whatever is not plain ASCII is spelt out.
+//! Text of a trace is never printed as it is: every character that is not plain ASCII is spelt out.
 
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
-
-use dendrer::kernel::replay::ReplayError;
-use dendrer::{Error, Trace, verify};
+use dendrer::ask_receipt::Receipt;
 use dendrer_object::{Record, Value};
 
+use crate::answer::Line;
 use crate::count;
-use crate::log::came_from;
+use crate::row::came_from;
 
 /// How many characters of a text stand in one line.
 const WORDS_MAX: usize = 72;
 
-/// Hands over the lines of the receipt until `f` breaks. The run is replayed for the last line; what came out of
-/// that is returned, as the number of ticks or the reason why not.
-pub fn receipt(
-    trace: &Trace,
-    f: &mut dyn FnMut(&str) -> ControlFlow<()>,
-) -> Result<Result<u64, ReplayError>, Error> {
-    let start = trace.start().content();
-    let goal = start.get("goal").and_then(Value::as_str).unwrap_or_default();
-    let (agents, artifact) = agents(trace, &start)?;
-    let replayed = verify::replay(trace.store(), trace.name())?;
-    let head = [
-        format!("BOOT: goal=\"{}\"", plain(goal)),
-        format!("SPAWN: {} ({})", count(agents.len() as u64, "agent", "agents"), agents.join(", ")),
-        String::new(),
-    ];
-    let mut go_on = head.iter().try_for_each(|line| f(line));
-    if go_on.is_continue() {
-        trace.for_each(1, trace.tip(), &mut |tick, record| {
-            go_on = f(&line(tick, &record, &record.content()));
-            go_on
-        })?;
-    }
-    if go_on.is_continue() {
-        let done = format!(
-            "DONE: artifact={} | replay_trace={}_transitions | replay_verified={}",
-            artifact.as_deref().map_or("none".to_owned(), plain),
-            trace.tip(),
-            replayed == Ok(trace.tip())
-        );
-        let _ = ["", &done].iter().try_for_each(|line| f(line));
-    }
-    Ok(replayed)
+/// Writes the lines before the first transition.
+pub fn first_lines(receipt: &Receipt) -> Vec<Line> {
+    let agents: Vec<String> = receipt.agents.iter().map(|agent| plain(agent)).collect();
+    let number = count(agents.len() as u64, "agent", "agents");
+    vec![
+        format!("BOOT: goal=\"{}\"", plain(&receipt.goal)).into(),
+        format!("SPAWN: {number} ({})", agents.join(", ")).into(),
+        Line::from(""),
+    ]
 }
 
-/// The agents that the run was begun with and whoever else acted, and the last artifact that was named.
-fn agents(trace: &Trace, start: &Value) -> Result<(Vec<String>, Option<String>), Error> {
-    let begun = start.get("meta").and_then(|meta| meta.get("agents")).and_then(Value::as_array);
-    let begun = begun.into_iter().flat_map(|list| list.iter()).filter_map(Value::as_str);
-    let mut agents: Vec<String> = begun.map(str::to_owned).collect();
-    let mut known: BTreeSet<String> = agents.iter().cloned().collect();
-    let mut artifact = None;
-    trace.for_each(1, trace.tip(), &mut |_, record| {
-        let content = record.content();
-        let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default();
-        if !agent.is_empty() && agent != "kernel" && known.insert(agent.to_owned()) {
-            agents.push(agent.to_owned());
-        }
-        let named = content.get("intent").and_then(|intent| intent.get("artifact")).and_then(Value::as_str);
-        artifact = named.map(str::to_owned).or(artifact.take());
-        ControlFlow::Continue(())
-    })?;
-    Ok((agents.iter().map(|agent| plain(agent)).collect(), artifact))
+/// Writes the line of a transition.
+pub fn record_line(tick: u64, record: &Record) -> Line {
+    line(tick, record, &record.content()).into()
+}
+
+/// Writes the lines after the last transition.
+pub fn last_lines(receipt: &Receipt) -> Vec<Line> {
+    let artifact = receipt.artifact.as_deref().map_or("none".to_owned(), plain);
+    let (ticks, verified) = (receipt.ticks, receipt.replayed == Ok(receipt.ticks));
+    let done =
+        format!("DONE: artifact={artifact} | replay_trace={ticks}_transitions | replay_verified={verified}");
+    vec![Line::from(""), done.into()]
 }
 
 fn line(tick: u64, record: &Record, content: &Value) -> String {

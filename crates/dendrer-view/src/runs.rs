@@ -1,25 +1,97 @@
-//! Runs as rows.
+//! The runs of a store as a table and as a document.
 
-use dendrer::store::RunSummary;
+use dendrer::ask_runs::{ListedRun, RunsAnswer};
 use dendrer_object::Value;
 
+use crate::answer::{Answer, Line, Page};
+use crate::table::{Align, Table};
+use crate::{count, document, quote, thousands};
+
+impl Answer for RunsAnswer {
+    fn document(&self) -> Value {
+        let unclear = self.unclear.iter().map(|(run, why)| {
+            Value::record([("run", Value::from(run.as_str())), ("why", Value::from(why.as_str()))])
+        });
+        let members = [
+            ("items", Value::array(self.runs.iter().map(item))),
+            ("matching", Value::from(self.matching as u64)),
+            ("total", Value::from(self.total as u64)),
+            ("unclear", Value::array(unclear)),
+        ];
+        document("runs", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let mut lines = if self.runs.is_empty() { Vec::new() } else { page.table(&table(self, page)) };
+        let shown = self.runs.len();
+        let more = if shown < self.matching { " (use -n 0 for all)" } else { "" };
+        let (matching, total) = (thousands(self.matching as u64), thousands(self.total as u64));
+        let fit = if self.matching < self.total { format!(", {matching} match") } else { String::new() };
+        lines.push(format!("{} of {total} runs{fit}{more}", thousands(shown as u64)).into());
+        lines.extend(unclear_line(self).map(Line::from));
+        lines.extend((self.total == 0).then(|| Line::note("help: dendrer demo")));
+        lines
+    }
+}
+
+fn table(answer: &RunsAnswer, page: &Page) -> Table {
+    let mut table = Table::new([
+        ("name", Align::Left),
+        ("ticks", Align::Right),
+        ("refused", Align::Right),
+        ("stage", Align::Right),
+        ("updated", Align::Left),
+        ("goal", Align::Left),
+    ]);
+    let text = |value: &Option<Value>| match value {
+        Some(Value::String(text)) => quote::escape(text),
+        Some(other) => quote::value(other),
+        None => String::new(),
+    };
+    for run in &answer.runs {
+        let fork = match &run.forked_from {
+            Some((parent, tick)) if answer.tree => format!("  (from {parent}@{tick})"),
+            _ if run.casebook => "  (casebook)".to_owned(),
+            _ => String::new(),
+        };
+        let summary = &run.summary;
+        table.row(vec![
+            format!("{}{}{fork}", "  ".repeat(run.depth), summary.name),
+            summary.head.tick.map_or_else(|| "?".to_owned(), thousands),
+            if summary.refusals == 0 { "-".to_owned() } else { thousands(summary.refusals) },
+            text(&run.stage),
+            page.time(summary.last_ts),
+            text(&run.goal),
+        ]);
+    }
+    table
+}
+
+/// Notes how many runs the condition could not be judged for; `None` if it could for all.
+pub fn unclear_line(answer: &RunsAnswer) -> Option<String> {
+    let (run, why) = answer.unclear.first()?;
+    let runs = count(answer.unclear.len() as u64, "run", "runs");
+    Some(format!("{runs} could not be judged; the first is {run}: {}", quote::escape(why)))
+}
+
 /// Returns a run as an item of `dendrer.runs/1`.
-pub fn to_json(run: &RunSummary, start: &Value, forked_from: Option<(String, u64)>) -> Value {
-    let parent = forked_from
-        .map(|(run, tick)| Value::record([("run", Value::from(run)), ("tick", Value::from(tick))]));
+fn item(run: &ListedRun) -> Value {
+    let parent = run.forked_from.as_ref().map(|(parent, tick)| {
+        Value::record([("run", Value::from(parent.as_str())), ("tick", Value::from(*tick))])
+    });
+    let summary = &run.summary;
     Value::record([
-        ("ended", Value::from(run.ended)),
+        ("casebook", Value::from(run.casebook)),
+        ("ended", Value::from(summary.ended)),
         ("forked_from", Value::from(parent)),
-        ("goal", start.get("goal").cloned().unwrap_or(Value::Null)),
-        ("name", Value::from(run.name.as_str())),
-        ("refusals", Value::from(run.refusals)),
-        ("stage", start.get("stage").cloned().unwrap_or(Value::Null)),
-        (
-            "synthetic",
-            start.get("meta").and_then(|meta| meta.get("synthetic")).cloned().unwrap_or(false.into()),
-        ),
-        ("ticks", Value::from(run.head.tick)),
-        ("tip", Value::from(run.head.id)),
-        ("updated", Value::from(run.last_ts.to_string())),
+        ("goal", Value::from(run.goal.clone())),
+        ("name", Value::from(summary.name.as_str())),
+        ("refusals", Value::from(summary.refusals)),
+        ("stage", Value::from(run.stage.clone())),
+        ("synthetic", run.synthetic.clone().unwrap_or(false.into())),
+        ("ticks", Value::from(summary.head.tick)),
+        ("tip", Value::from(summary.head.id)),
+        ("updated", Value::from(summary.last_ts.to_string())),
+        ("verified_here", Value::from(run.verified)),
     ])
 }

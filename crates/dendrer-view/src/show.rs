@@ -1,65 +1,249 @@
-//! One transition in full, with what it changed.
+//! One record in full: its document, its lines, and what it changed.
 
-use dendrer_object::delta::Delta;
-use dendrer_object::record::Record;
-use dendrer_object::{Pointer, Value};
+use dendrer::ask_show::{ShownRecord, ShownWrites};
+use dendrer::closed::closed;
+use dendrer::kernel::pack::modules::without_bytes;
+use dendrer::kernel::predicate::Window;
+use dendrer_object::record::{Kind, Record};
+use dendrer_object::{Pointer, Value, json};
 
-use crate::quote;
+use crate::answer::{Answer, Line, Page, Style, pretty};
+pub use crate::change::{change_json, change_line};
+use crate::why::op_words;
+use crate::{RECORDED, count, document, provenance, quote};
 
-/// One place that a transition wrote, with both sides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
-    /// The place.
-    pub path: Pointer,
-    /// What stood there.
-    pub before: Option<Value>,
-    /// What stands there now.
-    pub after: Option<Value>,
+/// A record, and the parts of it that people asked for. The document has every part.
+#[derive(Debug, Clone, Copy)]
+pub struct ShowAnswer<'s> {
+    /// The record.
+    pub shown: &'s ShownRecord,
+    /// The parts that are printed.
+    pub parts: ShowParts,
 }
 
-/// Lists what a transition wrote, each place once, in order of first writing.
-pub fn changes(record: &Record, before: &Value, after: &Value) -> Vec<Changed> {
-    let delta =
-        record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default();
-    let mut found: Vec<Changed> = Vec::new();
-    for path in delta.paths() {
-        if found.iter().any(|changed| changed.path == *path) {
-            continue;
-        }
-        let (before, after) = (path.get(before).cloned(), path.get(after).cloned());
-        found.push(Changed { path: path.clone(), before, after });
-    }
-    found
+/// The parts of a record that are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShowParts {
+    /// Policy, goal and every other member of the record.
+    pub all: bool,
+    /// The intent.
+    pub intent: bool,
+    /// The action and the result.
+    pub result: bool,
+    /// The places that were written.
+    pub changes: bool,
+    /// The origin.
+    pub provenance: bool,
+    /// The run of a record off the chain.
+    pub run: bool,
 }
 
-impl Changed {
-    /// Writes the change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for written alike.
-    pub fn line(&self, width: Option<usize>) -> String {
-        let path = match self.path.as_str() {
-            "" => "state".to_owned(),
-            _ => quote::path(&self.path),
-        };
-        let show = |value: &Value| match width {
-            Some(width) => quote::shorten(&quote::value(value), width),
-            None => quote::value(value),
-        };
-        match (&self.before, &self.after) {
-            (Some(before), Some(after)) if before == after => format!("= {path}  {}", show(after)),
-            (Some(Value::Array(before)), Some(Value::Array(after))) if after.len() == before.len() + 1 => {
-                let last = after.get(before.len()).map(show).unwrap_or_default();
-                format!("+ {path}[{}]  {last}", before.len())
-            }
-            (Some(before), Some(after)) => format!("~ {path}  {} -> {}", show(before), show(after)),
-            (None, Some(after)) => format!("+ {path}  {}", show(after)),
-            (Some(before), None) => format!("- {path}  {}", show(before)),
-            (None, None) => format!("= {path}  (made and removed)"),
-        }
+/// Header and content of a record as they are.
+#[derive(Debug, Clone, Copy)]
+pub struct RawRecordAnswer<'r>(pub &'r Record);
+
+impl Answer for RawRecordAnswer<'_> {
+    fn document(&self) -> Value {
+        let header = json::parse_canonical(self.0.header_text()).unwrap_or(Value::Null);
+        let members = [("id", Value::from(self.0.id())), ("header", header), ("content", self.0.content())];
+        document("record", members)
     }
 
-    /// Returns the change as an item of `dendrer.show/1`. A side is left out where nothing stood.
-    pub fn to_json(&self) -> Value {
-        let sides = [("before", &self.before), ("after", &self.after)];
-        let sides = sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?)));
-        Value::record([("path", Value::from(self.path.as_str()))].into_iter().chain(sides))
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        vec![quote::json(&self.document()).into()]
     }
+}
+
+impl Answer for ShowAnswer<'_> {
+    fn document(&self) -> Value {
+        let ShownRecord { run, tick, record, writes, state, provenance } = self.shown;
+        let header = record.header();
+        let links = header.links.iter().map(|link| {
+            Value::record([("hash", Value::from(link.hash)), ("rel", Value::from(link.rel.as_str()))])
+        });
+        let changes = match writes {
+            ShownWrites::Known(changed) => Value::array(changed.iter().map(change_json)),
+            ShownWrites::Unknown { .. } => Value::Null,
+        };
+        let mut members = vec![
+            ("run", Value::from(run.as_ref().map(|run| run.to_string()))),
+            ("tick", Value::from(*tick)),
+            ("id", Value::from(record.id())),
+            ("prev", Value::from(header.prev)),
+            ("kind", Value::from(header.kind.as_str())),
+            ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
+            ("author", Value::from(header.author.as_str())),
+            ("ts", Value::from(header.ts.to_string())),
+            ("links", Value::array(links)),
+            ("content", record.content()),
+            ("closed", Value::array(closed(record).iter().map(|place| Value::from(place.as_str())))),
+            ("changes", changes),
+            ("certainty", Value::from(RECORDED)),
+        ];
+        members.extend(state.iter().map(|(_, state)| ("state", Value::from(state.clone()))));
+        members.extend(provenance.iter().map(|found| ("provenance", provenance::to_json(found))));
+        document("show", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let ShownRecord { run, record, state, provenance, .. } = self.shown;
+        let content = record.content();
+        // Names in front of the text take twelve characters.
+        let width = page.width.map(|width| width.saturating_sub(12));
+        let mut lines = Vec::new();
+        lines.extend(run.iter().filter(|_| self.parts.run).map(|run| Line::from(format!("beside {run}"))));
+        lines.extend(title_lines(record, &content, page));
+        if self.parts.intent {
+            lines.extend(intent_lines(&content, width));
+        }
+        if self.parts.result {
+            lines.extend(part_lines(&content, "action", "tool", width));
+            lines.extend(part_lines(&content, "result", "status", width));
+        }
+        if self.parts.all {
+            lines.extend(policy_lines(&content, width));
+            lines.extend(member_lines(&content, width));
+        }
+        let closed = closed(record);
+        if !closed.is_empty() {
+            let list: Vec<String> = closed.iter().map(quote::path).collect();
+            lines.push(format!("not known   {} (erased or withheld)", list.join(", ")).into());
+        }
+        if self.parts.changes && self.shown.tick.is_some_and(|tick| tick > 0) {
+            lines.extend(writes_lines(&self.shown.writes, page));
+        }
+        if self.parts.provenance {
+            lines.push("provenance".into());
+            let facts = provenance.iter().flat_map(provenance::lines);
+            lines.extend(facts.map(|line| Line::from(format!("  {line}"))));
+        }
+        let notes = member(&content, "intent", "uncertainty_notes");
+        if let Some(notes) = notes.filter(|notes| self.parts.intent && **notes != Value::Null) {
+            lines.push("from the trace:".into());
+            let text = notes.as_str().map_or_else(|| notes.to_string(), str::to_owned);
+            lines.extend(quote::gutter(&format!("uncertainty: {text}")).into_iter().map(Line::from));
+        }
+        if let Some((window, Some(state))) = state {
+            let word = if *window == Window::Before { "before" } else { "after" };
+            lines.push(format!("state {word}").into());
+            lines.extend(pretty(state, 1, None).into_iter().map(Line::from));
+        }
+        lines
+    }
+}
+
+fn member<'v>(content: &'v Value, outer: &str, inner: &str) -> Option<&'v Value> {
+    content.get(outer).and_then(|value| value.get(inner))
+}
+
+fn title_lines(record: &Record, content: &Value, page: &Page) -> Vec<Line> {
+    let header = record.header();
+    let name = header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
+    let agent = content.get("agent_id").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+    let parent = header.prev.map_or_else(|| "-".to_owned(), |prev| prev.short());
+    let place = match header.tick {
+        _ if header.kind == Kind::Run => "tick 0".to_owned(),
+        Some(tick) => format!("tick {tick}"),
+        None => "beside ".to_owned(),
+    };
+    let agent = if agent.is_empty() { String::new() } else { format!("   agent {agent}") };
+    let title = Line::styled(Style::Strong, format!("{place}  {name}"))
+        .then("   ")
+        .then_styled(Style::Dim, format!("hash {}   parent {parent}", record.id().short()))
+        .then(format!("{agent}   author {}", header.author));
+    let when = page.time(header.ts);
+    let when = (!when.is_empty()).then(|| Line::from(format!("when        {when}")));
+    [title].into_iter().chain(when).collect()
+}
+
+fn intent_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
+    let Some(intent) = content.get("intent") else { return Vec::new() };
+    let said = |name: &str| intent.get(name).filter(|value| **value != Value::Null);
+    let headline = ["description", "content"].into_iter().find(|name| said(name).is_some());
+    let confidence = intent.get("confidence").and_then(Value::as_f64);
+    let confidence = confidence
+        .map(|value| format!("      confidence {value:.3}   (quantized 0.001)"))
+        .unwrap_or_default();
+    let text = Line::fit(&headline.and_then(said).map(quote::value).unwrap_or_default(), width);
+    let line = Line::from(format!("intent      {}{confidence}", text.text()).trim_end());
+    let mut lines = vec![Line { cut: text.cut, ..line }];
+    let shown = [headline.unwrap_or_default(), "uncertainty_notes", "confidence"];
+    // A confidence that is no number is shown as any other member.
+    let numeric = intent.get("confidence").is_none_or(|value| value.as_f64().is_some());
+    lines.extend(other_lines(intent, if numeric { &shown } else { &shown[..2] }, width));
+    lines
+}
+
+fn part_lines(content: &Value, part: &str, headline: &str, width: Option<usize>) -> Vec<Line> {
+    let Some(members) = content.get(part) else { return Vec::new() };
+    let head = members.get(headline).and_then(Value::as_str).map(quote::escape);
+    let mut lines =
+        vec![Line::from(format!("{part:<10}  {}", head.as_deref().unwrap_or_default()).trim_end())];
+    let shown = [headline];
+    lines.extend(other_lines(members, if head.is_some() { &shown } else { &[] }, width));
+    lines
+}
+
+/// ShownWrites each member but the known ones; a value without members as it is.
+fn other_lines(value: &Value, known: &[&str], width: Option<usize>) -> Vec<Line> {
+    let Some(members) = value.as_object() else {
+        return vec![Line::fit(&format!("  {}", quote::value(value)), width)];
+    };
+    let members = members.iter().filter(|(name, _)| !known.contains(&&***name));
+    let line = |name: &str, value: &Value| format!("  {}  {}", quote::escape(name), quote::value(value));
+    members.map(|(name, value)| Line::fit(&line(name, value), width)).collect()
+}
+
+fn policy_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
+    let Some(policy) = content.get("policy") else { return Vec::new() };
+    let decision = policy.get("decision").and_then(Value::as_str);
+    let after = |name: &str, word: &str| {
+        policy.get(name).map(|value| format!("   {word} {}", quote::value(value))).unwrap_or_default()
+    };
+    let (checks, version) = (after("checks", "checks"), after("policy_version", "version"));
+    let head = format!("policy      {}{checks}{version}", quote::escape(decision.unwrap_or("-")));
+    let shown: &[&str] = match decision {
+        Some(_) => &["decision", "checks", "policy_version"],
+        None => &["checks", "policy_version"],
+    };
+    [Line::from(head)].into_iter().chain(other_lines(policy, shown, width)).collect()
+}
+
+/// Members that other lines print, or the title.
+const SHOWN: [&str; 8] = ["intent", "action", "result", "policy", "agent_id", "delta", "state_root", "seq"];
+
+/// ShownWrites the members besides intent, action and result, the known ones first.
+fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
+    let first = ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"];
+    let members = content.as_object().into_iter().flat_map(|content| content.iter());
+    let own = members.map(|(name, _)| &**name).filter(|name| !first.contains(name) && !SHOWN.contains(name));
+    let line = |name: &str| {
+        let value = content.get(name)?;
+        // The digest of a module identifies it; its bytes help no reader.
+        let modules = (name == "pack").then(|| without_bytes(value));
+        let value = modules.as_ref().unwrap_or(value);
+        Some(Line::fit(&format!("{:<10}  {}", quote::escape(name), quote::value(value)), width))
+    };
+    first.into_iter().chain(own).filter_map(line).collect()
+}
+
+fn writes_lines(writes: &ShownWrites, page: &Page) -> Vec<Line> {
+    let (head, lines): (String, Vec<Line>) = match writes {
+        ShownWrites::Known(changed) => {
+            let head = format!("state       {} written", count(changed.len() as u64, "path", "paths"));
+            (head, changed.iter().map(|change| page.change(change)).collect())
+        }
+        ShownWrites::Unknown { tick, pointer, ops } => {
+            let head = format!("state       not known: {}", missing_words(*tick, pointer.as_ref()));
+            (head, ops.iter().flatten().map(|op| op_words(op, None).into()).collect())
+        }
+    };
+    let line = |line: Line| line.after("  ").paint(Style::Warn);
+    [Line::from(head)].into_iter().chain(lines.into_iter().map(line)).collect()
+}
+
+/// Says which value is missing.
+pub fn missing_words(tick: u64, pointer: Option<&Pointer>) -> String {
+    let what = pointer.map_or_else(|| "a value".to_owned(), Pointer::dotted);
+    format!("the {what} of tick {tick} was erased or withheld")
 }

@@ -1,11 +1,13 @@
 //! Writes, trees of inputs and what followed, as lines and as documents.
 
-use dendrer::Trace;
+use dendrer::ask_why::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
 use dendrer::why::{Because, Chain, Node, Stops};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};
 
-use crate::{EXACT, HEURISTIC, RECORDED, log, quote};
+use crate::answer::{Answer, End, Line, Page};
+use crate::verdict::list;
+use crate::{EXACT, HEURISTIC, RECORDED, count, document, quote, row};
 
 /// What is said of deltas of which nobody recorded more.
 pub const UNKNOWN: &str =
@@ -66,21 +68,21 @@ pub fn stops_words(stops: &Stops) -> &'static str {
     }
 }
 
-/// Writes a tree, two blanks a level.
-pub fn tree_lines(trace: &Trace, node: &Node) -> Result<Vec<String>, dendrer::Error> {
-    let mut lines = Vec::new();
-    node_lines(trace, node, 0, &mut lines)?;
-    Ok(lines)
+/// Returns the row of a tick; an empty one if its record is missing.
+pub(crate) fn row_of(records: &Records, tick: u64) -> row::Row {
+    records.get(&tick).map(row::row).unwrap_or_default()
 }
 
-fn node_lines(
-    trace: &Trace,
-    node: &Node,
-    level: usize,
-    lines: &mut Vec<String>,
-) -> Result<(), dendrer::Error> {
+/// Writes a tree, two blanks a level.
+pub fn tree_lines(records: &Records, node: &Node) -> Vec<String> {
+    let mut lines = Vec::new();
+    node_lines(records, node, 0, &mut lines);
+    lines
+}
+
+fn node_lines(records: &Records, node: &Node, level: usize, lines: &mut Vec<String>) {
     let pad = "  ".repeat(level);
-    let row = log::row(&trace.record(node.tick)?);
+    let row = row_of(records, node.tick);
     let what = match &node.wrote {
         Some((place, ops)) => {
             let path = if level == 0 { String::new() } else { format!("{}: ", quote::path(place)) };
@@ -101,20 +103,18 @@ fn node_lines(
         node.tick, row.agent, row.type_name
     ));
     for input in &node.inputs {
-        node_lines(trace, input, level + 1, lines)?;
+        node_lines(records, input, level + 1, lines);
     }
     if let Some(stops @ (Stops::Unknown | Stops::Nothing | Stops::Size)) = &node.stops {
         lines.push(format!("{pad}  {}", stops_words(stops)));
     }
-    Ok(())
 }
 
 /// Returns what identifies a transition in these documents.
-pub fn transition_json(trace: &Trace, tick: u64) -> Result<Vec<(&'static str, Value)>, dendrer::Error> {
-    let record = trace.record(tick)?;
-    let row = log::row(&record).to_json(&record);
+pub fn transition_json(records: &Records, tick: u64) -> Vec<(&'static str, Value)> {
+    let row = records.get(&tick).map(|record| row::row(record).to_json(record)).unwrap_or_else(Value::object);
     let take = |name: &'static str| (name, row.get(name).cloned().unwrap_or(Value::Null));
-    Ok(["tick", "id", "type", "agent", "summary"].map(take).to_vec())
+    ["tick", "id", "type", "agent", "summary"].map(take).to_vec()
 }
 
 /// Returns operations as they are recorded.
@@ -137,8 +137,8 @@ fn because_json(because: &Because) -> Value {
 }
 
 /// Returns a tree.
-pub fn node_json(trace: &Trace, node: &Node) -> Result<Value, dendrer::Error> {
-    let mut members = transition_json(trace, node.tick)?;
+pub fn node_json(records: &Records, node: &Node) -> Value {
+    let mut members = transition_json(records, node.tick);
     if let Some((place, ops)) = &node.wrote {
         members.push(("path", Value::from(place.as_str())));
         members.push(("ops", ops_json(ops)));
@@ -155,20 +155,19 @@ pub fn node_json(trace: &Trace, node: &Node) -> Result<Value, dendrer::Error> {
         Stops::Nothing => "nothing",
     });
     members.push(("stops", Value::from(stops)));
-    let inputs = node.inputs.iter().map(|input| node_json(trace, input));
-    members.push(("inputs", Value::array(inputs.collect::<Result<Vec<_>, _>>()?)));
-    Ok(Value::record(members))
+    members.push(("inputs", Value::array(node.inputs.iter().map(|input| node_json(records, input)))));
+    Value::record(members)
 }
 
 /// Writes what followed from an onset.
-pub fn chain_lines(trace: &Trace, chain: &Chain) -> Result<Vec<String>, dendrer::Error> {
+pub fn chain_lines(records: &Records, chain: &Chain) -> Vec<String> {
     let basis = match chain.rules {
         true => "links, and what the rules of the pack may read",
         false => "recorded links alone: what a delta read is not known",
     };
     let mut lines = vec![format!("CAUSAL CHAIN (heuristic)  by {basis}")];
     for member in &chain.members {
-        let row = log::row(&trace.record(member.tick)?);
+        let row = row_of(records, member.tick);
         let how = member.because.iter().map(|(tick, because)| format!("{tick} {}", because_words(because)));
         let how: Vec<String> = how.collect();
         let how = match (how.is_empty(), member.tick == chain.members[0].tick) {
@@ -181,13 +180,13 @@ pub fn chain_lines(trace: &Trace, chain: &Chain) -> Result<Vec<String>, dendrer:
     if chain.more {
         lines.push("  (more follow; --chain-limit shows more)".to_owned());
     }
-    Ok(lines)
+    lines
 }
 
 /// Returns what followed from an onset.
-pub fn chain_json(trace: &Trace, chain: &Chain) -> Result<Value, dendrer::Error> {
+pub fn chain_json(records: &Records, chain: &Chain) -> Value {
     let items = chain.members.iter().map(|member| {
-        let mut members = transition_json(trace, member.tick)?;
+        let mut members = transition_json(records, member.tick);
         let because = member.because.iter().map(|(tick, because)| {
             let mut object = because_json(because).as_object().cloned().unwrap_or_default();
             object.set("tick", Value::from(*tick));
@@ -198,13 +197,172 @@ pub fn chain_json(trace: &Trace, chain: &Chain) -> Result<Value, dendrer::Error>
             "temporal",
             Value::from(member.because.is_empty() && member.tick != chain.members[0].tick),
         ));
-        Ok(Value::record(members))
+        Value::record(members)
     });
-    Ok(Value::record([
+    Value::record([
         ("certainty", Value::from(HEURISTIC)),
         ("reads", Value::from(if chain.rules { "rules" } else { "unknown" })),
         ("looked_to", Value::from(chain.looked_to)),
         ("more", Value::from(chain.more)),
-        ("items", Value::array(items.collect::<Result<Vec<_>, dendrer::Error>>()?)),
-    ]))
+        ("items", Value::array(items)),
+    ])
+}
+
+/// Whether a tree contains an input that nothing on record names.
+fn guesses(node: &Node) -> bool {
+    matches!(node.because, Some(Because::MayRead(_) | Because::MayReadWhole(_)))
+        || node.inputs.iter().any(guesses)
+}
+
+/// Notes ticks whose writes are not known; `None` if every write is known.
+fn hidden_line(hidden: &[u64]) -> Option<Line> {
+    let ticks = list(&hidden.iter().map(ToString::to_string).collect::<Vec<_>>(), 12)?;
+    Some(format!("not known: what ticks {ticks} wrote was erased or withheld").into())
+}
+
+fn ticks_json(ticks: &[u64]) -> Value {
+    Value::array(ticks.iter().map(|tick| Value::from(*tick)))
+}
+
+/// Cuts a line at the width of the page, without a note that it was cut.
+fn shortened(page: &Page, line: &str) -> Line {
+    page.width.map_or_else(|| line.to_owned(), |width| quote::shorten(line, width)).into()
+}
+
+impl Answer for WhyAnswer {
+    fn document(&self) -> Value {
+        let root = self.why.root.as_ref();
+        let certainty = if root.is_some_and(guesses) { HEURISTIC } else { RECORDED };
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("tick", Value::from(self.tick)),
+            ("path", Value::from(self.path.as_str())),
+            ("followed", Value::from(self.followed.as_str())),
+            ("there", Value::from(self.value.is_some())),
+            ("value", Value::from(self.value.clone())),
+            ("root", Value::from(root.map(|root| node_json(&self.records, root)))),
+            ("hidden", ticks_json(&self.why.hidden)),
+            ("reads", Value::from(if self.why.rules { "rules" } else { "unknown" })),
+            ("certainty", Value::from(certainty)),
+        ];
+        document("why", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let (path, followed) = (quote::path(&self.path), quote::path(&self.followed));
+        let shown = self.value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
+        let mut lines = vec![Line::from(format!("{path} at {}@{}   {shown}", self.run, self.tick))];
+        match &self.why.root {
+            Some(root) => {
+                lines.extend(tree_lines(&self.records, root).iter().map(|line| shortened(page, line)));
+            }
+            None => lines.push("no transition wrote it: the run began with it".into()),
+        }
+        if self.followed != self.path {
+            let line = format!(
+                "{path} stands in the list {followed}: the last write that changed what stands there is shown"
+            );
+            lines.push(line.into());
+        }
+        lines.extend(hidden_line(&self.why.hidden));
+        lines.push(Line::note(
+            "note: that a transition wrote is exact; what it rested on is as sure as each line says",
+        ));
+        lines
+    }
+
+    fn end(&self) -> End {
+        if self.why.hidden.is_empty() { End::Answered } else { End::Unknown }
+    }
+}
+
+impl Answer for Backtracked {
+    fn document(&self) -> Value {
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("path", Value::from(self.path.as_str())),
+            ("followed", Value::from(self.followed.as_str())),
+            ("from", Value::from(self.range.0)),
+            ("to", Value::from(self.range.1)),
+            ("total", Value::from(self.total as u64)),
+            ("hidden", ticks_json(&self.hidden)),
+            ("nameless", ticks_json(&self.nameless)),
+            ("certainty", Value::from(EXACT)),
+            ("items", Value::array(self.writes.iter().map(|write| write_json(&self.records, write)))),
+        ];
+        document("backtrack", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let mut lines = write_lines(self, page);
+        if self.followed != self.path {
+            let (path, followed) = (quote::path(&self.path), quote::path(&self.followed));
+            lines.push(format!("{path} stands in a list, so every write of {followed} is listed").into());
+        }
+        let all = count(self.total as u64, "write", "writes");
+        let shown = self.writes.len();
+        let writes = match self.total == shown {
+            true => all,
+            false => format!("{shown} of {all} (use -n 0 for all)"),
+        };
+        let (from, to) = self.range;
+        let ticks = count((to + 1).saturating_sub(from), "tick", "ticks");
+        lines.push(format!("{writes} in {ticks}").into());
+        lines.extend(hidden_line(&self.hidden));
+        let nameless: Vec<String> = self.nameless.iter().map(ToString::to_string).collect();
+        if let Some(ticks) = list(&nameless, 12) {
+            let line = format!(
+                "not known: whose writes those at ticks {ticks} are; the agent was erased or withheld"
+            );
+            lines.push(line.into());
+        }
+        lines
+    }
+
+    fn end(&self) -> End {
+        if self.hidden.is_empty() && self.nameless.is_empty() { End::Answered } else { End::Unknown }
+    }
+}
+
+/// Writes each write with what it did, its columns lined up, and its inputs below it.
+fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
+    let rows: Vec<(&BacktrackedWrite, row::Row)> =
+        found.writes.iter().map(|write| (write, row_of(&found.records, write.tick))).collect();
+    let widest =
+        |size: &dyn Fn(&(&BacktrackedWrite, row::Row)) -> usize| rows.iter().map(size).max().unwrap_or(0);
+    let ticks = widest(&|(write, _)| write.tick.to_string().len());
+    let agents = widest(&|(_, row)| row.agent.chars().count());
+    let types = widest(&|(_, row)| row.type_name.len());
+    let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
+    let mut lines = Vec::new();
+    for (write, row) in &rows {
+        let what = match &write.sides {
+            Some((before, after)) => format!("{} -> {}", side(before), side(after)),
+            None => ops_words(&write.ops, Some(&found.followed)),
+        };
+        let (tick, agent, type_name) = (write.tick, &row.agent, &row.type_name);
+        let line = format!("  tick {tick:>ticks$}  {agent:<agents$}  {type_name:<types$}  {what}");
+        lines.push(shortened(page, &line));
+        let Some(mut node) = write.inputs.clone() else { continue };
+        // Only one step is listed here; `why` shows the rest.
+        node.inputs.iter_mut().for_each(|input| input.stops = None);
+        let inputs = tree_lines(&found.records, &node).into_iter().skip(1);
+        lines.extend(inputs.map(|line| Line::from(format!("      {line}"))));
+    }
+    lines
+}
+
+fn write_json(records: &Records, write: &BacktrackedWrite) -> Value {
+    let mut members = transition_json(records, write.tick);
+    members.push(("ops", ops_json(&write.ops)));
+    if let Some((before, after)) = &write.sides {
+        let sides = [("before", before), ("after", after)];
+        members.extend(sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?))));
+    }
+    if let Some(inputs) = &write.inputs {
+        let node = node_json(records, inputs);
+        let take = |name: &'static str| (name, node.get(name).cloned().unwrap_or(Value::Null));
+        members.extend(["inputs", "stops"].map(take));
+    }
+    Value::record(members)
 }

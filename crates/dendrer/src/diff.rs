@@ -120,6 +120,15 @@ pub struct Question {
 }
 
 impl Question {
+    /// Whether the question leaves something out, so the first difference need not be where the runs diverged.
+    pub fn is_part(&self, report: &Report) -> bool {
+        let next = report.shared.map_or(0, |shared| shared + 1);
+        self.from.is_some_and(|from| from > next)
+            || self.kinds.len() < Kind::ALL.len()
+            || !self.ignore.is_empty()
+            || self.path.is_some()
+    }
+
     /// Asks for every difference of two runs.
     pub fn new(a: &Trace, b: &Trace) -> Question {
         Question {

@@ -40,16 +40,28 @@
 //! part, and there is one door to it.
 
 pub mod address;
+pub mod ask_bisect;
+pub mod ask_log;
+pub mod ask_named;
+pub mod ask_predicates;
+pub mod ask_receipt;
+pub mod ask_replay;
+pub mod ask_runs;
+pub mod ask_show;
+pub mod ask_state;
+pub mod ask_why;
 pub mod bisect;
 #[cfg(feature = "serde_json")]
 pub mod bridge;
 pub mod bundle;
 pub mod casebook;
 pub mod cherrypick;
+pub mod closed;
 pub mod contract;
 pub mod contributors;
 pub mod diagnosis;
 pub mod diff;
+mod difference;
 pub mod error;
 pub mod extension;
 pub mod files;
@@ -61,6 +73,7 @@ pub mod pack;
 pub mod prelude;
 pub mod profile;
 pub mod progress;
+pub mod provenance;
 pub mod rebase;
 pub mod recorder;
 pub mod registry;

@@ -3,7 +3,8 @@
 use dendrer::Trace;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
-use dendrer_object::{RunName, Value};
+use dendrer_object::RunName;
+use dendrer_view::show::missing_words;
 
 use crate::address::Rev;
 use crate::failure::Failure;
@@ -45,17 +46,15 @@ pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
     Ok(())
 }
 
-/// Reads the state after a tick; the failure names the missing value that leaves it unknown.
-pub(crate) fn state_at(trace: &Trace, rev: &Rev, tick: u64) -> Result<Value> {
-    trace.state(tick).map_err(|error| match error {
+/// Reports which missing value leaves the state after a tick unknown.
+pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Rev, tick: u64) -> Failure {
+    match error {
         dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
-            let name = trace.name();
-            let what = pointer.map_or_else(|| "a value".to_owned(), |pointer| pointer.dotted());
-            Failure::new("E0311", format!("the state of {name} after tick {tick} is not known"))
-                .at("why", format!("the {what} of tick {first} was erased or withheld"))
+            Failure::new("E0311", format!("the state of {} after tick {tick} is not known", trace.name()))
+                .at("why", missing_words(first, pointer.as_ref()))
                 .note("show and log print what is left of each transition")
                 .help(&["dendrer", "show", &rev.beside(trace.name(), first)])
         }
         error => error.into(),
-    })
+    }
 }

@@ -11,6 +11,8 @@ use dendrer::repo::Repo;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::trace::ReadHandle;
 use dendrer_object::Value;
+use dendrer_view::answer::Line;
+use dendrer_view::receipt as view;
 use dendrer_view::{document, quote, thousands};
 
 use crate::context;
@@ -68,12 +70,14 @@ const SUITE: &str = r#"{"cases":[
 fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
     let name = "trip-planner-a".parse().map_err(|_| Failure::new("E0210", "trip-planner-a"))?;
     let trace = Trace::open(store, &name)?;
-    let mut lines = Vec::new();
-    // What replay found is in the last line.
-    let _ = dendrer_view::receipt::receipt(&trace, &mut |line| {
-        lines.push(line.to_owned());
+    let receipt = dendrer::ask_receipt::receipt(&trace)?;
+    let mut lines = view::first_lines(&receipt);
+    trace.for_each(1, trace.tip(), &mut |tick, record| {
+        lines.push(view::record_line(tick, &record));
         ControlFlow::Continue(())
     })?;
+    lines.extend(view::last_lines(&receipt));
+    let mut lines: Vec<String> = lines.iter().map(Line::text).collect();
     lines.extend([
         String::new(),
         "(that was: dendrer log trip-planner-a --format receipt)".to_owned(),

@@ -1,199 +1,128 @@
-//! `dendrer predicate`: names for predicates, and what a predicate says of a run. Also finds what a name means.
+//! `dendrer predicate`: names for predicates, and the verdicts of a predicate on a run.
 
 use std::sync::Arc;
 
 use dendrer::Trace;
-use dendrer::bisect::Question;
-use dendrer::kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict};
+use dendrer::ask_named::{NamedPredicate, expression, resolve, unknown};
+use dendrer::ask_predicates::{PredicateTested, PredicatesAnswer};
+use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
 use dendrer::repo::Repo;
 use dendrer::store::Store;
-use dendrer::timeline::{self, Timeline};
 use dendrer::trace::ReadHandle as _;
 use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
+use dendrer_object::json;
 use dendrer_object::text::behind_mark;
-use dendrer_object::{Value, json};
-use dendrer_view::bisect::{
-    candidate_ticks, interval_lines, question_lines, standing_json, standing_words, sum_up, timeline_json,
-    word, words,
+use dendrer_view::predicate::{
+    BuiltInAnswer, PredicateTestAnswer, RegistrationAnswer, RetirementAnswer, TickRow, sample_lines,
 };
-use dendrer_view::predicate::{declared_json, declared_words, entry_json, known_words, registration_line};
-use dendrer_view::table::{Align, Table};
-use dendrer_view::{count, document, quote, thousands};
-
-use self::args::{PredicateList, PredicateRegister, PredicateRetire, PredicateShow, PredicateTest};
-use crate::address::{self, Rev};
-use crate::context::named::{
-    Meant, expression, has_hint, hidden, meant_field, resolve, unfit, unknown, window,
-};
-use crate::context::{self, ended, packs};
-use crate::failure::{Failure, Result};
-use crate::global::Global;
-use crate::out::{Out, Style, files};
 
 pub(crate) use self::args::PredicateVerb;
+use crate::address::{self, Rev};
+use crate::context::named::{not_named, unfit, unknown_predicate, window, with_hint, with_unreadable};
+use crate::context::{self, packs};
+use crate::failure::{Failure, Result};
+use crate::global::{Global, WindowChoice};
+use crate::out::{Out, files};
 
 mod args;
 
-/// How many turns are printed for people; documents have them all.
-const TURNS_SHOWN: usize = 40;
-
 pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Result {
     match verb {
-        PredicateVerb::Register(args) => register(global, &named_by_file(args), out),
-        PredicateVerb::List(args) => list(global, args, out),
-        PredicateVerb::Show(args) => show(global, args, out),
-        PredicateVerb::Test(args) => test(global, args, out),
-        PredicateVerb::Retire(args) => retire(global, args, out),
+        PredicateVerb::Register(args) => {
+            let forms = [&args.holds, &args.condition, &args.file, &args.module];
+            let has_form = forms.iter().any(|form| form.is_some());
+            // `register MODULE.wasm` is short for the name of the file and `--module` (dendrer paper, appendix C).
+            let stem = args.name.strip_suffix(".wasm").filter(|_| !has_form);
+            let named = stem.and_then(|stem| stem.rsplit(std::path::is_separator).next());
+            let wanted = Wanted {
+                name: named.unwrap_or(&args.name),
+                holds: args.holds.as_deref(),
+                condition: args.condition.as_deref(),
+                file: args.file.as_deref(),
+                module: if named.is_some() { Some(&args.name) } else { args.module.as_deref() },
+                window: args.window,
+                version: args.version.as_deref(),
+                lifts: args.lift.is_some(),
+                must_be_verified: args.verify_monotone,
+                samples: &args.sample_trace,
+            };
+            register(global, &wanted, out)
+        }
+        PredicateVerb::List(args) => {
+            let place = (args.file.as_deref(), args.run.as_deref());
+            list(global, place, args.all, out)
+        }
+        PredicateVerb::Show(args) => {
+            show(global, (args.file.as_deref(), args.run.as_deref()), &args.name, out)
+        }
+        PredicateVerb::Test(args) => {
+            let rev = Rev::parse(&args.run)?;
+            let source = context::sound(global, &rev, out)?;
+            let rev = rev.resolve(source.store())?;
+            let (progress, counted) = source.watched(global, "predicate");
+            let trace = source.trace_through(&counted, &rev)?;
+            let named = match args.holds {
+                true => NamedPredicate::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
+                false => resolve(&trace, &args.predicate).map_err(not_named)?,
+            };
+            let named = named.at_window(args.window.map(window)).map_err(not_named)?;
+            let tip = args.to.as_ref().or(rev.pos.as_ref());
+            let tip = tip.map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+            let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
+            let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
+            let (from, to) = at.map_or((from, tip), |at| (at, at));
+            address::in_order(from, to)?;
+            let mut tested = PredicateTested::of(&trace, named.predicate, from, to, at)?;
+            (tested.registered, tested.other_in_pack) = (named.registered, named.other_in_pack);
+            drop(progress);
+            let rows = args.ticks.then(|| tick_rows(&trace, &tested)).transpose()?;
+            out.answer(&PredicateTestAnswer { tested: &tested, rows: rows.as_deref() })
+        }
+        PredicateVerb::Retire(args) => retire(global, &args.name, out),
     }
 }
 
-/// `register MODULE.wasm` is short for the name of the file and `--module` (dendrer paper, appendix C).
-fn named_by_file(args: &PredicateRegister) -> PredicateRegister {
-    let mut args = args.clone();
-    let is_form = [&args.holds, &args.condition, &args.file, &args.module].iter().any(|form| form.is_some());
-    if let (false, Some(stem)) = (is_form, args.name.strip_suffix(".wasm")) {
-        let name = stem.rsplit(std::path::is_separator).next().unwrap_or(stem).to_owned();
-        args.module = Some(std::mem::replace(&mut args.name, name));
-    }
-    args
+/// A predicate that is to be registered.
+struct Wanted<'a> {
+    name: &'a str,
+    holds: Option<&'a str>,
+    condition: Option<&'a str>,
+    file: Option<&'a str>,
+    module: Option<&'a str>,
+    window: Option<WindowChoice>,
+    version: Option<&'a str>,
+    lifts: bool,
+    /// Whether it is refused unless it is shown that it cannot recover.
+    must_be_verified: bool,
+    /// The runs that it is verified on.
+    samples: &'a [String],
 }
 
-fn test(global: &Global, args: &PredicateTest, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
-    let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
-    let (progress, counted) = source.watched(global, "predicate");
-    let trace = source.trace_through(&counted, &rev)?;
-    let meant = match args.holds {
-        true => Meant::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
-        false => resolve(&trace, &args.predicate)?,
-    };
-    let meant = meant.at_window(args.window)?;
-    let predicate = meant.predicate.clone();
-    let tip = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-    let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
-    let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
-    let (from, to) = at.map_or((from, tip), |at| (at, at));
-    address::in_order(from, to)?;
-    let line = timeline::judge(&trace, &predicate, from, to)?;
-    drop(progress);
-    let question = Question::Predicate(predicate);
-    if !out.is_text() {
-        let document = timeline_json(trace.name().as_str(), &question, &line, at);
-        let mut document = document.as_object().cloned().unwrap_or_default();
-        document.set("obligation", standing_json(line.standing.as_ref(), ended(&trace, line.to)));
-        if args.ticks {
-            document.set("items", Value::array(tick_rows(&trace, &line)?.iter().map(TickRow::to_json)));
-        }
-        out.document(&meant.add_other(Value::Object(document)))?;
-    } else {
-        let monotone = match question.monotone() {
-            Monotone::ByConstruction => "by construction",
-            Monotone::Lifted => "lifted; shown as it is",
-            Monotone::Unknown => "seen below",
-        };
-        for head in question_lines(&question, monotone) {
-            out.line(head)?;
-        }
-        if let Some(registered) = &meant.registered {
-            out.line(format!("           {}", registration_line(registered)))?;
-        }
-        if let Some(other) = meant.other_line() {
-            out.line(other)?;
-        }
-        if args.ticks {
-            tick_table(&tick_rows(&trace, &line)?, out)?;
-        } else {
-            for (text, interval) in interval_lines(&line).into_iter().zip(line.intervals()) {
-                let style = if interval.verdict == Verdict::Ok { Style::Good } else { Style::Bad };
-                let text = out.paint(style, &text);
-                out.line(text)?;
-            }
-        }
-        if at.is_none() {
-            out.line(format!(
-                "{}   ({} of {} judged)",
-                sum_up(&line),
-                candidate_ticks(line.judged + 1),
-                count(to - from + 1, "tick", "ticks")
-            ))?;
-        }
-        if let Some(standing) = &line.standing {
-            out.line(format!("at tick {}  {}", line.to, standing_words(standing, ended(&trace, line.to))))?;
-        }
-        let judged = |(_, verdict): &(u64, Verdict)| !matches!(verdict, Verdict::Uncertain(_));
-        if !line.turns.iter().any(judged)
-            && let Some(meant) = question.predicate().and_then(|predicate| meant_field(&trace, predicate))
-        {
-            out.say(format!("note: did you mean {}?", quote::escape(&meant)));
-        }
-    }
-    Ok(match at.map(|at| line.at(at)) {
-        None if line.may_hide_onset() => 6,
-        None | Some(Verdict::Ok) => 0,
-        Some(Verdict::Violation) => 1,
-        Some(Verdict::Uncertain(_)) => 6,
-    })
-}
-
-/// A row of the table of the dendrer paper, 4.8: `tick | transition_type | predicate | notes`.
-struct TickRow {
-    tick: u64,
-    type_name: String,
-    verdict: Verdict,
-    notes: String,
-}
-
-impl TickRow {
-    fn to_json(&self) -> Value {
-        Value::record([
-            ("tick", Value::from(self.tick)),
-            ("transition_type", Value::from(self.type_name.as_str())),
-            ("predicate", Value::from(word(&self.verdict))),
-            ("notes", Value::from(self.notes.as_str())),
-        ])
-    }
-}
-
-fn tick_rows(trace: &Trace, line: &Timeline) -> Result<Vec<TickRow>> {
-    let row = |tick| {
-        let row = dendrer_view::log::row(&trace.record(tick)?);
-        Ok(TickRow { tick, type_name: row.type_name, verdict: line.at(tick).clone(), notes: row.summary })
-    };
+fn tick_rows(trace: &Trace, tested: &PredicateTested) -> Result<Vec<TickRow>> {
+    let line = &tested.line;
+    let row = |tick| Ok(TickRow::of(tick, &trace.record(tick)?, line.at(tick)));
     (line.from..=line.to).map(row).collect()
 }
 
-fn tick_table(rows: &[TickRow], out: &mut Out) -> Result<()> {
-    let left = Align::Left;
-    let columns = [("tick", Align::Right), ("transition_type", left), ("predicate", left), ("notes", left)];
-    let mut table = Table::new(columns);
-    for TickRow { tick, type_name, verdict, notes } in rows {
-        let verdict = format!("{:<9}  {}", word(verdict), words(verdict).1);
-        table.row(vec![tick.to_string(), quote::escape(type_name), verdict, notes.clone()]);
-    }
-    table.lines(out.width()).0.into_iter().try_for_each(|line| out.line(line))
-}
-
-fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result {
-    if !registry::is_name(&args.name) {
-        let note = match args.name.split('.').next() {
+fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
+    let name = wanted.name;
+    if !registry::is_name(name) {
+        let note = match name.split('.').next() {
             Some(taken @ ("kernel" | "state")) => {
                 format!("names that begin with `{taken}.` are reserved; begin with another word")
             }
             _ => "write words joined by dots, like acme.tax_compliance_v2".to_owned(),
         };
-        return Err(
-            Failure::new("E0513", format!("\"{}\" is not a name for a predicate", args.name)).note(note)
-        );
+        return Err(Failure::new("E0513", format!("\"{name}\" is not a name for a predicate")).note(note));
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
     let names = Registry::read(store)?;
-    let predicate = asked_for(args, &names)?;
-    let predicate = version(args, &names, predicate)?;
-    let (known, uncertain) = prove(args, &store.to_handle(), &predicate, out)?;
+    let predicate = asked_for(wanted, &names)?;
+    let predicate = version(wanted, &names, predicate)?;
+    let (known, uncertain) = prove(wanted, &store.to_handle(), &predicate, out)?;
     if let Some(failure) = uncertain {
         return Err(failure);
     }
@@ -201,7 +130,7 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
         Known::ByConstruction => predicate.known_monotone(true),
         _ => predicate,
     };
-    let newest = names.newest(&args.name);
+    let newest = names.newest(name);
     let same = newest.filter(|entry| {
         entry.retired.is_none()
             && entry.known == known
@@ -217,129 +146,108 @@ fn register(global: &Global, args: &PredicateRegister, out: &mut Out) -> Result 
         }
     };
     close(repo, changed)?;
-    let rejected = matches!(entry.known, Known::Recovers(_));
-    if !out.is_text() {
-        out.document(&entry_document(&entry, changed))?;
-        return Ok(u8::from(rejected));
-    }
-    if rejected {
-        let word = out.paint(Style::Bad, "REJECTED for bisect");
-        out.line(format!("{word}   (kept for monitoring and diff)   record {}", entry.id.short()))?;
-        let mut failure = Failure::new("E0503", format!("{} is not prefix-monotone", args.name))
+    let answer = RegistrationAnswer { entry, changed };
+    let failure = answer.is_rejected().then(|| {
+        let sample = wanted.samples.first().map_or("@", String::as_str);
+        let failure = Failure::new("E0503", format!("{name} is not prefix-monotone"))
             .note("bisect refuses it on every run where it recovers; predicate test and monitoring take it as it is")
-            .help(&["dendrer", "predicate", "register", &args.name, "--lift", "monotone"])
-            .help(&[
-                "dendrer",
-                "bisect",
-                args.sample_trace.first().map_or("@", String::as_str),
-                "--predicate",
-                "kernel.anomaly_free",
-            ]);
-        failure.changed = changed;
-        return Err(failure);
-    }
-    let word = if changed { "registered" } else { "was registered already:" };
-    let word = out.paint(Style::Good, word);
-    out.line(format!(
-        "{word} {} {}",
-        quote::escape(entry.predicate.name()),
-        quote::escape(entry.predicate.version())
-    ))?;
-    out.line(format!("  {}", quote::escape(&entry.predicate.words())))?;
-    out.line(format!(
-        "  pure: by construction   monotone: {}",
-        known_words(&entry.known, entry.predicate.monotone())
-    ))?;
-    out.line(format!("  digest {}   record {}", entry.predicate.digest().short(), entry.id.short()))?;
-    Ok(0)
+            .help(&["dendrer", "predicate", "register", name, "--lift", "monotone"])
+            .help(&["dendrer", "bisect", sample, "--predicate", "kernel.anomaly_free"]);
+        Failure { changed, ..failure }
+    });
+    out.answer_or(&answer, failure)
 }
 
-/// Signs what was added if the key is here, and closes.
+/// Signs what was added, where the key is here, and closes.
 fn close(repo: Repo, changed: bool) -> Result<()> {
     if changed { context::close(repo) } else { Ok(()) }
 }
 
 /// Makes the predicate that the flags describe, or takes up the newest one of the name.
-fn asked_for(args: &PredicateRegister, names: &Registry) -> Result<Predicate> {
-    let made = match (&args.holds, &args.condition, &args.file) {
-        _ if args.module.is_some() => {
-            let path = args.module.as_deref().expect("it is some");
+fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
+    let made = match (wanted.holds, wanted.condition, wanted.file) {
+        _ if let Some(path) = wanted.module => {
             let refused = |refused: Refused| {
                 Failure::new(Refused::CODE, format!("{path} is not a module that is run here"))
                     .at("why", refused.to_string())
                     .note("nothing of it was run, and nothing was changed")
             };
-            dendrer::wasm::predicate(&args.name, &files::read(path, MODULE_SIZE_MAX)?).map_err(refused)?
+            dendrer::wasm::predicate(wanted.name, &files::read(path, MODULE_SIZE_MAX)?).map_err(refused)?
         }
-        (Some(text), ..) => Predicate::holds(&args.name, text)?,
-        (_, Some(text), _) => Predicate::condition(&args.name, text)?,
+        (Some(text), ..) => Predicate::holds(wanted.name, text)?,
+        (_, Some(text), _) => Predicate::condition(wanted.name, text)?,
         (.., Some(path)) => {
             let text = packs::read_file(path)?;
             let value =
                 json::parse_door(behind_mark(&text)).map_err(|error| unfit(path, error.to_string()))?;
-            match registry::from_value(&value, &args.name, "") {
-                Ok(predicate) if predicate.name() == args.name => predicate,
+            match registry::from_value(&value, wanted.name, "") {
+                Ok(predicate) if predicate.name() == wanted.name => predicate,
                 Ok(predicate) => {
-                    return Err(unfit(path, format!("it is named {}, not {}", predicate.name(), args.name)));
+                    return Err(unfit(
+                        path,
+                        format!("it is named {}, not {}", predicate.name(), wanted.name),
+                    ));
                 }
                 Err(Unfit::Shape(why)) => return Err(unfit(path, why)),
                 Err(Unfit::Expr(error)) => return Err(Failure::from(error).at("where", path)),
             }
         }
-        _ => match names.newest(&args.name) {
-            Some(entry) => entry.predicate.clone().named(&args.name, ""),
+        _ => match names.newest(wanted.name) {
+            Some(entry) => entry.predicate.clone().named(wanted.name, ""),
             None => {
-                let failure = Failure::new("E0511", format!("there is no predicate {}", args.name))
+                let failure = Failure::new("E0511", format!("there is no predicate {}", wanted.name))
                     .note("say what it is with --holds, --condition or --file");
-                return Err(hidden(names, failure));
+                return Err(with_unreadable(failure, names.unreadable.len() as u64));
             }
         },
     };
-    let made = args.window.map_or(made.clone(), |choice| made.at_window(window(choice)));
-    Ok(if args.lift.is_some() { made.lifted() } else { made })
+    let made = wanted.window.map_or(made.clone(), |choice| made.at_window(window(choice)));
+    Ok(if wanted.lifts { made.lifted() } else { made })
 }
 
 /// Gives it a version: the one that is asked for, the one it has already, or the next.
-fn version(args: &PredicateRegister, names: &Registry, predicate: Predicate) -> Result<Predicate> {
-    let said =
-        args.version.clone().or_else(|| Some(predicate.version().to_owned()).filter(|v| !v.is_empty()));
+fn version(wanted: &Wanted<'_>, names: &Registry, predicate: Predicate) -> Result<Predicate> {
+    let said = wanted
+        .version
+        .map(str::to_owned)
+        .or_else(|| Some(predicate.version().to_owned()).filter(|v| !v.is_empty()));
     // An expression given on the command line has no version of its own.
-    let said = if args.file.is_some() || args.version.is_some() { said } else { None };
+    let said = if wanted.file.is_some() || wanted.version.is_some() { said } else { None };
     let known =
-        names.versions(&args.name).filter(|entry| entry.predicate.digest() == predicate.digest()).last();
+        names.versions(wanted.name).filter(|entry| entry.predicate.digest() == predicate.digest()).last();
     let version = match (said, known) {
         (Some(said), _) => said,
         (None, Some(known)) => known.predicate.version().to_owned(),
-        (None, None) => names.next_version(&args.name),
+        (None, None) => names.next_version(wanted.name),
     };
     let taken = names
-        .versions(&args.name)
+        .versions(wanted.name)
         .find(|entry| entry.predicate.version() == version && entry.predicate.digest() != predicate.digest());
     if let Some(taken) = taken {
-        return Err(Failure::new("E0514", format!("{} {version} is another predicate", args.name))
+        return Err(Failure::new("E0514", format!("{} {version} is another predicate", wanted.name))
             .at("there", taken.predicate.words())
             .at("given", predicate.words())
             .note("nothing was changed"));
     }
-    Ok(predicate.named(&args.name, &version))
+    Ok(predicate.named(wanted.name, &version))
 }
 
 /// Finds out how it is known that the predicate does not recover, and says what it saw. The second part is why it
 /// could not be judged.
 fn prove(
-    args: &PredicateRegister,
+    wanted: &Wanted<'_>,
     store: &Arc<dyn Store>,
     predicate: &Predicate,
     out: &mut Out,
 ) -> Result<(Known, Option<Failure>)> {
     let by_construction = predicate.cannot_recover();
-    if args.verify_monotone && args.sample_trace.is_empty() && !by_construction {
+    if wanted.must_be_verified && wanted.samples.is_empty() && !by_construction {
         return Err(Failure::new("E0106", "what is asked alone does not show that it cannot recover")
             .note("name runs to verify it on with --sample-trace")
             .note("nothing was changed"));
     }
     let mut samples = Vec::new();
-    for text in &args.sample_trace {
+    for text in wanted.samples {
         let run = Rev::parse(text)?.run_in(store, &[])?;
         let trace = Trace::open(store, &run)?;
         if let (Some(expr), Some(pack)) = (predicate.expr(), dendrer::pack::of_run(&trace)?) {
@@ -352,7 +260,7 @@ fn prove(
         let records = Trace::open(store, &run)?.without_snapshots();
         let (sample, line) = Sample::take(&records, predicate)?;
         if out.is_text() {
-            sample_lines(predicate, &sample, &line, out)?;
+            out.print(sample_lines(predicate, &sample, &line))?;
         }
         let uncertain = line.turns.iter().find_map(|(tick, verdict)| match verdict {
             Verdict::Uncertain(why) => Some((*tick, why.clone())),
@@ -360,10 +268,10 @@ fn prove(
         });
         if let Some((tick, why)) = uncertain {
             let failure =
-                Failure::new("E0509", format!("{} cannot be judged at tick {tick} of {run}", args.name))
-                    .at("why", why)
+                Failure::new("E0509", format!("{} cannot be judged at tick {tick} of {run}", wanted.name))
+                    .at("why", why.as_str())
                     .note("uncertain is never taken for ok; nothing was registered");
-            return Ok((Known::Untested, Some(has_hint(failure, &trace, predicate))));
+            return Ok((Known::Untested, Some(with_hint(failure, &trace, predicate, &why))));
         }
         samples.push(sample);
     }
@@ -375,42 +283,6 @@ fn prove(
     Ok((known, None))
 }
 
-fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline, out: &mut Out) -> Result<()> {
-    out.line(format!(
-        "testing {} on {} ({}, {})",
-        quote::escape(predicate.name()),
-        sample.run,
-        count(sample.ticks, "tick", "ticks"),
-        candidate_ticks(line.judged + 1)
-    ))?;
-    let mut violated = false;
-    for (tick, verdict) in sample.turns.iter().take(TURNS_SHOWN) {
-        let (_, mark) = words(verdict);
-        let recovered = violated && *verdict == Verdict::Ok;
-        violated |= *verdict == Verdict::Violation;
-        let note = if recovered { "     <- recovered: binary search could return a wrong tick" } else { "" };
-        let word = word(verdict);
-        let style = if *verdict == Verdict::Ok { Style::Good } else { Style::Bad };
-        let text = out.paint(style, &format!("  tick {tick}  {word:<9}  {mark}{note}"));
-        out.line(text)?;
-    }
-    if sample.turns.len() > TURNS_SHOWN {
-        out.line(format!("  ({} more turns)", thousands((sample.turns.len() - TURNS_SHOWN) as u64)))?;
-    }
-    match sample.turns.len() {
-        0 => out.line(format!("  {}", sum_up(line))),
-        1 => out.line("  does not recover"),
-        _ => Ok(()),
-    }
-}
-
-fn entry_document(entry: &Registered, changed: bool) -> Value {
-    let mut members = entry_json(entry).as_object().cloned().unwrap_or_default();
-    members.set("changed", Value::from(changed));
-    members.set("schema", Value::from("dendrer.predicate/1"));
-    Value::Object(members)
-}
-
 /// Reads the names of a bundle, or else of the store.
 fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
     Ok(match bundle {
@@ -419,19 +291,10 @@ fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
     })
 }
 
-fn list(global: &Global, args: &PredicateList, out: &mut Out) -> Result {
-    let registry = registry_of(global, args.file.as_deref())?;
-    let is_newest = |entry: &Registered| {
-        registry.newest(entry.predicate.name()).is_some_and(|newest| newest.id == entry.id)
-    };
-    let shown: Vec<&Registered> = registry
-        .entries
-        .iter()
-        .filter(|entry| args.all || (entry.retired.is_none() && is_newest(entry)))
-        .collect();
-    let declared = declared_by(global, args.file.as_deref(), args.run.as_deref(), out)?;
-    let declared: Vec<&Predicate> = declared.iter().collect();
-    listing(&registry, &shown, &declared, args.all, out)
+fn list(global: &Global, (bundle, run): (Option<&str>, Option<&str>), all: bool, out: &mut Out) -> Result {
+    let registry = registry_of(global, bundle)?;
+    let declared = declared_by(global, bundle, run, out)?;
+    out.answer(&PredicatesAnswer::of(registry, declared, all))
 }
 
 /// Returns what the pack of a run declares, each under its full name.
@@ -462,121 +325,34 @@ fn declared_by(
     Ok(pack.declared().map(|one| full(&one.predicate)).collect())
 }
 
-fn listing(
-    registry: &Registry,
-    shown: &[&Registered],
-    declared: &[&Predicate],
-    all: bool,
-    out: &mut Out,
-) -> Result {
-    let unreadable = Value::array(registry.unreadable.iter().map(|id| Value::from(*id)));
-    if !out.is_text() {
-        let declared = declared.iter().map(|predicate| declared_json(predicate));
-        let items = Value::array(shown.iter().map(|entry| entry_json(entry)).chain(declared));
-        out.document(&document("predicates", [("items", items), ("unreadable", unreadable)]))?;
-        return Ok(0);
+fn show(global: &Global, (bundle, run): (Option<&str>, Option<&str>), name: &str, out: &mut Out) -> Result {
+    let registry = registry_of(global, bundle)?;
+    let declared = declared_by(global, bundle, run, out)?;
+    match PredicatesAnswer::named(&registry, declared, name) {
+        Some(answer) => out.answer(&answer),
+        None => match Predicate::built_in(name) {
+            Some(built_in) => out.answer(&BuiltInAnswer(built_in)),
+            None => Err(unknown_predicate(&unknown(name, &registry, None))),
+        },
     }
-    let left = Align::Left;
-    let mut table = Table::new([
-        ("name", left),
-        ("version", left),
-        ("digest", left),
-        ("monotone", left),
-        ("predicate", left),
-    ]);
-    for entry in shown {
-        let retired = if entry.retired.is_some() { "   (retired)" } else { "" };
-        table.row(vec![
-            quote::escape(entry.predicate.name()),
-            quote::escape(entry.predicate.version()),
-            entry.predicate.digest().short(),
-            known_words(&entry.known, entry.predicate.monotone()),
-            format!("{}{retired}", quote::escape(&entry.predicate.words())),
-        ]);
-    }
-    for predicate in declared {
-        table.row(vec![
-            quote::escape(predicate.name()),
-            quote::escape(predicate.version()),
-            predicate.digest().short(),
-            declared_words(predicate.monotone()).to_owned(),
-            quote::escape(&predicate.words()),
-        ]);
-    }
-    if !shown.is_empty() || !declared.is_empty() {
-        for line in table.lines(out.width()).0 {
-            out.line(line)?;
-        }
-    }
-    let names = if all { ("registration", "registrations") } else { ("name", "names") };
-    let by_pack = match declared.len() as u64 {
-        0 => String::new(),
-        n => format!(", {} by the pack", thousands(n)),
-    };
-    out.line(format!(
-        "{}{by_pack}, and built in: {}",
-        count(shown.len() as u64, names.0, names.1),
-        BUILT_IN.join(", ")
-    ))?;
-    if !registry.unreadable.is_empty() {
-        out.line(format!(
-            "{} cannot be read any more",
-            count(registry.unreadable.len() as u64, "registration", "registrations")
-        ))?;
-    }
-    Ok(0)
 }
 
-fn show(global: &Global, args: &PredicateShow, out: &mut Out) -> Result {
-    let registry = registry_of(global, args.file.as_deref())?;
-    let versions: Vec<&Registered> = registry.versions(&args.name).collect();
-    let declared = declared_by(global, args.file.as_deref(), args.run.as_deref(), out)?;
-    let named = |one: &&Predicate| {
-        one.name() == args.name || one.name().rsplit_once('/').is_some_and(|(_, name)| name == args.name)
-    };
-    let declared: Vec<&Predicate> = declared.iter().filter(named).collect();
-    if versions.is_empty() && declared.is_empty() {
-        return match Predicate::built_in(&args.name) {
-            Some(built_in) if out.is_text() => {
-                for line in question_lines(&Question::Predicate(built_in), "by construction") {
-                    out.line(line)?;
-                }
-                out.line("built in: it is in every store, and no record says so")?;
-                Ok(0)
-            }
-            Some(built_in) => {
-                let items = Value::array([declared_json(&built_in)]);
-                out.document(&document("predicates", [("items", items), ("unreadable", Value::array([]))]))?;
-                Ok(0)
-            }
-            None => Err(hidden(&registry, unknown(&args.name, &registry, None))),
-        };
-    }
-    listing(&registry, &versions, &declared, true, out)
-}
-
-fn retire(global: &Global, args: &PredicateRetire, out: &mut Out) -> Result {
+fn retire(global: &Global, name: &str, out: &mut Out) -> Result {
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
-    if Predicate::built_in(&args.name).is_some() {
-        return Err(Failure::new("E0513", format!("{} is built in and cannot be retired", args.name))
+    if Predicate::built_in(name).is_some() {
+        return Err(Failure::new("E0513", format!("{name} is built in and cannot be retired"))
             .note("it is in every store, and no record says so; nothing was changed"));
     }
     let registry = Registry::read(store)?;
-    let Some(entry) = registry.newest(&args.name) else {
-        return Err(hidden(&registry, unknown(&args.name, &registry, None)).note("nothing was changed"));
+    let Some(entry) = registry.newest(name) else {
+        return Err(unknown_predicate(&unknown(name, &registry, None)).note("nothing was changed"));
     };
     let mut entry = entry.clone();
     let changed = entry.retired.is_none();
     if changed {
-        entry.retired = Some(registry::retire(store, &args.name, &mut World::default())?.id());
+        entry.retired = Some(registry::retire(store, name, &mut World::default())?.id());
     }
     close(repo, changed)?;
-    if out.is_text() {
-        let word = if changed { "retired" } else { "was retired already:" };
-        out.line(format!("{word} {}   what was registered stays on record", quote::escape(&args.name)))?;
-    } else {
-        out.document(&entry_document(&entry, changed))?;
-    }
-    Ok(0)
+    out.answer(&RetirementAnswer { entry, changed })
 }

@@ -1,148 +1,46 @@
-//! What led to an onset, what it looks like, what a person takes it for, and writing that down.
+//! The class of a failure that a person decides on, asked on a terminal.
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use dendrer::Trace;
-use dendrer::bisect::{Outcome, Question, Report};
-use dendrer::casebook::{self, Bisected, Moment};
-use dendrer::contributors::{Contributors, WORK_MAX, contributors};
-use dendrer::diagnosis::{self, Class, Offer};
-use dendrer_object::Value;
-use dendrer_object::record::Record;
-use dendrer_object::value::Object;
-use dendrer_view::contributors as view;
+use dendrer::diagnosis::{Class, Offer};
+use dendrer_view::bisect::BisectCommand;
+use dendrer_view::contributors::diagnosis_lines;
 
-use super::args::Bisect;
 use super::args::DiagnosisChoice;
-use crate::address::Rev;
-use crate::context;
-use crate::failure::Failure;
-use crate::failure::Result;
-use crate::global::Global;
-use crate::out::Out;
-use crate::out::Style;
+use crate::failure::{Failure, Result};
 
-/// What is said of an onset beside where it is.
-#[derive(Default)]
-pub(super) struct Causes {
-    contributors: Option<Contributors>,
-    offer: Option<Offer>,
-    decided: Option<Class>,
+/// Returns the class that a person decided on; `None` if nobody was asked or the question was left open.
+pub(super) fn decide(
+    choice: Option<DiagnosisChoice>,
+    offer: Option<&Offer>,
+    command: &BisectCommand,
+) -> Result<Option<Class>> {
+    Ok(match (choice, offer) {
+        (None, _) => None,
+        (Some(_), None) => {
+            return Err(Failure::new("E0106", "there is no onset, so there is nothing to diagnose")
+                .note("leave --diagnosis out to see the answer"));
+        }
+        (Some(DiagnosisChoice::Ask), Some(offer)) => ask(command, offer)?,
+        (Some(DiagnosisChoice::ContingentState), _) => Some(Class::ContingentState),
+        (Some(DiagnosisChoice::ContingentPolicy), _) => Some(Class::ContingentPolicy),
+        (Some(DiagnosisChoice::Foundational), _) => Some(Class::Foundational),
+    })
 }
 
-/// Refuses to write down what cannot be, before anything is worked out.
-pub(super) fn refuse(args: &Bisect, rev: &Rev) -> Result<()> {
-    let several = args.holds.len() > 1;
-    let flags = [
-        ("--contributors", args.contributors && several),
-        ("--diagnosis", args.diagnosis.is_some() && several),
-        ("--record", args.record && several),
-    ];
-    if let Some((flag, _)) = flags.into_iter().find(|(_, given)| *given) {
-        return Err(Failure::new("E0106", format!("{flag} is for one --holds, and there are several")));
-    }
-    if args.record && rev.bundle.is_some() {
-        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
-            .note("--record writes into the store that the run is recorded in"));
-    }
-    Ok(())
-}
-
-impl Causes {
-    pub(super) fn find(args: &Bisect, trace: &Trace, question: &Question, report: &Report) -> Result<Causes> {
-        let mut causes = Causes::default();
-        let onset = report.onset();
-        if let (true, Some(onset), Some(predicate)) = (args.contributors, onset, question.predicate()) {
-            causes.contributors = Some(contributors(trace, predicate, report.low.0, onset, WORK_MAX)?);
-        }
-        causes.offer = diagnosis::offer(trace, question, report)?;
-        causes.decided = match (args.diagnosis, &causes.offer) {
-            (None, _) => None,
-            (Some(_), None) => {
-                return Err(Failure::new("E0106", "there is no onset, so there is nothing to diagnose")
-                    .note("leave --diagnosis out to see the answer"));
-            }
-            (Some(DiagnosisChoice::Ask), Some(offer)) => ask(args, offer)?,
-            (Some(DiagnosisChoice::ContingentState), _) => Some(Class::ContingentState),
-            (Some(DiagnosisChoice::ContingentPolicy), _) => Some(Class::ContingentPolicy),
-            (Some(DiagnosisChoice::Foundational), _) => Some(Class::Foundational),
-        };
-        Ok(causes)
-    }
-
-    /// The class that counts: a person's, or else what is offered.
-    pub(super) fn class(&self) -> Option<Class> {
-        self.decided.or(self.offer.as_ref().map(|offer| offer.class))
-    }
-
-    pub(super) fn add_to(&self, trace: &Trace, document: &mut Object) -> Result<()> {
-        let found = self.contributors.as_ref().map(|found| view::to_json(trace, found)).transpose()?;
-        document.set("contributors", Value::from(found));
-        let offer = self.offer.as_ref().map(|offer| view::diagnosis_json(offer, self.decided));
-        document.set("diagnosis", Value::from(offer));
-        Ok(())
-    }
-
-    pub(super) fn print_contributors(&self, trace: &Trace, out: &mut Out) -> Result<()> {
-        let Some(found) = &self.contributors else { return Ok(()) };
-        for line in view::lines(trace, found)? {
-            let line = out.fit(&line, out.width());
-            out.line(line)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn print_diagnosis(&self, args: &Bisect, question: &Question, out: &mut Out) -> Result<()> {
-        let Some(offer) = &self.offer else { return Ok(()) };
-        let name = match question.predicate() {
-            Some(predicate) if predicate.name() == "expression" => {
-                predicate.expr().map_or_else(|| question.name(), |expr| expr.text().to_owned())
-            }
-            _ => question.name(),
-        };
-        for line in view::diagnosis_lines(offer, self.decided, &name) {
-            let bold = line.starts_with("DIAGNOSIS") || line.starts_with("DECIDED");
-            let line = if bold { out.paint(Style::Strong, &line) } else { line };
-            out.line(line)?;
-        }
-        if self.class() == Some(Class::Foundational) && !args.record {
-            let argv = again(args, Class::Foundational);
-            out.help(&argv.iter().map(String::as_str).collect::<Vec<_>>());
-        }
-        Ok(())
-    }
-}
-
-/// The same question once more, with a class that is written down.
-fn again(args: &Bisect, class: Class) -> Vec<String> {
-    let mut argv = vec!["dendrer".to_owned(), "bisect".to_owned(), args.run.clone()];
-    let asked = [
-        ("--predicate", args.predicate.as_ref()),
-        ("--holds", args.holds.first()),
-        ("--anomaly", args.anomaly.as_ref()),
-        ("--policy-flip", args.policy_flip.as_ref()),
-    ];
-    for (flag, text) in asked {
-        argv.extend(text.into_iter().flat_map(|text| [flag.to_owned(), text.clone()]));
-    }
-    argv.extend(args.lift.then(|| "--lift".to_owned()));
-    argv.extend(["--diagnosis", class.word(), "--record"].map(str::to_owned));
-    argv
-}
-
-/// Asks a person for a class. Without a keyboard there is nobody to ask.
-fn ask(args: &Bisect, offer: &Offer) -> Result<Option<Class>> {
+/// Asks a person for a class. Without a keyboard nobody can answer.
+fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<Class>> {
     let failed = |error: std::io::Error| {
         Failure::new("E0801", "the question could not be asked").at("cause", error.to_string())
     };
     if !std::io::stdin().is_terminal() {
-        let argv = again(args, offer.class);
+        let argv = command.with(&["--diagnosis", offer.class.word(), "--record"]);
         return Err(Failure::new("E0106", "--diagnosis ask asks on a terminal, and this is none")
             .note("say which: contingent-state, contingent-policy or foundational")
             .help(&argv.iter().map(String::as_str).collect::<Vec<_>>()));
     }
     let mut stderr = std::io::stderr();
-    for line in view::diagnosis_lines(offer, None, "the predicate") {
+    for line in diagnosis_lines(offer, None, "the predicate") {
         writeln!(stderr, "{line}").map_err(failed)?;
     }
     for (number, class) in (1..).zip(Class::ALL) {
@@ -162,26 +60,4 @@ fn ask(args: &Bisect, offer: &Offer) -> Result<Option<Class>> {
             _ => {}
         }
     }
-}
-
-/// Writes the answer into the casebook.
-pub(super) fn record(
-    global: &Global,
-    trace: &Trace,
-    report: &Report,
-    document: &Value,
-) -> Result<Vec<Record>> {
-    let onset = match report.outcome {
-        Outcome::Onset(tick) => Some(tick),
-        _ => report.onset(),
-    };
-    let mut answer = document.as_object().cloned().unwrap_or_default();
-    let chain = answer.remove("chain").filter(|chain| *chain != Value::Null);
-    let found = Bisected {
-        run: Moment::of(trace, Some(report.high.0))?,
-        onset: onset.map(|tick| Moment::of(trace, Some(tick))).transpose()?,
-        answer: Value::Object(answer),
-        chain,
-    };
-    context::write_down(global, |store, surroundings| casebook::record_bisect(store, &found, surroundings))
 }

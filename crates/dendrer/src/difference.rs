@@ -1,18 +1,23 @@
-//! How two states differ: every place, as deep as both sides have the same kind.
+//! The places at which two states differ, as deep as both sides have the same kind.
 
 use dendrer_object::{Pointer, Value};
 
-use crate::show::Changed;
+use crate::ask_show::PlaceChange;
 
 /// Lists the places at which two values differ: in each object those of the base first, in canonical order, then
 /// what is new. `base` is the side before.
-pub fn differences(base: &Value, value: &Value) -> Vec<Changed> {
+pub fn differences(base: &Value, value: &Value) -> Vec<PlaceChange> {
     let mut found = Vec::new();
     walk(Some(base), Some(value), &mut Vec::new(), &mut found);
     found
 }
 
-fn walk(before: Option<&Value>, after: Option<&Value>, steps: &mut Vec<String>, found: &mut Vec<Changed>) {
+fn walk(
+    before: Option<&Value>,
+    after: Option<&Value>,
+    steps: &mut Vec<String>,
+    found: &mut Vec<PlaceChange>,
+) {
     match (before, after) {
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
             if a.same_tree(b) {
@@ -34,7 +39,7 @@ fn walk(before: Option<&Value>, after: Option<&Value>, steps: &mut Vec<String>, 
             }
         }
         (before, after) if before == after => {}
-        (before, after) => found.push(Changed {
+        (before, after) => found.push(PlaceChange {
             path: Pointer::of(steps.iter().map(String::as_str)),
             before: before.cloned(),
             after: after.cloned(),
@@ -47,7 +52,7 @@ fn below(
     after: Option<&Value>,
     name: &str,
     steps: &mut Vec<String>,
-    found: &mut Vec<Changed>,
+    found: &mut Vec<PlaceChange>,
 ) {
     steps.push(name.to_owned());
     walk(before, after, steps, found);
@@ -64,16 +69,20 @@ mod tests {
         let check = |base: &str, value: &str, expected: &[&str]| {
             let read = |text: &str| parse_door(text.as_bytes()).unwrap();
             let found = differences(&read(base), &read(value));
-            let lines: Vec<String> = found.iter().map(|changed| changed.line(None)).collect();
-            assert_eq!(lines, expected, "{base} {value}");
+            let side = |side: &Option<Value>| side.as_ref().map_or_else(|| "-".to_owned(), Value::to_string);
+            let one = |change: &PlaceChange| {
+                format!("{} {} {}", change.path.dotted(), side(&change.before), side(&change.after))
+            };
+            let found: Vec<String> = found.iter().map(one).collect();
+            assert_eq!(found, expected, "{base} {value}");
         };
         check(r#"{"a":1}"#, r#"{"a":1}"#, &[]);
         check(
             r#"{"a":{"b":1},"c":[1,2]}"#,
             r#"{"a":{"b":2,"d":3},"c":[1]}"#,
-            &["~ a.b  1 -> 2", "+ a.d  3", "- c[1]  2"],
+            &["a.b 1 2", "a.d - 3", "c[1] 2 -"],
         );
-        check(r#"{"a":{}}"#, r#"{"a":[]}"#, &["~ a  {} -> []"]);
-        check("1", "2", &["~ state  1 -> 2"]);
+        check(r#"{"a":{}}"#, r#"{"a":[]}"#, &["a {} []"]);
+        check("1", "2", &[" 1 2"]);
     }
 }

@@ -1,0 +1,36 @@
+//! A change of one place of the state, as a line and as a document.
+
+use dendrer::ask_show::PlaceChange;
+use dendrer_object::Value;
+
+use crate::quote;
+
+/// ShownWrites a change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for an equal value.
+pub fn change_line(change: &PlaceChange, width: Option<usize>) -> String {
+    let path = match change.path.as_str() {
+        "" => "state".to_owned(),
+        _ => quote::path(&change.path),
+    };
+    let show = |value: &Value| match width {
+        Some(width) => quote::shorten(&quote::value(value), width),
+        None => quote::value(value),
+    };
+    match (&change.before, &change.after) {
+        (Some(before), Some(after)) if before == after => format!("= {path}  {}", show(after)),
+        (Some(Value::Array(before)), Some(Value::Array(after))) if after.len() == before.len() + 1 => {
+            let last = after.get(before.len()).map(show).unwrap_or_default();
+            format!("+ {path}[{}]  {last}", before.len())
+        }
+        (Some(before), Some(after)) => format!("~ {path}  {} -> {}", show(before), show(after)),
+        (None, Some(after)) => format!("+ {path}  {}", show(after)),
+        (Some(before), None) => format!("- {path}  {}", show(before)),
+        (None, None) => format!("= {path}  (made and removed)"),
+    }
+}
+
+/// Returns a change as an item of `dendrer.show/1`. A side without a value is left out.
+pub fn change_json(change: &PlaceChange) -> Value {
+    let sides = [("before", &change.before), ("after", &change.after)];
+    let sides = sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?)));
+    Value::record([("path", Value::from(change.path.as_str()))].into_iter().chain(sides))
+}

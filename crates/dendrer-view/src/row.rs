@@ -1,0 +1,124 @@
+//! A record as a row: who, which type, and one line of what it says.
+
+use dendrer_object::Value;
+use dendrer_object::record::{Kind, Record};
+
+use crate::quote;
+
+/// One transition or refusal, as a log lists it.
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    /// The tick; `None` for what stands beside the chain.
+    pub tick: Option<u64>,
+    /// The id.
+    pub id: String,
+    /// The agent.
+    pub agent: String,
+    /// The type, or what else the record is.
+    pub type_name: String,
+    /// The confidence, where one was given.
+    pub confidence: Option<f64>,
+    /// One line of what it says, quoted.
+    pub summary: String,
+    /// How many anomalies it carries.
+    pub anomalies: usize,
+}
+
+/// Reads a row off a record.
+pub fn row(record: &Record) -> Row {
+    let header = record.header();
+    let content = record.content();
+    let type_name =
+        header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
+    let type_name = if header.kind == Kind::Refusal { format!("refused {type_name}") } else { type_name };
+    let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+    Row {
+        tick: header.tick,
+        id: record.id().to_string(),
+        agent: quote::escape(agent),
+        type_name,
+        confidence: content.get("intent").and_then(|intent| intent.get("confidence")).and_then(Value::as_f64),
+        summary: summary(&content),
+        anomalies: content.get("anomalies").and_then(Value::as_array).map_or(0, |list| list.len()),
+    }
+}
+
+/// Says in one line what a record says: refusal, failure, decision, call, words, or what else there is.
+fn summary(content: &Value) -> String {
+    let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(message) = at("reason", "message").and_then(Value::as_str) {
+        parts.push(quote::escape(message));
+    }
+    if let Some(decision) = at("policy", "decision").and_then(Value::as_str) {
+        parts.push(decision.to_owned());
+    }
+    let status = at("result", "status").and_then(Value::as_str);
+    if let Some(status) = status {
+        parts.push(if status == "ok" { "ok".to_owned() } else { format!("FAIL {}", quote::escape(status)) });
+    }
+    if let Some(calls) = at("action", "calls").and_then(Value::as_array) {
+        let tools =
+            calls.iter().filter_map(|call| call.get("tool").and_then(Value::as_str)).map(quote::escape);
+        parts.push(tools.collect::<Vec<_>>().join(", "));
+    } else if let Some(tool) = at("action", "tool").and_then(Value::as_str) {
+        parts.push(quote::escape(tool));
+    }
+    if let Some(description) = at("intent", "description").and_then(Value::as_str) {
+        parts.push(quote::quoted(description));
+    } else if let Some(said) = at("intent", "content").and_then(Value::as_str) {
+        parts.push(quote::quoted(said));
+    } else if let Some(params) = at("action", "params").filter(|_| status.is_none()) {
+        parts.push(quote::value(params));
+    }
+    if let Some(output) = at("result", "output") {
+        parts.push(quote::value(output));
+    }
+    if let Some((run, tick, reason)) = came_from(content) {
+        parts.push(format!("from {}@{tick}", quote::escape(run)));
+        parts.extend(reason.map(quote::quoted));
+    }
+    if parts.is_empty() {
+        let anomaly = content.get("anomalies").and_then(Value::as_array).and_then(|list| list.get(0));
+        let kind = anomaly.and_then(|anomaly| anomaly.get("kind")).and_then(Value::as_str).map(quote::escape);
+        let message =
+            anomaly.and_then(|anomaly| anomaly.get("message")).and_then(Value::as_str).map(quote::quoted);
+        parts.extend(kind.into_iter().chain(message));
+    }
+    parts.join(" ")
+}
+
+/// Where what stands behind a marker came from, and why: the run, the tick, the reason.
+pub(crate) fn came_from(content: &Value) -> Option<(&str, &Value, Option<&str>)> {
+    let of = |marker: &str, [run, tick, reason]: [&str; 3]| {
+        let marker = content.get(marker)?;
+        let reason = marker.get(reason).and_then(Value::as_str);
+        Some((marker.get(run)?.as_str()?, marker.get(tick)?, reason))
+    };
+    of("fork", ["parent_run_id", "parent_tick", "fork_reason"])
+        .or_else(|| of("cherrypick", ["source_run_id", "source_tick", "import_reason"]))
+}
+
+impl Row {
+    /// Returns the row as an item of `dendrer.log/1`.
+    pub fn to_json(&self, record: &Record) -> Value {
+        let header = record.header();
+        Value::record([
+            ("agent", record.body().value("/agent_id").unwrap_or(Value::Null)),
+            ("anomalies", Value::from(self.anomalies as u64)),
+            ("author", Value::from(header.author.as_str())),
+            ("confidence", Value::from(self.confidence)),
+            ("id", Value::from(self.id.as_str())),
+            ("kind", Value::from(header.kind.as_str())),
+            ("summary", Value::from(self.summary.as_str())),
+            ("tick", Value::from(self.tick)),
+            ("ts", Value::from(header.ts.to_string())),
+            ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
+        ])
+    }
+
+    /// Writes the confidence with two decimals, or a dash.
+    pub fn confidence_text(&self) -> String {
+        self.confidence.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
+    }
+}

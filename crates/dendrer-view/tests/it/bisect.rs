@@ -1,0 +1,105 @@
+use dendrer::ask_bisect::{BisectAnswer, BisectDetails, BisectFound};
+use dendrer::bisect::{Question, Range, bisect};
+use dendrer::kernel::predicate::Predicate;
+use dendrer_testkit::run_name;
+use dendrer_view::answer::{Answer as _, End, Page};
+use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown};
+
+use super::{check, store_of, text, trace};
+
+fn found(store: &dendrer::store::Shared, condition: &str) -> (Question, dendrer::bisect::Report) {
+    let question = Question::Predicate(Predicate::condition("expression", condition).unwrap());
+    let report = bisect(&trace(store, "risky"), &question, &Range::new(0, 4)).unwrap();
+    (question, report)
+}
+
+fn answer(risks: &[f64], condition: &str) -> (String, End) {
+    let store = store_of("risky", risks);
+    let (question, report) = found(&store, condition);
+    let details = BisectDetails { contributors: true, chain_limit: 2, may_fork: true };
+    let answer = BisectAnswer::of(&trace(&store, "risky"), question, report, details).unwrap();
+    let question = vec!["--predicate".to_owned(), condition.to_owned()];
+    let command = BisectCommand { run: "risky".to_owned(), question, records: false };
+    let shown = BisectShown { answer: &answer, command: &command, recorded: &[] };
+    (text(&shown, &Page::WIDE), shown.end())
+}
+
+#[test]
+fn an_onset_comes_with_its_causes_and_a_suggestion() {
+    let (text, end) = answer(&[0.5, 0.6, 0.8, 0.9], "state.risk > 0.75");
+    check(
+        &text,
+        r#"
+        predicate  expression v1   pure: by construction   monotone: on this run (4 candidate ticks checked for recovery)   window: after
+                   violated when state.risk > 0.75   digest 68b0a3fc50e8
+        ends       tick 0 compliant OK      tick 4 violation FAIL
+        search     4 ticks, at most 2 probes
+          1/2  tick 2  compliant  OK      left 3..4
+          2/2  tick 3  violation  FAIL    left 3
+        ORIGIN (exact)  tick 3  observation.add  by writer   hash 5296b48b4f83
+          intent "step 3"
+          confidence 0.900
+          ~ risk  0.6 -> 0.8
+          + notes[2]  "note 3"
+        CONTRIBUTORS (exact for the recorded intents, heuristic for what an agent would then have done)
+          none: tick 3 is violated without any of them   (every set was tried: 2 of 2 earlier transitions can matter, 3 re-reductions)
+        CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not known
+          tick 3  observation.add  "step 3"   the onset
+          tick 4  observation.add  "step 4"   <- 3 built on what stood there (exact)
+        DIAGNOSIS  looks contingent (state-level): compliant until 2, broken by data that entered at 3
+        SUGGESTION  dendrer fork --run risky --from tick 2 --tool-policy 'require source verification before observation.add'
+        (stderr) help: dendrer show risky@3"#,
+    );
+    assert_eq!(end, End::Answered);
+}
+
+#[test]
+fn no_violation_is_the_answer_no() {
+    let (text, end) = answer(&[0.5, 0.6, 0.7, 0.7], "state.risk > 0.75");
+    check(
+        &text,
+        r#"
+        predicate  expression v1   pure: by construction   monotone: on this run (4 candidate ticks checked for recovery)   window: after
+                   violated when state.risk > 0.75   digest 68b0a3fc50e8
+        ends       tick 0 compliant OK      tick 4 compliant OK
+        no violation: tick 0 and tick 4 are both compliant, and every tick that wrote what it reads was checked"#,
+    );
+    assert_eq!(end, End::No);
+}
+
+#[test]
+fn a_predicate_that_recovers_is_shown_with_its_turns() {
+    let (text, end) = answer(&[0.5, 0.8, 0.6, 0.9], "state.risk > 0.75");
+    check(
+        &text,
+        r#"
+        predicate  expression v1   pure: by construction   monotone: no, it recovers on this run (4 candidate ticks checked)   window: after
+                   violated when state.risk > 0.75   digest 68b0a3fc50e8
+        ends       tick 0 compliant OK      tick 4 violation FAIL
+          tick 2  violation  FAIL
+          tick 3  ok         OK     <- recovered: binary search could return a wrong tick
+          tick 4  violation  FAIL"#,
+    );
+    assert_eq!(end, End::Unknown);
+}
+
+#[test]
+fn several_questions_have_a_row_each_and_the_worst_end() {
+    let store = store_of("risky", &[0.5, 0.6, 0.8, 0.9]);
+    let ask = |condition| {
+        let (question, report) = found(&store, condition);
+        BisectFound::of(&trace(&store, "risky"), question, report).unwrap()
+    };
+    let found = vec![ask("state.risk > 0.75"), ask("state.risk > 1.0"), ask("state.risk < 0.7")];
+    let answer = BisectAll { run: run_name("risky"), found };
+    check(
+        &text(&answer, &Page::WIDE),
+        r#"
+        predicate          digest        onset  probes  answer
+        state.risk > 0.75  68b0a3fc50e8      3       2  observation.add by writer
+        state.risk > 1.0   aedbfea0b853      -       0  never violated
+        state.risk < 0.7   99c07bbedadf      -       0  REFUSED: it recovers (turns at 0, 3)
+        1 of 3 violated, 1 never, 1 refused"#,
+    );
+    assert_eq!(answer.end(), End::Unknown);
+}

@@ -1,0 +1,84 @@
+//! Answers as text: a question is asked of a small run, and the whole text is compared.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod bisect;
+mod diff;
+mod log;
+mod predicate;
+mod replay;
+mod runs;
+mod show;
+mod state;
+mod why;
+
+use dendrer::Trace;
+use dendrer::kernel::step::Start;
+use dendrer::store::Shared;
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::{Intent, Pointer, RunName, Value, json};
+use dendrer_testkit::{memory, record, run_name};
+use dendrer_view::answer::{Answer, ItemAnswer, Page, plain};
+use dendrer_view::text::TimeForm;
+
+/// A page as narrow as a small terminal.
+const NARROW: Page = Page { width: Some(44), ..Page::WIDE };
+
+/// A page for a screen reader, without times.
+const HEARD: Page = Page { accessible: true, times: TimeForm::None, ..Page::WIDE };
+
+fn value(text: &str) -> Value {
+    json::parse_door(text.as_bytes()).unwrap()
+}
+
+fn path(text: &str) -> Pointer {
+    text.parse().unwrap()
+}
+
+/// The run of most tests: a risk that rises over 0.75 at tick 3.
+fn risky() -> Shared {
+    store_of("risky", &[0.5, 0.6, 0.8, 0.9])
+}
+
+fn store_of(run: &str, risks: &[f64]) -> Shared {
+    let store = memory(7);
+    add_run(&store, run, risks);
+    store
+}
+
+fn add_run(store: &Shared, run: &str, risks: &[f64]) {
+    let mut start = Start::new(run_name(run));
+    start.goal = Some("stay calm".into());
+    start.state = value(r#"{"notes":[],"risk":0.25}"#);
+    let intents = (1..).zip(risks).map(|(tick, risk)| {
+        let note = Value::from(format!("note {tick}"));
+        let ops = vec![Op::set(path("/risk"), Value::from(*risk)), Op::append(path("/notes"), note)];
+        let said = value(&format!(r#"{{"confidence":0.9,"description":"step {tick}"}}"#));
+        let agent = if tick % 2 == 0 { "reader" } else { "writer" };
+        Intent::new("observation.add".parse().unwrap(), agent).with("intent", said).with_delta(Delta(ops))
+    });
+    record(store, &start, intents);
+}
+
+fn trace(store: &Shared, run: &str) -> Trace {
+    let run: RunName = run_name(run);
+    Trace::open(store, &run).unwrap()
+}
+
+fn text(answer: &impl Answer, page: &Page) -> String {
+    plain(&answer.lines(page))
+}
+
+/// Returns the text after every item was taken.
+fn last_text(answer: &mut impl ItemAnswer, page: &Page) -> String {
+    let kept = plain(&answer.kept_lines(page));
+    kept + &plain(&answer.last_lines(page))
+}
+
+/// Compares a text with the expected lines, which are indented by eight blanks.
+#[track_caller]
+fn check(found: &str, expected: &str) {
+    let lines = expected.trim_start_matches('\n').trim_end().lines();
+    let expected: Vec<&str> = lines.map(|line| line.get(8..).unwrap_or_default()).collect();
+    assert_eq!(found.trim_end(), expected.join("\n"), "\n{found}");
+}

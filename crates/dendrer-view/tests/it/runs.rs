@@ -1,0 +1,59 @@
+use std::collections::BTreeMap;
+
+use dendrer::ask_runs::{RunsOrder, RunsQuestion, runs};
+use dendrer_view::answer::Page;
+
+use super::{HEARD, add_run, check, risky, text};
+
+fn question() -> RunsQuestion {
+    RunsQuestion {
+        filter: None,
+        stage: None,
+        unverified: false,
+        order: RunsOrder::Name,
+        tree: false,
+        limit: 50,
+        verified: BTreeMap::new(),
+    }
+}
+
+#[test]
+fn runs_are_a_table_and_a_list_for_a_screen_reader() {
+    let store = risky();
+    add_run(&store, "calm", &[0.3]);
+    let answer = runs(&store, &question()).unwrap();
+    check(
+        &text(&answer, &Page::WIDE),
+        r#"
+        name   ticks  refused  stage  updated                   goal
+        calm       1        -      1  1970-01-01T00:00:00.002Z  stay calm
+        risky      4        -      1  1970-01-01T00:00:00.005Z  stay calm
+        2 of 2 runs"#,
+    );
+    check(
+        &text(&answer, &HEARD),
+        r#"
+        name: calm, ticks: 1, refused: -, stage: 1, updated: , goal: stay calm
+        name: risky, ticks: 4, refused: -, stage: 1, updated: , goal: stay calm
+        2 of 2 runs"#,
+    );
+}
+
+#[test]
+fn a_condition_leaves_runs_out_and_says_which_it_cannot_judge() {
+    let store = risky();
+    add_run(&store, "calm", &[0.3]);
+    let asks = |filter: &str| RunsQuestion { filter: Some(filter.to_owned()), ..question() };
+    check(
+        &text(&runs(&store, &asks("state.risk > 0.75")).unwrap(), &HEARD),
+        r#"
+        name: risky, ticks: 4, refused: -, stage: 1, updated: , goal: stay calm
+        1 of 2 runs, 1 match"#,
+    );
+    check(
+        &text(&runs(&store, &asks("state.nothing > 1")).unwrap(), &HEARD),
+        r#"
+        0 of 2 runs, 0 match
+        2 runs could not be judged; the first is risky: state.nothing is missing"#,
+    );
+}

@@ -1,0 +1,84 @@
+use dendrer::ask_show::{ShowQuestion, ShownRecord, ShownWrites, show};
+use dendrer::kernel::predicate::Window;
+use dendrer_view::answer::{Answer as _, Page};
+use dendrer_view::show::{ShowAnswer, ShowParts};
+
+use super::{HEARD, check, path, risky, text, trace};
+
+const ALL: ShowParts =
+    ShowParts { all: true, intent: true, result: true, changes: true, provenance: false, run: false };
+
+fn shown(question: &ShowQuestion) -> ShownRecord {
+    let store = risky();
+    show(&trace(&store, "risky"), 3, question).unwrap()
+}
+
+#[test]
+fn a_transition_is_shown_with_its_changes() {
+    let shown = shown(&ShowQuestion::default());
+    check(
+        &text(&ShowAnswer { shown: &shown, parts: ALL }, &Page::WIDE),
+        r#"
+        tick 3  observation.add   hash 5296b48b4f83   parent 536807c1fb63   agent writer   author agent
+        when        1970-01-01T00:00:00.004Z
+        intent      "step 3"      confidence 0.900   (quantized 0.001)
+        state       2 paths written
+          ~ risk  0.6 -> 0.8
+          + notes[2]  "note 3""#,
+    );
+}
+
+#[test]
+fn a_screen_reader_hears_words_for_marks() {
+    let shown = shown(&ShowQuestion { path: Some(path("/risk")), ..ShowQuestion::default() });
+    let parts = ShowParts { all: false, intent: false, result: false, ..ALL };
+    check(
+        &text(&ShowAnswer { shown: &shown, parts }, &HEARD),
+        r#"
+        tick 3  observation.add   hash 5296b48b4f83   parent 536807c1fb63   agent writer   author agent
+        state       1 path written
+          changed risk  0.6 -> 0.8"#,
+    );
+}
+
+#[test]
+fn a_state_comes_after_the_record_and_a_narrow_page_cuts() {
+    let shown = shown(&ShowQuestion { state: Some(Window::Before), ..ShowQuestion::default() });
+    let parts = ShowParts { all: false, intent: true, result: false, ..ALL };
+    let answer = ShowAnswer { shown: &shown, parts };
+    let narrow = Page { width: Some(18), ..Page::WIDE };
+    check(
+        &text(&answer, &narrow),
+        r#"
+        tick 3  observation.add   hash 5296b48b4f83   parent 536807c1fb63   agent writer   author agent
+        when        1970-01-01T00:00:00.004Z
+        intent      "st...      confidence 0.900   (quantized 0.001)
+        state       2 paths written
+          ~ risk  0.6 -> 0.8
+          + notes[2]  "no...
+        state before
+          {
+            "notes": [
+              "note 1"
+              "note 2"
+            ]
+            "risk": 0.6
+          }"#,
+    );
+    assert!(answer.lines(&narrow).iter().any(|line| line.cut));
+}
+
+#[test]
+fn unknown_changes_name_the_missing_value() {
+    let mut shown = shown(&ShowQuestion::default());
+    shown.writes = ShownWrites::Unknown { tick: 2, pointer: Some(path("/delta")), ops: None };
+    let parts = ShowParts { all: false, intent: false, result: false, ..ALL };
+    let answer = ShowAnswer { shown: &shown, parts };
+    check(
+        &text(&answer, &HEARD),
+        r#"
+        tick 3  observation.add   hash 5296b48b4f83   parent 536807c1fb63   agent writer   author agent
+        state       not known: the delta of tick 2 was erased or withheld"#,
+    );
+    assert_eq!(answer.document().get("changes"), Some(&dendrer_object::Value::Null));
+}

@@ -1,0 +1,48 @@
+use dendrer::ask_why::{BacktrackQuestion, backtrack, why};
+use dendrer::why::Reach;
+use dendrer_view::answer::{Answer as _, End, Page};
+
+use super::{check, path, risky, text, trace};
+
+#[test]
+fn the_last_write_of_a_place_comes_with_its_inputs() {
+    let store = risky();
+    let reach = Reach { depth: 2, cross_agent: true };
+    let answer = why(&trace(&store, "risky"), 4, &path("/notes"), reach).unwrap().unwrap();
+    check(
+        &text(&answer, &Page::WIDE),
+        r#"
+        notes at risky@4   ["note 1","note 2","note 3","note 4"]
+        tick 4  reader  observation.add  append "note 4"
+          <- tick 3  writer  observation.add  notes: append "note 3"   built on what stood there (exact)
+            <- tick 2  reader  observation.add  notes: append "note 2"   built on what stood there (exact)   (--depth goes further)
+        (stderr) note: that a transition wrote is exact; what it rested on is as sure as each line says"#,
+    );
+    assert_eq!(answer.end(), End::Answered);
+    assert!(why(&trace(&store, "risky"), 4, &path("/nothing"), reach).unwrap().is_none());
+}
+
+#[test]
+fn writes_are_listed_newest_first_up_to_a_limit() {
+    let store = risky();
+    let question = BacktrackQuestion {
+        path: path("/risk"),
+        from: 1,
+        to: 4,
+        agent: None,
+        limit: 2,
+        values: true,
+        inputs: false,
+    };
+    let mut answer = backtrack(&trace(&store, "risky"), &question).unwrap().unwrap();
+    check(
+        &text(&answer, &Page::WIDE),
+        r#"
+          tick 4  reader  observation.add  0.8 -> 0.9
+          tick 3  writer  observation.add  0.6 -> 0.8
+        2 of 4 writes (use -n 0 for all) in 4 ticks"#,
+    );
+    answer.hidden = vec![2];
+    assert!(text(&answer, &Page::WIDE).ends_with("not known: what ticks 2 wrote was erased or withheld\n"));
+    assert_eq!(answer.end(), End::Unknown);
+}

@@ -1,0 +1,229 @@
+//! A bisect with everything that is said beside its onset: the transition, its causes and what followed.
+
+use dendrer_kernel::progress::Evaluation;
+use dendrer_object::record::Record;
+use dendrer_object::{Digest, RunName};
+
+use crate::ask_show::{PlaceChange, changes};
+use crate::ask_why::{Records, add_records};
+use crate::bisect::{Outcome, Question, Report};
+use crate::contributors::{Contributors, Found, WORK_MAX, contributors};
+use crate::diagnosis::{self, Class, Offer};
+use crate::registry::Registered;
+use crate::why::{self, Chain};
+use crate::{Error, Trace};
+
+/// The onset of one question in a run.
+#[derive(Debug, Clone)]
+pub struct BisectFound {
+    /// The run.
+    pub run: RunName,
+    /// What was asked.
+    pub question: Question,
+    /// What was found.
+    pub report: Report,
+    /// Whether the run was closed with the last tick of the range.
+    pub ended: bool,
+    /// The transition at the onset; `None` if there is no onset.
+    pub origin: Option<BisectOrigin>,
+}
+
+/// A transition at an onset.
+#[derive(Debug, Clone)]
+pub struct BisectOrigin {
+    /// The tick.
+    pub tick: u64,
+    /// The record.
+    pub record: Record,
+    /// What it wrote.
+    pub changes: Vec<PlaceChange>,
+}
+
+/// What is looked up beside an onset.
+#[derive(Debug, Clone, Copy)]
+pub struct BisectDetails {
+    /// Whether the smallest set of earlier transitions that it depends on is searched.
+    pub contributors: bool,
+    /// How many transitions of the causal chain are followed; 0 for none.
+    pub chain_limit: usize,
+    /// Whether a fork of the run can be suggested; a run of a bundle cannot be forked.
+    pub may_fork: bool,
+}
+
+/// The answer to one bisect.
+#[derive(Debug, Clone)]
+pub struct BisectAnswer {
+    /// The onset.
+    pub found: BisectFound,
+    /// The registration of the predicate, if its name is registered.
+    pub registered: Option<Registered>,
+    /// The digest of another predicate of the same name in the pack of the run.
+    pub other_in_pack: Option<Digest>,
+    /// The tick from which on the predicate is part of the contract, if the range begins with it.
+    pub since: Option<u64>,
+    /// What a progress contract says at both ends and at the onset.
+    pub evaluations: Option<Vec<(u64, Evaluation)>>,
+    /// The contributors, if they were searched.
+    pub contributors: Option<Contributors>,
+    /// The class of failure that the onset looks like.
+    pub offer: Option<Offer>,
+    /// The class that a person decided on.
+    pub decided: Option<Class>,
+    /// What followed from the onset.
+    pub chain: Option<Chain>,
+    /// The records of chain and contributors.
+    pub records: Records,
+    /// Whether a fork of the run can be suggested.
+    pub may_fork: bool,
+}
+
+impl BisectFound {
+    /// Reads the transition at the onset of a report.
+    pub fn of(trace: &Trace, question: Question, report: Report) -> Result<BisectFound, Error> {
+        let origin = report.onset().map(|tick| BisectOrigin::read(trace, tick)).transpose()?;
+        let ended = is_last(trace, report.high.0);
+        Ok(BisectFound { run: trace.name().clone(), question, report, ended, origin })
+    }
+}
+
+impl BisectOrigin {
+    /// Reads the transition at a tick; the record that begins the run wrote nothing.
+    pub fn read(trace: &Trace, tick: u64) -> Result<BisectOrigin, Error> {
+        let record = trace.record(tick)?;
+        let changes = match tick {
+            0 => Vec::new(),
+            _ => changes(&record, &trace.state(tick - 1)?, &trace.state(tick)?),
+        };
+        Ok(BisectOrigin { tick, record, changes })
+    }
+}
+
+/// Whether a run was closed with this tick, so nothing comes after it.
+pub fn is_last(trace: &Trace, tick: u64) -> bool {
+    tick == trace.tip() && trace.summary().ended
+}
+
+impl BisectAnswer {
+    /// Looks up what is said beside the onset of a report.
+    pub fn of(
+        trace: &Trace,
+        question: Question,
+        report: Report,
+        details: BisectDetails,
+    ) -> Result<BisectAnswer, Error> {
+        let found = BisectFound::of(trace, question, report)?;
+        let BisectFound { question, report, .. } = &found;
+        let mut records = Records::new();
+        let contributors = match (details.contributors, report.onset(), question.predicate()) {
+            (true, Some(onset), Some(predicate)) => {
+                Some(contributors(trace, predicate, report.low.0, onset, WORK_MAX)?)
+            }
+            _ => None,
+        };
+        if let Some(Found::Set { ticks, .. }) = contributors.as_ref().map(|found| &found.found) {
+            add_records(trace, ticks.iter().copied(), &mut records)?;
+        }
+        let offer = diagnosis::offer(trace, question, report)?;
+        let chain = match report.outcome {
+            Outcome::Onset(tick) if details.chain_limit > 0 => {
+                Some(why::chain(trace, tick, report.high.0, details.chain_limit)?)
+            }
+            _ => None,
+        };
+        let members = chain.iter().flat_map(|chain| chain.members.iter().map(|member| member.tick));
+        add_records(trace, members, &mut records)?;
+        let evaluations = evaluations(trace, question, report)?;
+        Ok(BisectAnswer {
+            found,
+            registered: None,
+            other_in_pack: None,
+            since: None,
+            evaluations,
+            contributors,
+            offer,
+            decided: None,
+            chain,
+            records,
+            may_fork: details.may_fork,
+        })
+    }
+
+    /// The class that counts: a person's, or else the one that is offered.
+    pub fn class(&self) -> Option<Class> {
+        self.decided.or(self.offer.as_ref().map(|offer| offer.class))
+    }
+
+    /// Returns the command that forks the run before the onset.
+    ///
+    /// `None` if the problem was there before the first transition, because then no state of the run is from before it; nor
+    /// for a run that cannot be forked.
+    pub fn suggestion(&self) -> Option<Vec<String>> {
+        let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 1 && self.may_fork)?;
+        // A divergence has no class: it is no failure of either run.
+        let class = self.class().filter(|class| *class != Class::Foundational)?;
+        let type_name = origin.record.header().type_name.as_ref().map_or("", |name| name.as_str());
+        let (flag, words) = match (class, type_name) {
+            (Class::ContingentPolicy, "policy.decision") => {
+                ("--policy", "review each policy.decision before it is committed".to_owned())
+            }
+            (Class::ContingentPolicy, other) => {
+                ("--policy", format!("review what policy allows for {other}"))
+            }
+            (_, "observation.add") => {
+                ("--tool-policy", "require source verification before observation.add".to_owned())
+            }
+            (_, "action.request" | "action.result") => {
+                ("--tool-policy", "review each call before it is made".to_owned())
+            }
+            (_, other) => ("--policy", format!("review each {other} before it is committed")),
+        };
+        let before = (origin.tick - 1).to_string();
+        let run = self.found.run.as_str();
+        let argv = ["dendrer", "fork", "--run", run, "--from", "tick", &before, flag, &words];
+        Some(argv.map(str::to_owned).to_vec())
+    }
+}
+
+/// Reads what a progress contract says at both ends of the range and at the onset; `None` for any other question.
+fn evaluations(
+    trace: &Trace,
+    question: &Question,
+    report: &Report,
+) -> Result<Option<Vec<(u64, Evaluation)>>, Error> {
+    let Some(contract) = question.predicate().filter(|one| one.progress().is_some()) else { return Ok(None) };
+    let mut ticks = vec![report.low.0, report.high.0];
+    ticks.extend(report.onset().filter(|onset| !ticks.contains(onset)));
+    ticks.sort_unstable();
+    let said = ticks.into_iter().map(|tick| {
+        let counters = match contract.reads_counters() {
+            true => Some(trace.at(tick)?.counters.to_value()),
+            false => None,
+        };
+        Ok((tick, contract.evaluate(&trace.state(tick)?, counters.as_ref())))
+    });
+    Ok(Some(said.collect::<Result<_, Error>>()?))
+}
+
+/// Where a score fell first, and what an invariant says of the same range.
+#[derive(Debug, Clone)]
+pub struct RegressionAnswer {
+    /// Where the score fell.
+    pub found: BisectFound,
+    /// The name of the invariant.
+    pub invariant: &'static str,
+    /// What the invariant says, which is exact.
+    pub beside: Report,
+}
+
+impl RegressionAnswer {
+    /// Whether score and invariant name the same tick, or neither names one.
+    pub fn agree(&self) -> bool {
+        self.found.report.onset() == self.beside.onset()
+            && !matches!(self.found.report.outcome, Outcome::Uncertain(..))
+    }
+
+    /// The report that counts: that of the invariant, if they do not agree.
+    pub fn decisive(&self) -> &Report {
+        if self.agree() { &self.found.report } else { &self.beside }
+    }
+}

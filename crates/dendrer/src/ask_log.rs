@@ -1,0 +1,311 @@
+//! The transitions of a run one by one, filtered, with the refusals, links and lanes beside them.
+//!
+//! Rule: no list of records is kept; each [`LoggedRecord`] is handed over before the next record is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::step::AgentHead;
+use dendrer_object::delta::Delta;
+use dendrer_object::record::{Kind, Record, Rel};
+use dendrer_object::{Digest, Pointer, RunName, Value};
+
+use crate::ask_show::ShownWrites;
+use crate::closed::Closed;
+use crate::provenance::{LinkedRecord, linked_record};
+use crate::{Error, Trace};
+
+/// Decides whether a text is one that was searched for.
+pub type TextMatch = Box<dyn Fn(&str) -> bool>;
+
+/// The records that a log lists. A field that is empty takes every record.
+#[derive(Default)]
+pub struct LogFilter {
+    /// Only these types.
+    pub types: Vec<String>,
+    /// Only these agents.
+    pub agents: Vec<String>,
+    /// Only records with anomalies.
+    pub anomalies: bool,
+    /// Only records that wrote at, above or below this place.
+    pub path: Option<Pointer>,
+    /// Only records with a matching type or text.
+    pub text: Option<TextMatch>,
+}
+
+/// What is read beside each record.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogDetails {
+    /// Whether every field of a record is shown, so every closed field is counted.
+    pub whole: bool,
+    /// The changes of the state.
+    pub writes: bool,
+    /// The records that it links to.
+    pub links: bool,
+}
+
+/// What is asked about the transitions of a run.
+pub struct LogQuestion {
+    /// The first tick.
+    pub from: u64,
+    /// The last tick.
+    pub to: u64,
+    /// Whether the newest transition comes first.
+    pub reverse: bool,
+    /// How many records are handed over at most.
+    pub limit: usize,
+    /// Whether refusals are handed over after the record they were judged against.
+    pub refusals: bool,
+    /// The records that are listed.
+    pub filter: LogFilter,
+    /// What is read beside each record.
+    pub details: LogDetails,
+    /// The lanes of the agents, if they are drawn.
+    pub lanes: Option<Lanes>,
+}
+
+/// One record of a log.
+#[derive(Debug, Clone)]
+pub struct LoggedRecord {
+    /// The run.
+    pub run: RunName,
+    /// The record.
+    pub record: Record,
+    /// What it wrote, if it was asked for.
+    pub writes: Option<ShownWrites>,
+    /// The links to other records than its predecessor, if they were asked for.
+    pub links: Vec<(Rel, Digest, Option<LinkedRecord>)>,
+    /// The lanes at this record; `None` for a refusal.
+    pub lanes: Option<Vec<LaneMark>>,
+}
+
+/// What a log amounts to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogSummary {
+    /// How many transitions the range has.
+    pub total: u64,
+    /// How many records were handed over.
+    pub shown: u64,
+    /// How many of them are refusals.
+    pub refusals: u64,
+    /// How many agents they are of.
+    pub agents: u64,
+    /// How many anomalies they have. The claims of a refused intent do not count.
+    pub anomalies: u64,
+    /// The closed fields of the records that were looked at, as far as they decide what is listed and shown.
+    pub closed: Closed,
+    /// The id of the newest transition.
+    pub tip: Option<Digest>,
+    /// Whether records were left out because of the limit.
+    pub left_out: bool,
+}
+
+impl LogFilter {
+    /// Whether a log lists a record.
+    pub fn takes(&self, record: &Record) -> bool {
+        let type_name = record.header().type_name.as_ref().map(|name| name.as_str());
+        let agent = || record.body().value("/agent_id");
+        (self.types.is_empty() || self.types.iter().any(|wanted| Some(wanted.as_str()) == type_name))
+            && (self.agents.is_empty()
+                || agent()
+                    .and_then(|a| a.as_str().map(str::to_owned))
+                    .is_some_and(|a| self.agents.contains(&a)))
+            && (!self.anomalies || record.body().value("/anomalies").is_some())
+            && self.path.as_ref().is_none_or(|path| writes(record, path))
+            && self
+                .text
+                .as_ref()
+                .is_none_or(|matches| type_name.is_some_and(matches) || has_text(&record.content(), matches))
+    }
+}
+
+/// Whether any text in a value matches; names of members are not looked at.
+fn has_text(value: &Value, matches: &TextMatch) -> bool {
+    match value {
+        Value::String(text) => matches(text),
+        Value::Array(list) => list.iter().any(|item| has_text(item, matches)),
+        Value::Object(object) => object.iter().any(|(_, member)| has_text(member, matches)),
+        _ => false,
+    }
+}
+
+fn writes(record: &Record, place: &Pointer) -> bool {
+    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    delta.is_some_and(|delta| delta.paths().any(|path| path.overlaps(place)))
+}
+
+impl LoggedRecord {
+    /// Reads a record of a run with its details.
+    pub fn of(
+        trace: &Trace,
+        record: Record,
+        details: LogDetails,
+        lanes: Option<Vec<LaneMark>>,
+    ) -> Result<LoggedRecord, Error> {
+        let tick = record.header().tick.unwrap_or(0);
+        let writes = details.writes.then(|| ShownWrites::of(trace, tick, &record)).transpose()?;
+        let links = record.header().links.iter().filter(|link| details.links && link.rel != Rel::Predecessor);
+        let links = links.map(|link| Ok((link.rel, link.hash, linked_record(&**trace.store(), &link.hash)?)));
+        let links = links.collect::<Result<_, Error>>()?;
+        Ok(LoggedRecord { run: trace.name().clone(), record, writes, links, lanes })
+    }
+}
+
+/// Hands over the records of a run in order until `f` breaks.
+pub fn log<E: From<Error>>(
+    trace: &Trace,
+    question: LogQuestion,
+    f: &mut dyn FnMut(LoggedRecord) -> Result<(), E>,
+) -> Result<LogSummary, E> {
+    let LogQuestion { from, to, reverse, .. } = question;
+    let mut refusals = if question.refusals { trace.refusals()? } else { BTreeMap::new() };
+    let at_start = refusals.remove(&trace.start().id()).unwrap_or_default();
+    let summary = LogSummary {
+        total: (to + 1).saturating_sub(from.max(1)),
+        tip: Some(trace.summary().head.id),
+        ..LogSummary::default()
+    };
+    let mut walk = Walk { trace, question, refusals, summary, agents: BTreeSet::new(), f };
+    if from <= 1 {
+        for record in at_start {
+            walk.see(&record);
+            walk.hand_over(record, None)?;
+        }
+    }
+    if reverse {
+        for tick in (from.max(1)..=to).rev() {
+            if walk.visit(trace.record(tick).map_err(E::from)?)?.is_break() {
+                break;
+            }
+        }
+    } else {
+        let mut result = Ok(());
+        trace.for_each(from, to, &mut |_, record| match walk.visit(record) {
+            Ok(go_on) => go_on,
+            Err(error) => {
+                result = Err(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        result?;
+    }
+    walk.summary.agents = walk.agents.len() as u64;
+    Ok(walk.summary)
+}
+
+/// A log as far as it was walked.
+struct Walk<'w, E> {
+    trace: &'w Trace,
+    question: LogQuestion,
+    refusals: BTreeMap<Digest, Vec<Record>>,
+    summary: LogSummary,
+    agents: BTreeSet<String>,
+    f: &'w mut dyn FnMut(LoggedRecord) -> Result<(), E>,
+}
+
+impl<E: From<Error>> Walk<'_, E> {
+    fn visit(&mut self, record: Record) -> Result<ControlFlow<()>, E> {
+        self.see(&record);
+        let lanes = self.question.lanes.as_mut().map(|lanes| lanes.step(&record));
+        let refused = self.refusals.remove(&record.id()).unwrap_or_default();
+        refused.iter().for_each(|record| self.see(record));
+        let record = self.question.filter.takes(&record).then_some(record);
+        for record in record.into_iter().chain(refused) {
+            if self.summary.shown == self.question.limit as u64 {
+                self.summary.left_out = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            self.hand_over(record, lanes.clone())?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Counts the closed fields of a record that decide whether it is listed, or are shown.
+    fn see(&mut self, record: &Record) {
+        let all = self.question.details.whole || self.question.filter.text.is_some();
+        let path = self.question.filter.path.is_some();
+        self.summary.closed.add(record, |pointer| {
+            let field = pointer.tokens().next();
+            all || match field.as_deref() {
+                Some("agent_id" | "intent" | "action" | "result" | "policy" | "anomalies" | "reason") => true,
+                field => path && field == Some("delta"),
+            }
+        });
+    }
+
+    fn hand_over(&mut self, record: Record, lanes: Option<Vec<LaneMark>>) -> Result<(), E> {
+        let body = record.body();
+        let agent = body.value("/agent_id").and_then(|agent| agent.as_str().map(str::to_owned));
+        self.agents.insert(agent.unwrap_or_default());
+        self.summary.shown += 1;
+        match record.header().kind {
+            Kind::Refusal => self.summary.refusals += 1,
+            _ => {
+                let anomalies = body.value("/anomalies");
+                let anomalies = anomalies.as_ref().and_then(Value::as_array).map_or(0, |list| list.len());
+                self.summary.anomalies += anomalies as u64;
+            }
+        }
+        (self.f)(LoggedRecord::of(self.trace, record, self.question.details, lanes)?)
+    }
+}
+
+/// The lanes of the agents of a run, as far as they were walked.
+#[derive(Debug, Clone)]
+pub struct Lanes(Vec<Lane>);
+
+#[derive(Debug, Clone)]
+struct Lane {
+    agent: Arc<str>,
+    /// The last record of the branch.
+    end: Digest,
+    open: bool,
+}
+
+/// The mark of one lane at a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneMark {
+    /// The branch has not begun, or has ended.
+    Empty,
+    /// The branch goes on.
+    Open,
+    /// The record is one of this agent.
+    Here,
+}
+
+impl Lanes {
+    /// One lane for each agent, by name; each ends with the newest record of the agent.
+    pub fn new(agents: &BTreeMap<Arc<str>, AgentHead>) -> Lanes {
+        let lane = |(agent, head): (&Arc<str>, &AgentHead)| Lane {
+            agent: Arc::clone(agent),
+            end: head.id,
+            open: false,
+        };
+        Lanes(agents.iter().map(lane).collect())
+    }
+
+    /// The agents, from left to right.
+    pub fn agents(&self) -> Vec<Arc<str>> {
+        self.0.iter().map(|lane| Arc::clone(&lane.agent)).collect()
+    }
+
+    /// Returns the marks at the next record.
+    fn step(&mut self, record: &Record) -> Vec<LaneMark> {
+        let agent = record.body().value("/agent_id");
+        let agent = agent.as_ref().and_then(Value::as_str);
+        let mark = |lane: &mut Lane| {
+            let is_here = agent == Some(&*lane.agent);
+            let mark = match (is_here, lane.open) {
+                (true, _) => LaneMark::Here,
+                (false, true) => LaneMark::Open,
+                (false, false) => LaneMark::Empty,
+            };
+            if is_here {
+                lane.open = record.id() != lane.end;
+            }
+            mark
+        };
+        self.0.iter_mut().map(mark).collect()
+    }
+}

@@ -1,0 +1,240 @@
+//! Names and expressions of predicates, resolved for a run.
+//!
+//! A name is built in, registered, or declared by the pack of the run or an extension of it, in this order; any other text
+//! is an expression over the state.
+
+use dendrer_kernel::counters;
+use dendrer_kernel::expr::ExprError;
+use dendrer_kernel::pack::{Pack, extend};
+use dendrer_kernel::predicate::{BUILT_IN, Polarity, Predicate, Window};
+use dendrer_object::text::nearest;
+use dendrer_object::{Digest, Pointer, Value};
+
+use crate::registry::{self, Registered, Registry, Unfit};
+use crate::{Error, Trace};
+
+/// The predicate that a text resolved to.
+#[derive(Debug, Clone)]
+pub struct NamedPredicate {
+    /// The predicate.
+    pub predicate: Predicate,
+    /// The registration of the name.
+    pub registered: Option<Registered>,
+    /// The digest of another predicate of the same name in the pack of the run.
+    pub other_in_pack: Option<Digest>,
+    /// The tick from which on it is part of the contract, if an extension added it.
+    pub since: Option<u64>,
+}
+
+/// Why a text resolves to no predicate.
+#[derive(Debug, thiserror::Error)]
+pub enum NotNamed {
+    /// The name is unknown.
+    #[error("there is no predicate {}", .0.name)]
+    Unknown(UnknownPredicate),
+    /// The name was retired.
+    #[error("{name} was retired")]
+    Retired {
+        /// The name.
+        name: String,
+        /// How many registrations cannot be read any more; one of them may be of this name.
+        unreadable: u64,
+    },
+    /// A window was asked for, and the predicate has its own.
+    #[error("--window is for expressions, and {0} has a name")]
+    Window(String),
+    /// The run or the registry cannot be read, or the expression does not check.
+    #[error(transparent)]
+    Error(#[from] Error),
+}
+
+/// A name that no predicate has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownPredicate {
+    /// The name.
+    pub name: String,
+    /// The names that exist.
+    pub known: Vec<String>,
+    /// The name that was probably meant.
+    pub near: Option<String>,
+    /// How many registrations cannot be read any more; one of them may be of this name.
+    pub unreadable: u64,
+}
+
+/// Why a list of predicates cannot be used.
+#[derive(Debug)]
+pub enum ListFault {
+    /// The list has another member beside `predicates`.
+    Member(String),
+    /// The item at this index is no predicate.
+    Item(usize, Unfit),
+    /// The run cannot be read.
+    Error(Error),
+}
+
+/// What helps if a predicate cannot be judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnjudgedHint {
+    /// A module must judge every state.
+    Module,
+    /// This field or counter was probably meant.
+    Near(String),
+    /// The score of a progress contract must be a number from 0 to 1.
+    Score,
+    /// The expression must say what these missing places mean, the outermost first.
+    Missing(Vec<Pointer>),
+}
+
+impl NamedPredicate {
+    /// A predicate without a registration.
+    pub fn plain(predicate: Predicate) -> NamedPredicate {
+        NamedPredicate { predicate, registered: None, other_in_pack: None, since: None }
+    }
+
+    /// Lets an expression look at the state before or after a transition. A predicate with a name has its own window.
+    pub fn at_window(self, window: Option<Window>) -> Result<NamedPredicate, NotNamed> {
+        let Some(window) = window.filter(|window| *window != self.predicate.window()) else {
+            return Ok(self);
+        };
+        if self.registered.is_some() || self.predicate.name() != "expression" {
+            return Err(NotNamed::Window(self.predicate.name().to_owned()));
+        }
+        Ok(NamedPredicate { predicate: self.predicate.clone().at_window(window), ..self })
+    }
+}
+
+/// Resolves a name, or reads an expression that is true in a violation.
+pub fn resolve(trace: &Trace, text: &str) -> Result<NamedPredicate, NotNamed> {
+    if let Some(built_in) = Predicate::built_in(text) {
+        return Ok(NamedPredicate::plain(built_in));
+    }
+    let registry = Registry::read(trace.store())?;
+    let found = registry.newest(text);
+    let pack = crate::pack::of_run(trace)?;
+    if let Some(entry) = found.filter(|entry| entry.retired.is_none()) {
+        let (predicate, registered) = (entry.predicate.clone(), Some(entry.clone()));
+        let declared = pack.as_ref().and_then(|pack| pack.predicate(text));
+        let other = declared.filter(|declared| !declared.means_the_same(&predicate));
+        let other_in_pack = other.map(Predicate::digest);
+        return Ok(NamedPredicate { predicate, registered, other_in_pack, since: None });
+    }
+    if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
+        let since = crate::pack::declared_since(trace, declared)?;
+        return Ok(NamedPredicate { since, ..NamedPredicate::plain(declared.clone()) });
+    }
+    // Extensions come last, because the state has to be read for them.
+    if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
+        let tip = trace.tip();
+        let state = trace.state(tip)?;
+        let extended = crate::pack::in_force(trace, tip + 1, &state)?;
+        if let Some(added) = extended.as_ref().and_then(|pack| pack.predicate(text)) {
+            let since = pack.as_ref().and_then(|pack| extend::added(pack.value(), &state, tip + 1, text));
+            return Ok(NamedPredicate { since, ..NamedPredicate::plain(added.clone()) });
+        }
+    }
+    if registry::is_name(text) || text.starts_with("kernel.") {
+        let unreadable = registry.unreadable.len() as u64;
+        return Err(match found {
+            Some(_) => NotNamed::Retired { name: text.to_owned(), unreadable },
+            None => NotNamed::Unknown(unknown(text, &registry, pack.as_ref())),
+        });
+    }
+    Ok(NamedPredicate::plain(expression(trace, Polarity::Condition, text)?))
+}
+
+/// Returns what is known of a name that no predicate has.
+pub fn unknown(name: &str, registry: &Registry, pack: Option<&Pack>) -> UnknownPredicate {
+    let declared = pack.into_iter().flat_map(Pack::declared).map(|one| one.predicate.name());
+    let live = registry.entries.iter().filter(|entry| entry.retired.is_none());
+    let known: Vec<&str> =
+        BUILT_IN.iter().copied().chain(live.map(|entry| entry.predicate.name())).chain(declared).collect();
+    UnknownPredicate {
+        name: name.to_owned(),
+        near: nearest(name, known.iter().copied()).map(str::to_owned),
+        known: known.into_iter().map(str::to_owned).collect(),
+        unreadable: registry.unreadable.len() as u64,
+    }
+}
+
+/// Reads an expression that is asked of a run. It may use the constants and definitions of the pack of the run, and is
+/// checked against the fields that the pack declares.
+pub fn expression(trace: &Trace, polarity: Polarity, text: &str) -> Result<Predicate, Error> {
+    Ok(under(crate::pack::of_run(trace)?.as_ref(), polarity, text)?)
+}
+
+fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> Result<Predicate, ExprError> {
+    let plain = match polarity {
+        Polarity::Holds => Predicate::holds("expression", text),
+        Polarity::Condition => Predicate::condition("expression", text),
+    };
+    match (plain, pack) {
+        (Err(_), Some(pack)) => pack.expression(polarity, text),
+        (Ok(plain), Some(pack)) => pack.check_expression(text).map(|()| plain),
+        (plain, None) => plain,
+    }
+}
+
+/// Reads `{"predicates":[..]}`, whose expressions may use the names of the pack of the run; `None` for any other value.
+pub fn listed(trace: &Trace, value: &Value) -> Result<Option<Vec<Predicate>>, ListFault> {
+    let Some(list) = value.get("predicates").and_then(Value::as_array) else { return Ok(None) };
+    let mut members = value.as_object().into_iter().flat_map(|object| object.iter());
+    if let Some((other, _)) = members.find(|(name, _)| &***name != "predicates") {
+        return Err(ListFault::Member(other.to_string()));
+    }
+    let bound = crate::pack::of_run(trace).map_err(ListFault::Error)?;
+    let make = |polarity, text: &str| under(bound.as_ref(), polarity, text);
+    let mut found: Vec<Predicate> = Vec::with_capacity(list.len());
+    for (at, item) in list.iter().enumerate() {
+        let unfit = |why: String| ListFault::Item(at, Unfit::Shape(why));
+        let predicate =
+            registry::read_value(item, "", "v1", &make).map_err(|fault| ListFault::Item(at, fault))?;
+        if predicate.name().is_empty() {
+            return Err(unfit("a predicate has a name".to_owned()));
+        }
+        if found.iter().any(|other| other.name() == predicate.name()) {
+            return Err(unfit(format!("there is another predicate named {}", predicate.name())));
+        }
+        found.push(predicate);
+    }
+    Ok(Some(found))
+}
+
+/// Returns what helps if a predicate cannot be judged on a run for a reason.
+pub fn unjudged_hint(trace: &Trace, predicate: &Predicate, why: &str) -> Option<UnjudgedHint> {
+    if predicate.expr().is_none() {
+        return Some(UnjudgedHint::Module);
+    }
+    if let Some(near) = near_field(trace, predicate) {
+        return Some(UnjudgedHint::Near(near));
+    }
+    let path = predicate.read_set().first()?.clone();
+    if predicate.progress().is_some() {
+        return Some(UnjudgedHint::Score);
+    }
+    // `has` helps only if something is missing.
+    if !why.ends_with(" is missing") {
+        return None;
+    }
+    // An inner place may be missing because an outer one is. An expression names each with one `$`.
+    let names: Vec<String> =
+        path.tokens().map(|name| name.strip_prefix("$").unwrap_or(&name).to_owned()).collect();
+    let place =
+        |count: usize| Pointer::of(["state"].into_iter().chain(names[..count].iter().map(String::as_str)));
+    Some(UnjudgedHint::Missing((1..=names.len().min(3)).map(place).collect()))
+}
+
+/// Finds the counter or field of the state that was probably meant by a name that the state of a run does not have.
+pub fn near_field(trace: &Trace, predicate: &Predicate) -> Option<String> {
+    let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
+    let names: Vec<String> = predicate.read_set().iter().filter_map(first).collect();
+    if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {
+        return Some(format!("state.counters.{name}"));
+    }
+    // No verdict depends on this: a state that cannot be read any more gives no hint.
+    let state = trace.state(trace.tip()).ok()?;
+    let fields = state.as_object()?;
+    let known = || fields.entries().map(|entry| &*entry.key);
+    let mut missing = names.iter().filter(|name| !fields.contains_key(name));
+    let near = missing.find_map(|name| nearest(name, known()))?;
+    Some(Pointer::of(["state", near]).dotted())
+}

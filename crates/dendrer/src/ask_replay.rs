@@ -1,0 +1,70 @@
+//! The states of a run, made again from the record.
+
+use std::ops::ControlFlow;
+
+use dendrer_kernel::replay::ReplayError;
+use dendrer_kernel::step::Head;
+use dendrer_object::{Digest, RunName, Value};
+
+use crate::verify::replay_with;
+use crate::{Error, Trace};
+
+/// The state after one tick of a replay.
+#[derive(Debug, Clone)]
+pub struct ReplayedTick {
+    /// The tick.
+    pub tick: u64,
+    /// The root of the state.
+    pub root: Digest,
+    /// The state or a value of it, if it was asked for.
+    pub state: Option<Value>,
+}
+
+/// What a replay came to.
+#[derive(Debug, Clone)]
+pub struct Replayed {
+    /// The run.
+    pub run: RunName,
+    /// The last tick of the run.
+    pub tip: u64,
+    /// The last tick that was to be replayed.
+    pub to: u64,
+    /// How many ticks were replayed.
+    pub ticks: u64,
+    /// Whether each reduction was evaluated twice.
+    pub twice: bool,
+    /// The name of the reducer.
+    pub reducer: String,
+    /// Why the replay ended early.
+    pub error: Option<ReplayError>,
+}
+
+/// Replays a run up to a tick, and hands over the head after each transition until `f` breaks.
+pub fn replay(
+    trace: &Trace,
+    to: u64,
+    twice: bool,
+    f: &mut dyn FnMut(&Head) -> ControlFlow<()>,
+) -> Result<Replayed, Error> {
+    let reducer = crate::pack::reducer_of(trace)?;
+    let result = replay_with(trace, to, &*reducer, twice, &mut |head, _| f(head))?;
+    let ticks = match &result {
+        Ok(ticks) => *ticks,
+        Err(ReplayError::Divergence(divergence)) => divergence.tick.saturating_sub(1),
+        Err(
+            ReplayError::Erased { tick, .. }
+            | ReplayError::Delta { tick, .. }
+            | ReplayError::Seal { tick, .. },
+        ) => tick.saturating_sub(1),
+        Err(_) => 0,
+    };
+    Ok(Replayed {
+        run: trace.name().clone(),
+        tip: trace.tip(),
+        to,
+        ticks,
+        twice,
+        reducer: reducer.name().to_string(),
+        error: result.err(),
+    })
+}

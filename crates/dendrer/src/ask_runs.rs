@@ -1,0 +1,240 @@
+//! The runs of a store, chosen by a condition, in an order.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dendrer_kernel::counters::Counters;
+use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
+use dendrer_object::{Digest, Value};
+use dendrer_store::{RunSummary, Store};
+
+use crate::casebook;
+use crate::trace::ReadHandle;
+use crate::{Error, Trace};
+
+/// What is asked about the runs of a store.
+#[derive(Debug, Clone)]
+pub struct RunsQuestion {
+    /// A condition on a run, in the language of predicates, over the names in [`ROOTS`] and the state at the tip.
+    pub filter: Option<String>,
+    /// Only runs recorded at this stage.
+    pub stage: Option<u64>,
+    /// Only runs that are not verified.
+    pub unverified: bool,
+    /// The order.
+    pub order: RunsOrder,
+    /// Whether forks follow the run they were forked from.
+    pub tree: bool,
+    /// How many runs are listed at most; 0 for all.
+    pub limit: usize,
+    /// The tip at which each run was found intact.
+    pub verified: BTreeMap<String, Digest>,
+}
+
+/// The order of a list of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunsOrder {
+    /// Newest first.
+    Updated,
+    /// Longest first.
+    Ticks,
+    /// By name.
+    Name,
+}
+
+/// The runs of a store.
+#[derive(Debug, Clone)]
+pub struct RunsAnswer {
+    /// The runs that are listed.
+    pub runs: Vec<ListedRun>,
+    /// How many runs match.
+    pub matching: usize,
+    /// How many runs the store has.
+    pub total: usize,
+    /// Runs that the condition cannot be judged for, with the reason.
+    pub unclear: Vec<(String, String)>,
+    /// Whether forks are listed after the run they were forked from.
+    pub tree: bool,
+}
+
+/// One run of a list.
+#[derive(Debug, Clone)]
+pub struct ListedRun {
+    /// What the store knows of it.
+    pub summary: RunSummary,
+    /// The goal, as recorded.
+    pub goal: Option<Value>,
+    /// The stage, as recorded.
+    pub stage: Option<Value>,
+    /// Whether its data is synthetic, as recorded.
+    pub synthetic: Option<Value>,
+    /// The run and tick it was forked from.
+    pub forked_from: Option<(String, u64)>,
+    /// Whether it was found intact as it is now.
+    pub verified: bool,
+    /// Whether it is the casebook of the store, and no run of an agent.
+    pub casebook: bool,
+    /// How many forks lie between it and the first run of its line, in a tree.
+    pub depth: usize,
+}
+
+/// Lists runs.
+pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnswer, Error> {
+    let store = &store.to_handle();
+    let all = all_runs(&**store)?;
+    let total = all.len();
+    let condition = question.filter.as_deref().map(Condition::parse).transpose()?;
+    let (mut runs, mut unclear) = (Vec::new(), Vec::new());
+    for summary in all {
+        let run = ListedRun::read(store, summary, &question.verified)?;
+        let stage = run.stage.as_ref().and_then(Value::as_u64);
+        let other_stage = question.stage.is_some_and(|wanted| stage != Some(wanted));
+        if other_stage || (question.unverified && run.verified) {
+            continue;
+        }
+        let verdict = condition.as_ref().map_or(Ok(Ok(Truth::True)), |asked| asked.judge(store, &run))?;
+        let name = || run.summary.name.to_string();
+        match verdict {
+            Ok(Truth::True) => runs.push(run),
+            Ok(Truth::False) => {}
+            Ok(Truth::Uncertain(why)) => unclear.push((name(), why.to_string())),
+            Ok(Truth::Exhausted) => unclear.push((name(), "it takes too many steps".to_owned())),
+            Err(why) => unclear.push((name(), why)),
+        }
+    }
+    let matching = runs.len();
+    match question.order {
+        RunsOrder::Updated => runs.sort_by_key(|run| Reverse(run.summary.head_position)),
+        RunsOrder::Ticks => runs.sort_by(|a, b| {
+            let longer = b.summary.head.tick.cmp(&a.summary.head.tick);
+            longer.then_with(|| a.summary.name.cmp(&b.summary.name))
+        }),
+        RunsOrder::Name => runs.sort_by(|a, b| a.summary.name.cmp(&b.summary.name)),
+    }
+    if question.tree {
+        runs = tree(runs);
+    }
+    if question.limit > 0 {
+        runs.truncate(question.limit);
+    }
+    Ok(RunsAnswer { runs, matching, total, unclear, tree: question.tree })
+}
+
+/// Reads the list of runs, whole.
+pub fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>, Error> {
+    let mut runs = Vec::new();
+    let mut from = 0;
+    loop {
+        let batch = store.runs(from, 1024)?;
+        let Some(last) = batch.last() else { return Ok(runs) };
+        from = last.begin + 1;
+        runs.extend(batch);
+    }
+}
+
+impl ListedRun {
+    fn read(
+        store: &Arc<dyn Store>,
+        summary: RunSummary,
+        known: &BTreeMap<String, Digest>,
+    ) -> Result<ListedRun, Error> {
+        let start = store.get(summary.begin)?.map_or(Value::object(), |record| record.content());
+        let forked_from = forked_from(&**store, &summary)?;
+        let (mut goal, mut meta) = (start.get("goal").cloned(), start.get("meta").cloned());
+        // A fork records neither goal nor `meta`: those of the first run of its line apply.
+        if forked_from.is_some()
+            && let Ok(trace) = Trace::open(store, &summary.name)
+        {
+            let first = trace.start().body();
+            (goal, meta) = (first.value("/goal").or(goal), first.value("/meta").or(meta));
+        }
+        let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
+        let casebook = casebook::is_of(store, &summary.name)?;
+        let stage = start.get("stage").cloned();
+        let synthetic = meta.and_then(|meta| meta.get("synthetic").cloned());
+        Ok(ListedRun { summary, goal, stage, synthetic, forked_from, verified, casebook, depth: 0 })
+    }
+}
+
+fn forked_from(store: &dyn Store, run: &RunSummary) -> Result<Option<(String, u64)>, Error> {
+    let Some(parent) = run.parent else { return Ok(None) };
+    let Some(position) = store.find(&parent)? else { return Ok(None) };
+    let record = store.get(position)?;
+    Ok(record.and_then(|record| Some((record.header().run.as_ref()?.to_string(), record.header().tick?))))
+}
+
+/// A condition on runs.
+struct Condition {
+    expr: Expr,
+    reads_state: bool,
+}
+
+/// The names that a condition on runs may use besides the state.
+pub const ROOTS: [&str; 9] =
+    ["name", "ticks", "stage", "goal", "refusals", "ended", "synthetic", "forked", "verified"];
+
+impl Condition {
+    fn parse(text: &str) -> Result<Condition, Error> {
+        let scope = ROOTS.iter().fold(Scope::new(), |scope, root| scope.root(root));
+        let expr = Expr::parse_condition(text, &scope)?;
+        let reads_state = !expr.read_set().is_empty() || expr.reads_counters();
+        Ok(Condition { expr, reads_state })
+    }
+
+    /// Judges a run; the inner error is the reason why it cannot be judged.
+    fn judge(&self, store: &Arc<dyn Store>, run: &ListedRun) -> Result<Result<Truth, String>, Error> {
+        let values = ROOTS.map(|root| match root {
+            "name" => Value::from(run.summary.name.as_str()),
+            "ticks" => Value::from(run.summary.head.tick),
+            "stage" => Value::from(run.stage.clone()),
+            "goal" => Value::from(run.goal.clone()),
+            "refusals" => Value::from(run.summary.refusals),
+            "ended" => Value::from(run.summary.ended),
+            "synthetic" => run.synthetic.clone().unwrap_or(false.into()),
+            "forked" => Value::from(run.forked_from.is_some()),
+            _ => Value::from(run.verified),
+        });
+        let others: Vec<(&str, &Value)> = ROOTS.iter().copied().zip(&values).collect();
+        let (state, counters) = match self.reads_state {
+            true => {
+                let trace = Trace::open(store, &run.summary.name)?;
+                let counters = match self.expr.reads_counters() {
+                    true => trace.at(trace.tip())?.counters,
+                    false => Counters::default(),
+                };
+                if let Some(hidden) = self.expr.hidden_counter(&counters) {
+                    let (tick, place) = (hidden.tick, hidden.pointer.dotted());
+                    return Ok(Err(format!("{place} of tick {tick} was erased or withheld")));
+                }
+                (trace.state(trace.tip())?, counters.to_value())
+            }
+            false => (Value::object(), Value::object()),
+        };
+        let env = Env { state: &state, counters: Some(&counters), others: &others };
+        Ok(Ok(self.expr.holds(&env, &mut Budget::default())))
+    }
+}
+
+/// Puts each fork after the run it was forked from. A fork whose parent is not in the list is a root.
+fn tree(runs: Vec<ListedRun>) -> Vec<ListedRun> {
+    let mut waiting: Vec<Option<ListedRun>> = runs.into_iter().map(Some).collect();
+    let names: Vec<String> = waiting.iter().flatten().map(|run| run.summary.name.to_string()).collect();
+    let parent = |run: &ListedRun| {
+        run.forked_from.as_ref().and_then(|(parent, _)| names.iter().position(|name| name == parent))
+    };
+    let parents: Vec<Option<usize>> = waiting.iter().map(|run| run.as_ref().and_then(parent)).collect();
+    let mut placed = Vec::new();
+    // A stack instead of recursion: forks of forks may be many.
+    let mut next: Vec<(usize, usize)> =
+        (0..names.len()).rev().filter(|at| parents[*at].is_none()).map(|at| (at, 0)).collect();
+    while let Some((at, depth)) = next.pop() {
+        if let Some(mut run) = waiting[at].take() {
+            run.depth = depth;
+            placed.push(run);
+        }
+        let children = (0..names.len()).rev().filter(|child| parents[*child] == Some(at));
+        next.extend(children.map(|child| (child, depth + 1)));
+    }
+    placed
+}

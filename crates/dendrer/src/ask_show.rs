@@ -1,0 +1,163 @@
+//! One transition in full, with the changes that it made to the state.
+
+use dendrer_kernel::predicate::Window;
+use dendrer_kernel::replay::ReplayError;
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::record::{Kind, Record};
+use dendrer_object::{Pointer, RunName, Value};
+
+use crate::provenance::{Provenance, provenance};
+use crate::trace::ReadHandle;
+use crate::{Error, Trace};
+
+/// One place of the state with its value before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceChange {
+    /// The place.
+    pub path: Pointer,
+    /// The value before; `None` if there was none.
+    pub before: Option<Value>,
+    /// The value after; `None` if there is none.
+    pub after: Option<Value>,
+}
+
+/// Lists the places that a transition wrote, each once, in order of first writing.
+pub fn changes(record: &Record, before: &Value, after: &Value) -> Vec<PlaceChange> {
+    let delta =
+        record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default();
+    let mut found: Vec<PlaceChange> = Vec::new();
+    for path in delta.paths() {
+        if found.iter().any(|changed| changed.path == *path) {
+            continue;
+        }
+        let (before, after) = (path.get(before).cloned(), path.get(after).cloned());
+        found.push(PlaceChange { path: path.clone(), before, after });
+    }
+    found
+}
+
+/// The places that a transition wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShownWrites {
+    /// Each place with its value before and after.
+    Known(Vec<PlaceChange>),
+    /// A value was erased or withheld, so the states are not known.
+    Unknown {
+        /// The tick of the missing value.
+        tick: u64,
+        /// The missing value, if one place is known to be it.
+        pointer: Option<Pointer>,
+        /// The operations of the transition itself, if they are left.
+        ops: Option<Vec<Op>>,
+    },
+}
+
+impl ShownWrites {
+    /// Reads what the transition at a tick wrote.
+    pub fn of(trace: &Trace, tick: u64, record: &Record) -> Result<ShownWrites, Error> {
+        if tick == 0 {
+            return Ok(ShownWrites::Known(Vec::new()));
+        }
+        let states = trace.state(tick - 1).and_then(|before| Ok((before, trace.state(tick)?)));
+        match states {
+            Ok((before, after)) => Ok(ShownWrites::Known(changes(record, &before, &after))),
+            Err(Error::Replay(ReplayError::Erased { tick, pointer })) => {
+                let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+                Ok(ShownWrites::Unknown { tick, pointer, ops: delta.map(|delta| delta.0) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Leaves out writes that do not touch a place.
+    fn keep(&mut self, place: &Pointer) {
+        match self {
+            ShownWrites::Known(changed) => changed.retain(|change| change.path.overlaps(place)),
+            ShownWrites::Unknown { ops, .. } => {
+                ops.iter_mut().for_each(|ops| ops.retain(|op| op.path.overlaps(place)))
+            }
+        }
+    }
+}
+
+/// What is asked about a record.
+#[derive(Debug, Clone, Default)]
+pub struct ShowQuestion {
+    /// The only place of the state that is of interest; `None` for all of it.
+    pub path: Option<Pointer>,
+    /// The state to show beside the record.
+    pub state: Option<Window>,
+    /// Whether the origin of the record is looked up.
+    pub provenance: bool,
+}
+
+/// A record in full.
+#[derive(Debug, Clone)]
+pub struct ShownRecord {
+    /// The run; `None` for a record of no run.
+    pub run: Option<RunName>,
+    /// The tick; `None` for a record off the chain.
+    pub tick: Option<u64>,
+    /// The record.
+    pub record: Record,
+    /// What it wrote; nothing for a record off the chain.
+    pub writes: ShownWrites,
+    /// The state that was asked for, or its value at the path; `None` if there is no value.
+    pub state: Option<(Window, Option<Value>)>,
+    /// The origin, if it was asked for.
+    pub provenance: Option<Provenance>,
+}
+
+/// Reads the record at a tick of a run.
+///
+/// A state that was asked for and is not known is an error; changes that are not known are not.
+pub fn show(trace: &Trace, tick: u64, question: &ShowQuestion) -> Result<ShownRecord, Error> {
+    let record = trace.record(tick)?;
+    let mut writes = ShownWrites::of(trace, tick, &record)?;
+    if let Some(path) = &question.path {
+        writes.keep(path);
+    }
+    let read = |window| {
+        let state = match window {
+            Window::Before => trace.state(tick.saturating_sub(1))?,
+            Window::After => trace.state(tick)?,
+        };
+        Ok::<_, Error>((
+            window,
+            match &question.path {
+                Some(path) => path.get(&state).cloned(),
+                None => Some(state),
+            },
+        ))
+    };
+    let state = question.state.map(read).transpose()?;
+    let provenance = question.provenance.then(|| provenance(trace, &record)).transpose()?;
+    Ok(ShownRecord { run: Some(trace.name().clone()), tick: Some(tick), record, writes, state, provenance })
+}
+
+/// Reads a record off the chain: a refusal, a registration, the beginning of a fork. It changed no state.
+pub fn show_off_chain(
+    store: &impl ReadHandle,
+    record: Record,
+    with_provenance: bool,
+) -> Result<ShownRecord, Error> {
+    let run = record.header().run.clone();
+    let trace = run.as_ref().map(|run| Trace::open(store, run)).transpose()?;
+    let trace = trace.filter(|_| with_provenance);
+    let provenance = trace.map(|trace| provenance(&trace, &record)).transpose()?;
+    Ok(ShownRecord {
+        run,
+        tick: None,
+        record,
+        writes: ShownWrites::Known(Vec::new()),
+        state: None,
+        provenance,
+    })
+}
+
+/// Whether a record is at a tick of a run: a transition, or the beginning of a run that is no fork.
+pub fn has_tick(record: &Record) -> bool {
+    let header = record.header();
+    header.run.is_some()
+        && (header.kind == Kind::Transition || header.kind == Kind::Run && header.prev.is_none())
+}

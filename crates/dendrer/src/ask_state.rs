@@ -1,0 +1,65 @@
+//! The state of a run at a tick, or one value of it, and the difference between two states.
+
+use dendrer_kernel::predicate::Window;
+use dendrer_object::{Digest, Pointer, RunName, Value};
+
+use crate::ask_show::PlaceChange;
+use crate::{Error, Trace};
+
+pub use crate::difference::differences;
+
+/// A value of the state of a run.
+#[derive(Debug, Clone)]
+pub struct StateAnswer {
+    /// The run.
+    pub run: RunName,
+    /// The tick.
+    pub tick: u64,
+    /// Whether the state before or after the tick is meant.
+    pub window: Window,
+    /// The place; empty for the whole state.
+    pub path: Pointer,
+    /// The root of the whole state.
+    pub root: Digest,
+    /// The value.
+    pub value: Value,
+    /// Whether the value is derived from the record and lies outside the root, as counters do.
+    pub derived: bool,
+    /// How many levels are printed; `None` for all.
+    pub depth: Option<usize>,
+}
+
+/// The difference between the states of two places.
+#[derive(Debug, Clone)]
+pub struct StateDifference {
+    /// The run and tick that is compared.
+    pub place: (RunName, u64),
+    /// The run and tick it is compared with.
+    pub base: (RunName, u64),
+    /// Whether the state before or after the tick is meant.
+    pub window: Window,
+    /// The only place that is compared; empty for the whole state.
+    pub path: Pointer,
+    /// Each place that differs, the base as the side before.
+    pub changes: Vec<PlaceChange>,
+}
+
+/// Finds the value at a path of a state that was read at a tick; `None` if there is none.
+///
+/// `counters` is derived and lies outside the state, but is found like any other member.
+pub fn value_at(trace: &Trace, tick: u64, state: &Value, path: &Pointer) -> Result<Option<Value>, Error> {
+    if !is_derived(path) {
+        return Ok(path.get(state).cloned());
+    }
+    let (counters, counter) = (trace.at(tick)?.counters, path.tokens().nth(1));
+    if let Some(hidden) = counters.hidden(counter.as_deref().map(|name| [name])) {
+        let (what, pointer) = (format!("state.{}", path.dotted()), hidden.pointer.clone());
+        return Err(Error::Hidden { what, tick: hidden.tick, pointer });
+    }
+    Ok(path.get(&Value::record([("counters", counters.to_value())])).cloned())
+}
+
+/// Whether a path leads to values that are derived from the record.
+pub fn is_derived(path: &Pointer) -> bool {
+    path.tokens().next().is_some_and(|first| first == "counters")
+}

@@ -1,0 +1,189 @@
+//! The last write of a place with its inputs, and the list of every write of a place.
+//!
+//! The answers contain the record of each tick they name, so they are shown without the run.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use dendrer_object::delta::Op;
+use dendrer_object::record::Record;
+use dendrer_object::{Pointer, RunName, Value};
+
+use crate::closed::closed;
+use crate::why::{self, Chain, Node, Reach, Why};
+use crate::{Error, Trace};
+
+/// Records by tick.
+pub type Records = BTreeMap<u64, Record>;
+
+/// The last write of a place and its inputs.
+#[derive(Debug, Clone)]
+pub struct WhyAnswer {
+    /// The run.
+    pub run: RunName,
+    /// The tick at which the value is looked at.
+    pub tick: u64,
+    /// The place.
+    pub path: Pointer,
+    /// The place whose writes are followed: the list, for an item of one.
+    pub followed: Pointer,
+    /// The value at the place; `None` if there is none.
+    pub value: Option<Value>,
+    /// The writes.
+    pub why: Why,
+    /// The records of the tree.
+    pub records: Records,
+}
+
+/// Finds the last write of a place up to a tick; `None` if nothing ever was at the place.
+pub fn why(trace: &Trace, tick: u64, path: &Pointer, reach: Reach) -> Result<Option<WhyAnswer>, Error> {
+    let followed = why::followed(trace, path, tick)?;
+    let found = why::why(trace, tick, path, reach)?;
+    let value = path.get(&trace.state(tick)?).cloned();
+    if value.is_none() && found.hidden.is_empty() && !why::ever_stood(trace, path, &followed, tick)? {
+        return Ok(None);
+    }
+    let mut records = Records::new();
+    if let Some(root) = &found.root {
+        tree_records(trace, root, &mut records)?;
+    }
+    let (run, path) = (trace.name().clone(), path.clone());
+    Ok(Some(WhyAnswer { run, tick, path, followed, value, why: found, records }))
+}
+
+/// What is asked about the writes of a place.
+#[derive(Debug, Clone)]
+pub struct BacktrackQuestion {
+    /// The place.
+    pub path: Pointer,
+    /// The first tick.
+    pub from: u64,
+    /// The last tick.
+    pub to: u64,
+    /// The only agent whose writes are listed.
+    pub agent: Option<String>,
+    /// How many writes are listed at most; 0 for all.
+    pub limit: usize,
+    /// Whether the values before and after each write are read.
+    pub values: bool,
+    /// Whether the inputs of each write are looked up, one step down.
+    pub inputs: bool,
+}
+
+/// The writes of a place.
+#[derive(Debug, Clone)]
+pub struct Backtracked {
+    /// The run.
+    pub run: RunName,
+    /// The place.
+    pub path: Pointer,
+    /// The place whose writes are listed: the list, for an item of one.
+    pub followed: Pointer,
+    /// The first and the last tick that were looked at.
+    pub range: (u64, u64),
+    /// How many writes were found.
+    pub total: usize,
+    /// The newest of them, newest first.
+    pub writes: Vec<BacktrackedWrite>,
+    /// Ticks whose change was erased or withheld: they may have written there.
+    pub hidden: Vec<u64>,
+    /// Ticks of writes whose agent was erased or withheld, if one agent was asked for.
+    pub nameless: Vec<u64>,
+    /// The records of the writes and of their inputs.
+    pub records: Records,
+}
+
+/// One write of a place.
+#[derive(Debug, Clone)]
+pub struct BacktrackedWrite {
+    /// The tick.
+    pub tick: u64,
+    /// The operations at, above or below the place.
+    pub ops: Vec<Op>,
+    /// The values before and after, if they were asked for and are known.
+    pub sides: Option<(Option<Value>, Option<Value>)>,
+    /// The inputs, if they were asked for.
+    pub inputs: Option<Node>,
+}
+
+/// Lists the writes of a place, newest first; `None` if nothing ever was at the place.
+pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<Backtracked>, Error> {
+    let &BacktrackQuestion { ref path, from, to, .. } = question;
+    let followed = why::followed(trace, path, to)?;
+    let found = why::writes(trace, &followed, from, to)?;
+    let (mut writes, mut nameless, mut total) = (Vec::new(), Vec::new(), 0);
+    let mut records = Records::new();
+    let agent_path = Pointer::of(["agent_id"]);
+    for why::Write { tick, ops } in found.writes.into_iter().rev() {
+        let record = trace.record(tick)?;
+        if let Some(wanted) = &question.agent {
+            if closed(&record).iter().any(|pointer| pointer.overlaps(&agent_path)) {
+                nameless.push(tick);
+            }
+            let agent = record.body().value("/agent_id");
+            if agent.as_ref().and_then(Value::as_str).unwrap_or_default() != wanted {
+                continue;
+            }
+        }
+        total += 1;
+        if question.limit == 0 || writes.len() < question.limit {
+            records.insert(tick, record);
+            writes.push(BacktrackedWrite { tick, ops, sides: None, inputs: None });
+        }
+    }
+    nameless.sort_unstable();
+    let known = found.hidden.is_empty() && nameless.is_empty();
+    if known && !why::ever_stood(trace, path, &followed, to)? {
+        return Ok(None);
+    }
+    if let (true, Some(first)) = (question.values, writes.last().map(|write| write.tick)) {
+        let mut values = why::values(trace, path, &followed, first, to)?;
+        writes.iter_mut().for_each(|write| write.sides = values.remove(&write.tick));
+    }
+    if question.inputs {
+        let ticks: Vec<u64> = writes.iter().map(|write| write.tick).collect();
+        let nodes = why::inputs_of(trace, &followed, &ticks)?;
+        for (write, node) in writes.iter_mut().zip(nodes) {
+            tree_records(trace, &node, &mut records)?;
+            write.inputs = Some(node);
+        }
+    }
+    Ok(Some(Backtracked {
+        run: trace.name().clone(),
+        path: path.clone(),
+        followed,
+        range: (from, to),
+        total,
+        writes,
+        hidden: found.hidden,
+        nameless,
+        records,
+    }))
+}
+
+/// Reads the records of a tree.
+fn tree_records(trace: &Trace, node: &Node, records: &mut Records) -> Result<(), Error> {
+    add_records(trace, [node.tick], records)?;
+    node.inputs.iter().try_for_each(|input| tree_records(trace, input, records))
+}
+
+/// Reads the records of a chain.
+pub fn chain_records(trace: &Trace, chain: &Chain) -> Result<Records, Error> {
+    let mut records = Records::new();
+    add_records(trace, chain.members.iter().map(|member| member.tick), &mut records)?;
+    Ok(records)
+}
+
+/// Reads the records of ticks that were not read before.
+pub fn add_records(
+    trace: &Trace,
+    ticks: impl IntoIterator<Item = u64>,
+    records: &mut Records,
+) -> Result<(), Error> {
+    for tick in ticks {
+        if let Entry::Vacant(place) = records.entry(tick) {
+            place.insert(trace.record(tick)?);
+        }
+    }
+    Ok(())
+}
