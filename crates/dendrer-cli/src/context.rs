@@ -45,8 +45,8 @@ pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod runs;
 
-pub(crate) use dendrer::ask_bisect::is_last as ended;
-pub(crate) use dendrer::ask_runs::all_runs;
+pub(crate) use dendrer::ask::bisect::gather::is_last as ended;
+pub(crate) use dendrer::ask::runs::all_runs;
 pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
 
 /// What a reading command reads.

@@ -423,7 +423,7 @@ fn demo_hostile_run_holds_what_it_promises() {
 }
 
 fn receipt(trace: &Trace) -> String {
-    let receipt = dendrer::ask_receipt::receipt(trace).unwrap();
+    let receipt = dendrer::ask::receipt::receipt(trace).unwrap();
     assert!(receipt.replayed.is_ok());
     let mut lines = view::first_lines(&receipt);
     trace

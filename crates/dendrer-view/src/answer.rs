@@ -5,7 +5,7 @@
 //!
 //! Rule: text of a record enters a [`Line`] only through [`quote`]; test `nothing_that_acts_gets_through`.
 
-use dendrer::ask_show::PlaceChange;
+use dendrer::ask::show::PlaceChange;
 use dendrer_object::{Timestamp, Value};
 
 use crate::table::Table;

@@ -1,12 +1,12 @@
 //! A bisect report, and the verdicts of a run, as lines and as documents.
 
-use dendrer::ask_bisect::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer};
+use dendrer::ask::bisect::gather::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer};
+use dendrer::ask::regression::Regression;
 use dendrer::bisect::{Divergence, Outcome, Probe, Question, Report};
 use dendrer::diagnosis::Class;
 use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
-use dendrer::progress::Regression;
 use dendrer::registry::Known;
 use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::record::Record;

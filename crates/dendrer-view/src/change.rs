@@ -1,6 +1,6 @@
 //! A change of one place of the state, as a line and as a document.
 
-use dendrer::ask_show::PlaceChange;
+use dendrer::ask::show::PlaceChange;
 use dendrer_object::Value;
 
 use crate::quote;

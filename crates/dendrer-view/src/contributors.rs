@@ -1,6 +1,6 @@
 //! Contributors and diagnoses, as lines and as documents.
 
-use dendrer::ask_why::Records;
+use dendrer::ask::why::gather::Records;
 use dendrer::contributors::{Contributors, Found, Proof, Shown};
 use dendrer::diagnosis::{Class, Offer};
 use dendrer_object::Value;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dendrer::ask_log::{LaneMark, LogSummary, LoggedRecord};
-use dendrer::ask_show::{ShownRecord, ShownWrites};
+use dendrer::ask::log::{LaneMark, LogSummary, LoggedRecord};
+use dendrer::ask::show::{ShownRecord, ShownWrites};
 use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, CUT, ItemAnswer, Line, Page, Style};

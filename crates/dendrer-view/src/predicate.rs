@@ -1,6 +1,6 @@
 //! Registered predicates as words and as documents.
 
-use dendrer::ask_predicates::{PredicateTested, PredicatesAnswer};
+use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
 use dendrer::bisect::Question;
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Predicate, Verdict, Window};
 use dendrer::registry::{Known, Registered, Sample};

@@ -2,7 +2,7 @@
 //!
 //! Text of a trace is never printed as it is: every character that is not plain ASCII is spelt out.
 
-use dendrer::ask_receipt::Receipt;
+use dendrer::ask::receipt::Receipt;
 use dendrer_object::{Record, Value};
 
 use crate::answer::Line;

@@ -1,6 +1,6 @@
 //! A replay: the states as they were made again, and whether they are those on record.
 
-use dendrer::ask_replay::{Replayed, ReplayedTick};
+use dendrer::ask::replay::{Replayed, ReplayedTick};
 use dendrer_object::Value;
 
 use crate::answer::{End, ItemAnswer, Line, Page};

@@ -1,6 +1,6 @@
 //! The runs of a store as a table and as a document.
 
-use dendrer::ask_runs::{ListedRun, RunsAnswer};
+use dendrer::ask::runs::{ListedRun, RunsAnswer};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page};

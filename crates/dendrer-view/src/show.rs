@@ -1,6 +1,6 @@
 //! One record in full: its document, its lines, and what it changed.
 
-use dendrer::ask_show::{ShownRecord, ShownWrites};
+use dendrer::ask::show::{ShownRecord, ShownWrites};
 use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;

@@ -1,6 +1,6 @@
 //! A state or one value of it, and the difference between two states.
 
-use dendrer::ask_state::{StateAnswer, StateDifference};
+use dendrer::ask::state::{StateAnswer, StateDifference};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::Value;
 

@@ -1,6 +1,6 @@
 //! Writes, trees of inputs and what followed, as lines and as documents.
 
-use dendrer::ask_why::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
+use dendrer::ask::why::gather::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
 use dendrer::why::{Because, Chain, Node, Stops};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};

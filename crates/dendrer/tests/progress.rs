@@ -1,11 +1,11 @@
 //! Where a score fell, against a slow oracle that asks for it at every tick of full states; and the published packs.
 
+use dendrer::ask::regression::{Metric, readings, regression};
 use dendrer::bisect::{self, Outcome, Question, Range};
 use dendrer::kernel::predicate::Predicate;
 use dendrer::kernel::progress::course::Course;
 use dendrer::kernel::progress::{Evaluation, Plan, Signal};
 use dendrer::kernel::step::Start;
-use dendrer::progress::{Metric, readings, regression};
 use dendrer::{Trace, pack};
 use dendrer_object::{Delta, Intent, Value, json};
 use dendrer_store::Shared;

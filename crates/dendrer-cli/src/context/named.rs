@@ -1,7 +1,7 @@
 //! Failures of names of predicates, for every verb that resolves one.
 
 use dendrer::Trace;
-use dendrer::ask_named::{ListFault, NotNamed, UnjudgedHint, UnknownPredicate, listed, unjudged_hint};
+use dendrer::ask::named::{ListFault, NotNamed, UnjudgedHint, UnknownPredicate, listed, unjudged_hint};
 use dendrer::kernel::predicate::{Predicate, Window};
 use dendrer::registry::Unfit;
 use dendrer_object::json;

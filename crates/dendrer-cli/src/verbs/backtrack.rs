@@ -1,7 +1,7 @@
 //! `dendrer backtrack`
 
 use clap::Args;
-use dendrer::ask_why::{self, BacktrackQuestion};
+use dendrer::ask::why::gather::{self, BacktrackQuestion};
 
 use crate::address::{self, Pos, Rev, state_path};
 use crate::context;
@@ -58,7 +58,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
         values: args.values,
         inputs: args.inputs,
     };
-    let answer = ask_why::backtrack(&trace, &question)?.ok_or_else(|| {
+    let answer = gather::backtrack(&trace, &question)?.ok_or_else(|| {
         let (run, path) = (trace.name(), question.path.dotted());
         Failure::new("E0104", format!("no transition of {run} wrote {path}"))
             .note("nothing stands there, and nothing stood there when the run began")

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
-use dendrer::ask_bisect::{BisectAnswer, BisectDetails, BisectFound};
-use dendrer::ask_named::{NamedPredicate, expression, resolve};
+use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
+use dendrer::ask::named::{NamedPredicate, expression, resolve};
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
 use dendrer::casebook::{self, Bisected, Moment};
 use dendrer::kernel::predicate::{Polarity, Predicate};

@@ -70,7 +70,7 @@ const SUITE: &str = r#"{"cases":[
 fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
     let name = "trip-planner-a".parse().map_err(|_| Failure::new("E0210", "trip-planner-a"))?;
     let trace = Trace::open(store, &name)?;
-    let receipt = dendrer::ask_receipt::receipt(&trace)?;
+    let receipt = dendrer::ask::receipt::receipt(&trace)?;
     let mut lines = view::first_lines(&receipt);
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         lines.push(view::record_line(tick, &record));

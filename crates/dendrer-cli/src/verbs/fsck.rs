@@ -2,7 +2,7 @@
 //! files: which are damaged, what that costs, which follow from the log and which do not belong.
 
 use clap::Args;
-use dendrer::keep::{self, Fit};
+use dendrer::care::spare::{self, Fit};
 use dendrer::store::embedded::{Embedded, IndexState, KeptWhat, Report, TilesState, VerifyOptions};
 use dendrer::store::prelude::*;
 use dendrer::store::{Damage, DamageKind};
@@ -200,7 +200,7 @@ fn snapshot_lines(global: &Global, store: &Arc<Embedded>) -> Result<Vec<Line>> {
     let progress = Progress::start(global, "fsck", "snapshots", Some(snapshots.len() as u64));
     let mut lines = Vec::new();
     for (at, (run, tick)) in (1..).zip(&snapshots) {
-        let what = match keep::judge_snapshot(store, run, *tick).unwrap_or(Fit::Nothing) {
+        let what = match spare::judge_snapshot(store, run, *tick).unwrap_or(Fit::Nothing) {
             Fit::Whole => None,
             Fit::StateAlone => Some(format!(
                 "a snapshot of {run}@{tick} whose counters are not what the key of the store signed; nobody rests on those"

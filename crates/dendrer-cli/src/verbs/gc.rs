@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use clap::ValueEnum;
-use dendrer::keep;
-use dendrer::keep::Rule;
-use dendrer::keep::Why;
+use dendrer::care::spare;
+use dendrer::care::spare::Rule;
+use dendrer::care::spare::Why;
 use dendrer::store::embedded::IndexState;
 use dendrer::store::embedded::KeptRow;
 use dendrer::store::embedded::KeptWhat;
@@ -73,7 +73,7 @@ pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
     };
     let progress = Progress::start(global, "gc", "records", None);
     let counted = progress.watch().over(&store);
-    let spare = keep::spare(&counted, &store.kept_rows()?, rule)?;
+    let spare = spare::spare(&counted, &store.kept_rows()?, rule)?;
     drop((counted, progress));
     let mut store = Arc::into_inner(store).expect("no trace is open any more");
     let mut room = store.index_room()?;

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dendrer::Trace;
-use dendrer::ask_log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedRecord, TextMatch};
-use dendrer::ask_receipt;
+use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedRecord, TextMatch};
+use dendrer::ask::receipt;
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
 use dendrer_view::receipt as view;
@@ -157,7 +157,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         lanes,
     };
     let found_intact = found_intact(&source, &trace);
-    let summary = ask_log::log(&trace, question, &mut |item| out.take(&mut answer, &item))?;
+    let summary = log::log(&trace, question, &mut |item| out.take(&mut answer, &item))?;
     answer.ends(LogEnd::Summed { summary, found_intact });
     out.end(&mut answer)
 }
@@ -185,7 +185,7 @@ fn receipt(global: &Global, rev: &Rev, out: &mut Out) -> Result {
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
     let counted = progress.watch().over(source.store());
     let trace = Trace::open(&counted, &run)?;
-    let receipt = ask_receipt::receipt(&trace)?;
+    let receipt = receipt::receipt(&trace)?;
     out.print(view::first_lines(&receipt))?;
     let mut printed = Ok(());
     trace.for_each(1, trace.tip(), &mut |tick, record| {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dendrer::Trace;
-use dendrer::ask_named::{NamedPredicate, expression, resolve, unknown};
-use dendrer::ask_predicates::{PredicateTested, PredicatesAnswer};
+use dendrer::ask::named::{NamedPredicate, expression, resolve, unknown};
+use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::recorder::World;
 use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};

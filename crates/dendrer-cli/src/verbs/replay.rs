@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::ops::ControlFlow;
 
-use dendrer::ask_replay::{self, ReplayedTick};
+use dendrer::ask::replay::{self, ReplayedTick};
 use dendrer_object::Value;
 use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
@@ -70,7 +70,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     // Lines that are printed tick by tick show how far the replay has come.
     let progress =
         (args.print == PrintChoice::None).then(|| Progress::start(global, "replay", "ticks", Some(to)));
-    let replayed = ask_replay::replay(&trace, to, args.twice, &mut |head| {
+    let replayed = replay::replay(&trace, to, args.twice, &mut |head| {
         if let Some(progress) = &progress {
             progress.set(head.tick());
         }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum, ValueHint};
 use std::collections::BTreeMap;
 
-use dendrer::ask_runs::{self, RunsOrder, RunsQuestion};
+use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
 use dendrer_view::runs::unclear_line;
 
 use crate::address::Rev;
@@ -76,7 +76,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
             Source::Bundle(_) => BTreeMap::new(),
         },
     };
-    let answer = ask_runs::runs(store, &question)?;
+    let answer = runs::runs(store, &question)?;
     // A condition that cannot be judged for any run is no condition on runs.
     if let Some((run, why)) = answer.unclear.first().filter(|_| answer.unclear.len() == answer.total) {
         let what = format!("the condition cannot be judged for any run, such as {run}");

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::sync::Arc;
 
-use dendrer::ask_show::{self, ShowQuestion, ShownRecord, has_tick};
+use dendrer::ask::show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
 use dendrer_object::record::Record;
@@ -96,7 +96,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     }
     let path = args.path.as_deref().map(state_path).transpose()?;
     let question = ShowQuestion { path, state: window, provenance };
-    let shown = ask_show::show(&trace, tick, &question).map_err(|error| {
+    let shown = show::show(&trace, tick, &question).map_err(|error| {
         let looked_at = if window == Some(Window::Before) { tick.saturating_sub(1) } else { tick };
         unknown_state(error, &trace, &rev, looked_at)
     })?;
@@ -119,5 +119,5 @@ fn off_chain(
         let what = format!("a {kind} record stands at no tick, so there is no state to show");
         return Err(Failure::new("E0106", what));
     }
-    Ok(ask_show::show_off_chain(store, record, provenance)?)
+    Ok(show::show_off_chain(store, record, provenance)?)
 }

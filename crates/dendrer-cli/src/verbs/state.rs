@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::ask_state::{StateAnswer, StateDifference, differences, is_derived, value_at};
+use dendrer::ask::state::{StateAnswer, StateDifference, differences, is_derived, value_at};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::text::nearest;
 use dendrer_object::{Pointer, Value};

@@ -1,7 +1,7 @@
 //! `dendrer why`
 
 use clap::Args;
-use dendrer::ask_why;
+use dendrer::ask::why::gather;
 use dendrer::why::Reach;
 
 use crate::address::{Pos, Rev, state_path};
@@ -34,7 +34,7 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
     let path = state_path(&args.path)?;
     let reach = Reach { depth: usize::from(args.depth), cross_agent: args.cross_agent };
-    let answer = ask_why::why(&trace, tick, &path, reach)?.ok_or_else(|| {
+    let answer = gather::why(&trace, tick, &path, reach)?.ok_or_else(|| {
         let run = trace.name();
         let what = format!("no transition of {run} up to tick {tick} wrote {}", path.dotted());
         Failure::new("E0104", what).help(&["dendrer", "state", &format!("{run}@{tick}")])

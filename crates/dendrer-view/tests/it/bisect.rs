@@ -1,4 +1,4 @@
-use dendrer::ask_bisect::{BisectAnswer, BisectDetails, BisectFound};
+use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
 use dendrer::bisect::{Question, Range, bisect};
 use dendrer::kernel::predicate::Predicate;
 use dendrer_testkit::run_name;

@@ -1,5 +1,5 @@
 use dendrer::Error;
-use dendrer::ask_log::{Lanes, LogDetails, LogFilter, LogQuestion, log};
+use dendrer::ask::log::{Lanes, LogDetails, LogFilter, LogQuestion, log};
 use dendrer_view::answer::{ItemAnswer as _, Page, plain};
 use dendrer_view::log::{LogAnswer, LogEnd};
 

@@ -1,4 +1,4 @@
-use dendrer::ask_predicates::{PredicateTested, PredicatesAnswer};
+use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
 use dendrer::kernel::predicate::Predicate;
 use dendrer::registry::Registry;
 use dendrer_view::answer::{Answer as _, End, Page};

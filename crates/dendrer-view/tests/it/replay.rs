@@ -1,6 +1,6 @@
 use std::ops::ControlFlow;
 
-use dendrer::ask_replay::{ReplayedTick, replay};
+use dendrer::ask::replay::{ReplayedTick, replay};
 use dendrer::kernel::replay::ReplayError;
 use dendrer_view::answer::{End, ItemAnswer as _, Page, plain};
 use dendrer_view::replay::ReplayAnswer;

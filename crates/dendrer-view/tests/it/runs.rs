@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use dendrer::ask_runs::{RunsOrder, RunsQuestion, runs};
+use dendrer::ask::runs::{RunsOrder, RunsQuestion, runs};
 use dendrer_view::answer::Page;
 
 use super::{HEARD, add_run, check, risky, text};

@@ -1,4 +1,4 @@
-use dendrer::ask_show::{ShowQuestion, ShownRecord, ShownWrites, show};
+use dendrer::ask::show::{ShowQuestion, ShownRecord, ShownWrites, show};
 use dendrer::kernel::predicate::Window;
 use dendrer_view::answer::{Answer as _, Page};
 use dendrer_view::show::{ShowAnswer, ShowParts};

@@ -1,4 +1,4 @@
-use dendrer::ask_state::{StateAnswer, StateDifference, differences, value_at};
+use dendrer::ask::state::{StateAnswer, StateDifference, differences, value_at};
 use dendrer::kernel::predicate::Window;
 use dendrer_testkit::run_name;
 use dendrer_view::answer::Page;

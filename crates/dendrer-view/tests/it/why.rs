@@ -1,4 +1,4 @@
-use dendrer::ask_why::{BacktrackQuestion, backtrack, why};
+use dendrer::ask::why::gather::{BacktrackQuestion, backtrack, why};
 use dendrer::why::Reach;
 use dendrer_view::answer::{Answer as _, End, Page};
 

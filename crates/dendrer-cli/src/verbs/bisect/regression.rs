@@ -1,10 +1,10 @@
 //! `dendrer bisect --regression`: where a score fell, compared with what an invariant says (dendrer paper, appendix D).
 
 use dendrer::Trace;
-use dendrer::ask_bisect::{BisectFound, RegressionAnswer};
+use dendrer::ask::bisect::gather::{BisectFound, RegressionAnswer};
+use dendrer::ask::regression::{Metric, regression};
 use dendrer::bisect::{Outcome, Question, Range, bisect_each};
 use dendrer::kernel::predicate::Predicate;
-use dendrer::progress::{Metric, regression};
 use dendrer_object::text::nearest;
 use dendrer_view::bisect::RegressionShown;
 

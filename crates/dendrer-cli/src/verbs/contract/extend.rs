@@ -1,7 +1,7 @@
 //! `dendrer contract extend` and `contract keygen`: what an institution adds to the contract of a run, and by which key.
 
+use dendrer::change::extend::{Extended, extend};
 use dendrer::error::Error;
-use dendrer::extension::{Extended, extend};
 use dendrer::kernel::pack::extend::{EFFECTIVE_FROM, all, governs_behind};
 use dendrer::kernel::step::{Approval, ExtensionFault, Stage};
 use dendrer::pack::yaml::Document;

@@ -3,10 +3,10 @@
 use dendrer_kernel::predicate::Window;
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
-use crate::ask_show::PlaceChange;
+use crate::ask::show::PlaceChange;
 use crate::{Error, Trace};
 
-pub use crate::difference::differences;
+pub use crate::ask::difference::differences;
 
 /// A value of the state of a run.
 #[derive(Debug, Clone)]

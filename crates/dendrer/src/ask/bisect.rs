@@ -6,6 +6,8 @@
 //! predicate that may recover, so every tick that wrote what the predicate reads is judged before the first probe
 //! ([`timeline`]). The onset and the tick before it are then judged once more, from the records.
 
+pub mod gather;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -14,9 +16,9 @@ use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
+use crate::ask::regression::Regression;
 use crate::diff::{self, Kind};
 use crate::error::Error;
-use crate::progress::Regression;
 use crate::timeline::{self, Interval, Timeline};
 use crate::trace::Trace;
 
@@ -29,7 +31,7 @@ pub enum Question {
     PolicyFlip(TypeName),
     /// Where the run first differs from another (dendrer paper 4.3).
     Divergence(Box<Divergence>),
-    /// Where a score first fell ([`crate::progress::regression`]): a heuristic, on which nothing exact rests.
+    /// Where a score first fell ([`crate::ask::regression::regression`]): a heuristic, on which nothing exact rests.
     Regression(Box<Regression>),
 }
 

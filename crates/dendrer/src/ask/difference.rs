@@ -2,7 +2,7 @@
 
 use dendrer_object::{Pointer, Value};
 
-use crate::ask_show::PlaceChange;
+use crate::ask::show::PlaceChange;
 
 /// Lists the places at which two values differ: in each object those of the base first, in canonical order, then
 /// what is new. `base` is the side before.

@@ -20,8 +20,8 @@ use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::error::Error;
+use crate::run::verdicts;
 use crate::trace::{Moment, Trace};
-use crate::verdicts;
 
 /// The verdicts of a range of ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]

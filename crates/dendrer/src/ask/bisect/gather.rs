@@ -4,8 +4,8 @@ use dendrer_kernel::progress::Evaluation;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, RunName};
 
-use crate::ask_show::{PlaceChange, changes};
-use crate::ask_why::{Records, add_records};
+use crate::ask::show::{PlaceChange, changes};
+use crate::ask::why::gather::{Records, add_records};
 use crate::bisect::{Outcome, Question, Report};
 use crate::contributors::{Contributors, Found, WORK_MAX, contributors};
 use crate::diagnosis::{self, Class, Offer};

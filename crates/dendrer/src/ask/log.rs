@@ -11,7 +11,7 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
-use crate::ask_show::ShownWrites;
+use crate::ask::show::ShownWrites;
 use crate::closed::Closed;
 use crate::provenance::{LinkedRecord, linked_record};
 use crate::{Error, Trace};

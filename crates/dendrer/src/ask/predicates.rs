@@ -3,8 +3,8 @@
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_object::{Digest, RunName};
 
-use crate::ask_bisect::is_last;
-use crate::ask_named::near_field;
+use crate::ask::bisect::gather::is_last;
+use crate::ask::named::near_field;
 use crate::bisect::Question;
 use crate::registry::{Registered, Registry};
 use crate::timeline::{self, Timeline};

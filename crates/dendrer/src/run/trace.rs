@@ -18,8 +18,8 @@ use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value, json};
 use dendrer_store::{RunSummary, Shared, Skimmed, Slot, Store, StoreError};
 
+use crate::care::spare::Fit;
 use crate::error::Error;
-use crate::keep::Fit;
 use crate::recorder::weight;
 
 /// How many records are taken from the store at a time.

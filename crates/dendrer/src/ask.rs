@@ -1,0 +1,22 @@
+//! Questions about a record: where it went wrong, why, how two runs differ, what was bound.
+//!
+//! Reads runs and never writes one. A method stands with its question: [`Trace::bisect`](crate::Trace::bisect) is in
+//! [`bisect`]. Text and documents of the answers are made by `dendrer-view`.
+
+pub mod bisect;
+pub mod contract;
+pub mod contributors;
+pub mod diagnosis;
+pub mod diff;
+mod difference;
+pub mod log;
+pub mod named;
+pub mod predicates;
+pub mod provenance;
+pub mod receipt;
+pub mod regression;
+pub mod replay;
+pub mod runs;
+pub mod show;
+pub mod state;
+pub mod why;

@@ -1,0 +1,3 @@
+//! Care of a store in use.
+
+pub mod spare;

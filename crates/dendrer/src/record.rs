@@ -1,0 +1,5 @@
+//! Recording: intents, one by one or as JSON lines, and the calls of tools.
+
+pub mod lines;
+pub mod recorder;
+pub mod tools;

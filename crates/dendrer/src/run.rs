@@ -1,0 +1,6 @@
+//! A run as a reader sees it: its records, its states, the verdicts along it.
+
+pub mod closed;
+pub mod timeline;
+pub mod trace;
+pub(crate) mod verdicts;
