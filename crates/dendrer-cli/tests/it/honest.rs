@@ -289,7 +289,7 @@ fn indexed() -> Place {
 
 fn damage_index(store: &Path) {
     let db = rusqlite::Connection::open(store.join("index.sqlite")).unwrap();
-    let gone = db.execute("DELETE FROM \"write\" WHERE path = '/risk' AND tick IN (700, 1000)", []).unwrap();
+    let gone = db.execute("DELETE FROM record WHERE tick IN (700, 1000)", []).unwrap();
     assert_eq!(gone, 2, "the rows were there");
 }
 

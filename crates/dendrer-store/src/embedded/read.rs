@@ -514,6 +514,28 @@ impl Embedded {
         Ok(Known { kind: found.header.kind, tick: found.header.tick })
     }
 
+    /// Checks that the log has a record at a position that the index names. If the index has only the frame of it wrong, the
+    /// log is searched.
+    fn check_in_log(
+        &self,
+        position: u64,
+        is_it: &dyn Fn(&RecordFrame<'_>) -> bool,
+    ) -> Result<(), StoreError> {
+        let error = match self.in_log(position, is_it) {
+            Err(error @ StoreError::IndexDamaged(_)) => error,
+            found => return found.map(drop),
+        };
+        let Some((at, _)) = self.search(position)? else { return Err(error) };
+        match self.segments.read_two(at)?.1 {
+            Read::Frame(frame::RECORD, payload)
+                if RecordFrame::parse(&payload, self.info.id).is_some_and(|found| is_it(&found)) =>
+            {
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
     /// Says of a group that another one came before whether it is the index that has the head of the run wrong.
     pub(super) fn or_of_the_index(&self, error: StoreError) -> StoreError {
         let StoreError::Stale { run, .. } = &error else { return error };
@@ -611,10 +633,10 @@ impl Embedded {
         let is_begin = |found: &RecordFrame<'_>| {
             (found.header.kind, found.header.run.as_ref()) == (Kind::Run, Some(run))
         };
-        self.in_log(begin, &is_begin)?;
+        self.check_in_log(begin, &is_begin)?;
         let own = index.head(begin, base)?;
         if let Some((position, tick, id, _)) = own {
-            self.in_log(position, &|found| {
+            self.check_in_log(position, &|found| {
                 (found.id, found.header.run.as_ref(), found.header.tick) == (id, Some(run), Some(tick))
             })?;
         }
@@ -764,7 +786,7 @@ impl Embedded {
             if found.len() < limit {
                 index.check_chain(begin)?;
                 if let Some((tick, position)) = found.last().copied() {
-                    self.in_log(position, &|found| {
+                    self.check_in_log(position, &|found| {
                         (found.header.run.as_ref(), found.header.tick) == (Some(run), Some(tick))
                     })?;
                 }
