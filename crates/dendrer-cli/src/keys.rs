@@ -143,10 +143,10 @@ pub(crate) fn doubt(store: &mut Embedded) -> Result<Option<(&'static str, String
 /// Remembers the checkpoint of a store that is moved aside or was put in place.
 pub(crate) fn remember(store: &Embedded, key: &VerifierKey) -> Result<()> {
     let remembered = heads::remember_checkpoint(store, key, &ProgramTrust(user(None)));
-    Ok(remembered.map_err(|error| {
+    remembered.map_err(|error| {
         let is_turn =
             matches!(&error, dendrer::Error::Trust(TrustError::Busy { .. } | TrustError::NoLock { .. }));
         let failure = Failure::from(error);
         if is_turn { failure.note("what the store says was signed is not remembered here") } else { failure }
-    })?)
+    })
 }

@@ -228,7 +228,7 @@ pub(crate) fn of_segment(trace: &Trace, segment: usize) -> Result<Option<Pack>, 
 }
 
 /// The record that carries the pack in force in a run of a lineage.
-fn carrier<'t>(trace: &'t Trace, segment: usize) -> &'t Record {
+fn carrier(trace: &Trace, segment: usize) -> &Record {
     let place = Pointer::of(["pack"]);
     let has_pack = |begin: &&Record| begin.body().fields().iter().any(|field| field.pointer == place);
     trace.begins()[..=segment].iter().rev().find(has_pack).unwrap_or(trace.start())

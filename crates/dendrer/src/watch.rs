@@ -6,7 +6,7 @@
 //! Rule: a cancelled read fails with [`StoreError::Cancelled`] and never returns a part as the whole; test
 //! `a_cancelled_read_is_an_error_and_no_shorter_answer`.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -87,7 +87,7 @@ impl<R: Read> Read for WatchedRead<R> {
         let read = self.inner.read(bytes)?;
         match self.watch.add(read as u64) {
             ControlFlow::Continue(()) => Ok(read),
-            ControlFlow::Break(()) => Err(io::Error::new(ErrorKind::Other, StoreError::Cancelled)),
+            ControlFlow::Break(()) => Err(io::Error::other(StoreError::Cancelled)),
         }
     }
 }

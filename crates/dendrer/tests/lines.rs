@@ -32,8 +32,8 @@ fn told(replies: &[Reply]) -> Vec<String> {
 
 #[test]
 fn each_line_has_one_reply_and_the_first_bad_one_is_the_last() {
-    let mut store = memory(1);
-    let mut recorder = recorder(&mut store, &Start::new(run_name("r")));
+    let store = memory(1);
+    let mut recorder = recorder(&store, &Start::new(run_name("r")));
     let texts = [
         "\u{feff}{\"type\":\"plan.update\"}",
         "",
@@ -54,8 +54,8 @@ fn each_line_has_one_reply_and_the_first_bad_one_is_the_last() {
 
 #[test]
 fn a_first_line_that_is_no_intent_leaves_no_run() {
-    let mut store = memory(1);
-    let mut recorder = recorder(&mut store, &Start::new(run_name("r")));
+    let store = memory(1);
+    let mut recorder = recorder(&store, &Start::new(run_name("r")));
     let mut recording = Recording::new(&mut recorder, lines(&["nope"]), Reading::default(), false);
     let replies: Vec<Reply> = recording.by_ref().flatten().collect();
     assert_eq!(told(&replies), ["1 failed E0201"]);
@@ -66,8 +66,8 @@ fn a_first_line_that_is_no_intent_leaves_no_run() {
 
 #[test]
 fn a_dry_run_replies_at_once_and_writes_nothing() {
-    let mut store = memory(1);
-    let mut recorder = recorder(&mut store, &Start::new(run_name("r")));
+    let store = memory(1);
+    let mut recorder = recorder(&store, &Start::new(run_name("r")));
     let (send, receive) = sync_channel(1);
     let mut recording = Recording::new(&mut recorder, receive, Reading::default(), true);
     assert_eq!(told(&recording.begin().into_iter().collect::<Vec<_>>()), ["begun @0"]);

@@ -155,12 +155,12 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
     let other = SMALL
         .replace("add: count, value: t.intent.n", "add: count, value: t.intent.n * 2, if: t.intent.n != 7");
     let other = source(other.as_bytes());
-    let mut target = self::store();
+    let target = self::store();
     let reduced = {
         let trace = Trace::open(&store, &run("first"))?;
         pack::reduce(
             &trace,
-            &mut target,
+            &target,
             &other,
             run("second"),
             Some(json(r#"{"count":1}"#)),
@@ -211,11 +211,10 @@ fn what_cannot_be_reduced_is_said_before_anything_is_written() -> Result<(), Err
             .replace("  - when_type: desk.note\n    steps", "  - steps")
             .as_bytes(),
     );
-    let mut target = self::store();
+    let target = self::store();
     let trace = Trace::open(&store, &run("first"))?;
-    let error =
-        pack::reduce(&trace, &mut target, &without, run("second"), None, Box::new(Fixed::new("r", 5, 1)))
-            .expect_err("the type is not known there");
+    let error = pack::reduce(&trace, &target, &without, run("second"), None, Box::new(Fixed::new("r", 5, 1)))
+        .expect_err("the type is not known there");
     assert_eq!(error.code(), "E0402");
     assert!(error.to_string().contains("tick 1 of first"), "{error}");
     assert!(Trace::open(&target, &run("second")).is_err(), "nothing was begun");

@@ -1,5 +1,11 @@
 //! A Rust program that uses [`Repo`] alone has every protection that the `dendrer` program has.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot go on stops; a child prints what it was told"
+)]
+
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -89,9 +89,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
     let for_new = [&args.goal, &args.state, &args.policy, &args.pack];
-    if exists
-        && for_new.iter().any(|given| given.is_some())
-        && !began_so(&store, &start(args, name.clone())?)?
+    if exists && for_new.iter().any(|given| given.is_some()) && !began_so(store, &start(args, name.clone())?)?
     {
         return Err(Failure::new(
             "E0106",

@@ -171,7 +171,7 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     let world = Box::new(World::default());
     let (name, record) = if args.dry_run {
         let store = &context::rehearse(global)?;
-        let name = rev.run_in(&*store, &[])?;
+        let name = rev.run_in(store, &[])?;
         let record = resolve(store, &name, &resolution, world, true);
         let record = record.map_err(|error| not_resolved(args, error))?;
         (name, record)

@@ -634,12 +634,12 @@ mod tests {
 
     #[test]
     fn whoever_learns_at_the_end_that_a_group_came_too_late_stands_before_it() {
-        let mut first = store(&Faulty::new());
-        let mut second = first.clone();
+        let first = store(&Faulty::new());
+        let second = first.clone();
         let start = Start::new("r".parse().unwrap());
-        let mut winner = Recorder::begin(&mut first, &start, Box::new(World::default())).unwrap();
+        let mut winner = Recorder::begin(&first, &start, Box::new(World::default())).unwrap();
         winner.commit().unwrap();
-        let mut loser = Recorder::resume(&mut second, &start.run, Box::new(World::default())).unwrap();
+        let mut loser = Recorder::resume(&second, &start.run, Box::new(World::default())).unwrap();
         winner.propose(&step()).unwrap();
         winner.commit().unwrap();
         loser.propose(&step()).unwrap();
@@ -652,10 +652,10 @@ mod tests {
 
     #[test]
     fn groups_on_their_way_are_settled_in_their_order_and_none_behind_one_that_came_too_late() {
-        let mut first = store(&Faulty::new());
-        let mut second = first.clone();
+        let first = store(&Faulty::new());
+        let second = first.clone();
         let start = Start::new("r".parse().unwrap());
-        let mut winner = Recorder::begin(&mut first, &start, Box::new(World::default())).unwrap();
+        let mut winner = Recorder::begin(&first, &start, Box::new(World::default())).unwrap();
         winner.commit().unwrap();
         let ticks = |records: Vec<Record>| records.iter().filter_map(|r| r.header().tick).collect::<Vec<_>>();
         let mut settled = Vec::new();
@@ -671,7 +671,7 @@ mod tests {
         assert!(!winner.is_under_way());
         assert_eq!(settled, [[1], [2], [3], [4], [5], [6]]);
 
-        let mut loser = Recorder::resume(&mut second, &start.run, Box::new(World::default())).unwrap();
+        let mut loser = Recorder::resume(&second, &start.run, Box::new(World::default())).unwrap();
         winner.propose(&step()).unwrap();
         winner.commit().unwrap();
         for _ in 0..3 {
@@ -687,15 +687,15 @@ mod tests {
         assert!(loser.settle().unwrap().is_none());
         assert_eq!(loser.head().tick(), 6, "they stood on what was turned down");
         drop(loser);
-        Recorder::resume(&mut second, &start.run, Box::new(World::default())).unwrap();
+        Recorder::resume(&second, &start.run, Box::new(World::default())).unwrap();
     }
 
     #[test]
     fn a_link_may_name_what_is_still_on_its_way() {
         let disk = Faulty::new();
-        let mut store = store(&disk);
+        let store = store(&disk);
         let start = Start::new("r".parse().unwrap());
-        let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).unwrap();
+        let mut recorder = Recorder::begin(&store, &start, Box::new(World::default())).unwrap();
         recorder.commit().unwrap();
         disk.hold_syncs(true);
         let mut ids = Vec::new();
@@ -714,9 +714,9 @@ mod tests {
     #[test]
     fn a_group_behind_one_of_refusals_that_failed_is_on_record() {
         let disk = Faulty::new();
-        let mut store = store(&disk);
+        let store = store(&disk);
         let start = Start::new("r".parse().unwrap());
-        let mut recorder = Recorder::begin(&mut store, &start, Box::new(World::default())).unwrap();
+        let mut recorder = Recorder::begin(&store, &start, Box::new(World::default())).unwrap();
         recorder.commit().unwrap();
         let op = Value::record([("set", "/policy".into()), ("value", Value::Null)]);
         let delta = Some(Delta::from_value(&Value::array([op])).unwrap());
