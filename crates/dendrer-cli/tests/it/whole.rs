@@ -198,7 +198,8 @@ fn what_may_be_read_and_not_written_is_exported_as_it_was_signed() {
     let file = place.path().join(".dendrer/store.json");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("\"writer\":1"));
-    std::fs::write(&file, text.replace("\"writer\":1", "\"writer\":2")).unwrap();
+    let newer = text.replace("\"writer\":1", "\"writer\":2").replace("\"format\":1", "\"format\":2");
+    std::fs::write(&file, newer).unwrap();
     place.ok(&["export", "r", "-o", "r.dnd"]);
     place.ok(&["verify", "r.dnd"]);
     let ran = place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
