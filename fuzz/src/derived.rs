@@ -11,7 +11,7 @@ use dendrer_kernel::step::{KERNEL_VERSION, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, RunName, Value};
 use dendrer_store::prelude::*;
-use dendrer_store::{Memory, Slot};
+use dendrer_store::{Shared, Slot};
 use dendrer_testkit::{key, memory_with_key, run_name};
 
 const TICKS: u64 = 24;
@@ -21,8 +21,8 @@ fn run() -> RunName {
 }
 
 /// A run whose state has a list, a map and a number.
-fn recorded() -> Memory {
-    let mut store = memory_with_key(3);
+fn recorded() -> Shared {
+    let store = memory_with_key(3);
     let intents = (1..=TICKS).map(|n| {
         let op = match n % 3 {
             0 => Op::set(format!("/map/k{}", n % 5).parse().expect("a pointer"), Value::from(n)),
@@ -36,12 +36,12 @@ fn recorded() -> Memory {
             .with_delta(delta)
     });
     let start = Start { state: Value::record([("map", Value::object())]), ..Start::new(run()) };
-    dendrer_testkit::record(&mut store, &start, intents);
+    dendrer_testkit::record(&store, &start, intents);
     store
 }
 
 struct Base {
-    store: Memory,
+    store: Shared,
     moments: Vec<Moment>,
 }
 
@@ -87,7 +87,11 @@ pub fn snapshot(data: &[u8]) {
             let (found, expected) = (trace.at(asked).expect("it is read"), &base.moments[asked as usize]);
             assert_eq!(found.state, expected.state, "the state at {asked}");
             assert_eq!((found.tick, found.id), (expected.tick, expected.id));
-            assert_eq!((&found.counters, &found.agents), (&expected.counters, &expected.agents), "at {asked}");
+            assert_eq!(
+                (&found.counters, &found.agents),
+                (&expected.counters, &expected.agents),
+                "at {asked}"
+            );
             let trace = Trace::open(&base.store, &run()).expect("it opens");
             assert_eq!(trace.state(asked).expect("it is read"), expected.state, "the state alone at {asked}");
         }

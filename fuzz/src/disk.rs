@@ -11,9 +11,9 @@ use dendrer_object::json::parse_canonical;
 use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::record::{Entry, Kind};
 use dendrer_object::{Digest, Record, Value};
-use dendrer_store::prelude::*;
 use dendrer_store::conformance::{Scribe, info, key, noise};
 use dendrer_store::faulty::Faulty;
+use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, VerifyOptions};
 
 const DIR: &str = "/store";
