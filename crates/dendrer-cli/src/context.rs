@@ -46,8 +46,8 @@ pub(crate) mod packs;
 pub(crate) mod runs;
 
 pub(crate) use dendrer::ask::bisect::gather::is_last as ended;
-pub(crate) use dendrer::ask::runs::all_runs;
 pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
+pub(crate) use dendrer::trace::all_runs;
 
 /// What a reading command reads.
 pub(crate) enum Source {

@@ -26,7 +26,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::address::Address;
 use crate::error::{Error, LogDiffers, TrustError};
 use crate::recorder::{Recorder, Surroundings, World, begin_log};
-use crate::trace::Trace;
+use crate::trace::{Trace, all_runs};
 use crate::trust::{Trust, make_key};
 use crate::watch::Watch;
 
@@ -93,7 +93,7 @@ impl Repo {
         match Repo::create(dir, id, &key, &trust) {
             Ok(repo) => Ok(repo),
             Err(error) => {
-                // A store that was made must keep its key, or nobody could sign it.
+                // A store that was made keeps its key: without it the log is never signed.
                 if !Embedded::open(dir, Options::read()).is_ok_and(|store| store.info().id == id) {
                     trust.drop_key(id);
                 }
@@ -286,14 +286,7 @@ impl Repo {
 
     /// Lists the runs in the order in which they began.
     pub fn runs(&self) -> Result<Vec<RunSummary>, Error> {
-        let reader = self.reader()?;
-        let (mut runs, mut from) = (Vec::new(), 0);
-        loop {
-            let batch = reader.runs(from, 1024)?;
-            let Some(last) = batch.last() else { return Ok(runs) };
-            from = last.begin + 1;
-            runs.extend(batch);
-        }
+        all_runs(&*self.reader()?)
     }
 
     /// Opens a run as it is now.
@@ -334,7 +327,7 @@ impl Repo {
         let mut writer = self.writer()?.clone();
         let Some(key) = self.signing_key()? else { return Ok(Signed::NoKey) };
         let (trust, id) = (&*self.inner.trust, self.inner.info.id);
-        // From comparing with the remembered head to remembering the new one, nobody else signs a copy of this log.
+        // The turn lasts from comparing with the remembered head to remembering the new one: no copy of this log is signed meanwhile.
         let mut turn = trust.turn(id).map_err(Error::NotSigned)?;
         if let Some(head) = trust.head(id)? {
             writer.refresh()?;

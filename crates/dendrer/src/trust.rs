@@ -38,7 +38,7 @@ pub trait Trust: Debug + Send + Sync {
     /// `None`: an older log would pass for the whole of it.
     fn head(&self, store: StoreId) -> Result<Option<TreeHead>, TrustError>;
 
-    /// Waits until nobody else signs this log, and keeps others from it until the turn is dropped.
+    /// Waits until no other process or thread signs this log, and keeps them from it until the turn is dropped.
     fn turn(&self, store: StoreId) -> Result<Box<dyn SigningTurn + '_>, TrustError>;
 }
 

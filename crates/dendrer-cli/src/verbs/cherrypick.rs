@@ -85,7 +85,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
         false => {
             let repo = context::write_store(global)?;
             let store = repo.writer()?;
-            let _key = repo.signing_key()?;
+            repo.signing_key()?;
             let imported = import(store, &name, &mut pick, at, world, false)?;
             context::close(repo)?;
             imported

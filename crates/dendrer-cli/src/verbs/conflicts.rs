@@ -178,7 +178,7 @@ fn decide(global: &Global, args: &ConflictsResolve, out: &mut Out) -> Result {
     } else {
         let repo = context::write_store(global)?;
         let store = repo.writer()?;
-        let _key = repo.signing_key()?;
+        repo.signing_key()?;
         let name = rev.run_in(&store, &[])?;
         // What the door turned down is kept beside the run, so there is something to sign either way.
         let record = resolve(store, &name, &resolution, world, false);

@@ -96,7 +96,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     } else {
         let repo = context::write_store(global)?;
         let store = repo.writer()?;
-        let _key = repo.signing_key()?;
+        repo.signing_key()?;
         let made = merge(&sources, store, &terms, world);
         let (mut recorder, merged) = made.map_err(|error| not_merged(args, error))?;
         let unjudged = unjudged(recorder.head(), &merged);

@@ -98,7 +98,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     } else {
         let repo = context::write_store(global)?;
         let store = repo.writer()?;
-        let _key = repo.signing_key()?;
+        repo.signing_key()?;
         let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
         // A run with nothing in it but where it comes from would be of no use to anybody.
         match rebased.carried() {

@@ -55,7 +55,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     if store.run(&name)?.is_some() {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
-    let _key = repo.signing_key()?;
+    repo.signing_key()?;
     let reduced = pack::reduce(&trace, store, &pack, name, s0, Box::new(World::default()));
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
     context::close(repo)?;

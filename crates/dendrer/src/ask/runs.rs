@@ -10,7 +10,7 @@ use dendrer_object::{Digest, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::casebook;
-use crate::trace::ReadHandle;
+use crate::trace::{ReadHandle, all_runs};
 use crate::{Error, Trace};
 
 /// What is asked about the runs of a store.
@@ -119,18 +119,6 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
         runs.truncate(question.limit);
     }
     Ok(RunsAnswer { runs, matching, total, unclear, tree: question.tree })
-}
-
-/// Reads the list of runs, whole.
-pub fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>, Error> {
-    let mut runs = Vec::new();
-    let mut from = 0;
-    loop {
-        let batch = store.runs(from, 1024)?;
-        let Some(last) = batch.last() else { return Ok(runs) };
-        from = last.begin + 1;
-        runs.extend(batch);
-    }
 }
 
 impl ListedRun {

@@ -52,7 +52,7 @@ pub fn refuse_rollback(store: &mut Embedded, trust: &dyn Trust) -> Result<(), Er
 }
 
 /// Remembers the checkpoint of a store that is about to be moved aside, if `key` signed it. The caller knows the key of the log:
-/// the store's own description may have been written by anybody.
+/// the store's own description is no evidence of it.
 pub fn remember_checkpoint(store: &Embedded, key: &VerifierKey, trust: &dyn Trust) -> Result<(), Error> {
     let Some(note) = store.checkpoint()? else { return Ok(()) };
     if note.verify(std::slice::from_ref(key)).is_ok_and(|signed| !signed.is_empty())

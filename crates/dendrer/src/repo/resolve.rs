@@ -10,7 +10,7 @@ use dendrer_store::Store;
 use crate::address::{Address, Position};
 use crate::casebook::{self, Moment};
 use crate::error::Error;
-use crate::trace::{ReadHandle, Trace, no_run};
+use crate::trace::{ReadHandle, Trace, all_runs, no_run};
 
 impl Address {
     /// Returns the record that is named by the first digits of its id; `None` if the address names a run.
@@ -139,15 +139,9 @@ fn label_tick(trace: &Trace, label: &str) -> Result<u64, Error> {
 fn latest(store: &impl ReadHandle, back: usize) -> Result<RunName, Error> {
     let handle = store.to_handle();
     let mut runs = Vec::new();
-    let mut from = 0;
-    loop {
-        let batch = handle.runs(from, 1024)?;
-        let Some(last) = batch.last() else { break };
-        from = last.begin + 1;
-        for run in batch {
-            if !casebook::is_of(&handle, &run.name)? {
-                runs.push((run.head_position, run.name));
-            }
+    for run in all_runs(&*handle)? {
+        if !casebook::is_of(&handle, &run.name)? {
+            runs.push((run.head_position, run.name));
         }
     }
     runs.sort();

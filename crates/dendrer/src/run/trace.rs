@@ -789,6 +789,18 @@ pub(crate) fn read(store: &dyn Store, position: u64) -> Result<Record, Error> {
     Ok(store.get(position)?.ok_or(StoreError::NoPosition(position))?)
 }
 
+/// Reads the list of runs, whole.
+pub fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>, Error> {
+    let mut runs = Vec::new();
+    let mut from = 0;
+    loop {
+        let batch = store.runs(from, 1024)?;
+        let Some(last) = batch.last() else { return Ok(runs) };
+        from = last.begin + 1;
+        runs.extend(batch);
+    }
+}
+
 /// Says that there is no such run, and which one may have been meant.
 pub(crate) fn no_run(store: &dyn Store, run: &RunName) -> Error {
     let runs = match store.runs(0, 10_000) {

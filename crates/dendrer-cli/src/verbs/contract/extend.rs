@@ -50,7 +50,7 @@ pub(crate) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Resu
         false => {
             let repo = context::write_store(global)?;
             let store = repo.writer()?;
-            let _key = repo.signing_key()?;
+            repo.signing_key()?;
             let made = made(store)?;
             context::close(repo)?;
             made
