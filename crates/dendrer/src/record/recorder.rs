@@ -237,7 +237,7 @@ impl Recorder {
         store.refresh()?;
         let trace = Trace::open(&store, run)?;
         check(&trace)?;
-        trace.confirm_tip()?;
+        trace.confirm_end()?;
         if is_imported(&trace) {
             return Err(Error::Imported { run: run.clone() });
         }

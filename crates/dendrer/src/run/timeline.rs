@@ -20,7 +20,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::error::Error;
-use crate::run::verdicts;
+use crate::run::verdicts::{self, Way};
 use crate::trace::{Moment, Trace};
 
 /// The verdicts of a range of ticks.
@@ -152,7 +152,7 @@ pub fn judge_each(
 ) -> Result<Vec<Timeline>, Error> {
     // What is kept of a run does not say how its obligations stood.
     let known = |predicate: &&Predicate| match predicate.obligation() {
-        None if from == 0 => verdicts::find(trace, predicate, to),
+        None if from == 0 => verdicts::find(trace, predicate, Way::Candidates, to),
         _ => None,
     };
     let mut lines: Vec<Timeline> = predicates
@@ -166,7 +166,7 @@ pub fn judge_each(
     for (predicate, line) in predicates.iter().zip(&mut lines).filter(|(_, line)| is_open(line)) {
         *line = read.next().expect("one for each that was open");
         if predicate.obligation().is_none() {
-            verdicts::keep(trace, predicate, line);
+            verdicts::keep(trace, predicate, Way::Candidates, line);
         }
     }
     Ok(lines)
@@ -180,12 +180,14 @@ pub(crate) fn around(trace: &Trace, predicate: &Predicate, tick: u64) -> Result<
         let line = read_through(trace, vec![watcher], Look::AtCandidates)?.pop().expect("one for one");
         return Ok((line.at(tick - 1).clone(), line.at(tick).clone()));
     }
-    let at = |tick| {
-        let (state_tick, ..) = looked_at(predicate, tick, tick);
-        let judged = verdict(predicate, &trace.folded(state_tick, predicate.reads_counters())?);
-        judged.map_err(|error| error.stopped_at(trace.name(), state_tick))
-    };
-    Ok((at(tick - 1)?, at(tick)?))
+    Ok((judge_at(trace, predicate, tick - 1)?, judge_at(trace, predicate, tick)?))
+}
+
+/// Judges a predicate without a scope at one tick, by the state that a trace reads there.
+pub(crate) fn judge_at(trace: &Trace, predicate: &Predicate, tick: u64) -> Result<Verdict, Error> {
+    let (state_tick, ..) = looked_at(predicate, tick, tick);
+    let judged = verdict(predicate, &trace.folded(state_tick, predicate.reads_counters())?);
+    judged.map_err(|error| error.stopped_at(trace.name(), state_tick))
 }
 
 /// Judges predicates at every single tick, from the records alone: no index, no snapshot. Slow, and what the others

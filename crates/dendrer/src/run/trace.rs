@@ -80,6 +80,8 @@ pub struct Trace {
     size: u64,
     kept: Arc<Mutex<Kept>>,
     use_snapshots: bool,
+    /// Whether a record that is read at a tick is shown to be in the log by its path in the tree.
+    by_path: bool,
 }
 
 /// Moments and states that were read, so that a neighbouring question need not fold again.
@@ -140,7 +142,16 @@ impl Trace {
                 lineage.reverse();
                 begins.reverse();
                 let (store, kept) = (handle, Arc::default());
-                return Ok(Trace { store, summary, lineage, begins, size, kept, use_snapshots: true });
+                return Ok(Trace {
+                    store,
+                    summary,
+                    lineage,
+                    begins,
+                    size,
+                    kept,
+                    use_snapshots: true,
+                    by_path: false,
+                });
             };
             let Some(position) = store.find(&parent)? else {
                 return Err(if_in_log(store, &parent)?.unwrap_or_else(|| missing(parent)));
@@ -169,14 +180,65 @@ impl Trace {
         Trace { use_snapshots: false, kept: Arc::default(), ..self }
     }
 
+    /// Shows each record that is read by its tick to be in the log, by its path in the tree, if the store knows what it
+    /// does not have ([`dendrer_store::ReadLog::covers_log`]). A single record can then be trusted without the ones around it.
+    pub(crate) fn by_path(self) -> Result<Trace, Error> {
+        if !self.store.covers_log() {
+            return Ok(self);
+        }
+        let shown = Trace { by_path: true, kept: Arc::default(), ..self };
+        for begin in &shown.begins {
+            let position = shown.store.find(&begin.id())?;
+            let found = position.map(|position| shown.store.proven(position)).transpose()?.flatten();
+            if found.is_none_or(|record| record.id() != begin.id()) {
+                let what = format!("record {} begins a run of {}, and is not found", begin.id(), shown.name());
+                return Err(Error::IndexDiffers { what });
+            }
+        }
+        Ok(shown)
+    }
+
+    /// Whether the states of single ticks up to this one are read on from snapshots, so that a few of them cost less than
+    /// all records.
+    pub(crate) fn is_cheaper_by_ticks(&self, tick: u64) -> bool {
+        self.newest_snapshot(tick).is_some()
+    }
+
     /// Whether states are read on from snapshots.
     pub fn uses_snapshots(&self) -> bool {
         self.use_snapshots
     }
 
-    /// Looks whether the log goes on where the index says that the run ends. An index that hides what follows would
-    /// lead a writer to a second history, and a reader to the wrong end.
+    /// Checks the end of the run for a reader: the record at the tip is shown to be in the log by its path, and there is no
+    /// later one. That there is none is taken from an index that covers the log; without one the entries after the tip are
+    /// read ([`Trace::confirm_end`]).
     pub fn confirm_tip(&self) -> Result<(), Error> {
+        let head = &self.summary.head;
+        let Some(tick) = head.tick.filter(|tick| *tick > 0 && self.store.covers_log()) else {
+            return self.confirm_end();
+        };
+        let is_own = self.summary.first_own_tick.is_some_and(|first| first <= tick);
+        let tip = match is_own {
+            true => self.store.proven_at(self.name(), tick)?,
+            false => self.store.proven(self.summary.head_position)?,
+        };
+        match tip {
+            Some(tip) if tip.id() == head.id => {}
+            _ => {
+                let what = format!("{} is to end with {} at tick {tick}, and does not", self.name(), head.id);
+                return Err(Error::IndexDiffers { what });
+            }
+        }
+        match self.store.at(self.name(), tick + 1)? {
+            // A record that another process committed after this trace was opened is no part of it.
+            Some(position) if position < self.size => Err(self.goes_on(Some(tick + 1))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the end of the run for a writer: reads the entries after the tip. An index that hides a later record would
+    /// lead to a second history.
+    pub fn confirm_end(&self) -> Result<(), Error> {
         let (name, mut later) = (self.name(), None);
         self.store.entries(self.summary.head_position + 1..self.size, &mut |_, entry| {
             let on_chain = matches!(entry.kind, Kind::Transition | Kind::Run);
@@ -186,14 +248,14 @@ impl Trace {
             }
             ControlFlow::Continue(())
         })?;
-        match later {
-            None => Ok(()),
-            Some(tick) => {
-                let tick = tick.map_or_else(|| "another beginning".to_owned(), |tick| format!("tick {tick}"));
-                let what = format!("{name} is to end at tick {}, and {tick} of it follows", self.tip());
-                Err(Error::IndexDiffers { what })
-            }
-        }
+        later.map_or(Ok(()), |tick| Err(self.goes_on(tick)))
+    }
+
+    /// Makes the error of a run that has a record after its tip; `None` is another beginning.
+    fn goes_on(&self, tick: Option<u64>) -> Error {
+        let tick = tick.map_or_else(|| "another beginning".to_owned(), |tick| format!("tick {tick}"));
+        let what = format!("{} is to end at tick {}, and {tick} of it follows", self.name(), self.tip());
+        Error::IndexDiffers { what }
     }
 
     /// The run's name.
@@ -242,6 +304,9 @@ impl Trace {
             return Ok(self.start().clone());
         }
         let owner = self.owner(tick)?;
+        if self.by_path {
+            return self.store.proven_at(owner, tick)?.ok_or_else(|| self.damaged(tick));
+        }
         match self.store.at(owner, tick)? {
             Some(position) => self.read_at(owner, tick, position),
             None => Err(self.damaged(tick)),
