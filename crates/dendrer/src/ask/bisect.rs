@@ -43,7 +43,7 @@ pub struct Divergence {
     pub from: RunName,
     /// The record with which the other run ends.
     pub tip: Digest,
-    /// The first transition that is not what the other run has beside it, and what that is. `None` if there is none.
+    /// The first pair of transitions that differ; `None` if the runs are equal.
     pub first: Option<diff::Pair>,
 }
 

@@ -191,7 +191,8 @@ impl Trace {
             let position = shown.store.find(&begin.id())?;
             let found = position.map(|position| shown.store.proven(position)).transpose()?.flatten();
             if found.is_none_or(|record| record.id() != begin.id()) {
-                let what = format!("record {} begins a run of {}, and is not found", begin.id(), shown.name());
+                let what =
+                    format!("record {} begins a run of {}, and is not found", begin.id(), shown.name());
                 return Err(Error::IndexDiffers { what });
             }
         }

@@ -222,7 +222,10 @@ mod tests {
         let trace = Trace::open(&store, &run()).unwrap();
         assert_eq!(timeline::judge(&trace, &predicate(ONE), 0, 39).unwrap().known_to, None);
         // The same text, known not to recover, is judged at fewer ticks.
-        assert_ne!(question(&predicate(ONE), Way::Candidates), question(&predicate(ONE).lifted(), Way::Candidates));
+        assert_ne!(
+            question(&predicate(ONE), Way::Candidates),
+            question(&predicate(ONE).lifted(), Way::Candidates)
+        );
     }
 
     #[test]
@@ -236,7 +239,10 @@ mod tests {
         let text = "has(state.x) && state.x == 1";
         let line = judge(&store, text);
         assert!(line.turns.len() > 7000);
-        assert_eq!(store.kept(Slot::Verdicts(&run(), &question(&predicate(text), Way::Candidates))).unwrap(), None);
+        assert_eq!(
+            store.kept(Slot::Verdicts(&run(), &question(&predicate(text), Way::Candidates))).unwrap(),
+            None
+        );
         assert_eq!(judge(&store, text), line);
     }
 }
