@@ -15,7 +15,8 @@ use dendrer_object::record::Rel;
 use dendrer_object::{Delta, Intent, TypeName, Value};
 
 use crate::expr::Expr;
-use crate::reduce::{Purity, ReduceError, Reducer};
+use crate::reduce::{Purity, ReduceError, Reduced, Reducer};
+use crate::unknown::Unknown;
 
 mod run;
 pub(crate) mod target;
@@ -36,7 +37,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
 #[cfg(test)]
 mod tests;
 
-pub(crate) use run::{compute, reads};
+pub(crate) use run::{compute, reads, say};
 use target::Target;
 
 /// The name of this reducer.
@@ -130,7 +131,7 @@ impl Fold {
     /// Returns which rules write something for this transition on this state, by index; none where one meets an error.
     pub(crate) fn writers(&self, before: &Value, intent: &Intent) -> Vec<usize> {
         let mut writers = Vec::new();
-        match run::reduce(self, before, intent, &mut |rule| writers.push(rule)) {
+        match run::reduce(self, before, intent, 0, &mut |rule| writers.push(rule)) {
             Ok(_) => writers,
             Err(_) => Vec::new(),
         }
@@ -222,7 +223,15 @@ impl Reducer for FoldReducer {
     }
 
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
-        run::reduce(&self.0, before, intent, &mut |_| {})
+        Ok(run::reduce(&self.0, before, intent, 0, &mut |_| {})?.delta)
+    }
+
+    fn reduce_incomplete(&self, before: &Value, intent: &Intent, tick: u64) -> Result<Reduced, ReduceError> {
+        run::reduce(&self.0, before, intent, tick, &mut |_| {})
+    }
+
+    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> Unknown {
+        run::unknown_after_error(&self.0, before, intent, tick)
     }
 }
 

@@ -18,6 +18,7 @@ pub mod reduce;
 pub mod replay;
 pub mod step;
 pub mod stopped;
+pub mod unknown;
 
 pub use pack::Pack;
 pub use predicate::{Predicate, Verdict};

@@ -4,7 +4,10 @@
 //! otherwise change the kernel's own record of a run. Test `a_run_cannot_begin_with_what_only_the_kernel_writes`.
 
 /// Members of the state that only the kernel writes (design, section 5).
-pub const KERNEL_PATHS: [&str; 3] = ["kernel_anomalies", "policy", "progress"];
+pub const KERNEL_PATHS: [&str; 4] = ["kernel_anomalies", UNKNOWN, "policy", "progress"];
+
+/// Member of the state that holds its unknown places ([`crate::unknown`]).
+pub const UNKNOWN: &str = "kernel_unknown";
 
 /// Name under which expressions read the derived counters. A member of the state with this name would make
 /// `state.counters` ambiguous.

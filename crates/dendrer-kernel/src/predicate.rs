@@ -15,6 +15,7 @@ use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Look, Obligation, unknown_words};
 use crate::progress::{Evaluation, Scored};
 pub use crate::stopped::Stopped;
+use crate::unknown;
 
 /// Which truth value of the expression is the violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -437,7 +438,13 @@ impl Predicate {
     pub fn judge(&self, state: &Value, counters: Option<&Value>) -> Result<Verdict, Stopped> {
         match &self.asked {
             Asked::Expr(expr) => Ok(self.of_expr(expr, state, counters)),
-            Asked::Program(program) => program.judge(state),
+            // A program may look at all of the state.
+            Asked::Program(program) => match unknown::meets(state, &Pointer::root()) {
+                Some((_, since)) => {
+                    Ok(Verdict::Uncertain(format!("the state is unknown since tick {}", since.tick)))
+                }
+                None => program.judge(state),
+            },
         }
     }
 

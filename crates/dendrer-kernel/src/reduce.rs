@@ -6,6 +6,7 @@ use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::{Digest, Intent, Pointer, Value};
 
 use crate::stopped::Stopped;
+use crate::unknown::{DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, Unknown, written};
 
 /// How it is known that a reducer is a function of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,15 @@ pub enum ReduceError {
     },
 }
 
+/// A change of state, and what is unknown of the state after it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reduced {
+    /// The change.
+    pub delta: Delta,
+    /// The places that are unknown after it.
+    pub unknown: Unknown,
+}
+
 /// A reducer. What it returns is applied by the caller, so a reducer cannot change anything itself.
 pub trait Reducer {
     /// Name and version, as the run records it.
@@ -78,6 +88,24 @@ pub trait Reducer {
 
     /// Returns the change that this transition makes of this state.
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError>;
+
+    /// As [`Reducer::reduce`], for a state of which something is unknown (design, section 7). `tick` is that of the
+    /// transition. A program can read all of the state, so after it nothing is known.
+    fn reduce_incomplete(&self, before: &Value, intent: &Intent, tick: u64) -> Result<Reduced, ReduceError> {
+        let mut unknown = Unknown::of(before);
+        if !unknown.is_empty() {
+            unknown.mark(Pointer::root(), tick, READS_UNKNOWN);
+        }
+        Ok(Reduced { delta: self.reduce(before, intent)?, unknown })
+    }
+
+    /// Returns what is unknown after a transition for which this reducer gave an error (design, section 7): of a
+    /// program, everything, for good.
+    fn unknown_after_error(&self, before: &Value, _intent: &Intent, tick: u64) -> Unknown {
+        let mut unknown = Unknown::of(before);
+        unknown.mark(Pointer::root(), tick, REDUCER_FAILED);
+        unknown
+    }
 }
 
 impl<R: Reducer + ?Sized> Reducer for Arc<R> {
@@ -96,6 +124,14 @@ impl<R: Reducer + ?Sized> Reducer for Arc<R> {
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
         (**self).reduce(before, intent)
     }
+
+    fn reduce_incomplete(&self, before: &Value, intent: &Intent, tick: u64) -> Result<Reduced, ReduceError> {
+        (**self).reduce_incomplete(before, intent, tick)
+    }
+
+    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> Unknown {
+        (**self).unknown_after_error(before, intent, tick)
+    }
 }
 
 /// `delta/1`: the change is the one the intent proposes.
@@ -113,6 +149,20 @@ impl Reducer for DeltaReducer {
 
     fn reduce(&self, _before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
         Ok(intent.delta.clone().unwrap_or_default())
+    }
+
+    fn reduce_incomplete(&self, before: &Value, intent: &Intent, _tick: u64) -> Result<Reduced, ReduceError> {
+        let (delta, mut unknown) = (self.reduce(before, intent)?, Unknown::of(before));
+        unknown.clear_set(&delta);
+        Ok(Reduced { delta, unknown })
+    }
+
+    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> Unknown {
+        let mut unknown = Unknown::of(before);
+        for op in intent.delta.iter().flat_map(|delta| &delta.0) {
+            unknown.mark(written(op, before), tick, DELTA_FAILED);
+        }
+        unknown
     }
 }
 

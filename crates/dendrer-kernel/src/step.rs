@@ -24,8 +24,9 @@ pub use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
 use crate::predicate::{Predicate, Verdict};
-use crate::reduce::{DeltaReducer, ReduceError, Reducer};
+use crate::reduce::{DeltaReducer, ReduceError, Reduced, Reducer};
 use crate::stopped::Stopped;
+use crate::unknown::{self, Unknown};
 
 mod cause;
 mod diversion;
@@ -197,7 +198,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
     }
     let policy = read_policy(&start.policy)?;
     let latch = first_violated(&policy, &start.state);
-    let state = match latch.map(|rule| latch_violated(rule, 0, None).apply(&start.state)) {
+    let state = match latch.map(|rule| latch_violated(rule, 0).apply(&start.state)) {
         Some(latched) => latched.expect("policy is an object that only the kernel writes"),
         None => start.state.clone(),
     };
@@ -504,28 +505,43 @@ fn reduce(head: &Head, intent: &Intent, reducer: &dyn Reducer) -> Result<Result<
         return Ok(Err(reason));
     }
     let reduced =
-        propose(reducer, &head.state, intent).and_then(|delta| Ok((delta.apply(&head.state)?, delta)));
+        propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
     Ok(match reduced {
-        Ok((state, delta)) => Ok(Change { state, delta, notes: Vec::new() }),
+        Ok((state, Reduced { delta, unknown })) => {
+            let mut change = Change { state, delta, notes: Vec::new() };
+            if unknown::is_incomplete(&head.state) {
+                change.mark(&unknown);
+            }
+            Ok(change)
+        }
         // Before anything is made of an error: this one is of the engine and not of the intent.
         Err(ReduceError::Stopped(stopped)) => return Err(stopped),
         Err(error) if head.stage >= Stage::Contracts => Err(Reason::Reduce(error)),
-        // A recorder below stage 2 keeps what happened; the state just does not follow (design, section 5).
-        Err(error) => Ok(Change::none(head, Some(reducer_note(&error, intent)))),
+        // A recorder below stage 2 keeps what happened. The state does not follow, so what it would have written is
+        // unknown from here on (design, sections 5 and 7).
+        Err(error) => {
+            let mut change = Change::none(head, Some(reducer_note(&error, intent)));
+            change.mark(&reducer.unknown_after_error(&head.state, intent, head.tick + 1));
+            Ok(change)
+        }
     })
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.
-fn propose(reducer: &dyn Reducer, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
-    let delta = match &intent.delta {
+fn propose(reducer: &dyn Reducer, head: &Head, intent: &Intent) -> Result<Reduced, ReduceError> {
+    let reduced = match &intent.delta {
         Some(delta) if !delta.is_empty() && !reducer.takes_delta() => {
             return Err(ReduceError::ProposedDelta(reducer.name().to_owned()));
         }
-        _ => reducer.reduce(before, intent)?,
+        _ if unknown::is_incomplete(&head.state) => {
+            reducer.reduce_incomplete(&head.state, intent, head.tick + 1)?
+        }
+        _ => Reduced { delta: reducer.reduce(&head.state, intent)?, unknown: Unknown::default() },
     };
     // What an intent proposes was judged before; what a function of the host makes was not.
-    let reserved = delta.paths().find(|path| is_kernel_path(path) || is_counters_path(path)).cloned();
-    reserved.map_or(Ok(delta), |path| Err(ReduceError::Reserved(path)))
+    let is_reserved = |path: &&Pointer| is_kernel_path(path) || is_counters_path(path);
+    let reserved = reduced.delta.paths().find(is_reserved).cloned();
+    reserved.map_or(Ok(reduced), |path| Err(ReduceError::Reserved(path)))
 }
 
 /// A record that lacks only what comes before it.
@@ -775,6 +791,13 @@ impl Change {
     fn none(head: &Head, note: Option<Value>) -> Change {
         Change { state: head.state.clone(), delta: Delta::default(), notes: note.into_iter().collect() }
     }
+
+    /// Makes these places the unknown ones of the state after.
+    fn mark(&mut self, unknown: &Unknown) {
+        let change = unknown.change_of(&self.state);
+        self.state = change.apply(&self.state).expect("a member that only the kernel writes");
+        self.delta.0.extend(change.0);
+    }
 }
 
 /// The names that every transition has, made once.
@@ -854,8 +877,9 @@ fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealErro
     Draft::new(header, content, seed)
 }
 
-/// Latches the first policy rule that does not hold in the state after (design, section 7). A rule that cannot be
-/// judged does not hold: it would otherwise never be enforced.
+/// Latches the first policy rule that does not hold in the state after (design, section 7). A rule that cannot be judged,
+/// because a place it reads is unknown or not written yet, is not latched and is judged again after each transition that
+/// touches what it reads (design, section 4).
 fn enforce_policy(head: &Head, change: &mut Change) {
     let latched = |state: &Value| state.get("policy").is_some_and(|policy| policy.get("violated").is_some());
     if head.policy.is_empty() || latched(&change.state) {
@@ -864,14 +888,10 @@ fn enforce_policy(head: &Head, change: &mut Change) {
     // What a rule looks at is as it was when it was found to hold.
     let asked = head.policy.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
     let judged = asked.map(|rule| (rule, rule.verdict(&change.state, None)));
-    let Some((rule, verdict)) = judged.into_iter().find(|(_, verdict)| *verdict != Verdict::Ok) else {
+    let Some((rule, _)) = judged.into_iter().find(|(_, verdict)| *verdict == Verdict::Violation) else {
         return;
     };
-    let uncertain = match verdict {
-        Verdict::Uncertain(why) => Some(why),
-        _ => None,
-    };
-    let delta = latch_violated(rule, head.tick + 1, uncertain);
+    let delta = latch_violated(rule, head.tick + 1);
     change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
     change.delta.0.extend(delta.0);
 }
@@ -883,9 +903,8 @@ fn first_violated<'p>(policy: &'p [Predicate], state: &Value) -> Option<&'p Pred
 }
 
 /// The change that says for good which rule was broken first, and when.
-fn latch_violated(rule: &Predicate, tick: u64, uncertain: Option<String>) -> Delta {
-    let mut violated = vec![("rule", Value::from(rule.name())), ("tick", Value::from(tick))];
-    violated.extend(uncertain.map(|why| ("uncertain", Value::from(why))));
+fn latch_violated(rule: &Predicate, tick: u64) -> Delta {
+    let violated = [("rule", Value::from(rule.name())), ("tick", Value::from(tick))];
     Delta(vec![Op::set(Pointer::of(["policy", "violated"]), Value::record(violated))])
 }
 

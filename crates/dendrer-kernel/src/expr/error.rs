@@ -6,6 +6,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use dendrer_object::Pointer;
+
+use crate::unknown::Since;
+
 /// A stretch of the text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
@@ -97,6 +101,8 @@ pub struct Uncertain {
     pub hint: Option<String>,
     /// Where in the text.
     pub span: Span,
+    /// The unknown place of the state that was met, if that is why ([`crate::unknown`]).
+    pub unknown: Option<(Pointer, Since)>,
 }
 
 impl Uncertain {

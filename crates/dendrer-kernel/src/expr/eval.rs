@@ -23,6 +23,7 @@ use super::number::{self, Num, Trouble};
 use super::pattern::Pattern;
 use super::{Budget, Env, names, print};
 use crate::counters;
+use crate::unknown;
 
 /// A value on the way.
 #[derive(Clone)]
@@ -176,6 +177,8 @@ pub(super) struct Machine<'a, 'b> {
     pub(super) locals: Vec<Val<'a>>,
     /// Where the variables of the text begin.
     pub(super) frame: usize,
+    /// Whether the state, or a state beside it, has unknown places.
+    pub(super) is_incomplete: bool,
 }
 
 /// Counts the level that is made around values.
@@ -207,7 +210,7 @@ pub(super) fn uncertain(
     message: String,
     hint: Option<String>,
 ) -> EvalError {
-    EvalError::Uncertain(Box::new(Uncertain { path, message, hint, span }))
+    EvalError::Uncertain(Box::new(Uncertain { path, message, hint, span, unknown: None }))
 }
 
 /// Writes the path of a node that is one.
@@ -235,7 +238,9 @@ pub(super) fn trouble(trouble: Trouble, operands: &[&Node]) -> EvalError {
 
 impl<'a, 'b> Machine<'a, 'b> {
     pub(super) fn new(env: &Env<'a>, budget: &'b mut Budget) -> Machine<'a, 'b> {
-        Machine { env: *env, budget, locals: Vec::new(), frame: 0 }
+        let states = env.others.iter().filter(|(name, _)| is_state_root(name)).map(|(_, state)| *state);
+        let is_incomplete = std::iter::once(env.state).chain(states).any(unknown::is_incomplete);
+        Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete }
     }
 
     pub(super) fn eval(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
@@ -491,7 +496,15 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     fn contains(&mut self, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
-        let (item, container) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
+        let item = self.eval(&pair[0])?;
+        let container = match (&pair[1].kind, item.view()) {
+            // Of a map only whether this member is there is looked at, so only the member has to be known.
+            (Kind::Path(path), View::Text(name)) => {
+                let name = stored(name).into_owned();
+                self.path_with(path, pair[1].span, Some(&name))?
+            }
+            _ => self.eval(&pair[1])?,
+        };
         let span = pair[0].span.to(pair[1].span);
         match (item.view(), container.view()) {
             (item, View::List(list)) => {
@@ -612,6 +625,11 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     fn path(&mut self, path: &'a Path, span: Span) -> Result<Val<'a>, EvalError> {
+        self.path_with(path, span, None)
+    }
+
+    /// As [`Machine::path`]; with a name, only the member of that name has to be known of a value of the state.
+    fn path_with(&mut self, path: &'a Path, span: Span, member: Option<&str>) -> Result<Val<'a>, EvalError> {
         self.budget.spend(1 + path.steps.len() as u64)?;
         let base = match &path.base {
             Base::Node(node) => self.eval(node)?,
@@ -621,12 +639,12 @@ impl<'a, 'b> Machine<'a, 'b> {
         let found = match &base {
             Val::Ref(value) => Val::Ref(match named(value, path) {
                 Some(found) => {
-                    self.look(path, &[]);
+                    self.look(path, &[], span, member)?;
                     found
                 }
-                None => self.walk(value, path, span)?,
+                None => self.walk(value, path, span, member)?,
             }),
-            Val::Made(value, levels) => Val::Made(self.walk(value, path, span)?.clone(), *levels),
+            Val::Made(value, levels) => Val::Made(self.walk(value, path, span, None)?.clone(), *levels),
             Val::Bool(_) | Val::Num(_) if path.steps.is_empty() => base,
             Val::Bool(_) | Val::Num(_) => return Err(no_members(path, 0, &base.view())),
         };
@@ -657,13 +675,19 @@ impl<'a, 'b> Machine<'a, 'b> {
         })
     }
 
-    fn walk<'v>(&mut self, base: &'v Value, path: &'a Path, span: Span) -> Result<&'v Value, EvalError>
+    fn walk<'v>(
+        &mut self,
+        base: &'v Value,
+        path: &'a Path,
+        span: Span,
+        member: Option<&str>,
+    ) -> Result<&'v Value, EvalError>
     where
         'a: 'v,
     {
         let mut computed = Vec::new();
         let found = self.go_down(base, path, path.steps.len(), &mut computed, span);
-        self.look(path, &computed);
+        self.look(path, &computed, span, member)?;
         found
     }
 
@@ -691,23 +715,39 @@ impl<'a, 'b> Machine<'a, 'b> {
 
     /// Notes what a path of the state led to, or would have. A place after an index counts as its
     /// list: whatever is taken out of a list moves what follows.
-    fn look(&mut self, path: &Path, computed: &[Val<'a>]) {
-        if !is_of_state(path) {
-            return;
+    ///
+    /// A place that is unknown has no value, whatever the state has there: not even that nothing is there is known.
+    fn look(
+        &mut self,
+        path: &Path,
+        computed: &[Val<'a>],
+        span: Span,
+        member: Option<&str>,
+    ) -> Result<(), EvalError> {
+        if is_of_state(path) {
+            self.budget.look(|| place_of(path, computed));
         }
-        self.budget.look(|| {
-            let mut computed = computed.iter();
-            let names = path.steps.iter().map_while(|step| match &step.kind {
-                StepKind::Key(key) => Some(key.stored.to_string()),
-                StepKind::Index(_) => None,
-                StepKind::Computed(_) => match computed.next()?.view() {
-                    View::Text(name) => Some(stored(name).into_owned()),
-                    _ => None,
-                },
-            });
-            let names: Vec<String> = names.collect();
-            Pointer::of(names.iter().map(String::as_str))
-        });
+        if !self.is_incomplete {
+            return Ok(());
+        }
+        let state = match &path.base {
+            Base::State => self.env.state,
+            Base::Root(name) if is_state_root(name) => self.root(path, span)?,
+            _ => return Ok(()),
+        };
+        let looked_at = place_of(path, computed);
+        let names: Vec<_> = looked_at.tokens().map(|token| token.into_owned()).collect();
+        let looked_at = Pointer::of(names.iter().map(String::as_str).chain(member));
+        match unknown::meets(state, &looked_at) {
+            None => Ok(()),
+            Some((unknown, since)) => {
+                let text = place(path, path.steps.len(), computed);
+                let message = format!("{text} is unknown since tick {}", since.tick);
+                let unknown = Some((unknown, since));
+                let why = Uncertain { path: Some(text), message, hint: None, span, unknown };
+                Err(EvalError::Uncertain(Box::new(why)))
+            }
+        }
     }
 
     fn has(&mut self, path: &'a Path, span: Span) -> Result<bool, EvalError> {
@@ -730,7 +770,7 @@ impl<'a, 'b> Machine<'a, 'b> {
             Ok(value) => self.step(value, path, last, &mut computed).map(|found| found.is_some()),
             Err(error) => Err(error),
         };
-        self.look(path, &computed);
+        self.look(path, &computed, span, None)?;
         found
     }
 
@@ -790,6 +830,26 @@ impl<'a, 'b> Machine<'a, 'b> {
             (other, _) => Err(no_members(path, index, &View::of(other))),
         }
     }
+}
+
+/// Returns the place that a path of the state leads to; one after an index is that of the list.
+fn place_of(path: &Path, computed: &[Val<'_>]) -> Pointer {
+    let mut computed = computed.iter();
+    let names = path.steps.iter().map_while(|step| match &step.kind {
+        StepKind::Key(key) => Some(key.stored.to_string()),
+        StepKind::Index(_) => None,
+        StepKind::Computed(_) => match computed.next()?.view() {
+            View::Text(name) => Some(stored(name).into_owned()),
+            _ => None,
+        },
+    });
+    let names: Vec<String> = names.collect();
+    Pointer::of(names.iter().map(String::as_str))
+}
+
+/// Whether a root is a state: that before the transition, and the two sides of an import.
+fn is_state_root(name: &str) -> bool {
+    matches!(name, "before" | "source" | "target")
 }
 
 /// Tells whether a path begins with the state, as it is or as it was before.

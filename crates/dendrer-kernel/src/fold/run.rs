@@ -10,20 +10,38 @@ use super::{
     WRITTEN_SIZE_MAX, Write, kind, quantize, transition,
 };
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
-use crate::reduce::ReduceError;
+use crate::reduce::{ReduceError, Reduced};
+use crate::unknown::{READS_UNKNOWN, RULE_FAILED, Unknown};
 
-/// Returns what the rules write for this transition on this state, and tells of each rule that writes by its index.
+/// Returns what the rules write for this transition on this state, and reports each rule that writes by its index.
+///
+/// A rule that reads an unknown place writes nothing, and the places it writes to are unknown from then on, for the rules
+/// after it as well (design, section 7).
 pub(super) fn reduce(
     fold: &Fold,
     before: &Value,
     intent: &Intent,
+    tick: u64,
     wrote: &mut dyn FnMut(usize),
-) -> Result<Delta, ReduceError> {
+) -> Result<Reduced, ReduceError> {
     let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX));
     for (index, rule) in fold.rules_for(intent) {
-        let already = run.delta.len();
-        run.rule(rule).map_err(|error| error.within(&rule.place))?;
-        if run.delta.len() > already {
+        let already = (run.delta.len(), run.written);
+        let (state, unknown) = (run.state.clone(), run.unknown.clone());
+        run.met_unknown = false;
+        match run.rule(rule) {
+            Ok(_) => {}
+            Err(_) if run.met_unknown => {
+                run.delta.truncate(already.0);
+                (run.state, run.unknown, run.written) = (state, unknown, already.1);
+                for place in targets(rule, &run.state) {
+                    run.unknown.mark(place, tick, READS_UNKNOWN);
+                }
+                run.show_unknown();
+            }
+            Err(error) => return Err(error.within(&rule.place)),
+        }
+        if run.delta.len() > already.0 {
             wrote(index);
         }
     }
@@ -32,7 +50,57 @@ pub(super) fn reduce(
         let why = format!("the state would have {size} bytes; at most {STATE_SIZE_MAX} are allowed");
         return Err(ReduceError::Rule { place: "the rules".to_owned(), why });
     }
-    Ok(Delta(run.delta))
+    Ok(Reduced { delta: Delta(run.delta), unknown: run.unknown })
+}
+
+/// Returns what is unknown after a transition for which a rule gave an error. No rule of the transition writes, so the
+/// targets of every rule are unknown that wrote, or may have: its `when` is true, cannot be judged, or reads what such a
+/// rule writes.
+pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, tick: u64) -> Unknown {
+    let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX));
+    let (mut wrote, mut rest): (Vec<&Rule>, Vec<&Rule>) = fold
+        .rules_for(intent)
+        .map(|(_, rule)| rule)
+        .partition(|rule| rule.when.as_ref().is_none_or(|when| run.holds(when) != Ok(false)));
+    let places = |rules: &[&Rule]| rules.iter().flat_map(|rule| targets(rule, before)).collect::<Vec<_>>();
+    loop {
+        let written = places(&wrote);
+        let reads = |rule: &&Rule| {
+            let read_set = rule.when.iter().flat_map(|when| when.read_set());
+            read_set.into_iter().any(|read| written.iter().any(|place| place.overlaps(read)))
+        };
+        let (more, others) = rest.into_iter().partition::<Vec<_>, _>(reads);
+        rest = others;
+        if more.is_empty() {
+            break;
+        }
+        wrote.extend(more);
+    }
+    let mut unknown = Unknown::of(before);
+    for place in places(&wrote) {
+        unknown.mark(place, tick, RULE_FAILED);
+    }
+    unknown
+}
+
+/// The places that a rule writes to, each cut at its first computed segment and at a list.
+fn targets(rule: &Rule, state: &Value) -> Vec<Pointer> {
+    let mut found = Vec::new();
+    rule.for_each_target(&mut |target| {
+        let mut tokens: Vec<&str> = vec![&target.field];
+        let mut value = state.get(&target.field);
+        for segment in &target.segments {
+            match segment {
+                Segment::Name(name) if !matches!(value, Some(Value::Array(_))) => {
+                    tokens.push(name);
+                    value = value.and_then(|value| value.get(name));
+                }
+                _ => break,
+            }
+        }
+        found.push(Pointer::of(tokens));
+    });
+    found
 }
 
 /// Runs the rules again and returns the places of the state that those which applied looked at: their conditions, and the
@@ -92,6 +160,10 @@ struct Run<'a> {
     /// The bytes of the values in the delta.
     written: u64,
     budget: Budget,
+    /// The places of the state that are unknown.
+    unknown: Unknown,
+    /// Whether the rule met an unknown place.
+    met_unknown: bool,
 }
 
 /// Where a target leads in the state as it is.
@@ -112,6 +184,8 @@ impl<'a> Run<'a> {
             delta: Vec::new(),
             written: 0,
             budget,
+            unknown: Unknown::of(before),
+            met_unknown: false,
         }
     }
 
@@ -178,12 +252,21 @@ impl<'a> Run<'a> {
             Ok(place) => place,
             Err(why) => return missing(why),
         };
+        let is_unknown = self.unknown.meets(&place.pointer).is_some();
+        if is_unknown && matches!(kind, Write::Remove | Write::Add(_)) {
+            // Whether there is something, and what, is read here.
+            return Err(self.meet_unknown(&place.pointer));
+        }
         let op = |action, value| Op { action, path: place.pointer.clone(), value };
         let nothing = || format!("there is nothing at {}", place.pointer.dotted());
         let op = match kind {
             Write::Set(value) => {
                 let value = self.written(value)?;
                 let value = self.quantized(target, value)?;
+                if is_unknown {
+                    self.unknown.clear(&place.pointer);
+                    self.show_unknown();
+                }
                 if place.found.as_ref() == Some(&value) {
                     return Ok(());
                 }
@@ -207,7 +290,23 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        self.apply(op)
+        match self.apply(op) {
+            // What stands in the way may not be there.
+            Err(_) if is_unknown => Err(self.meet_unknown(&place.pointer)),
+            applied => applied,
+        }
+    }
+
+    /// Notes that the rule met an unknown place, and says which.
+    fn meet_unknown(&mut self, place: &Pointer) -> String {
+        self.met_unknown = true;
+        format!("{} is unknown", place.dotted())
+    }
+
+    /// Lets expressions see which places are unknown.
+    fn show_unknown(&mut self) {
+        let change = self.unknown.change_of(&self.state);
+        self.state = change.apply(&self.state).expect("a member that only the kernel writes");
     }
 
     fn apply(&mut self, op: Op) -> Result<(), String> {
@@ -245,12 +344,20 @@ impl<'a> Run<'a> {
                 },
                 Segment::Index(expr) => {
                     let index = self.evaluate(expr)?;
+                    let place = Pointer::of(tokens.iter().map(String::as_str));
+                    if !matches!(index, Value::String(_)) && self.unknown.meets(&place).is_some() {
+                        return Err(self.meet_unknown(&place));
+                    }
                     match self.index(&index, found.as_ref(), &here(&tokens))? {
                         Ok(step) => step,
                         Err(why) => return Ok(Err(why)),
                     }
                 }
                 Segment::First { name, condition } => {
+                    let place = Pointer::of(tokens.iter().map(String::as_str));
+                    if self.unknown.meets(&place).is_some() {
+                        return Err(self.meet_unknown(&place));
+                    }
                     let list = match found {
                         Some(Value::Array(list)) => list,
                         None => return Ok(Err(format!("there is nothing at {}", here(&tokens)))),
@@ -331,12 +438,22 @@ impl<'a> Run<'a> {
 
     fn value(&mut self, template: &Template) -> Result<Value, String> {
         let env = env(&self.state, self.before, &self.t, &self.names);
-        compute(template, &env.env(), &mut self.budget)
+        let value = compute(template, &env.env(), &mut self.budget);
+        self.note_unknown(value)
     }
 
     fn evaluate(&mut self, expr: &Expr) -> Result<Value, String> {
         let env = env(&self.state, self.before, &self.t, &self.names);
-        expr.evaluate(&env.env(), &mut self.budget).map_err(say)
+        let value = expr.evaluate(&env.env(), &mut self.budget);
+        self.note_unknown(value)
+    }
+
+    /// Notes whether an error is that of an unknown place.
+    fn note_unknown<T>(&mut self, found: Result<T, EvalError>) -> Result<T, String> {
+        if let Err(EvalError::Uncertain(why)) = &found {
+            self.met_unknown |= why.unknown.is_some();
+        }
+        found.map_err(say)
     }
 
     fn holds(&mut self, expr: &Expr) -> Result<bool, String> {
@@ -344,7 +461,7 @@ impl<'a> Run<'a> {
         match expr.holds(&env.env(), &mut self.budget) {
             Truth::True => Ok(true),
             Truth::False => Ok(false),
-            Truth::Uncertain(why) => Err(why.to_string()),
+            Truth::Uncertain(why) => self.note_unknown(Err(EvalError::Uncertain(why))),
             Truth::Exhausted => Err(say(EvalError::Exhausted)),
         }
     }
@@ -368,10 +485,10 @@ impl RuleEnv<'_> {
 }
 
 /// Computes a template.
-pub(crate) fn compute(template: &Template, env: &Env<'_>, budget: &mut Budget) -> Result<Value, String> {
+pub(crate) fn compute(template: &Template, env: &Env<'_>, budget: &mut Budget) -> Result<Value, EvalError> {
     match template {
         Template::Literal(value) => Ok(value.clone()),
-        Template::Expr(expr) => expr.evaluate(env, budget).map_err(say),
+        Template::Expr(expr) => expr.evaluate(env, budget),
         Template::List(items) => {
             let items = items.iter().map(|item| compute(item, env, budget));
             Ok(Value::array(items.collect::<Result<Vec<_>, _>>()?))
@@ -379,12 +496,12 @@ pub(crate) fn compute(template: &Template, env: &Env<'_>, budget: &mut Budget) -
         Template::Map(members) => {
             let members =
                 members.iter().map(|(name, member)| Ok((name.clone(), compute(member, env, budget)?)));
-            Ok(Value::record(members.collect::<Result<Vec<_>, String>>()?))
+            Ok(Value::record(members.collect::<Result<Vec<_>, EvalError>>()?))
         }
     }
 }
 
-fn say(error: EvalError) -> String {
+pub(crate) fn say(error: EvalError) -> String {
     match error {
         EvalError::Uncertain(why) => why.to_string(),
         EvalError::Exhausted => format!("the rules take more than {EVALUATION_STEPS_MAX} evaluation steps"),

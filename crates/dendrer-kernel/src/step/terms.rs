@@ -13,6 +13,7 @@ use crate::contract::Contracts;
 use crate::counters::Counters;
 use crate::pack::{self, Pack, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
+use crate::unknown;
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
@@ -248,7 +249,13 @@ impl Terms {
 
 /// Whether a change writes near anything that a predicate looks at.
 pub(super) fn touches(predicate: &Predicate, delta: &Delta) -> bool {
-    delta.paths().any(|path| predicate.read_set().iter().any(|place| are_near(place, path)))
+    let read_set = predicate.read_set();
+    delta.paths().any(|path| match unknown::marks(path) {
+        // A mark says of its place that it is unknown, or is known again.
+        Some(None) => true,
+        Some(Some(marked)) => read_set.iter().any(|place| are_near(place, &marked)),
+        None => read_set.iter().any(|place| are_near(place, path)),
+    })
 }
 
 /// Whether two places lie in the same member of the state. Writing `a.x` makes an `a`, which `has(state.a.b)` depends on.

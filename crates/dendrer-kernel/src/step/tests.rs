@@ -168,7 +168,8 @@ fn below_stage_2_a_change_that_does_not_fit_is_noted_and_the_state_stays() {
         1,
         r#"{"type":"plan.update","anomalies":["mine"],"delta":[{"add":"/n","value":1}]}"#,
     );
-    assert_eq!(head.state(), &value(r#"{"n":"text"}"#));
+    let unknown = r#"{"kernel_unknown":{"/n":{"code":"delta_failed","tick":1}},"n":"text"}"#;
+    assert_eq!(head.state(), &value(unknown));
     let anomalies = record.body().value("/anomalies").unwrap().to_string();
     assert_eq!(
         anomalies,
@@ -203,18 +204,16 @@ fn the_first_broken_policy_rule_is_latched() {
 }
 
 #[test]
-fn a_policy_rule_that_cannot_be_judged_does_not_hold() {
+fn a_policy_rule_that_cannot_be_judged_is_not_latched_and_is_judged_again() {
     let (_, mut head) = start("{}", r#"[{"id":"spend","holds":"state.spent < 100"}]"#, Stage::Replay);
     committed(&mut head, 1, r#"{"type":"plan.update"}"#);
-    assert_eq!(
-        head.state().get("policy").unwrap().to_string(),
-        r#"{"violated":{"rule":"spend","tick":1,"uncertain":"state.spent is missing"}}"#
-    );
-    // A rule that is to hold for a missing field has to say so.
-    let rule = r#"[{"id":"spend","holds":"!has(state.spent) || state.spent < 100"}]"#;
-    let (_, mut head) = start("{}", rule, Stage::Replay);
-    committed(&mut head, 1, r#"{"type":"plan.update"}"#);
     assert_eq!(head.state().get("policy"), None);
+    // A delta that fails leaves its place unknown, and what is unknown breaks no rule.
+    committed(&mut head, 2, r#"{"type":"plan.update","delta":[{"add":"/spent","value":500}]}"#);
+    assert_eq!(head.state().get("policy"), None);
+    committed(&mut head, 3, r#"{"type":"plan.update","delta":[{"set":"/spent","value":500}]}"#);
+    let latched = r#"{"policy":{"violated":{"rule":"spend","tick":3}},"spent":500}"#;
+    assert_eq!(head.state(), &value(latched));
 }
 
 #[test]

@@ -1,0 +1,259 @@
+//! Places of a state that are not known (design, section 7).
+//!
+//! A change that could not be computed leaves the state behind what happened. The kernel keeps the places that it would
+//! have written in the state itself, at `/kernel_unknown`: an object of place to `{"code", "tick"}`, absent while empty.
+//! So the root binds them, and snapshots, forks, merges and replay carry them like any other member.
+//!
+//! Rule: a place of the state is unknown if it and a place of the set are equal or one lies above the other; what the
+//! kernel itself writes is always known. Test `a_place_is_unknown_at_above_and_below`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::{Digest, Object, Pointer, Value};
+
+use crate::names::{KERNEL_PATHS, UNKNOWN};
+
+/// Since when a place is unknown, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Since {
+    /// The tick of the transition that could not be computed.
+    pub tick: u64,
+    /// A word for the cause: [`RULE_FAILED`], [`DELTA_FAILED`], [`REDUCER_FAILED`], [`NO_RESULT`] or [`READS_UNKNOWN`].
+    pub code: Arc<str>,
+}
+
+/// A rule of the pack met an error, so no rule of that transition wrote.
+pub const RULE_FAILED: &str = "rule_failed";
+/// A delta did not fit the state.
+pub const DELTA_FAILED: &str = "delta_failed";
+/// A module or a function of the host met an error.
+pub const REDUCER_FAILED: &str = "reducer_failed";
+/// The result of a call is not on record.
+pub const NO_RESULT: &str = "no_result";
+/// A rule reads a place that is unknown.
+pub const READS_UNKNOWN: &str = "reads_unknown";
+
+/// The places of a state that are unknown. Sorted, and equal for equal states.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unknown(BTreeMap<Pointer, Since>);
+
+impl Unknown {
+    /// Reads the unknown places of a state.
+    pub fn of(state: &Value) -> Unknown {
+        Unknown(entries(state).collect())
+    }
+
+    /// Whether every place is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Walks the places in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Pointer, &Since)> {
+        self.0.iter()
+    }
+
+    /// Returns the unknown place that a place meets since the earliest tick, if any.
+    pub fn meets(&self, place: &Pointer) -> Option<(&Pointer, &Since)> {
+        let is_met = |(unknown, _): &(&Pointer, &Since)| is_met(unknown, place);
+        self.0.iter().filter(is_met).min_by_key(|(_, since)| since.tick)
+    }
+
+    /// Marks a place. One at or above it that is marked already stays as it is.
+    pub fn mark(&mut self, place: Pointer, tick: u64, code: &str) {
+        if !is_kernels(&place) && !self.0.keys().any(|known| known.contains(&place)) {
+            self.0.insert(place, Since { tick, code: code.into() });
+        }
+    }
+
+    /// Takes over the marks of another state.
+    pub fn mark_as(&mut self, place: Pointer, since: &Since) {
+        self.mark(place, since.tick, &since.code);
+    }
+
+    /// Clears the marks at and below a place that was set from what is known. The mark of the whole state stays for good.
+    pub fn clear(&mut self, place: &Pointer) {
+        self.0.retain(|unknown, _| unknown.as_str().is_empty() || !place.contains(unknown));
+    }
+
+    /// Clears what a delta sets: a `set` of a place or above it, and nothing else.
+    pub fn clear_set(&mut self, delta: &Delta) {
+        for op in delta.0.iter().filter(|op| op.action == Action::Set) {
+            self.clear(&op.path);
+        }
+    }
+
+    /// The member of the state that says so; `None` while empty.
+    pub fn to_value(&self) -> Option<Value> {
+        let member = |(place, since): (&Pointer, &Since)| {
+            let since = Value::record([
+                ("code", Value::String(Arc::clone(&since.code))),
+                ("tick", Value::from(since.tick)),
+            ]);
+            (Arc::<str>::from(place.as_str()), since)
+        };
+        let members: Object = self.0.iter().map(member).collect();
+        (!self.0.is_empty()).then_some(Value::Object(members))
+    }
+
+    /// Returns the change that makes these marks of those that a state has.
+    pub(crate) fn change_of(&self, state: &Value) -> Delta {
+        let before = Unknown::of(state);
+        if before == *self {
+            return Delta::default();
+        }
+        let top = Pointer::of([UNKNOWN]);
+        let Some(whole) = self.to_value() else { return Delta(vec![removal(top)]) };
+        if before.is_empty() {
+            return Delta(vec![Op::set(top, whole)]);
+        }
+        let below = |place: &Pointer| Pointer::of([UNKNOWN, place.as_str()]);
+        let gone = before.0.keys().filter(|place| !self.0.contains_key(*place));
+        let mut ops: Vec<Op> = gone.map(|place| removal(below(place))).collect();
+        for (place, since) in &self.0 {
+            if before.0.get(place) != Some(since) {
+                let value = whole.get(place.as_str()).cloned().expect("each place has a member");
+                ops.push(Op::set(below(place), value));
+            }
+        }
+        Delta(ops)
+    }
+}
+
+fn removal(path: Pointer) -> Op {
+    Op { action: Action::Remove, path, value: None }
+}
+
+/// The digest of the name, by which members are found.
+static NAME: LazyLock<Digest> = LazyLock::new(|| Digest::of(UNKNOWN.as_bytes()));
+
+/// The member of a state that holds the marks.
+fn member(state: &Value) -> Option<&Value> {
+    state.as_object()?.get_hashed(UNKNOWN, &NAME)
+}
+
+/// Reads the marks of a state; what does not have the form of one is none.
+fn entries(state: &Value) -> impl Iterator<Item = (Pointer, Since)> + '_ {
+    let members = member(state).and_then(Value::as_object);
+    members.into_iter().flat_map(|members| members.iter()).filter_map(|(place, since)| {
+        let (tick, code) = (since.get("tick")?.as_u64()?, since.get("code")?.as_str()?);
+        Some((place.parse().ok()?, Since { tick, code: code.into() }))
+    })
+}
+
+/// Whether a state has unknown places. One lookup.
+pub fn is_incomplete(state: &Value) -> bool {
+    member(state).is_some()
+}
+
+/// Returns the unknown place of a state that a place meets since the earliest tick, if any.
+pub fn meets(state: &Value, place: &Pointer) -> Option<(Pointer, Since)> {
+    member(state)?;
+    entries(state).filter(|(unknown, _)| is_met(unknown, place)).min_by_key(|(_, since)| since.tick)
+}
+
+/// Whether a transition that wrote at a path may have changed what is known of a place: a mark is written below the name
+/// of the set, under the place that it marks.
+pub fn marks(path: &Pointer) -> Option<Option<Pointer>> {
+    let mut tokens = path.tokens();
+    (tokens.next().as_deref() == Some(UNKNOWN)).then(|| tokens.next().and_then(|place| place.parse().ok()))
+}
+
+fn is_met(unknown: &Pointer, place: &Pointer) -> bool {
+    unknown.overlaps(place) && !is_kernels(place)
+}
+
+/// Whether a place lies at or below a name of the kernel.
+fn is_kernels(place: &Pointer) -> bool {
+    place.tokens().next().is_some_and(|top| KERNEL_PATHS.contains(&&*top))
+}
+
+/// Returns the place that an operation writes, or the list in which it does: an index moves if the list is not known.
+pub(crate) fn written(op: &Op, state: &Value) -> Pointer {
+    let tokens: Vec<_> = op.path.tokens().map(|token| token.into_owned()).collect();
+    let mut found = Some(state);
+    for (depth, token) in tokens.iter().enumerate() {
+        if matches!(found, Some(Value::Array(_))) {
+            return Pointer::of(tokens[..depth].iter().map(String::as_str));
+        }
+        found = found.and_then(|value| value.get(token));
+    }
+    op.path.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pointer(text: &str) -> Pointer {
+        text.parse().unwrap()
+    }
+
+    fn state_of(unknown: &Unknown) -> Value {
+        let change = unknown.change_of(&Value::object());
+        change.apply(&Value::object()).unwrap()
+    }
+
+    #[test]
+    fn a_place_is_unknown_at_above_and_below() {
+        let mut unknown = Unknown::default();
+        unknown.mark(pointer("/a/b"), 5, RULE_FAILED);
+        let state = state_of(&unknown);
+        for (place, is_unknown) in [
+            ("/a/b", true),
+            ("/a", true),
+            ("", true),
+            ("/a/b/c", true),
+            ("/a/c", false),
+            ("/ab", false),
+            ("/kernel_unknown", false),
+            ("/policy/violated", false),
+        ] {
+            assert_eq!(meets(&state, &pointer(place)).is_some(), is_unknown, "{place}");
+        }
+        unknown.mark(Pointer::root(), 7, REDUCER_FAILED);
+        assert_eq!(unknown.meets(&pointer("/x")).unwrap().1.tick, 7);
+        assert_eq!(unknown.meets(&pointer("/a")).unwrap().1.tick, 5);
+        assert_eq!(unknown.meets(&pointer("/policy")), None);
+    }
+
+    #[test]
+    fn a_set_clears_its_place_and_what_is_below() {
+        let mut unknown = Unknown::default();
+        for place in ["/a/b", "/c", "/d/e/f"] {
+            unknown.mark(pointer(place), 1, DELTA_FAILED);
+        }
+        unknown.clear(&pointer("/a"));
+        unknown.clear(&pointer("/c/below"));
+        unknown.clear(&pointer("/d/e/f"));
+        let left: Vec<&str> = unknown.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(left, ["/c"]);
+        unknown.mark(Pointer::root(), 2, REDUCER_FAILED);
+        unknown.clear(&Pointer::root());
+        let left: Vec<&str> = unknown.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(left, [""], "what is unknown as a whole stays so");
+    }
+
+    #[test]
+    fn a_change_of_marks_leads_from_one_set_to_the_other() {
+        let sets: [&[(&str, u64)]; 5] =
+            [&[], &[("/a", 1)], &[("/a", 1), ("/b~1c", 2)], &[("/b~1c", 3)], &[("", 4), ("/x/y", 1)]];
+        let made = sets.map(|places| {
+            let mut unknown = Unknown::default();
+            for (place, tick) in places.iter().rev() {
+                unknown.mark(pointer(place), *tick, RULE_FAILED);
+            }
+            unknown
+        });
+        for from in &made {
+            for to in &made {
+                let state = state_of(from);
+                let after = to.change_of(&state).apply(&state).unwrap();
+                assert_eq!(Unknown::of(&after), *to);
+                assert_eq!(is_incomplete(&after), !to.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Unknown places of a state: what a failed change leaves unknown, what makes it known again, and that predicates say so
+//! (design, section 7).
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+use dendrer_kernel::pack::{Bound, Pack};
+use dendrer_kernel::reduce::{DeltaReducer, Reducer};
+use dendrer_kernel::replay::{replay_start, replay_step};
+use dendrer_kernel::step::{Head, Inputs, Stage, Start, begin, step_with};
+use dendrer_kernel::unknown::Unknown;
+use dendrer_kernel::{Outcome, Predicate, Verdict};
+use dendrer_object::record::{Record, Seed};
+use dendrer_object::{Intent, StoreId, Timestamp, Value, json};
+
+fn value(text: &str) -> Value {
+    json::parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn inputs(n: u64) -> Inputs {
+    Inputs { clock: Timestamp::from_ms(n), seed: Seed(u128::from(n + 1).to_be_bytes()) }
+}
+
+/// Records lines under a pack with these rules, or under `delta/1`, and replays them. Returns the chain and its head.
+fn record(state: &str, rules: Option<&str>, lines: &[&str]) -> (Vec<Record>, Head) {
+    let fields: Vec<String> = value(state)
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, _)| format!("{name:?}:{{\"init\":\"s0.{name}\"}}"))
+        .collect();
+    let fields = fields.join(",");
+    let rules = rules.map(|rules| {
+        value(&format!(r#"{{"name":"test","version":"v1","state":{{{fields}}},"rules":{rules}}}"#))
+    });
+    let pack = rules.clone().map(|pack| Bound { value: pack, text: "".into() });
+    let reducer: Box<dyn Reducer + Send + Sync> = match &rules {
+        Some(pack) => Pack::read(pack).unwrap_or_else(|faults| panic!("{faults:#?}")).reducer(),
+        None => Box::new(DeltaReducer),
+    };
+    let name = reducer.name().into();
+    let start = Start {
+        state: value(state),
+        stage: Stage::Replay,
+        reducer: name,
+        pack,
+        ..Start::new("r".parse().unwrap())
+    };
+    let (first, mut head) = begin(StoreId([5; 16]), &start, inputs(0)).unwrap();
+    let mut again = replay_start(&first, &*reducer).unwrap();
+    let mut chain = vec![first];
+    for (line, tick) in lines.iter().zip(1..) {
+        let intent = Intent::from_value(&value(line), Some("a")).unwrap();
+        match step_with(&mut head, &intent, inputs(tick), &*reducer).unwrap() {
+            Outcome::Committed(record) => chain.push(record),
+            other => panic!("{line}: {other:?}"),
+        }
+        replay_step(&mut again, chain.last().unwrap(), &*reducer, true).unwrap();
+        assert_eq!(again.state(), head.state(), "{line}");
+    }
+    (chain, head)
+}
+
+/// The unknown places as `place@tick`, in order.
+fn unknown(state: &Value) -> String {
+    let places = Unknown::of(state);
+    let shown: Vec<String> =
+        places.iter().map(|(place, since)| format!("{}@{}", place.as_str(), since.tick)).collect();
+    shown.join(" ")
+}
+
+/// Checks what is unknown after each line.
+fn check(state: &str, rules: Option<&str>, steps: &[(&str, &str)]) {
+    for count in 1..=steps.len() {
+        let lines: Vec<&str> = steps[..count].iter().map(|(line, _)| *line).collect();
+        let (_, head) = record(state, rules, &lines);
+        assert_eq!(unknown(head.state()), steps[count - 1].1, "after {lines:?}");
+    }
+}
+
+fn delta(ops: &str) -> String {
+    format!(r#"{{"type":"memory.write","delta":{ops}}}"#)
+}
+
+#[test]
+fn a_failed_delta_makes_its_paths_unknown_and_a_set_makes_them_known() {
+    let failed = delta(r#"[{"set":"/a/b","value":1},{"add":"/n","value":1},{"append":"/l","value":2}]"#);
+    check(
+        r#"{"a":{},"l":[1,2]}"#,
+        None,
+        &[
+            (&failed, "/a/b@1 /l@1 /n@1"),
+            (&delta(r#"[{"append":"/l","value":3}]"#), "/a/b@1 /l@1 /n@1"),
+            (&delta(r#"[{"set":"/a/b/c","value":3}]"#), "/a/b@1 /l@1 /n@1"),
+            (&delta(r#"[{"set":"/a","value":{}}]"#), "/l@1 /n@1"),
+            (&delta(r#"[{"add":"/n","value":3}]"#), "/l@1 /n@1"),
+            (&delta(r#"[{"set":"/n","value":3}]"#), "/l@1"),
+            (&delta(r#"[{"set":"/l","value":[]}]"#), ""),
+        ],
+    );
+    let index = delta(r#"[{"set":"/l/0","value":1},{"remove":"/l/7"}]"#);
+    check(r#"{"l":[1]}"#, None, &[(&index, "/l@1"), (&delta(r#"[{"set":"/l/0","value":4}]"#), "/l@1")]);
+}
+
+#[test]
+fn one_failed_rule_makes_the_targets_of_all_rules_that_may_have_written_unknown() {
+    let rules = r#"[
+        {"when_type":"memory.write","steps":[{"set":"a","value":"t.intent.a"}]},
+        {"when_type":"memory.write","when":"state.off","steps":[{"set":"b","value":1}]},
+        {"when_type":"memory.write","when":"state.a > 3","steps":[{"set":"m[t.agent]","value":1}]},
+        {"when_type":"memory.write","when":"t.intent.missing","steps":[{"append":"l","value":1}]},
+        {"when_type":"plan.update","steps":[{"set":"c","value":1}]}
+    ]"#;
+    let state = r#"{"a":0,"b":0,"c":0,"l":[],"m":{},"off":false}"#;
+    let line = r#"{"type":"memory.write","intent":{"a":1}}"#;
+    check(state, Some(rules), &[(line, "/a@1 /l@1 /m@1"), (r#"{"type":"plan.update"}"#, "/a@1 /l@1 /m@1")]);
+}
+
+#[test]
+fn a_rule_that_reads_an_unknown_place_leaves_its_targets_unknown() {
+    let rules = r#"[
+        {"when_type":"memory.write","steps":[{"set":"a","value":"t.intent.a"}]},
+        {"when_type":"plan.update","when":"state.a > 3","steps":[{"set":"b","value":1}]},
+        {"when_type":"plan.update","when":"state.b > 0 && state.c > 0","steps":[{"add":"d","value":1}]},
+        {"when_type":"plan.update","steps":[{"set":"c","value":"state.c + 1"}]}
+    ]"#;
+    let state = r#"{"a":0,"b":0,"c":-1,"d":0}"#;
+    let plan = r#"{"type":"plan.update"}"#;
+    check(
+        state,
+        Some(rules),
+        &[
+            (r#"{"type":"memory.write","intent":{}}"#, "/a@1"),
+            // `b` depends on what `a` is. `state.c > 0` is false, so `d` does not depend on `b`.
+            (plan, "/a@1 /b@2"),
+            (plan, "/a@1 /b@2"),
+            (plan, "/a@1 /b@2 /d@4"),
+            (r#"{"type":"memory.write","intent":{"a":1}}"#, "/b@2 /d@4"),
+            // The rule about `b` does not fire, so nothing sets `b`.
+            (plan, "/b@2 /d@4"),
+            (r#"{"type":"memory.write","intent":{"a":9}}"#, "/b@2 /d@4"),
+            // Now it does; `d` is added to, and stays what it was: unknown.
+            (plan, "/d@4"),
+        ],
+    );
+}
+
+#[test]
+fn predicates_over_unknown_places_are_uncertain_and_absorb() {
+    let failed = delta(r#"[{"add":"/a/b","value":1}]"#);
+    let (_, head) = record(r#"{"a":{"b":"x","c":1},"d":2}"#, None, &[&failed]);
+    let since = "is unknown since tick 1";
+    for (text, expected) in [
+        ("state.a.c > 0", Ok(true)),
+        ("state.d == 2", Ok(true)),
+        ("state.a.b == 'x'", Err(format!("state.a.b {since}"))),
+        ("has(state.a.b)", Err(format!("state.a.b {since}"))),
+        ("has(state.a.b.c)", Err(format!("state.a.b.c {since}"))),
+        ("size(state.a) == 2", Err(format!("state.a {since}"))),
+        ("'b' in state.a", Err(format!("state.a {since}"))),
+        ("'c' in state.a", Ok(true)),
+        ("state.a['c'] == 1", Ok(true)),
+        ("state.d == 2 || state.a.b == 'x'", Ok(true)),
+        ("state.a.b == 'x' && state.d == 3", Ok(false)),
+        ("state.a.b == 'x' ? true : true", Err(format!("state.a.b {since}"))),
+        ("has(state.policy)", Ok(false)),
+    ] {
+        let found = match Predicate::condition("p", text).unwrap().verdict(head.state(), None) {
+            Verdict::Violation => Ok(true),
+            Verdict::Ok => Ok(false),
+            Verdict::Uncertain(why) => Err(why),
+        };
+        assert_eq!(found, expected, "{text}");
+    }
+}
