@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dendrer_object::Code;
 use dendrer_object::TypeName;
 use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
@@ -71,12 +72,12 @@ fn did_you_mean(near: &Option<String>) -> String {
 
 impl AuthorshipError {
     /// The code under which `dendrer explain` knows this refusal.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            AuthorshipError::Forged(..) => "E0401",
-            AuthorshipError::Unknown { .. } => "E0402",
-            AuthorshipError::RuntimeOnly(_) => "E0403",
-            AuthorshipError::ForgedAuthor(..) | AuthorshipError::ForgedName(_) => "E0408",
+            AuthorshipError::Forged(..) => Code::E0401,
+            AuthorshipError::Unknown { .. } => Code::E0402,
+            AuthorshipError::RuntimeOnly(_) => Code::E0403,
+            AuthorshipError::ForgedAuthor(..) | AuthorshipError::ForgedName(_) => Code::E0408,
         }
     }
 }

@@ -45,7 +45,7 @@ impl Problem {
 
     /// Returns the problem of a store error, with help.
     pub fn of(error: &StoreError) -> Problem {
-        store_problem(Problem::new(error.code(), error.to_string()), error)
+        store_problem(Problem::new(error.code().as_str(), error.to_string()), error)
     }
 
     /// What is said of a key or a head that cannot be had.
@@ -377,7 +377,7 @@ pub fn no_pack(problem: Problem, run: &str) -> Problem {
 
 /// Returns the problem that ended a replay.
 pub fn replay(error: &ReplayError) -> Problem {
-    let problem = Problem::new(error.code(), error.to_string());
+    let problem = Problem::new(error.code().as_str(), error.to_string());
     match error {
         ReplayError::Divergence(divergence) => {
             let side = |value: &Option<Value>| {
@@ -434,7 +434,7 @@ fn store_problem(problem: Problem, error: &StoreError) -> Problem {
 }
 
 fn expr_problem(error: &ExprError) -> Problem {
-    let mut problem = Problem::new(error.code, error.message.clone());
+    let mut problem = Problem::new(error.code.as_str(), error.message.clone());
     // A name that was given outside an expression has no place in one.
     if error.span != Span::default() {
         problem = problem.at("expression", format!("byte {}", error.span.start));

@@ -82,7 +82,7 @@ impl ItemAnswer for ReplayAnswer {
 
     fn end(&self) -> End {
         match self.replayed.as_ref().and_then(|replayed| replayed.error.as_ref()) {
-            Some(error) if !self.detects => End::Problem(error.code()),
+            Some(error) if !self.detects => End::Problem(error.code().as_str()),
             _ => End::Answered,
         }
     }

@@ -7,7 +7,7 @@ use dendrer_kernel::ontology::AuthorshipError;
 use dendrer_kernel::pack::InitError;
 use dendrer_kernel::predicate::Stopped;
 use dendrer_kernel::replay::ReplayError;
-use dendrer_kernel::step::{ExtensionFault, NotExtended, StartError, StepError};
+use dendrer_kernel::step::{NotExtended, StartError, StepError};
 use dendrer_object::bundle::BundleError;
 use dendrer_object::note::NoteError;
 use dendrer_object::record::{Kind, SealError};
@@ -488,21 +488,23 @@ impl Error {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> &'static str {
         match self {
-            Error::Store(error) => error.code(),
-            Error::Start(error) => error.code(),
-            Error::Seal(error) => error.code(),
-            Error::Replay(error) => error.code(),
+            Error::Store(error) => error.code().as_str(),
+            Error::Start(error) => error.code().as_str(),
+            Error::Seal(error) => error.code().as_str(),
+            Error::Replay(error) => error.code().as_str(),
             Error::Hidden { .. } => "E0311",
-            Error::Expr(error) => error.code,
+            Error::Expr(error) => error.code.as_str(),
             Error::Stopped(_) => "E0521",
             Error::NotOneState { .. } => "E0541",
-            Error::Bundle(error) => error.code(),
+            Error::Bundle(error) => error.code().as_str(),
             Error::Unreadable(_) => "E0108",
             Error::Note(_) => "E0308",
             Error::Init(_) => "E0906",
             Error::PackRecorded { .. } => "E0908",
-            Error::NotUnderPack { error, .. } => error.code(),
-            Error::NotRetold { error, .. } => error.faults.first().map_or("E0420", ExtensionFault::code),
+            Error::NotUnderPack { error, .. } => error.code().as_str(),
+            Error::NotRetold { error, .. } => {
+                error.faults.first().map_or("E0420", |fault| fault.code().as_str())
+            }
             Error::NoRun { .. } => "E0101",
             Error::NoTick { .. } => "E0102",
             Error::Imported { .. } => "E0409",
@@ -516,7 +518,7 @@ impl Error {
             Error::NothingOfItsOwn { .. } => "E0119",
             Error::UndeclaredField { .. } => "E0505",
             Error::NoContracts { .. } => "E0909",
-            Error::Extension(error) => error.faults.first().map_or("E0420", ExtensionFault::code),
+            Error::Extension(error) => error.faults.first().map_or("E0420", |fault| fault.code().as_str()),
             Error::NotImportable { .. } => "E0418",
             Error::Moved { .. } => "E0407",
             Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => "E0424",
@@ -530,7 +532,7 @@ impl Error {
             Error::NoOnset { .. } | Error::LabelElsewhere { .. } => "E0120",
             Error::NoStore(error) => error.code(),
             Error::Trust(error) | Error::NotSigned(error) => error.code(),
-            Error::Unwritable(error) => error.code(),
+            Error::Unwritable(error) => error.code().as_str(),
             Error::AnotherLog { .. } => "E0307",
             Error::NotReproduced { .. } => "E0701",
             Error::TooManyEarlier { .. } => "E0540",

@@ -111,7 +111,7 @@ fn problems(document: &yaml::Document, faults: Vec<Fault>) -> Vec<Problem> {
     let mut problems: Vec<Problem> = faults
         .into_iter()
         .map(|fault| Problem {
-            code: fault.code,
+            code: fault.code.as_str(),
             mark: document.mark(&fault.path, fault.at_name, fault.span),
             place: fault.path.dotted(),
             message: fault.message,

@@ -469,7 +469,7 @@ impl Next<'_> {
                 Ok(Some(record.id()))
             }
             Outcome::Refused(refused) => {
-                let why = Stopped::Refused(refused.reason.code(), refused.reason.to_string());
+                let why = Stopped::Refused(refused.reason.code().as_str(), refused.reason.to_string());
                 carried.stopped = Some((self.tick, why));
                 Ok(None)
             }

@@ -842,7 +842,8 @@ pub fn resolve(
         // Below stage 2 a change that does not fit is noted and not made; a conflict is not resolved by that.
         matches!(outcome, Outcome::Refused(_)) || path.get(head.state()).is_some()
     })?;
-    let refused = |reason: &Reason| MergeError::Refused { code: reason.code(), reason: reason.to_string() };
+    let refused =
+        |reason: &Reason| MergeError::Refused { code: reason.code().as_str(), reason: reason.to_string() };
     let made = match outcome {
         Outcome::Committed(record) if record.header().tick == Some(recorder.head().tick()) => Ok(record),
         Outcome::Violated { record, .. } => Ok(record),

@@ -701,7 +701,7 @@ impl<'r> Run<'r, '_> {
         }
         Ok(match outcome {
             Outcome::Refused(refused) => {
-                Fate::Stopped(Stopped::Refused(refused.reason.code(), refused.reason.to_string()))
+                Fate::Stopped(Stopped::Refused(refused.reason.code().as_str(), refused.reason.to_string()))
             }
             Outcome::Committed(made) if has_rule_error(&made) => {
                 Fate::Stopped(Stopped::DoesNotApply(rule_error(&made)))

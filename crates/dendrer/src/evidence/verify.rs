@@ -339,7 +339,7 @@ impl<'a> Checker<'a> {
             // What could not be read may be as it was.
             Err(error @ StoreError::Io { .. }) => return Err(error.into()),
             Err(error) => {
-                checker.found(error.code(), None, None, format!("the checkpoint: {error}"));
+                checker.found(error.code().as_str(), None, None, format!("the checkpoint: {error}"));
                 None
             }
         };
@@ -355,7 +355,7 @@ impl<'a> Checker<'a> {
             self.found("E0303", None, sides, "the entries of the log do not give its root".to_owned());
         }
         if let Some(trouble) = self.store.trouble() {
-            self.found(trouble.code(), None, None, trouble.to_string());
+            self.found(trouble.code().as_str(), None, None, trouble.to_string());
         }
         self.checkpoint(note);
         self.finish()
@@ -483,7 +483,7 @@ impl<'a> Checker<'a> {
             }
             _ => None,
         };
-        self.found(error.code(), Some((position, entry)), sides, error.to_string());
+        self.found(error.code().as_str(), Some((position, entry)), sides, error.to_string());
         self.take(position, entry, None);
     }
 

@@ -154,8 +154,8 @@ impl LineError {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> &'static str {
         match self {
-            LineError::Json(error) => error.code(),
-            LineError::Intent(error) => error.code,
+            LineError::Json(error) => error.code().as_str(),
+            LineError::Intent(error) => error.code.as_str(),
             LineError::ForRuntime => "E0408",
         }
     }

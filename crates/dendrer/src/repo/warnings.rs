@@ -31,7 +31,7 @@ impl Warning {
     /// The code under which `dendrer explain` knows this fact.
     pub fn code(&self) -> &'static str {
         match self {
-            Warning::Damaged(error) => error.code(),
+            Warning::Damaged(error) => error.code().as_str(),
             Warning::Hidden(_) | Warning::AnotherLog(_) => "E0307",
             Warning::HeadUnknown(error) => error.code(),
             Warning::IsBackup(_) | Warning::Unfinished(_) => "E0806",

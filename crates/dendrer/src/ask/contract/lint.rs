@@ -82,7 +82,7 @@ pub fn lint(text: &[u8], files: Files<'_>) -> Linted {
 
 fn of_fault(document: &Document, fault: Fault) -> Found {
     Found {
-        code: fault.code,
+        code: fault.code.as_str(),
         mark: document.mark(&fault.path, fault.at_name, fault.span),
         place: fault.path.dotted(),
         message: fault.message,
@@ -93,7 +93,7 @@ fn of_fault(document: &Document, fault: Fault) -> Found {
 
 fn of_finding(document: &Document, finding: Finding) -> Found {
     Found {
-        code: finding.code,
+        code: finding.code.as_str(),
         mark: document.mark(&finding.path, finding.at_name, finding.span),
         place: finding.path.dotted(),
         message: finding.message,
