@@ -151,11 +151,11 @@ mod tests {
                 let found = check_authorship(&name.parse().unwrap(), author, &registered);
                 let code = found.as_ref().err().map(AuthorshipError::code);
                 let expected = match (class, author) {
-                    (None, _) => Some("E0402"),
-                    (Some(Class::System | Class::Governance), _) => Some("E0401"),
-                    (_, Author::Kernel | Author::Institution) => Some("E0408"),
+                    (None, _) => Some(Code::E0402),
+                    (Some(Class::System | Class::Governance), _) => Some(Code::E0401),
+                    (_, Author::Kernel | Author::Institution) => Some(Code::E0408),
                     (Some(Class::Agent), _) | (Some(Class::Runtime), Author::Runtime) => None,
-                    (Some(Class::Runtime), _) => Some("E0403"),
+                    (Some(Class::Runtime), _) => Some(Code::E0403),
                 };
                 assert_eq!(code, expected, "{name} by {author}");
             }

@@ -147,7 +147,10 @@ impl ImportError {
             ImportError::Map { .. } => Code::E0215,
             ImportError::Stopped { .. } => Code::E0521,
             ImportError::Changed => Code::E0216,
-            ImportError::Repository(error) => { let c: Code = error.code().parse().expect("a code"); c },
+            ImportError::Repository(error) => {
+                let c: Code = error.code().parse().expect("a code");
+                c
+            }
         }
     }
 
