@@ -40,13 +40,13 @@ use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
 
-pub(crate) mod copies;
+pub(crate) mod care;
 pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod runs;
 
 pub(crate) use dendrer::ask::bisect::gather::is_last as ended;
-pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
+pub(crate) use dendrer::repo::locate::STORE_DIR;
 pub(crate) use dendrer::trace::all_runs;
 
 /// What a reading command reads.

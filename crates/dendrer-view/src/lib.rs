@@ -4,7 +4,9 @@
 //! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
 
 pub mod answer;
+pub mod backup;
 pub mod bisect;
+pub mod care;
 pub mod casebook;
 pub mod change;
 pub mod closed;
@@ -15,6 +17,7 @@ pub mod contributors;
 pub mod diff;
 pub mod fields;
 pub mod log;
+pub mod mark;
 pub mod merge;
 pub mod predicate;
 pub mod problem;
@@ -25,6 +28,7 @@ pub mod receipt;
 pub mod reduce;
 pub mod registration;
 pub mod replay;
+pub mod restore;
 pub mod row;
 pub mod runs;
 pub mod schemas;
