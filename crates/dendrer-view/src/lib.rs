@@ -15,6 +15,7 @@ pub mod commit;
 pub mod contract;
 pub mod contributors;
 pub mod diff;
+pub mod export;
 pub mod fields;
 pub mod log;
 pub mod mark;

@@ -6,6 +6,7 @@
 //! Rule: nothing here passes an older log, or a part of one, for the whole of it; tests in `crates/dendrer/tests/care.rs`.
 
 pub mod backup;
+pub mod export;
 pub mod restore;
 pub mod spare;
 
@@ -52,6 +53,8 @@ pub enum CareNote {
     Warning(Warning),
     /// A store that an interrupted restore had left in the place of the copy was moved to this path.
     LeftBeside(PathBuf),
+    /// The log was signed, and its head could not be remembered.
+    NotRemembered(TrustError),
     /// The store that is replaced cannot say what was signed.
     HeadNotRead(Error),
 }

@@ -6,7 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dendrer::address::Address;
+use dendrer::bundle;
 use dendrer::care::backup::{BackupError, backup};
+use dendrer::care::export::{ExportError, ExportTerms, plan};
 use dendrer::care::restore::{NewerRecords, RestoreError, RestoreTerms, Restored, UnsoundBackup, restore};
 use dendrer::care::{CareNote, Follow};
 use dendrer::error::Error;
@@ -15,6 +18,7 @@ use dendrer::repo::{Mode, Repo, Warning};
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::prelude::*;
 use dendrer::trust::{MemoryTrust, Trust, UserTrust, make_key};
+use dendrer::verify;
 use dendrer_object::Intent;
 
 const ANEW: RestoreTerms = RestoreTerms { replace: false, discard_newer: false };
@@ -267,5 +271,59 @@ fn an_interrupted_restore_leaves_nothing_that_is_written_over() {
         restore(&place.path("bk"), &place.path("again"), ANEW, &*place.trust, &mut heard).unwrap();
         assert_eq!(heard.notes.len(), 1);
         assert!(place.path("again/.dendrer.replaced/store.json").is_file() && !left.exists());
+    }
+}
+
+/// Returns the bundle of the run, or why there is none.
+fn exported(repo: &Repo, terms: ExportTerms) -> Result<Vec<u8>, ExportError> {
+    let run = Address::parse("r").unwrap();
+    let mut text = Vec::new();
+    plan(repo, &[run], terms, &mut ())?.write::<ExportError>(&mut |line| {
+        text.extend_from_slice(line);
+        Ok(())
+    })?;
+    Ok(text)
+}
+
+fn verifies(text: &[u8]) -> bool {
+    let opened = bundle::open(PathBuf::new(), text).unwrap();
+    verify::bundle(&opened, &verify::Options::default()).unwrap().findings.is_empty()
+}
+
+#[test]
+fn an_export_verifies_or_is_refused() {
+    for place in places(3) {
+        let open =
+            |trust: &Arc<dyn Trust>, mode| Repo::open(&place.store(), Arc::clone(trust), mode).unwrap();
+        let stranger: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
+        assert!(verifies(&exported(&open(&stranger, Mode::Read), ExportTerms::default()).unwrap()));
+        let repo = open(&stranger, Mode::Write);
+        let run = "r".parse().unwrap();
+        let mut recorder = repo.recorder(&run).unwrap();
+        recorder.propose(&Intent::new("plan.update".parse().unwrap(), "agent")).unwrap();
+        recorder.commit().unwrap();
+        drop(recorder);
+        // Without the key the newest record is signed by nobody.
+        let error = exported(&repo, ExportTerms::default()).unwrap_err();
+        assert!(matches!(error, ExportError::LastNotSigned(1)) && error.code() == "E0804", "{error}");
+        drop(repo);
+        let repo = open(&place.trust, Mode::Write);
+        assert!(verifies(&exported(&repo, ExportTerms::default()).unwrap()));
+        let withheld = vec!["/nosuch".parse().unwrap()];
+        let error = exported(&repo, ExportTerms { withheld, ..ExportTerms::default() }).unwrap_err();
+        assert!(matches!(error, ExportError::NothingThere { .. }), "{error}");
+        let of_bundle = Address::parse("file.dnd").unwrap();
+        let error = plan(&repo, &[of_bundle], ExportTerms::default(), &mut ()).unwrap_err();
+        assert!(matches!(error, ExportError::OfBundle), "{error}");
+        drop(repo);
+        // An older copy has no key to be signed with, and its checkpoint covers it.
+        place.back_up("bk").unwrap();
+        place.record(1);
+        place.restore("bk", "old", ANEW).unwrap();
+        let old = Repo::open(&place.path("old/.dendrer"), Arc::clone(&place.trust), Mode::Read).unwrap();
+        assert!(verifies(&exported(&old, ExportTerms::default()).unwrap()));
+        damage(&place.path("old/.dendrer"));
+        let old = Repo::open(&place.path("old/.dendrer"), Arc::clone(&place.trust), Mode::Read).unwrap();
+        assert!(exported(&old, ExportTerms::default()).is_err());
     }
 }

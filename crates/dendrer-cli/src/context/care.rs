@@ -30,7 +30,18 @@ impl<'a> Follower<'a> {
 
     /// Ends the work.
     pub(crate) fn end<T, E: Into<Failure>>(self, result: std::result::Result<T, E>) -> Result<T> {
-        result.map_err(|error| self.refused.unwrap_or_else(|| error.into()))
+        Ok(self.go_on(result)?.0)
+    }
+
+    /// Ends the work, and lets its last stage go on until the progress is dropped.
+    pub(crate) fn go_on<T, E: Into<Failure>>(
+        self,
+        result: std::result::Result<T, E>,
+    ) -> Result<(T, Option<Progress>)> {
+        match result {
+            Ok(done) => Ok((done, self.progress)),
+            Err(error) => Err(self.refused.unwrap_or_else(|| error.into())),
+        }
     }
 }
 
@@ -43,6 +54,7 @@ impl Follow for Follower<'_> {
         self.progress = None;
         match note {
             CareNote::Warning(warning) => self.out.warn(warning.code(), &doubt_words(warning)),
+            CareNote::NotRemembered(error) => self.out.warn(error.code(), &error.to_string()),
             note => self.out.say(note_line(note).text()),
         }
     }
