@@ -324,8 +324,3 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
 pub(crate) fn cut_off(dir: &Path) -> Option<Failure> {
     locate::interrupted(dir).map(|error| dendrer::Error::NoStore(Box::new(error)).into())
 }
-
-/// Fails for a store that cannot be read whole.
-pub(crate) fn refuse_damage(store: &dyn Store) -> Result<()> {
-    Ok(dendrer::repo::refuse_damage(store)?)
-}

@@ -43,6 +43,13 @@ pub fn note_line(note: &CareNote) -> Line {
             quote::escape(&path.display().to_string())
         ),
         CareNote::HeadNotRead(error) => format!("note: {}", quote::escape(&problem_of(error).told())),
+        CareNote::IndexInUse(error) => format!(
+            "note: the index is in use, so its file stays as large as it is for now ({})",
+            quote::escape(&error.to_string())
+        ),
+        CareNote::IndexDoesNotOpen => {
+            "note: the index does not open; dendrer doctor --fix makes it again".to_owned()
+        }
         _ => String::new(),
     })
 }

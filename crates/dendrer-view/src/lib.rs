@@ -17,6 +17,7 @@ pub mod contributors;
 pub mod diff;
 pub mod export;
 pub mod fields;
+pub mod gc;
 pub mod log;
 pub mod mark;
 pub mod merge;

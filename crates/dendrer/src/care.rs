@@ -57,6 +57,10 @@ pub enum CareNote {
     NotRemembered(TrustError),
     /// The store that is replaced cannot say what was signed.
     HeadNotRead(Error),
+    /// The index is in use, so its file keeps its size.
+    IndexInUse(StoreError),
+    /// The index does not open.
+    IndexDoesNotOpen,
 }
 
 /// A log that the mark of a backup cuts short.
