@@ -4,11 +4,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dendrer::repo::heads;
-use dendrer::store::Embedded;
 use dendrer::store::StoreInfo;
 use dendrer::store::TreeHead;
-use dendrer::store::prelude::*;
 use dendrer::trust;
 use dendrer::trust::SigningTurn;
 use dendrer::trust::Trust;
@@ -127,13 +124,4 @@ pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {
 /// Finds the key of a store; `None` if it is not here.
 pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<Arc<SigningKey>>> {
     Ok(ProgramTrust(user(given)).key(info).map_err(dendrer::Error::from)?)
-}
-
-/// Says why a log may not be all that was signed here, for verbs that look at its files alone.
-pub(crate) fn doubt(store: &mut Embedded) -> Result<Option<(&'static str, String)>> {
-    Ok(match head(store.info().id) {
-        Err(failure) => Some((failure.code, failure.told())),
-        Ok(head) => heads::differs(store, head)?
-            .map(|why| (ANOTHER_LOG, format!("this is not the log that was signed here: {why}"))),
-    })
 }

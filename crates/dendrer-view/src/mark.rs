@@ -21,10 +21,13 @@ pub fn hides(mark: &Mark) -> Option<String> {
     })
 }
 
+/// Says that a mark in a store hides nothing.
+pub(crate) const CLOSED: &str =
+    "a backup is in the place of a store (backup.json), and nothing is written to it";
+
 /// Says that a mark in a store hides nothing, if that is so.
 pub fn closes(mark: &Mark) -> Option<String> {
-    (mark.in_store && mark.behind == 0)
-        .then(|| format!("a backup is in the place of a store ({FILE}), and nothing is written to it"))
+    (mark.in_store && mark.behind == 0).then(|| CLOSED.to_owned())
 }
 
 /// Says that the log of a backup goes on after its end, if it does.

@@ -77,7 +77,11 @@ impl From<RestoreError> for Problem {
             RestoreError::Hidden(ref hidden) => mark::problem(error.code(), hidden, NOT_RESTORED),
             RestoreError::Unsound { backup, why } => {
                 let path = backup.display().to_string();
-                Problem::from(why).note(NOT_RESTORED).help(&["dendrer", "fsck", "--store", &path])
+                let problem = match why {
+                    UnsoundBackup::Unreadable(error) => error.into(),
+                    why => unsound(&why),
+                };
+                problem.note(NOT_RESTORED).help(&["dendrer", "fsck", "--store", &path])
             }
             RestoreError::Unknown(error) => Problem::from(error).note(NOT_RESTORED),
             RestoreError::LockNotAFile { ref place, .. } | RestoreError::NotEmpty(ref place) => {
@@ -124,19 +128,17 @@ impl From<RestoreError> for Problem {
     }
 }
 
-impl From<UnsoundBackup> for Problem {
-    fn from(why: UnsoundBackup) -> Problem {
-        let problem = Problem::new(why.code(), why.to_string());
-        match why {
-            UnsoundBackup::OtherLog { made, found, .. } => problem
-                .at("made", format!("{} records, root {}", made.size, made.root))
-                .at("found", format!("{} records, root {}", found.size, found.root)),
-            UnsoundBackup::OtherKey { backup, here } => {
-                problem.at("backup", backup.to_string()).at("here", here.to_string())
-            }
-            UnsoundBackup::Unreadable(error) => error.into(),
-            UnsoundBackup::Damaged(_) => problem,
+/// Returns the problem of a backup that is not what was written.
+pub(crate) fn unsound(why: &UnsoundBackup) -> Problem {
+    let problem = Problem::new(why.code(), why.to_string());
+    match why {
+        UnsoundBackup::OtherLog { made, found, .. } => problem
+            .at("made", format!("{} records, root {}", made.size, made.root))
+            .at("found", format!("{} records, root {}", found.size, found.root)),
+        UnsoundBackup::OtherKey { backup, here } => {
+            problem.at("backup", backup.to_string()).at("here", here.to_string())
         }
+        UnsoundBackup::Unreadable(_) | UnsoundBackup::Damaged(_) => problem,
     }
 }
 

@@ -6,6 +6,7 @@
 //! Rule: nothing here passes an older log, or a part of one, for the whole of it; tests in `crates/dendrer/tests/care.rs`.
 
 pub mod backup;
+pub mod check;
 pub mod export;
 pub mod restore;
 pub mod spare;
