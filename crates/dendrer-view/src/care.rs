@@ -1,6 +1,5 @@
 //! Words for what is known of a store before work on it ends.
 
-use dendrer::Error;
 use dendrer::care::CareNote;
 use dendrer::repo::Warning;
 use dendrer_object::Value;
@@ -20,18 +19,6 @@ pub fn doubt_words(warning: &Warning) -> String {
     }
 }
 
-/// Returns message and place of an error of a store, a key or a head.
-pub(crate) fn problem_of(error: &Error) -> Problem {
-    match error {
-        Error::Store(error) => Problem::of(error),
-        Error::Trust(error) => Problem::from_trust(error),
-        Error::AnotherLog { why, .. } => {
-            Problem::new(error.code(), error.to_string()).at("why", why.to_string())
-        }
-        error => Problem::new(error.code(), error.to_string()),
-    }
-}
-
 /// Returns the line of a note.
 pub fn note_line(note: &CareNote) -> Line {
     Line::note(match note {
@@ -42,7 +29,7 @@ pub fn note_line(note: &CareNote) -> Line {
             "note: {} is a store that a restore which was cut off left beside its place",
             quote::escape(&path.display().to_string())
         ),
-        CareNote::HeadNotRead(error) => format!("note: {}", quote::escape(&problem_of(error).told())),
+        CareNote::HeadNotRead(error) => format!("note: {}", quote::escape(&Problem::of_error(error).told())),
         CareNote::IndexInUse(error) => format!(
             "note: the index is in use, so its file stays as large as it is for now ({})",
             quote::escape(&error.to_string())

@@ -8,7 +8,7 @@ use dendrer::error::TrustError;
 use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::care::{path_json, problem_of};
+use crate::care::path_json;
 use crate::problem::Problem;
 use crate::{count, document, mark, quote};
 
@@ -44,7 +44,7 @@ impl Answer for Restored {
         );
         match &self.refused {
             Some(error) => {
-                let problem = problem_of(error);
+                let problem = Problem::of_error(error);
                 let why = problem.place.first().map_or("", |(_, why)| why);
                 let why = quote::escape(why);
                 lines.push(format!("older     {why}: it is read, and not written to").into());
@@ -158,7 +158,7 @@ fn newer_words(why: &NewerRecords) -> String {
         NewerRecords::Other => "has other records than the backup".to_owned(),
         NewerRecords::Unreadable(error) => format!(
             "may have more than the backup, since not all of it can be read: {}",
-            problem_of(error).told()
+            Problem::of_error(error).told()
         ),
     }
 }

@@ -94,7 +94,7 @@ pub enum FileFact {
     Lock(bool),
     /// A file of interrupted work.
     Leftover(Leftover),
-    /// A file that is none of a store.
+    /// A file that does not belong to a store.
     Foreign(Leftover),
 }
 
@@ -237,7 +237,7 @@ pub enum StoreFact {
         /// Whether they were removed; `None` if that was not tried.
         removed: Option<Result<(), StoreError>>,
     },
-    /// Files that are none of a store.
+    /// Files that do not belong to a store.
     Foreign(Vec<Leftover>),
 }
 
