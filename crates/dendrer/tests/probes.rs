@@ -5,9 +5,9 @@
 
 use std::ops::RangeInclusive;
 
+use dendrer::Trace;
 use dendrer::bisect::{self, Outcome, Question, Range};
 use dendrer::watch::Watch;
-use dendrer::Trace;
 use dendrer_kernel::predicate::{Predicate, Window};
 use dendrer_kernel::step::Start;
 use dendrer_object::{Delta, Intent, Value, delta::Op};
