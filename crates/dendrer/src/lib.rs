@@ -49,6 +49,7 @@ pub mod change;
 pub mod error;
 pub mod evidence;
 pub mod files;
+pub mod handle;
 pub mod limits;
 pub mod pack;
 pub mod prelude;

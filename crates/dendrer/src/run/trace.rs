@@ -16,11 +16,13 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value, json};
-use dendrer_store::{RunSummary, Shared, Skimmed, Slot, Store, StoreError};
+use dendrer_store::{RunSummary, Skimmed, Slot, Store, StoreError};
 
 use crate::care::spare::Fit;
 use crate::error::Error;
 use crate::recorder::weight;
+
+pub use crate::handle::ReadHandle;
 
 /// How many records are taken from the store at a time.
 const BATCH: usize = 256;
@@ -36,36 +38,6 @@ type Snapshot = (u64, Vec<u8>);
 
 /// Where a transition says what it writes.
 const DELTA: &str = "/delta";
-
-/// A store handle that a [`Trace`] can keep: shared, and read from several threads.
-pub trait ReadHandle {
-    /// Returns the handle for a trace to keep.
-    fn to_handle(&self) -> Arc<dyn Store>;
-}
-
-impl ReadHandle for Arc<dyn Store> {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::clone(self)
-    }
-}
-
-impl<S: Store + 'static> ReadHandle for Arc<S> {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::clone(self) as Arc<dyn Store>
-    }
-}
-
-impl<H: ReadHandle> ReadHandle for &H {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        (**self).to_handle()
-    }
-}
-
-impl ReadHandle for Shared {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::new(self.clone())
-    }
-}
 
 /// A run in a store, as it was when the trace was opened. Clones share the states they have read.
 #[derive(Debug, Clone)]
