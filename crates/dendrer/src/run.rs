@@ -1,6 +1,8 @@
 //! A run as a reader sees it: its records, its states, the verdicts along it.
 
 pub mod closed;
+mod moment;
+pub(crate) mod snapshot;
 pub mod timeline;
 pub mod trace;
 pub(crate) mod verdicts;

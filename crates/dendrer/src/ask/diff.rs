@@ -20,7 +20,7 @@ use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::error::Error;
 use crate::pack;
-use crate::recorder::weight;
+use crate::run::snapshot::weight;
 use crate::trace::Trace;
 
 pub use crate::limits::CONTENT_MAX;

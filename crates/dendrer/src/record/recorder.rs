@@ -22,6 +22,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::casebook;
 use crate::error::Error;
 use crate::pack;
+use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{Moment, Trace};
 
 /// The time and the chance that the kernel is given: the world's, or fixed ones.
@@ -148,17 +149,6 @@ impl Snapshots {
 
 /// Among how many of the newest records a link is looked for before the log is asked.
 const RECENT: usize = 64;
-
-/// How many times the records since the last snapshot outweigh a state that is worth keeping.
-pub(crate) const OUTWEIGH: usize = 4;
-
-/// What looking a snapshot up costs, as if it were part of its size.
-const LOOKED_UP: usize = 16 << 10;
-
-/// Whether records outweigh a state so many times that it is worth keeping.
-pub(crate) fn outweigh(records: usize, state: usize, times: usize) -> bool {
-    records > state.max(LOOKED_UP).saturating_mul(times)
-}
 
 /// A group on its way to the disk.
 struct Submitted {
@@ -542,14 +532,6 @@ impl Recorder {
 /// Tells whether the group that an error is about stands in the log, though maybe not on the disk.
 fn is_on_record(error: &StoreError) -> bool {
     matches!(error, StoreError::SyncFailed { .. })
-}
-
-/// About how many bytes of a log have to be read for a record.
-pub(crate) fn weight(record: &Record) -> usize {
-    let body = record.body();
-    let values: usize = body.fields().iter().filter_map(|field| body.text(field)).map(<[u8]>::len).sum();
-    // Beside its value, a field has a name, a digest and a salt.
-    record.header_text().len() + values + 64 * body.fields().len()
 }
 
 /// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not
