@@ -22,10 +22,10 @@ use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
+use crate::run::casebook_name;
 use crate::trace::Trace;
 
 mod files;
@@ -359,7 +359,7 @@ pub fn reduce(
     s0: Option<Value>,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<Reduced, Error> {
-    casebook::refuse_source(source)?;
+    casebook_name::refuse_source(source)?;
     let plan = check_source(source, &pack.pack)?;
     let start = pack.bind(begin_again(source, name, s0)?)?;
     plan.rehearse(source, store.info().id, &start, pack)?;

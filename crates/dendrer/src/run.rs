@@ -1,5 +1,6 @@
 //! A run as a reader sees it: its records, its states, the verdicts along it.
 
+pub(crate) mod casebook_name;
 pub mod closed;
 mod moment;
 pub(crate) mod snapshot;

@@ -27,11 +27,11 @@ use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
+use crate::run::casebook_name;
 use crate::trace::Trace;
 use crate::verify::replay_range;
 
@@ -170,7 +170,7 @@ pub fn fork(
     terms: &Terms,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<(Recorder, Forked), Error> {
-    casebook::refuse_source(parent)?;
+    casebook_name::refuse_source(parent)?;
     let head = parent.head(tick)?;
     if store.find(&head.id())?.is_none() {
         return Err(Error::MissingPrefix { run: parent.name().clone(), parent: head.id() });

@@ -19,11 +19,11 @@ use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
+use crate::run::casebook_name;
 use crate::trace::Trace;
 use crate::verify::replay_range;
 
@@ -268,7 +268,7 @@ struct Side<'t> {
 impl<'t> Side<'t> {
     fn read(source: Source<'t>, name: &str) -> Result<Side<'t>, Error> {
         let Source { trace, tick } = source;
-        casebook::refuse_source(trace)?;
+        casebook_name::refuse_source(trace)?;
         let state = trace.state(tick)?;
         let reducer = pack::reducer_of_segment(trace, trace.segment(tick))?;
         let mut writes = BTreeMap::new();

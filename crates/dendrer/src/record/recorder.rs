@@ -19,9 +19,9 @@ use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::casebook;
 use crate::error::Error;
 use crate::pack;
+use crate::run::casebook_name;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{Moment, Trace};
 
@@ -165,7 +165,7 @@ impl Recorder {
         start: &Start,
         surroundings: Box<dyn Surroundings>,
     ) -> Result<Recorder, Error> {
-        casebook::refuse_name(&start.run)?;
+        casebook_name::refuse_name(&start.run)?;
         Recorder::begin_any(store, start, surroundings)
     }
 
@@ -192,7 +192,7 @@ impl Recorder {
         reducer: Box<dyn Reducer + Send + Sync>,
         mut surroundings: Box<dyn Surroundings>,
     ) -> Result<(Recorder, Record), Error> {
-        casebook::refuse_name(&fork.run)?;
+        casebook_name::refuse_name(&fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (settled, snapshots) = (head.clone(), Snapshots::default());
@@ -210,7 +210,7 @@ impl Recorder {
         run: &RunName,
         surroundings: Box<dyn Surroundings>,
     ) -> Result<Recorder, Error> {
-        Recorder::resume_if(store, run, surroundings, |trace| match casebook::is_casebook(trace) {
+        Recorder::resume_if(store, run, surroundings, |trace| match casebook_name::is_casebook(trace) {
             true => Err(Error::Casebook { run: run.clone() }),
             false => Ok(()),
         })

@@ -53,13 +53,7 @@ impl Moment {
     }
 
     /// Moves to a transition.
-    fn move_to(
-        &mut self,
-        header: &Header,
-        id: Digest,
-        agent: Option<&Value>,
-        seq: Option<&Value>,
-    ) {
+    fn move_to(&mut self, header: &Header, id: Digest, agent: Option<&Value>, seq: Option<&Value>) {
         let (agent, seq) = (agent.and_then(Value::as_str), seq.and_then(Value::as_u64));
         if let (Some(agent), Some(seq)) = (agent, seq) {
             self.agents.insert(agent.into(), AgentHead { seq, id });
