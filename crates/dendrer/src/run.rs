@@ -3,6 +3,7 @@
 pub(crate) mod casebook_name;
 pub mod closed;
 mod moment;
+pub mod pack;
 pub(crate) mod snapshot;
 pub mod timeline;
 pub mod trace;

@@ -15,7 +15,7 @@ use dendrer_object::record::Author;
 use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::timeline::{self, Interval};
 use crate::trace::Trace;
 

@@ -26,7 +26,7 @@ use dendrer_kernel::step::{Diversion, Stage, Told};
 use dendrer_object::Digest;
 
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::timeline::first_name;
 use crate::trace::Trace;
 

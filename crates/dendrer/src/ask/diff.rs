@@ -19,7 +19,7 @@ use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::run::snapshot::weight;
 use crate::trace::Trace;
 

@@ -46,7 +46,7 @@ pub fn replay(
     twice: bool,
     f: &mut dyn FnMut(&Head) -> ControlFlow<()>,
 ) -> Result<Replayed, Error> {
-    let reducer = crate::pack::reducer_of(trace)?;
+    let reducer = crate::run::pack::reducer_of(trace)?;
     let result = replay_with(trace, to, &*reducer, twice, &mut |head, _| f(head))?;
     let ticks = match &result {
         Ok(ticks) => *ticks,

@@ -20,10 +20,10 @@ use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
 use crate::error::Error;
-use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
 use crate::run::casebook_name;
+use crate::run::pack;
 use crate::trace::Trace;
 use crate::verify::replay_range;
 

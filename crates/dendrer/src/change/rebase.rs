@@ -26,10 +26,10 @@ use dendrer_store::Shared;
 
 use crate::error::Error;
 use crate::fork::{self, Answer, Forked, GROUP, has_rule_error, replace};
-use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
 use crate::run::casebook_name;
+use crate::run::pack;
 use crate::trace::{Trace, read};
 use crate::verify::replay_range;
 

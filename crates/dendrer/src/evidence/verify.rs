@@ -742,7 +742,7 @@ impl<'a> Checker<'a> {
         let trace = Trace::open(&self.store, run)?;
         let begin = self.options.from.saturating_sub(1).min(trace.tip());
         let mut on = |_: &Head, _: &Record| ControlFlow::Continue(());
-        let reducer = crate::pack::reducer_of(&trace)?;
+        let reducer = crate::run::pack::reducer_of(&trace)?;
         replay_range(&trace, begin, trace.tip(), &*reducer, false, &mut on)
     }
 
@@ -835,7 +835,7 @@ fn place(entry: &Entry) -> String {
 /// Makes every transition and every refusal of a run again, and returns how many transitions there were.
 pub fn replay(store: &impl ReadHandle, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
     let trace = Trace::open(store, run)?;
-    let reducer = crate::pack::reducer_of(&trace)?;
+    let reducer = crate::run::pack::reducer_of(&trace)?;
     replay_with(&trace, trace.tip(), &*reducer, false, &mut |_, _| ControlFlow::Continue(()))
 }
 
@@ -861,7 +861,7 @@ pub(crate) fn replay_range(
     f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
     let own = |segment| match reducer.purity() {
-        Purity::ByConstruction => crate::pack::reducer_of_segment(trace, segment).map(Some),
+        Purity::ByConstruction => crate::run::pack::reducer_of_segment(trace, segment).map(Some),
         Purity::Tested => Ok(None),
     };
     let mut refusals = trace.refusals()?;

@@ -20,8 +20,8 @@ use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::Error;
-use crate::pack;
 use crate::run::casebook_name;
+use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{Moment, Trace};
 

@@ -6,7 +6,8 @@ use dendrer::contract::compare::{Ranked, compare};
 use dendrer::contract::find::{Added, InForce, Listing, carried, in_force, list as list_all};
 use dendrer::contract::terms::{Marks, terms};
 use dendrer::kernel::pack::Pack;
-use dendrer::pack::{Files, read_with, text_of_run};
+use dendrer::pack::{Files, read_with};
+use dendrer::run::pack::text_of_run;
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, RunName, TypeName, Value};
 use dendrer_view::contract::{

@@ -11,7 +11,7 @@ use dendrer_store::RunSummary;
 use super::compare::{Change, compare};
 use super::terms::Marks;
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::trace::{ReadHandle, Trace};
 
 /// How many runs are taken from the store at a time.
