@@ -2,8 +2,10 @@
 
 pub(crate) mod casebook_name;
 pub mod closed;
+mod line;
 mod moment;
 pub mod pack;
+pub mod replay;
 pub(crate) mod snapshot;
 pub mod timeline;
 pub mod trace;

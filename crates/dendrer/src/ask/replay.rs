@@ -6,7 +6,7 @@ use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::Head;
 use dendrer_object::{Digest, RunName, Value};
 
-use crate::verify::replay_with;
+use crate::run::replay::replay_with;
 use crate::{Error, Trace};
 
 /// The state after one tick of a replay.

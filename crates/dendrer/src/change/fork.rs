@@ -32,8 +32,8 @@ use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
 use crate::run::casebook_name;
+use crate::run::replay::replay_range;
 use crate::trace::Trace;
-use crate::verify::replay_range;
 
 /// How many transitions are appended together while intents are carried on.
 /// Shorter ones are on record as a whole or not at all.

@@ -24,8 +24,8 @@ use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
+use crate::run::replay::replay_range;
 use crate::trace::Trace;
-use crate::verify::replay_range;
 
 pub use crate::error::MergeError;
 pub use crate::limits::{PLACES_MAX, SOURCES_MAX};

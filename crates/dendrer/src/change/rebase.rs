@@ -30,8 +30,8 @@ use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
+use crate::run::replay::replay_range;
 use crate::trace::{Trace, read};
-use crate::verify::replay_range;
 
 /// Asks a tool again. An error ends the rebase and is told.
 pub type Ask<'a> = dyn FnMut(&Call<'_>) -> Result<Answer, String> + 'a;

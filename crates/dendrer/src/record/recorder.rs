@@ -6,18 +6,16 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
-use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
-use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
+use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
+use dendrer_object::{Intent, RunName, Value};
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
-use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::Error;
 use crate::run::casebook_name;
@@ -25,77 +23,7 @@ use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{Moment, Trace};
 
-/// The time and the chance that the kernel is given: the world's, or fixed ones.
-pub trait Surroundings: Send {
-    /// What the clock says.
-    fn now(&mut self) -> Timestamp;
-
-    /// A fresh seed, never the same twice.
-    fn seed(&mut self) -> Seed;
-}
-
-/// The clock and the randomness of the system.
-#[derive(Debug)]
-pub struct World {
-    random: SystemRandom,
-    // Asking the system for each seed would cost more than sealing a record.
-    seeds: Vec<u8>,
-}
-
-impl Default for World {
-    fn default() -> World {
-        World { random: SystemRandom::new(), seeds: Vec::new() }
-    }
-}
-
-impl Surroundings for World {
-    fn now(&mut self) -> Timestamp {
-        // A clock before 1970 is a clock that went back; the kernel clamps and notes it.
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    fn seed(&mut self) -> Seed {
-        if self.seeds.len() < 16 {
-            self.seeds = vec![0; 4096];
-            self.random.fill(&mut self.seeds).expect("the system has randomness");
-        }
-        let at = self.seeds.len() - 16;
-        let seed = Seed(self.seeds[at..].try_into().expect("16 bytes"));
-        self.seeds.truncate(at);
-        seed
-    }
-}
-
-/// Time and seeds that follow from a number: the same recording gives the same bytes on every machine.
-#[derive(Debug, Clone)]
-pub struct Fixed {
-    key: [u8; 16],
-    next: u64,
-    now_ms: u64,
-    step_ms: u64,
-}
-
-impl Fixed {
-    /// Starts at a time and moves on by `step_ms` with each look at the clock.
-    pub fn new(name: &str, now_ms: u64, step_ms: u64) -> Fixed {
-        let key = Digest::of_parts(&[b"dendrer/fixed-seed/v1\n", name.as_bytes()]);
-        Fixed { key: key.0[..16].try_into().expect("16 of 32 bytes"), next: 0, now_ms, step_ms }
-    }
-}
-
-impl Surroundings for Fixed {
-    fn now(&mut self) -> Timestamp {
-        self.now_ms += self.step_ms;
-        Timestamp::from_ms(self.now_ms)
-    }
-
-    fn seed(&mut self) -> Seed {
-        self.next += 1;
-        let digest = Digest::of_parts(&[&self.key, &self.next.to_be_bytes()]);
-        Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
-    }
-}
+pub use crate::environment::{Fixed, Surroundings, World};
 
 /// Writes one run. Owns its handle, so that it can be kept beside others and sent to a thread.
 pub struct Recorder {
@@ -576,8 +504,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use dendrer_object::Delta;
     use dendrer_object::record::Rel;
+    use dendrer_object::{Delta, Digest};
     use dendrer_store::faulty::{Fault, Faulty};
     use dendrer_store::prelude::*;
     use dendrer_store::{Embedded, Options, Shared, StoreInfo};
