@@ -10,6 +10,7 @@ pub mod change;
 pub mod closed;
 pub mod codes;
 pub mod commit;
+pub mod conflicts;
 pub mod contract;
 pub mod contributors;
 pub mod diff;
