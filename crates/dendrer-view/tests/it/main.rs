@@ -4,6 +4,7 @@
 
 mod bisect;
 mod conflicts;
+mod contract;
 mod diff;
 mod log;
 mod predicate;
