@@ -51,7 +51,6 @@ pub mod evidence;
 pub mod files;
 pub mod pack;
 pub mod prelude;
-pub mod profile;
 pub mod record;
 pub mod registry;
 pub mod repo;
