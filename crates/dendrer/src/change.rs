@@ -3,6 +3,7 @@
 //! Everything that is proposed again goes through the kernel like a first proposal.
 
 pub mod cherrypick;
+pub mod conflicts;
 pub mod extend;
 pub mod fork;
 pub mod merge;

@@ -54,7 +54,6 @@ pub mod handle;
 pub mod limits;
 pub mod pack;
 pub mod prelude;
-pub mod profile;
 pub mod record;
 pub mod registry;
 pub mod repo;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::bundle;
-use dendrer::profile::{self, Profile};
 use dendrer::verify;
 use dendrer_object::note::Checkpoint;
 use dendrer_object::{Pointer, RunName, Value};
 use dendrer_view::{document, quote};
+use dendrer_wire::profile::{self, Profile};
 
 use crate::address::Rev;
 use crate::context;
