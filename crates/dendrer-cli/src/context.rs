@@ -40,12 +40,12 @@ use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
 
-pub(crate) mod copies;
+pub(crate) mod care;
 pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod runs;
 
-pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
+pub(crate) use dendrer::repo::locate::STORE_DIR;
 pub(crate) use dendrer::trace::all_runs;
 
 /// What a reading command reads.
@@ -322,9 +322,4 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
 /// Returns the failure for a directory in which a restore was interrupted; `None` for any other.
 pub(crate) fn cut_off(dir: &Path) -> Option<Failure> {
     locate::interrupted(dir).map(|error| dendrer::Error::NoStore(Box::new(error)).into())
-}
-
-/// Fails for a store that cannot be read whole.
-pub(crate) fn refuse_damage(store: &dyn Store) -> Result<()> {
-    Ok(dendrer::repo::refuse_damage(store)?)
 }

@@ -4,7 +4,9 @@
 //! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
 
 pub mod answer;
+pub mod backup;
 pub mod bisect;
+pub mod care;
 pub mod casebook;
 pub mod change;
 pub mod closed;
@@ -14,9 +16,12 @@ pub mod conflicts;
 pub mod contract;
 pub mod contributors;
 pub mod diff;
+pub mod export;
 pub mod fields;
 pub mod forms;
+pub mod gc;
 pub mod log;
+pub mod mark;
 pub mod merge;
 pub mod predicate;
 pub mod problem;
@@ -27,6 +32,7 @@ pub mod receipt;
 pub mod reduce;
 pub mod registration;
 pub mod replay;
+pub mod restore;
 pub mod row;
 pub mod runs;
 pub mod schemas;

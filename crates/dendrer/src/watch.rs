@@ -44,6 +44,11 @@ impl Watch {
         self.done.load(Ordering::Relaxed)
     }
 
+    /// Number that the watched work counts into.
+    pub fn counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.done)
+    }
+
     /// Makes the next read of the watched work fail with [`StoreError::Cancelled`].
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);

@@ -11,7 +11,6 @@ use dendrer_view::{count, document, quote};
 use std::sync::Arc;
 
 use crate::context;
-use crate::context::copies::check_head;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::keys;
@@ -21,6 +20,7 @@ use crate::mark::Mark;
 use crate::out::Out;
 use crate::out::Style;
 use crate::progress::Progress;
+use dendrer::care::restore::other_log;
 
 /// `fsck`
 #[derive(Debug, Args)]
@@ -49,11 +49,8 @@ pub(crate) fn run(global: &Global, out: &mut Out) -> Result {
     let report = store.verify(&options)?;
     drop(progress);
     let mut lines = log_lines(&store, &report);
-    if let Err(failure) = check_head(&store, &path) {
-        // What could not be read may be as it was.
-        if failure.code == "E0801" {
-            return Err(failure);
-        }
+    if let Some(other) = other_log(&store) {
+        let failure = crate::failure::Failure::from(other);
         let place = failure.place.iter().map(|(what, value)| format!("{what} {value}")).collect::<Vec<_>>();
         let what = format!("{}: {}", failure.message, place.join(", "));
         lines.push(Line { code: Some(failure.code), ..Line::new("backup.json", "damaged", what) });
