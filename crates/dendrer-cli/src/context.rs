@@ -45,7 +45,6 @@ pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod runs;
 
-pub(crate) use dendrer::ask::bisect::gather::is_last as ended;
 pub(crate) use dendrer::repo::locate::STORE_DIR;
 pub(crate) use dendrer::trace::all_runs;
 

@@ -19,7 +19,7 @@ use dendrer_store::{
     StoreError, StoreInfo, Ticket, TreeHead,
 };
 
-use crate::trace::ReadHandle;
+use crate::handle::ReadHandle;
 
 /// Counts what long work has read, and stops it when asked. Clones watch the same work.
 #[derive(Debug, Clone, Default)]

@@ -6,11 +6,11 @@ use std::path::Path;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::care::export::{ExportError, ExportTerms, plan};
-use dendrer::profile::{self, Profile};
 use dendrer_object::pointer::PointerError;
 use dendrer_object::{Pointer, Value};
 use dendrer_view::export::ExportAnswer;
 use dendrer_view::quote;
+use dendrer_wire::profile::{self, Profile};
 
 use crate::address::Rev;
 use crate::context;

@@ -164,7 +164,7 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
         let source = context::source(global, &rev, out)?;
         let trace = source.trace(&rev)?;
         if args.text {
-            return match pack::text_of_run(&trace) {
+            return match dendrer::run::pack::text_of_run(&trace) {
                 Some((text, agrees)) => {
                     out.bytes(text.as_bytes())?;
                     if !agrees {
@@ -176,8 +176,10 @@ fn show(global: &Global, args: &PackShow, out: &mut Out) -> Result {
                 None => Err(no_pack(trace.name().as_str())),
             };
         }
-        let Some(pack) = pack::of_run(&trace)? else { return Err(no_pack(trace.name().as_str())) };
-        let text = pack::text_of_run(&trace);
+        let Some(pack) = dendrer::run::pack::of_run(&trace)? else {
+            return Err(no_pack(trace.name().as_str()));
+        };
+        let text = dendrer::run::pack::text_of_run(&trace);
         let agrees = text.as_ref().is_some_and(|(_, agrees)| *agrees);
         Shown { pack, text_agrees: Some(agrees), text: text.map(|(text, _)| text) }
     };

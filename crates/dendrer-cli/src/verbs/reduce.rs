@@ -3,8 +3,8 @@
 use clap::Args;
 use dendrer::error::Error;
 use dendrer::kernel::step::ExtensionFault;
-use dendrer::pack::{self, Retold};
 use dendrer::recorder::World;
+use dendrer::reduce::Retold;
 use dendrer::store::prelude::*;
 use dendrer_object::{RunName, Value};
 use dendrer_view::reduce::errors_json;
@@ -56,7 +56,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
     repo.signing_key()?;
-    let reduced = pack::reduce(&trace, store, &pack, name, s0, Box::new(World::default()));
+    let reduced = dendrer::reduce::reduce(&trace, store, &pack, name, s0, Box::new(World::default()));
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
     context::close(repo)?;
     drop(progress);

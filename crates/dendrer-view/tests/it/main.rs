@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod bisect;
+mod conflicts;
+mod contract;
 mod diff;
 mod log;
 mod predicate;

@@ -12,20 +12,11 @@ use dendrer_store::{Embedded, IndexState, KeptRow, KeptWhat, Leftover, Slot, Sto
 use super::{CareNote, Follow};
 
 use crate::error::Error;
-use crate::recorder::{OUTWEIGH, outweigh, weight};
 use crate::repo::refuse_damage;
+use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{ReadHandle, Trace};
 
-/// What a snapshot is good for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
-    /// For nothing: it does not hold the state that is on record.
-    Nothing,
-    /// For the state, which the record binds. The rest is not what the key of the store signed.
-    StateAlone,
-    /// For whoever may rely on it: everybody for the state, and for the rest whoever has the key, if it is signed.
-    Whole,
-}
+pub use crate::run::snapshot::Fit;
 
 /// Why something that is kept is not worth its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,9 +4,9 @@
 //! uncovered, so the answer never uses that word.
 
 use clap::ValueEnum;
-use dendrer::profile::Profile;
 use dendrer_object::{Value, json};
 use dendrer_view::{document, quote};
+use dendrer_wire::profile::Profile;
 use std::io::Read as _;
 
 use crate::failure::Failure;
