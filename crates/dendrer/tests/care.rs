@@ -9,8 +9,12 @@ use std::sync::Arc;
 use dendrer::address::Address;
 use dendrer::bundle;
 use dendrer::care::backup::{BackupError, backup};
+use dendrer::care::check::{
+    FileFact, FilesReport, SignedFact, StoreFact, check_derived, check_files, check_log, figures,
+};
 use dendrer::care::export::{ExportError, ExportTerms, plan};
 use dendrer::care::restore::{NewerRecords, RestoreError, RestoreTerms, Restored, UnsoundBackup, restore};
+use dendrer::care::spare::{Rule, clean};
 use dendrer::care::{CareNote, Follow};
 use dendrer::error::Error;
 use dendrer::kernel::step::Start;
@@ -325,5 +329,135 @@ fn an_export_verifies_or_is_refused() {
         damage(&place.path("old/.dendrer"));
         let old = Repo::open(&place.path("old/.dendrer"), Arc::clone(&place.trust), Mode::Read).unwrap();
         assert!(exported(&old, ExportTerms::default()).is_err());
+    }
+}
+
+impl Place {
+    fn opened(&self, name: &str, options: Options) -> Embedded {
+        let store = Embedded::open(&self.path(name), options).unwrap();
+        let key = self.trust.key(store.info()).unwrap();
+        store.with_key(key)
+    }
+
+    fn files(&self, name: &str) -> FilesReport {
+        check_files(self.opened(name, Options::read()), &*self.trust, &mut ()).unwrap()
+    }
+
+    /// Looks at a store as `doctor` does.
+    fn look(&self, name: &str, fix: bool) -> Vec<StoreFact> {
+        let mut store = self.opened(name, Options::read());
+        let mut facts = check_log(&mut store, fix, &*self.trust).unwrap();
+        facts.extend(check_derived(&mut store, fix).unwrap());
+        facts
+    }
+}
+
+#[test]
+fn every_file_is_compared_with_the_log() {
+    for place in places(3) {
+        let report = place.files(".dendrer");
+        assert_eq!((report.size, report.lost, report.is_hidden), (place.size(".dendrer"), Some(0), false));
+        assert!(report.facts.iter().all(|fact| !matches!(fact, FileFact::Damage(_) | FileFact::Doubt(_))));
+        place.back_up("bk").unwrap();
+        place.record(2);
+        place.restore("bk", "old", ANEW).unwrap();
+        let report = place.files("old/.dendrer");
+        assert!(report.facts.iter().any(|fact| matches!(fact, FileFact::Doubt(Warning::AnotherLog(_)))));
+        std::fs::copy(place.path("bk/backup.json"), place.path(".dendrer/backup.json")).unwrap();
+        std::fs::copy(place.path("bk/checkpoint"), place.path(".dendrer/checkpoint")).unwrap();
+        let report = place.files(".dendrer");
+        assert!(report.is_hidden && report.lost.is_none(), "{report:?}");
+        damage(&place.path("bk"));
+        let report = place.files("bk");
+        assert!(report.facts.iter().any(|fact| matches!(fact, FileFact::Damage(_))));
+        assert!(report.lost.is_some_and(|lost| lost > 0), "{report:?}");
+    }
+}
+
+#[test]
+fn nothing_is_repaired_over_a_damaged_log() {
+    for place in places(3) {
+        std::fs::write(place.path(".dendrer/index.sqlite"), "no database").unwrap();
+        std::fs::write(place.path(".dendrer/left.tmp"), "x").unwrap();
+        place.back_up("bk").unwrap();
+        let wants = |facts: &[StoreFact]| {
+            let index = facts.iter().find_map(|fact| match fact {
+                StoreFact::Index(index) => Some((index.is_wanting, index.rebuilt.is_some())),
+                _ => None,
+            });
+            let left = facts.iter().find_map(|fact| match fact {
+                StoreFact::Leftovers { files, removed } => Some((files.len(), removed.is_some())),
+                _ => None,
+            });
+            (index.unwrap(), left.unwrap())
+        };
+        let whole = std::fs::read(place.path(".dendrer/segments/00000000.seg")).unwrap();
+        damage(&place.store());
+        let facts = place.look(".dendrer", true);
+        assert!(facts.iter().any(|fact| matches!(fact, StoreFact::Log { trouble: Some(_), .. })));
+        let ((_, is_rebuilt), (_, is_removed)) = wants(&facts);
+        assert!(!is_rebuilt && !is_removed && place.path(".dendrer/left.tmp").exists());
+        std::fs::write(place.path(".dendrer/segments/00000000.seg"), whole).unwrap();
+        assert_eq!(wants(&place.look(".dendrer", false)), ((true, false), (1, false)));
+        assert_eq!(wants(&place.look(".dendrer", true)), ((true, true), (1, true)));
+        assert_eq!(wants(&place.look(".dendrer", false)), ((false, false), (0, false)));
+        // Nor is anything of a backup changed.
+        std::fs::write(place.path("bk/left.tmp"), "x").unwrap();
+        place.look("bk", true);
+        assert!(place.path("bk/left.tmp").exists());
+    }
+}
+
+#[test]
+fn a_damaged_checkpoint_is_mended_from_its_copy() {
+    for place in places(3) {
+        std::fs::write(place.path(".dendrer/checkpoint"), "no checkpoint").unwrap();
+        let can_mend = |facts: &[StoreFact]| {
+            facts.iter().any(|fact| matches!(fact, StoreFact::Log { trouble: Some(_), can_mend: true }))
+        };
+        assert!(can_mend(&place.look(".dendrer", false)));
+        let facts = place.look(".dendrer", true);
+        assert!(
+            matches!(facts.first(), Some(StoreFact::Mended(Ok(size))) if *size == place.size(".dendrer"))
+        );
+        let signed = facts.iter().find(|fact| matches!(fact, StoreFact::Signed(_))).unwrap();
+        assert!(matches!(signed, StoreFact::Signed(SignedFact::UpTo(_))), "{signed:?}");
+        // An older copy is no repair of a log of which more was signed here.
+        place.back_up("bk").unwrap();
+        place.record(2);
+        place.restore("bk", "old", ANEW).unwrap();
+        let facts = place.look("old/.dendrer", true);
+        let differs = |fact: &StoreFact| matches!(fact, StoreFact::Signed(SignedFact::Differs { .. }));
+        assert!(facts.iter().any(differs), "{facts:?}");
+    }
+}
+
+#[test]
+fn figures_have_no_name_of_a_run() {
+    for place in places(3) {
+        let store = place.opened(".dendrer", Options::read());
+        let found = figures(&store, &*place.trust).unwrap();
+        assert_eq!((found.records, found.signed_here), (store.tree().size, Some(store.tree().size)));
+        assert_eq!((found.runs.len(), found.names.len(), found.trouble), (1, 1, None));
+        let again = figures(&store, &*place.trust).unwrap();
+        assert_ne!(found.names, again.names, "the salt is not kept");
+    }
+}
+
+#[test]
+fn a_clean_up_removes_leftovers_and_never_records() {
+    for place in places(3) {
+        std::fs::write(place.path(".dendrer/left.tmp"), "1234").unwrap();
+        let rule = Rule { thin: false, since_ms: 0 };
+        let size = place.size(".dendrer");
+        let would = clean(place.opened(".dendrer", Options::read()), rule, true, &mut ()).unwrap();
+        assert!(would.dry_run && place.path(".dendrer/left.tmp").exists());
+        let done = clean(place.opened(".dendrer", Options::write()), rule, false, &mut ()).unwrap();
+        assert_eq!((would.leftovers.len(), done.leftovers.len(), done.bytes()), (1, 1, would.bytes()));
+        assert!(!place.path(".dendrer/left.tmp").exists() && place.size(".dendrer") == size);
+        std::fs::write(place.path(".dendrer/left.tmp"), "1234").unwrap();
+        damage(&place.store());
+        let error = clean(place.opened(".dendrer", Options::read()), rule, true, &mut ()).unwrap_err();
+        assert!(matches!(error, Error::Unwritable(_)), "{error}");
     }
 }
