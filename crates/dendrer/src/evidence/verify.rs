@@ -21,6 +21,9 @@ use crate::bundle::Opened;
 use crate::error::Error;
 use crate::trace::{ReadHandle, Trace};
 
+pub mod judge;
+pub mod suite;
+
 /// How many records are taken together.
 const BATCH: usize = 256;
 
