@@ -12,6 +12,8 @@ mod replay;
 mod runs;
 mod show;
 mod state;
+mod suite;
+mod verify;
 mod why;
 
 use dendrer::Trace;
