@@ -202,6 +202,15 @@ impl Out {
         Ok(exit(answer.end()))
     }
 
+    /// As [`Out::answer`], for a document of another standard: no field is chosen of it, and no item cut out.
+    pub(crate) fn answer_whole(&mut self, answer: &impl Answer) -> Result {
+        match self.is_text() {
+            true => self.print(answer.lines(&self.page()))?,
+            false => self.json(&answer.document())?,
+        }
+        Ok(exit(answer.end()))
+    }
+
     /// Prints one item of an answer.
     pub(crate) fn take<A: ItemAnswer>(&mut self, answer: &mut A, item: &A::Item) -> Result<()> {
         match self.format() {

@@ -14,8 +14,10 @@ pub mod contract;
 pub mod contributors;
 pub mod diff;
 pub mod fields;
+pub mod help;
 pub mod log;
 pub mod merge;
+pub mod pack;
 pub mod predicate;
 pub mod problem;
 pub mod provenance;
@@ -34,6 +36,7 @@ pub mod table;
 pub mod text;
 pub mod verdict;
 pub mod verify;
+pub mod version;
 pub mod why;
 
 use dendrer_object::Value;

@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod bisect;
+mod casebook;
 mod diff;
+mod help;
 mod log;
+mod pack;
 mod predicate;
 mod replay;
 mod runs;
