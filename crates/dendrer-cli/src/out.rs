@@ -181,9 +181,17 @@ impl Out {
     pub(crate) fn answer(&mut self, answer: &impl Answer) -> Result {
         match self.is_text() {
             true => self.print(answer.lines(&self.page()))?,
-            false => self.document(&answer.document())?,
+            false => {
+                answer.notes().iter().for_each(|note| self.say(note));
+                self.document(&answer.document())?;
+            }
         }
         Ok(exit(answer.end()))
+    }
+
+    /// Prints lines that only people get, in front of an answer.
+    pub(crate) fn ahead(&mut self, lines: Vec<Line>) -> Result<()> {
+        if self.is_text() { self.print(lines) } else { Ok(()) }
     }
 
     /// As [`Out::answer`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
@@ -246,6 +254,12 @@ impl Out {
             }
         }
         Ok(exit(answer.end()))
+    }
+
+    /// As [`Out::end`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
+    pub(crate) fn end_or<A: ItemAnswer>(&mut self, answer: &mut A, failure: Option<Failure>) -> Result {
+        let code = self.end(answer)?;
+        failure.filter(|_| self.is_text()).map_or(Ok(code), Err)
     }
 
     /// The page that lines are written for.

@@ -20,6 +20,11 @@ pub trait Answer {
     /// Returns the answer as lines for people.
     fn lines(&self, page: &Page) -> Vec<Line>;
 
+    /// Returns notes that a reader of stderr gets with the document; the lines have them already.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns what the answer amounts to: the program makes its exit code of it.
     fn end(&self) -> End {
         End::Answered
