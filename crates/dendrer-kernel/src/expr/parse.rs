@@ -850,7 +850,7 @@ impl Infix {
 }
 
 impl Level {
-    /// What the right operand must bind with, since all operators group from the left.
+    /// Returns the level of the right operand: all operators group from the left.
     fn next(self) -> Level {
         match self {
             Level::Or => Level::And,
