@@ -20,7 +20,7 @@ pub struct Fields {
 pub struct Unknown {
     /// The field.
     pub field: String,
-    /// What may have been meant.
+    /// A known field with a similar name, if there is one.
     pub near: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Answers as rows, text and documents; no terminal, no HTML, no files.
 //!
-//! Whatever comes out of a trace was written by someone who may be hostile: it reaches text only through
-//! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
+//! Text of a trace may be hostile. Rule: it reaches lines only through [`quote`], and documents only as JSON values;
+//! never format such a value directly.
 
 pub mod answer;
 pub mod bisect;

@@ -17,10 +17,10 @@ pub fn word(verdict: Verdict) -> (&'static str, u8) {
     }
 }
 
-/// What stands beside the verdict when nothing outside agreed.
+/// The words after the verdict if nothing outside this machine confirmed the log.
 pub const UNWITNESSED: &str = "UNWITNESSED (a full rewrite by the key holder would not show)";
 
-/// What an intact record proves and what it does not.
+/// The claims that an intact record proves, and those that it does not.
 pub const MEANING: &str = "proves: unchanged since recording. does not prove: that inputs were true";
 
 /// Writes the lines for one run.
