@@ -3,10 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod bisect;
+mod casebook;
 mod conflicts;
 mod contract;
 mod diff;
+mod help;
 mod log;
+mod pack;
 mod predicate;
 mod replay;
 mod runs;
