@@ -6,6 +6,7 @@ mod bisect;
 mod diff;
 mod log;
 mod predicate;
+mod rebase;
 mod reduce;
 mod replay;
 mod runs;
