@@ -54,7 +54,8 @@ fn an_older_store_is_read_alone() {
 
 #[test]
 fn a_store_with_more_than_the_backup_is_not_replaced() {
-    let newer = |why| RestoreError::Newer { path: ".dendrer".into(), backup: "bk".into(), why };
+    let newer =
+        |why| RestoreError::Newer { path: ".dendrer".into(), backup: "bk".into(), why: Box::new(why) };
     check(
         &error_text(newer(NewerRecords::More(3))),
         r#"
@@ -90,7 +91,7 @@ fn a_backup_that_is_another_one_is_not_restored() {
     let made = TreeHead { size: 14, ..TREE };
     let why = UnsoundBackup::OtherLog { path: "bk".into(), made, found: TREE };
     check(
-        &error_text(RestoreError::Unsound { backup: "bk".into(), why }),
+        &error_text(RestoreError::Unsound { backup: "bk".into(), why: Box::new(why) }),
         r#"
         error[E0307]: bk is not the backup that was made
           | made     14 records, root sha256:0707070707070707070707070707070707070707070707070707070707070707
@@ -104,7 +105,7 @@ fn a_backup_that_is_another_one_is_not_restored() {
 #[test]
 fn a_failure_after_the_restore_says_where_both_stores_are() {
     let source = std::io::Error::other("no reason");
-    let error = StoreError::Io { action: "sync", path: ".".into(), source }.into();
+    let error = Box::new(StoreError::Io { action: "sync", path: ".".into(), source }.into());
     let placed = PlacedStore { path: ".dendrer".into(), aside: Some(".dendrer.replaced".into()) };
     check(
         &error_text(RestoreError::NotSynced { error, placed }),
