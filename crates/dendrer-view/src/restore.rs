@@ -77,7 +77,7 @@ impl From<RestoreError> for Problem {
             RestoreError::Hidden(ref hidden) => mark::problem(error.code(), hidden, NOT_RESTORED),
             RestoreError::Unsound { backup, why } => {
                 let path = backup.display().to_string();
-                let problem = match why {
+                let problem = match *why {
                     UnsoundBackup::Unreadable(error) => error.into(),
                     why => unsound(&why),
                 };
@@ -96,7 +96,7 @@ impl From<RestoreError> for Problem {
                 plain(&error).note("nothing was changed; stop what writes there first")
             }
             RestoreError::OldUnreadable { error, place } => {
-                move_aside(Problem::from(error).note(NOT_CHANGED), &place)
+                move_aside(Problem::from(*error).note(NOT_CHANGED), &place)
             }
             RestoreError::OtherStore { .. } => {
                 plain(&error).note("nothing was changed; restore into another directory")
@@ -117,11 +117,11 @@ impl From<RestoreError> for Problem {
             RestoreError::NotRemembered(error) => not_remembered(error).note(NOT_RESTORED),
             RestoreError::Failed(error) => error.into(),
             RestoreError::NotSynced { error, placed } => {
-                let problem = Problem::from(error);
+                let problem = Problem::from(*error);
                 took_place(problem.note("whether its name outlasts a power cut is not known"), &placed)
             }
             RestoreError::RestoredNotRemembered { error, placed } => {
-                took_place(not_remembered(error), &placed)
+                took_place(not_remembered(*error), &placed)
             }
             error => plain(&error),
         }

@@ -64,7 +64,7 @@ pub enum RestoreError {
         /// Directory of the backup.
         backup: PathBuf,
         /// What is wrong with it.
-        why: UnsoundBackup,
+        why: Box<UnsoundBackup>,
     },
     /// What was signed here, or with which key, is not known.
     #[error(transparent)]
@@ -104,7 +104,7 @@ pub enum RestoreError {
     #[error("{error}")]
     OldUnreadable {
         /// Why.
-        error: Error,
+        error: Box<Error>,
         /// The place, and a free name to which it can be moved.
         place: OldPlace,
     },
@@ -122,7 +122,7 @@ pub enum RestoreError {
         /// The backup, as it was named.
         backup: PathBuf,
         /// Which records.
-        why: NewerRecords,
+        why: Box<NewerRecords>,
     },
     /// [`Follow::may_make`] said no.
     #[error("{} may not be made", .path.display())]
@@ -152,7 +152,7 @@ pub enum RestoreError {
     #[error("{error}")]
     NotSynced {
         /// What failed.
-        error: Error,
+        error: Box<Error>,
         /// The store, and the one that was there.
         placed: PlacedStore,
     },
@@ -160,7 +160,7 @@ pub enum RestoreError {
     #[error("{error}")]
     RestoredNotRemembered {
         /// What failed.
-        error: Error,
+        error: Box<Error>,
         /// The store, and the one that was there.
         placed: PlacedStore,
     },
@@ -255,9 +255,9 @@ impl RestoreError {
             RestoreError::Newer { .. } => "E0114",
             RestoreError::Declined { .. } => "E0106",
             RestoreError::Unknown(error)
-            | RestoreError::OldUnreadable { error, .. }
             | RestoreError::NotRemembered(error)
-            | RestoreError::Failed(error)
+            | RestoreError::Failed(error) => error.code(),
+            RestoreError::OldUnreadable { error, .. }
             | RestoreError::NotSynced { error, .. }
             | RestoreError::RestoredNotRemembered { error, .. } => error.code(),
         }
@@ -333,7 +333,7 @@ pub fn restore(
     let mut store = Embedded::open(&target, Options::read())?;
     if let Err(error) = remember_checkpoint(&store, &backup.info().key, trust) {
         let placed = PlacedStore { path: target, aside };
-        return Err(RestoreError::RestoredNotRemembered { error, placed });
+        return Err(RestoreError::RestoredNotRemembered { error: error.into(), placed });
     }
     let refused = refuse_rollback(&mut store, trust).err();
     let head = trust.head(store.info().id).map_err(Error::from)?;
@@ -349,7 +349,7 @@ pub fn other_log(backup: &Embedded) -> Option<UnsoundBackup> {
 
 /// Checks all of a backup before anything is made of it. Returns whether its key is here.
 fn check_whole(backup: &Embedded, trust: &dyn Trust, follow: &mut dyn Follow) -> Result<bool, RestoreError> {
-    let unsound = |why| RestoreError::Unsound { backup: backup.dir().to_owned(), why };
+    let unsound = |why| RestoreError::Unsound { backup: backup.dir().to_owned(), why: Box::new(why) };
     let unknown = |error| RestoreError::Unknown(Error::Trust(error));
     other_log(backup).map_or(Ok(()), |why| Err(unsound(why)))?;
     refuse_damage(backup).map_err(|error| unsound(UnsoundBackup::Unreadable(error)))?;
@@ -408,7 +408,7 @@ fn there(
         return Err(RestoreError::Busy { path });
     }
     // A store that cannot be opened is not known to be older.
-    let unreadable = |error| RestoreError::OldUnreadable { error, place: place() };
+    let unreadable = |error| RestoreError::OldUnreadable { error: Box::new(error), place: place() };
     let store = Embedded::open(target, Options::read()).map_err(|error| unreadable(error.into()))?;
     if store.info().id != backup.info().id {
         return Err(RestoreError::OtherStore { path });
@@ -418,7 +418,9 @@ fn there(
         newer => newer.map_err(unreadable)?,
     };
     match newer {
-        Some(why) if !terms.discard_newer => Err(RestoreError::Newer { path, backup: named.to_owned(), why }),
+        Some(why) if !terms.discard_newer => {
+            Err(RestoreError::Newer { path, backup: named.to_owned(), why: Box::new(why) })
+        }
         _ => Ok(Some(Old { store, _lock: file })),
     }
 }
@@ -492,7 +494,7 @@ fn free(target: &Path) -> PathBuf {
 fn sync(target: &Path, aside: Option<&Path>) -> Result<(), RestoreError> {
     let dir = files::dir_of(target);
     files::sync_dir(dir).map_err(|error| RestoreError::NotSynced {
-        error: io("sync", dir)(error),
+        error: Box::new(io("sync", dir)(error)),
         placed: PlacedStore { path: target.to_owned(), aside: aside.map(Path::to_owned) },
     })
 }
