@@ -1,7 +1,7 @@
 //! Addresses and ticks as flags take them.
 
 use dendrer::Trace;
-use dendrer_object::Pointer;
+use dendrer_object::{Code, Pointer};
 
 use crate::failure::{Failure, Result};
 
@@ -16,14 +16,14 @@ pub(crate) fn state_path(text: &str) -> Result<Pointer> {
 pub(crate) fn one_tick(flag: Option<&Pos>, rev: &Rev, trace: &Trace, say: &str) -> Result<u64> {
     match (flag, &rev.pos) {
         (Some(pos), None) | (None, Some(pos)) => Ok(pos.tick(trace)?),
-        _ => Err(Failure::new("E0106", say).note("nothing was changed")),
+        _ => Err(Failure::new(Code::E0106, say).note("nothing was changed")),
     }
 }
 
 /// Refuses a range that ends before it begins.
 pub(crate) fn in_order(from: u64, to: u64) -> Result<()> {
     if from > to {
-        return Err(Failure::new("E0106", format!("--from tick {from} lies behind --to tick {to}")));
+        return Err(Failure::new(Code::E0106, format!("--from tick {from} lies behind --to tick {to}")));
     }
     Ok(())
 }

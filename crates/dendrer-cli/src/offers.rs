@@ -11,8 +11,8 @@ use std::path::Path;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use clap_complete::{CompletionCandidate, engine};
 use dendrer::kernel::predicate::BUILT_IN;
-use dendrer_object::Value;
-use dendrer_view::{codes, schemas};
+use dendrer_object::{Code, Value};
+use dendrer_view::schemas;
 
 use crate::address::Pos;
 use crate::address::Rev;
@@ -173,7 +173,7 @@ pub(crate) fn predicates(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Codes.
 pub(crate) fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(codes::CODES.iter().map(|code| code.code), current)
+    candidates(Code::ALL.iter().map(|code| code.as_str()), current)
 }
 
 /// Names of schemas.

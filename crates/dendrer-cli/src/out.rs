@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use dendrer::bundle::Opened;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 use dendrer_view::answer::{Answer, End, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::codes;
@@ -66,7 +66,7 @@ pub(crate) struct Out {
     /// What is wrong with the bundle that is shown, until a document has said so.
     tampered: Option<Value>,
     /// What is wrong with the log that is read.
-    incomplete: Option<&'static str>,
+    incomplete: Option<Code>,
     /// The files that were read, and the runs in them.
     bundles: Vec<(String, Vec<RunName>)>,
     /// The store, where it was named.
@@ -393,7 +393,7 @@ impl Out {
         if self.is_text() {
             return Ok(());
         }
-        Err(Failure::new("E0106", "stdout cannot take both the export and a document about it")
+        Err(Failure::new(Code::E0106, "stdout cannot take both the export and a document about it")
             .note("say where the export goes with -o FILE"))
     }
 
@@ -403,13 +403,13 @@ impl Out {
     }
 
     /// Warns of what may be wrong with what is shown, and is not known to be.
-    pub(crate) fn warn(&mut self, code: &'static str, message: &str) {
+    pub(crate) fn warn(&mut self, code: Code, message: &str) {
         // Not to be silenced, as with what is known.
         let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(message));
     }
 
     /// Warns that what is shown is not what was signed. It stands in the document as well.
-    pub(crate) fn tampered(&mut self, path: &str, code: &'static str, message: &str) {
+    pub(crate) fn tampered(&mut self, path: &str, code: Code, message: &str) {
         let text = format!("{} is TAMPERED: {message}", quote::escape(path));
         // Not to be silenced: what follows looks like any other record.
         let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(&text));
@@ -418,7 +418,7 @@ impl Out {
     }
 
     /// As [`Out::tampered`], of a store: what is not found in it may be in what is missing.
-    pub(crate) fn incomplete(&mut self, path: &str, code: &'static str, message: &str) {
+    pub(crate) fn incomplete(&mut self, path: &str, code: Code, message: &str) {
         self.tampered(path, code, message);
         self.incomplete = Some(code);
     }
@@ -475,7 +475,7 @@ impl Out {
     /// What a verb does, and the exit code that it ends with, do not depend on whether somebody still reads the answer.
     fn outlive(&mut self, written: Result<()>) -> Result<()> {
         match written {
-            Err(failure) if failure.code == QUIET && self.outlives => {
+            Err(failure) if is_closed_pipe(&failure) && self.outlives => {
                 self.gone = true;
                 Ok(())
             }
@@ -537,7 +537,7 @@ impl AnswerFile {
 }
 
 /// Turns a "not found" in a log that is not whole into the fault of the log: what is asked for may be in the missing part.
-pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
+pub(crate) fn not_found_in(failure: Failure, code: Code) -> Failure {
     if failure.exit() != 3 {
         return failure;
     }
@@ -552,25 +552,27 @@ fn exit(end: End) -> u8 {
         End::Answered => 0,
         End::No => 1,
         End::Unknown => 6,
-        End::Problem(code) => codes::find(code).map_or(8, |code| code.exit),
+        End::Problem(code) => codes::entry(code).exit,
     }
 }
 
 fn to_stderr(line: &str) {
-    // Nobody can be told that stderr is closed.
+    // Ignored: there is no other place to report a closed stderr.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// A reader that went away ends the program quietly; anything else is a failure.
 pub(crate) fn closed(error: io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
-        return Failure { code: QUIET, ..Failure::default() };
+        return Failure::new(Code::E0801, "");
     }
-    Failure::new("E0801", "cannot write the answer").at("cause", error.to_string())
+    Failure::new(Code::E0801, "cannot write the answer").at("cause", error.to_string())
 }
 
-/// The code of a failure that nobody is left to hear.
-pub(crate) const QUIET: &str = "";
+/// Whether the reader closed the pipe: print nothing, exit 0. Such a problem has no message.
+pub(crate) fn is_closed_pipe(failure: &Failure) -> bool {
+    failure.message.is_empty()
+}
 
 fn set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())

@@ -22,10 +22,10 @@ use dendrer::verify;
 use dendrer::verify::Options;
 use dendrer::verify::Verdict;
 use dendrer_kernel::predicate::Predicate;
-use dendrer_object::Digest;
 use dendrer_object::RunName;
 use dendrer_object::Value;
 use dendrer_object::record::Author;
+use dendrer_object::{Code, Digest};
 use dendrer_store::Memory;
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
@@ -306,7 +306,7 @@ type Found = (&'static str, Option<u64>);
 fn judge(text: &[u8], tip: Option<Digest>) -> (Verdict, Vec<Found>, Option<u64>) {
     let opened = bundle::open(PathBuf::from("x.dnd"), text).unwrap();
     let report = verify::bundle(&opened, &Options { tip, replay: true, ..Options::default() }).unwrap();
-    let findings = report.findings.iter().map(|finding| (finding.code, finding.tick)).collect();
+    let findings = report.findings.iter().map(|finding| (finding.code.as_str(), finding.tick)).collect();
     (report.verdict, findings, report.runs[0].line.last_good)
 }
 
@@ -345,7 +345,7 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
     let opened = bundle::open(PathBuf::from("x.dnd"), &rewritten[..]).unwrap();
     let pinned = Options { pinned: Some((store.tree().size, store.tree().root)), ..Options::default() };
     let report = verify::bundle(&opened, &pinned).unwrap();
-    assert_eq!((report.verdict, report.findings[0].code), (Verdict::Tampered, "E0307"));
+    assert_eq!((report.verdict, report.findings[0].code), (Verdict::Tampered, Code::E0307));
     // It does what it was made for: the violation is gone.
     assert_eq!(ask(&opened.store, "logistics-run-47", policy_compliant()).1, Outcome::Never);
     assert_ne!(

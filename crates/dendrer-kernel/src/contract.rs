@@ -14,7 +14,7 @@ use dendrer_object::digest::Messages;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::Seed;
-use dendrer_object::{Digest, Intent, Pointer, TypeName, Value, json};
+use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json};
 
 use crate::expr::{Budget, Env, Expr, Truth};
 
@@ -495,7 +495,7 @@ pub enum ImportRefused {
     #[error("{message}")]
     AtTheDoor {
         /// The code.
-        code: &'static str,
+        code: Code,
         /// The reason.
         message: String,
     },
@@ -518,15 +518,15 @@ fn list(names: &[Arc<str>]) -> String {
 
 impl ImportRefused {
     /// The code under which `dendrer explain` knows it.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            ImportRefused::ContextViolation { .. } => "E0412",
-            ImportRefused::HashUnderspecified(_) => "E0413",
-            ImportRefused::ContractsDiffer { .. } => "E0414",
-            ImportRefused::NoContract(..) => "E0415",
-            ImportRefused::NoContext | ImportRefused::NotEnforced => "E0416",
-            ImportRefused::Violates(_) => "E0419",
-            ImportRefused::AtTheDoor { code, .. } => code,
+            ImportRefused::ContextViolation { .. } => Code::E0412,
+            ImportRefused::HashUnderspecified(_) => Code::E0413,
+            ImportRefused::ContractsDiffer { .. } => Code::E0414,
+            ImportRefused::NoContract(..) => Code::E0415,
+            ImportRefused::NoContext | ImportRefused::NotEnforced => Code::E0416,
+            ImportRefused::Violates(_) => Code::E0419,
+            ImportRefused::AtTheDoor { code, .. } => *code,
         }
     }
 }

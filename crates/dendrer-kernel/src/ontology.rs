@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use dendrer_object::TypeName;
 use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
+use dendrer_object::{Code, TypeName};
 
 /// The class of a type, which decides who may author it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,12 +71,12 @@ fn did_you_mean(near: &Option<String>) -> String {
 
 impl AuthorshipError {
     /// The code under which `dendrer explain` knows this refusal.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            AuthorshipError::Forged(..) => "E0401",
-            AuthorshipError::Unknown { .. } => "E0402",
-            AuthorshipError::RuntimeOnly(_) => "E0403",
-            AuthorshipError::ForgedAuthor(..) | AuthorshipError::ForgedName(_) => "E0408",
+            AuthorshipError::Forged(..) => Code::E0401,
+            AuthorshipError::Unknown { .. } => Code::E0402,
+            AuthorshipError::RuntimeOnly(_) => Code::E0403,
+            AuthorshipError::ForgedAuthor(..) | AuthorshipError::ForgedName(_) => Code::E0408,
         }
     }
 }
@@ -150,11 +150,11 @@ mod tests {
                 let found = check_authorship(&name.parse().unwrap(), author, &registered);
                 let code = found.as_ref().err().map(AuthorshipError::code);
                 let expected = match (class, author) {
-                    (None, _) => Some("E0402"),
-                    (Some(Class::System | Class::Governance), _) => Some("E0401"),
-                    (_, Author::Kernel | Author::Institution) => Some("E0408"),
+                    (None, _) => Some(Code::E0402),
+                    (Some(Class::System | Class::Governance), _) => Some(Code::E0401),
+                    (_, Author::Kernel | Author::Institution) => Some(Code::E0408),
                     (Some(Class::Agent), _) | (Some(Class::Runtime), Author::Runtime) => None,
-                    (Some(Class::Runtime), _) => Some("E0403"),
+                    (Some(Class::Runtime), _) => Some(Code::E0403),
                 };
                 assert_eq!(code, expected, "{name} by {author}");
             }

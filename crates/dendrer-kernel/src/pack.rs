@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::note::VerifierKey;
-use dendrer_object::{Digest, Pointer, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, TypeName, Value};
 
 use crate::contract::Contracts;
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Span};
@@ -201,7 +201,7 @@ pub struct Declared {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The code under which `dendrer explain` knows it.
-    pub code: &'static str,
+    pub code: Code,
     /// Place in the pack.
     pub path: Pointer,
     /// Whether it is about the name of the member there and not about its value.
@@ -314,7 +314,7 @@ impl Pack {
     /// how many decimals they have. A pack of `delta/1` or `wasm/1` declares only some of the fields that are written.
     pub fn check_expression(&self, text: &str) -> Result<(), ExprError> {
         match Expr::parse_condition(text, &self.scope) {
-            Err(error) if error.code != "E0505" || self.engine == Engine::Fold => Err(error),
+            Err(error) if error.code != Code::E0505 || self.engine == Engine::Fold => Err(error),
             _ => Ok(()),
         }
     }

@@ -8,7 +8,7 @@ use std::fmt;
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::{Difference, first_difference};
-use dendrer_object::{Digest, Intent, Pointer, Value, json};
+use dendrer_object::{Code, Digest, Intent, Pointer, Value, json};
 
 use crate::names::COUNTERS;
 use crate::reduce::{DeltaReducer, Purity, ReduceError, Reducer};
@@ -77,7 +77,7 @@ pub enum ReplayError {
     /// This kernel does not make such a beginning of a run.
     Start {
         /// The code under which `dendrer explain` knows why.
-        code: &'static str,
+        code: Code,
         /// Why.
         why: String,
         /// Whether another version of the kernel, or a program that knows the reducer, could.
@@ -125,17 +125,17 @@ impl ReplayError {
     }
 
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            ReplayError::Divergence(_) => "E0701",
-            ReplayError::Erased { .. } => "E0311",
-            ReplayError::Start { code, .. } => code,
-            ReplayError::Reserved { .. } => "E0602",
-            ReplayError::Stopped { .. } => "E0521",
+            ReplayError::Divergence(_) => Code::E0701,
+            ReplayError::Erased { .. } => Code::E0311,
+            ReplayError::Start { code, .. } => *code,
+            ReplayError::Reserved { .. } => Code::E0602,
+            ReplayError::Stopped { .. } => Code::E0521,
             ReplayError::Delta { .. }
             | ReplayError::Seal { .. }
             | ReplayError::Malformed { .. }
-            | ReplayError::Unplaced { .. } => "E0703",
+            | ReplayError::Unplaced { .. } => Code::E0703,
         }
     }
 }
@@ -339,7 +339,7 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, Repl
     if is_ours && recorded.as_ref().and_then(Value::as_str) != Some(reducer.name()) {
         let name = recorded.map_or_else(|| "no reducer".to_owned(), |name| name.to_string());
         let why = format!("it names {name}, and what is here to replay it is {}", reducer.name());
-        return Err(ReplayError::Start { code: "E0602", why, elsewhere: true });
+        return Err(ReplayError::Start { code: Code::E0602, why, elsewhere: true });
     }
     if made.id() == record.id() {
         return Ok(head);

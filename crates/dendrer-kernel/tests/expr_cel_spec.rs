@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dendrer_kernel::expr::{Budget, Env, EvalError, Expr, Scope};
-use dendrer_object::{Number, Value};
+use dendrer_object::{Code, Number, Value};
 use serde_json::Value as Json;
 
 /// What became of a case.
@@ -105,11 +105,11 @@ fn run(case: &Json) -> Outcome {
         Ok(expr) => expr,
         Err(error) => {
             return match error.code {
-                "E0506" => Outcome::Refused(error.message),
-                "E0507" => Outcome::Refused("`/` on what is not known to be literal".to_owned()),
-                "E0505" => Outcome::Refused("a name or function that is not declared".to_owned()),
+                Code::E0506 => Outcome::Refused(error.message),
+                Code::E0507 => Outcome::Refused("`/` on what is not known to be literal".to_owned()),
+                Code::E0505 => Outcome::Refused("a name or function that is not declared".to_owned()),
                 _ if wants_error => Outcome::Passed,
-                "E0502" if case["disable_check"] == true => {
+                Code::E0502 if case["disable_check"] == true => {
                     Outcome::Refused("the check refuses what CEL runs unchecked".to_owned())
                 }
                 _ => Outcome::Failed(error.to_string()),

@@ -31,7 +31,7 @@ fn the_examples_give_what_the_page_says() {
         let (text, expected) = line.rsplit_once("=>").unwrap();
         let (text, expected) = (text.trim(), expected.trim());
         let found = match Expr::parse(text, &scope) {
-            Err(error) => error.code.to_owned(),
+            Err(error) => error.code.to_string(),
             Ok(expr) => match expr.evaluate(&Env::of(&state), &mut Budget::default()) {
                 Ok(value) => value.to_string(),
                 Err(EvalError::Uncertain(why)) => match why.path {

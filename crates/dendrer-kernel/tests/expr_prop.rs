@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use dendrer_kernel::expr::{Budget, Env, EvalError, Expr, STEPS_MAX, Scope};
-use dendrer_object::{Number, Value, json};
+use dendrer_object::{Code, Number, Value, json};
 use proptest::prelude::*;
 
 /// An expression as the generator makes it.
@@ -662,7 +662,7 @@ proptest! {
         let expr = match Expr::parse(&text, &Scope::new()) {
             Ok(expr) => expr,
             Err(error) => {
-                prop_assert!(["E0502", "E0507"].contains(&error.code), "{text}: {error}");
+                prop_assert!([Code::E0502, Code::E0507].contains(&error.code), "{text}: {error}");
                 return Ok(());
             }
         };

@@ -6,11 +6,11 @@ use dendrer_kernel::pack::Bound;
 use dendrer_kernel::reduce::DeltaReducer;
 use dendrer_kernel::replay::{ReplayError, replay_start, replay_step};
 use dendrer_kernel::step::{
-    Approval, Extension, ExtensionFault, Head, Inputs, Reason, Stage, Start, begin, extend, settle, step,
+    Approval, Extension, Head, Inputs, Reason, Stage, Start, begin, extend, settle, step,
 };
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Record, Seed};
-use dendrer_object::{Intent, StoreId, Timestamp, Value, json};
+use dendrer_object::{Code, Intent, StoreId, Timestamp, Value, json};
 
 fn value(text: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -72,7 +72,7 @@ fn found(id: &str, tick: u64) -> Value {
 }
 
 fn codes(error: &dendrer_kernel::step::NotExtended) -> Vec<&'static str> {
-    error.faults.iter().map(ExtensionFault::code).collect()
+    error.faults.iter().map(|fault| fault.code().as_str()).collect()
 }
 
 #[test]
@@ -261,11 +261,11 @@ fn at_stage_3_the_pack_gates_every_transition_and_every_tool() {
         pack: Some(Bound { value: unsound, text: "".into() }),
         ..bare
     };
-    assert_eq!(begin(StoreId([5; 16]), &unsound, inputs(0)).map(|_| ()).unwrap_err().code(), "E0604");
+    assert_eq!(begin(StoreId([5; 16]), &unsound, inputs(0)).map(|_| ()).unwrap_err().code(), Code::E0604);
     let tools = r#","tools":{"bank.pay":{"effect":"effectful"}}"#;
     let (first, mut head) = start(r#"{"limit":100,"paid":0}"#, pack(tools), Stage::Full);
     let code = |head: &mut Head, text: &str| match step(head, &intent(text), inputs(1)).unwrap() {
-        Outcome::Refused(refused) => refused.reason.code(),
+        Outcome::Refused(refused) => refused.reason.code().as_str(),
         _ => "",
     };
     assert_eq!(code(&mut head, r#"{"type":"plan.update"}"#), "E0425");

@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Code;
 use crate::digest::{Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError};
 use crate::merkle::Peaks;
@@ -169,8 +170,8 @@ impl BundleError {
     }
 
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
-        if self.newer { "E0803" } else { "E0306" }
+    pub fn code(&self) -> Code {
+        if self.newer { Code::E0803 } else { Code::E0306 }
     }
 }
 

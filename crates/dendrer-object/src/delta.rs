@@ -9,6 +9,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Code;
 use crate::json::DEPTH_MAX;
 use crate::number::Number;
 use crate::pointer::{Pointer, array_index};
@@ -102,11 +103,11 @@ pub enum DeltaErrorKind {
 
 impl DeltaError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self.why {
-            DeltaErrorKind::Shape | DeltaErrorKind::Path => "E0209",
-            DeltaErrorKind::TooDeep => "E0204",
-            _ => "E0404",
+            DeltaErrorKind::Shape | DeltaErrorKind::Path => Code::E0209,
+            DeltaErrorKind::TooDeep => Code::E0204,
+            _ => Code::E0404,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::Code;
 use crate::delta::{Delta, DeltaError};
 use crate::name::TypeName;
 use crate::number::{Number, round_half_even};
@@ -44,7 +45,7 @@ pub struct Intent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntentError {
     /// The code under which `dendrer explain` knows this error.
-    pub code: &'static str,
+    pub code: Code,
     /// The member that is wrong, as a JSON pointer.
     pub path: String,
     /// The fault, as a sentence.
@@ -64,7 +65,7 @@ impl fmt::Display for IntentError {
 impl std::error::Error for IntentError {}
 
 fn error<T>(path: &str, message: impl Into<String>) -> Result<T, IntentError> {
-    Err(IntentError { code: "E0209", path: path.to_owned(), message: message.into() })
+    Err(IntentError { code: Code::E0209, path: path.to_owned(), message: message.into() })
 }
 
 /// The members an intent may have: the short names and those of the paper's event (appendix B).

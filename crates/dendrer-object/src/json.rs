@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Code;
 use crate::number::{Number, NumberError};
 use crate::tag;
 use crate::value::{Array, Entry, Object, Value, compare_names};
@@ -95,16 +96,16 @@ impl JsonError {
     }
 
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self.kind {
-            JsonErrorKind::Syntax(_) => "E0201",
-            JsonErrorKind::DuplicateName(_) => "E0202",
-            JsonErrorKind::TooDeep => "E0204",
-            JsonErrorKind::TooLarge { .. } => "E0205",
-            JsonErrorKind::NotUtf8 | JsonErrorKind::LoneSurrogate => "E0206",
-            JsonErrorKind::NumberRange => "E0207",
-            JsonErrorKind::Tag(_) => "E0208",
-            JsonErrorKind::NotCanonical(_) => "E0306",
+            JsonErrorKind::Syntax(_) => Code::E0201,
+            JsonErrorKind::DuplicateName(_) => Code::E0202,
+            JsonErrorKind::TooDeep => Code::E0204,
+            JsonErrorKind::TooLarge { .. } => Code::E0205,
+            JsonErrorKind::NotUtf8 | JsonErrorKind::LoneSurrogate => Code::E0206,
+            JsonErrorKind::NumberRange => Code::E0207,
+            JsonErrorKind::Tag(_) => Code::E0208,
+            JsonErrorKind::NotCanonical(_) => Code::E0306,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Pure: no clock, randomness, I/O or hash order. Everything here is a function of its arguments.
 
 pub mod bundle;
+pub mod code;
 pub mod delta;
 pub mod digest;
 pub mod intent;
@@ -18,6 +19,7 @@ pub mod text;
 pub mod time;
 pub mod value;
 
+pub use code::Code;
 pub use delta::Delta;
 pub use digest::Digest;
 pub use intent::Intent;

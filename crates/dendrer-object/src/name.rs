@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::Code;
 use crate::digest::{hex, unhex};
 
 /// The longest name, in bytes.
@@ -29,8 +30,8 @@ impl NameError {
     }
 
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
-        "E0210"
+    pub fn code(&self) -> Code {
+        Code::E0210
     }
 }
 

@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::Code;
 use crate::digest::{Base64Batch, Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError, VALUE_SIZE_MAX};
 use crate::name::{RunName, StoreId, TypeName};
@@ -317,11 +318,11 @@ pub enum SealError {
 
 impl SealError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            SealError::ValueTooLarge { .. } => "E0205",
-            SealError::TooManyFields(_) => "E0211",
-            _ => "E0306",
+            SealError::ValueTooLarge { .. } => Code::E0205,
+            SealError::TooManyFields(_) => Code::E0211,
+            _ => Code::E0306,
         }
     }
 }

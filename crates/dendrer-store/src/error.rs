@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dendrer_object::{Digest, RunName, StoreId};
+use dendrer_object::{Code, Digest, RunName, StoreId};
 
 use crate::store::Head;
 
@@ -184,31 +184,31 @@ impl StoreError {
     }
 
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            StoreError::NoRun(_) => "E0101",
-            StoreError::NoRecord(_) | StoreError::NoPosition(_) => "E0102",
-            StoreError::NotAStore { .. } => "E0103",
-            StoreError::AlreadyAStore { .. } => "E0110",
-            StoreError::RunExists(_) => "E0111",
-            StoreError::NotItsBackup { .. } => "E0113",
-            StoreError::NotEmpty { .. } => "E0115",
-            StoreError::TooLarge { .. } => "E0205",
+            StoreError::NoRun(_) => Code::E0101,
+            StoreError::NoRecord(_) | StoreError::NoPosition(_) => Code::E0102,
+            StoreError::NotAStore { .. } => Code::E0103,
+            StoreError::AlreadyAStore { .. } => Code::E0110,
+            StoreError::RunExists(_) => Code::E0111,
+            StoreError::NotItsBackup { .. } => Code::E0113,
+            StoreError::NotEmpty { .. } => Code::E0115,
+            StoreError::TooLarge { .. } => Code::E0205,
             StoreError::Damaged(damage) | StoreError::Lost(damage) => damage.code(),
-            StoreError::OtherStore { .. } => "E0306",
-            StoreError::RunEnded(_) => "E0406",
-            StoreError::Stale { .. } => "E0407",
-            StoreError::DiskFull { .. } | StoreError::Io { .. } | StoreError::Index(_) => "E0801",
-            StoreError::IndexDamaged(_) => "E0809",
-            StoreError::Locked { .. } => "E0802",
-            StoreError::NewerFormat { .. } => "E0803",
+            StoreError::OtherStore { .. } => Code::E0306,
+            StoreError::RunEnded(_) => Code::E0406,
+            StoreError::Stale { .. } => Code::E0407,
+            StoreError::DiskFull { .. } | StoreError::Io { .. } | StoreError::Index(_) => Code::E0801,
+            StoreError::IndexDamaged(_) => Code::E0809,
+            StoreError::Locked { .. } => Code::E0802,
+            StoreError::NewerFormat { .. } => Code::E0803,
             StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => {
-                "E0805"
+                Code::E0805
             }
-            StoreError::IsBackup { .. } => "E0806",
-            StoreError::Note(_) => "E0308",
-            StoreError::Unsupported(_) => "E0601",
-            StoreError::Cancelled => "E0810",
+            StoreError::IsBackup { .. } => Code::E0806,
+            StoreError::Note(_) => Code::E0308,
+            StoreError::Unsupported(_) => Code::E0601,
+            StoreError::Cancelled => Code::E0810,
         }
     }
 
@@ -247,15 +247,15 @@ pub enum DamageKind {
 
 impl DamageKind {
     /// The code under which `dendrer explain` knows this damage.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> Code {
         match self {
-            DamageKind::Content => "E0301",
-            DamageKind::Chain => "E0302",
-            DamageKind::Root => "E0303",
-            DamageKind::Frame | DamageKind::File => "E0305",
-            DamageKind::Loss => "E0307",
-            DamageKind::Signature => "E0308",
-            DamageKind::Index => "E0309",
+            DamageKind::Content => Code::E0301,
+            DamageKind::Chain => Code::E0302,
+            DamageKind::Root => Code::E0303,
+            DamageKind::Frame | DamageKind::File => Code::E0305,
+            DamageKind::Loss => Code::E0307,
+            DamageKind::Signature => Code::E0308,
+            DamageKind::Index => Code::E0309,
         }
     }
 }
@@ -313,7 +313,7 @@ pub struct Damage {
 
 impl Damage {
     /// The code under which `dendrer explain` knows this damage.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         self.kind.code()
     }
 }

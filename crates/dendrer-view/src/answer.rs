@@ -7,7 +7,7 @@
 //! Rule: text of a record enters a [`Line`] only through [`quote`]; test `nothing_that_acts_gets_through`.
 
 use dendrer::ask::show::PlaceChange;
-use dendrer_object::{Timestamp, Value};
+use dendrer_object::{Code, Timestamp, Value};
 
 use crate::table::Table;
 use crate::text::TimeForm;
@@ -68,7 +68,7 @@ pub enum End {
     /// The answer depends on a value that is not known (exit code 6).
     Unknown,
     /// The answer reports a problem with this code; the table of codes has the exit code.
-    Problem(&'static str),
+    Problem(Code),
 }
 
 /// The page that lines are written for.

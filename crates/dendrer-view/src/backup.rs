@@ -1,7 +1,7 @@
 //! A backup that was made, or was not.
 
 use dendrer::care::backup::{BackedUp, BackupError};
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, Line, Page, Style};
 use crate::care::path_json;
@@ -73,7 +73,7 @@ impl From<BackupError> for Problem {
                 let problem = Problem::of(&error);
                 match problem.code {
                     // The place, and not the store, is refused.
-                    "E0113" | "E0110" | "E0115" => {
+                    Code::E0113 | Code::E0110 | Code::E0115 => {
                         problem.note("nothing was changed; name a directory that is new or empty")
                     }
                     _ => problem,
@@ -82,7 +82,7 @@ impl From<BackupError> for Problem {
             BackupError::Incomplete(error) => {
                 let problem = Problem::of(&error)
                     .note("what is there does not count as a backup of the store as it is now");
-                if problem.code == "E0801" { problem } else { problem.help(&fsck) }
+                if problem.code == Code::E0801 { problem } else { problem.help(&fsck) }
             }
             BackupError::Unreadable(error) => error.into(),
             error => plain(&error),

@@ -5,12 +5,12 @@
 use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::lines::{FailedLine, Reply, Tally};
 use dendrer_object::text::nearest;
-use dendrer_object::{Record, Value};
+use dendrer_object::{Code, Record, Value};
 
 use crate::{count, quote};
 
 /// Code of a refusal of a type that neither the ontology nor the pack of the run has.
-const UNKNOWN_TYPE: &str = "E0402";
+const UNKNOWN_TYPE: Code = Code::E0402;
 
 /// How a message of the kernel names a type that may be meant.
 const DID_YOU_MEAN: &str = "; did you mean ";
@@ -128,7 +128,7 @@ fn reason(failed: &FailedLine) -> Value {
 fn unknown_type(refusal: &Record, reason: Option<&Value>) -> Option<(String, String)> {
     let part = |name: &str| reason?.get(name)?.as_str().map(str::to_owned);
     let name = refusal.header().type_name.as_ref()?.to_string();
-    (part("code")? == UNKNOWN_TYPE).then_some((name, part("message")?))
+    (UNKNOWN_TYPE == *part("code")?).then_some((name, part("message")?))
 }
 
 /// Returns a reply as a line of text. In a dry run no line begins with `tick`: scripts take such lines as acknowledgements.
@@ -227,7 +227,7 @@ mod tests {
     fn a_failed_line_has_its_number_and_its_reason() {
         let failed = FailedLine {
             line: 4,
-            code: "E0209",
+            code: Code::E0209,
             message: "this is \u{1b}[2J an object".to_owned(),
             path: "/action".to_owned(),
             byte: None,

@@ -3,8 +3,8 @@
 use dendrer::care::check::{IndexFact, SignedFact, StoreFact, StoreFigures};
 use dendrer::kernel::step::KERNEL_VERSION;
 use dendrer::store::{FORMAT, IndexState, RunSummary, StoreError};
-use dendrer_object::Value;
 use dendrer_object::record::FORMAT_VERSION;
+use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::problem::Problem;
@@ -40,7 +40,7 @@ pub struct DoctorCheck {
     /// How it stands.
     pub level: CheckLevel,
     /// The code under which `dendrer explain` knows the fault.
-    pub code: Option<&'static str>,
+    pub code: Option<Code>,
     /// What was found.
     pub what: String,
     /// Whether it was repaired just now.
@@ -65,7 +65,7 @@ impl DoctorCheck {
     }
 
     /// A thing that is not fit for work.
-    pub fn fail(name: &'static str, code: &'static str, what: impl Into<String>) -> DoctorCheck {
+    pub fn fail(name: &'static str, code: Code, what: impl Into<String>) -> DoctorCheck {
         DoctorCheck::new(name, CheckLevel::Fail, what).code(code)
     }
 
@@ -76,7 +76,7 @@ impl DoctorCheck {
 
     /// Adds a code.
     #[must_use]
-    pub fn code(self, code: &'static str) -> DoctorCheck {
+    pub fn code(self, code: Code) -> DoctorCheck {
         DoctorCheck { code: Some(code), ..self }
     }
 
@@ -91,7 +91,7 @@ impl DoctorCheck {
     pub fn next_of(self, problem: Problem) -> DoctorCheck {
         match problem.help.into_iter().next() {
             Some(next) => DoctorCheck { next, ..self },
-            None => self.next(&["dendrer", "explain", problem.code]),
+            None => self.next(&["dendrer", "explain", problem.code.as_str()]),
         }
     }
 }
@@ -162,7 +162,7 @@ impl Answer for DoctorAnswer<'_> {
 
     fn end(&self) -> End {
         // One of these codes is of the index, which is derived.
-        let is_of_the_log = |code: &&str| code.starts_with("E03") && *code != "E0309";
+        let is_of_the_log = |code: &Code| code.is_of_record() && *code != Code::E0309;
         let mut failed = self.checks.iter().filter(|check| check.level == CheckLevel::Fail);
         match failed.clone().filter_map(|check| check.code).find(is_of_the_log) {
             Some(code) => End::Problem(code),
@@ -193,18 +193,18 @@ pub fn check_of(fact: &StoreFact) -> DoctorCheck {
             let what = format!("{shown}: {}, root {}{kind}", records(tree.size), tree.root.short());
             match is_closed {
                 true => DoctorCheck::warn("store", format!("{what}: {}", mark::CLOSED))
-                    .code("E0806")
+                    .code(Code::E0806)
                     .next(&["dendrer", "restore", &shown, "DIR"]),
                 false => DoctorCheck::ok("store", what),
             }
         }
         StoreFact::Hidden { path, mark } => {
-            DoctorCheck::fail("log", "E0307", mark::hides(mark).unwrap_or_default())
+            DoctorCheck::fail("log", Code::E0307, mark::hides(mark).unwrap_or_default())
                 .next(&mark::unmark(path).each_ref().map(String::as_str))
         }
         StoreFact::OtherBackup { made, found } => DoctorCheck::fail(
             "log",
-            "E0307",
+            Code::E0307,
             format!("the backup has {}, and had {} when it was made", records(found.size), made.size),
         )
         .next(&["dendrer", "fsck"]),
@@ -285,7 +285,7 @@ fn signed_check(fact: &SignedFact) -> DoctorCheck {
                 Some(size) => format!("{} were signed here, and the log has {size}", records(*signed)),
                 None => format!("the first {signed} records are not those that were signed here"),
             };
-            DoctorCheck::fail(NAME, "E0307", what).next(&["dendrer", "verify", "--all"])
+            DoctorCheck::fail(NAME, Code::E0307, what).next(&["dendrer", "verify", "--all"])
         }
     }
 }
@@ -305,20 +305,20 @@ fn index_check(fact: &IndexFact) -> DoctorCheck {
         }
         IndexState::Newer(version) => {
             let what = format!("of a newer version ({version}), not used and not touched");
-            return DoctorCheck::warn(NAME, what).code("E0803");
+            return DoctorCheck::warn(NAME, what).code(Code::E0803);
         }
         IndexState::Unreadable(why) => {
-            return DoctorCheck::warn(NAME, format!("cannot be opened here ({why})")).code("E0801");
+            return DoctorCheck::warn(NAME, format!("cannot be opened here ({why})")).code(Code::E0801);
         }
         IndexState::Unused => {
             return DoctorCheck::ok(NAME, "not used as long as the log is in trouble");
         }
         IndexState::Ready(covered) => {
-            ("E0309", format!("covers {} of {size}: the rest is read from the log", thousands(*covered)))
+            (Code::E0309, format!("covers {} of {size}: the rest is read from the log", thousands(*covered)))
         }
-        IndexState::Absent => ("E0309", format!("none, so {size} are read from the log each time")),
-        IndexState::Corrupt(why) if fact.is_damaged => ("E0809", format!("damaged ({why})")),
-        IndexState::Corrupt(why) => ("E0309", format!("does not open ({why})")),
+        IndexState::Absent => (Code::E0309, format!("none, so {size} are read from the log each time")),
+        IndexState::Corrupt(why) if fact.is_damaged => (Code::E0809, format!("damaged ({why})")),
+        IndexState::Corrupt(why) => (Code::E0309, format!("does not open ({why})")),
     };
     match &fact.rebuilt {
         None => DoctorCheck::warn(NAME, what).code(code).next(&["dendrer", "doctor", "--fix"]),
@@ -330,14 +330,14 @@ fn index_check(fact: &IndexFact) -> DoctorCheck {
                 thousands(*size)
             ),
         )
-        .code("E0309")
+        .code(Code::E0309)
         .next(&["dendrer", "verify", "--all"]),
         Some(Ok((covered, _))) => {
             DoctorCheck::fixed(NAME, format!("made again from the log, covers {}", thousands(*covered)))
         }
         Some(Err(error)) => DoctorCheck::fail(
             NAME,
-            "E0309",
+            Code::E0309,
             format!("{what}, and could not be made again: {}", with_cause(error)),
         ),
     }

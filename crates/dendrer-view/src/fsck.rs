@@ -2,7 +2,7 @@
 
 use dendrer::care::check::{FileFact, FilesReport};
 use dendrer::store::{IndexState, TilesState};
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::care::{doubt_words, path_json};
@@ -14,7 +14,7 @@ struct FileLine {
     file: String,
     /// `ok`, `damaged`, `derived` for a fault in what follows from the log, `left over`, `foreign` or `note`.
     state: &'static str,
-    code: Option<&'static str>,
+    code: Option<Code>,
     what: String,
 }
 
@@ -23,7 +23,7 @@ impl FileLine {
         FileLine { file: file.to_owned(), state, code: None, what: what.into() }
     }
 
-    fn with(self, code: &'static str) -> FileLine {
+    fn with(self, code: Code) -> FileLine {
         FileLine { code: Some(code), ..self }
     }
 }
@@ -138,7 +138,7 @@ fn file_line(fact: &FileFact) -> Option<FileLine> {
             FileLine::new(MARK, "damaged", what).with(why.code())
         }
         FileFact::Mark(found) => match mark::hides(found) {
-            Some(why) => FileLine::new(MARK, "damaged", why).with("E0307"),
+            Some(why) => FileLine::new(MARK, "damaged", why).with(Code::E0307),
             None => FileLine::new(MARK, "note", mark::closes(found).or_else(|| mark::unfinished(found))?),
         },
         FileFact::Doubt(warning) => FileLine::new("heads", "note", doubt_words(warning)),

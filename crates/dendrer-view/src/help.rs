@@ -1,9 +1,9 @@
 //! Help on the command line: the verbs, the codes of errors, and the exit codes.
 
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, Line, Page};
-use crate::codes::{CODES, Code, EXITS};
+use crate::codes::{CODES, CodeEntry, EXITS, entry};
 use crate::document;
 use crate::table::{Align, Table};
 
@@ -61,30 +61,30 @@ impl Answer for ExitCodesAnswer {
 #[derive(Debug, Clone, Copy)]
 pub struct ExplainAnswer {
     /// The code; `None` for the list.
-    pub code: Option<&'static Code>,
+    pub code: Option<Code>,
 }
 
 impl Answer for ExplainAnswer {
     fn document(&self) -> Value {
-        let item = |code: &Code| {
+        let item = |code: &CodeEntry| {
             Value::record([
                 ("code", Value::from(code.code)),
                 ("exit", Value::from(u64::from(code.exit))),
-                ("kind", Value::from(code.kind)),
+                ("kind", Value::from(code.code.kind())),
                 ("text", Value::from(code.text)),
                 ("title", Value::from(code.title)),
             ])
         };
-        let codes = self.code.map_or(CODES, std::slice::from_ref);
+        let codes = self.code.map_or(CODES, |code| std::slice::from_ref(entry(code)));
         document("explain", [("items", Value::array(codes.iter().map(item)))])
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        if let Some(Code { code, title, text, exit, .. }) = self.code {
+        if let Some(CodeEntry { code, title, text, exit }) = self.code.map(entry) {
             let exit = format!("exit code {exit}");
             return [&format!("{code}  {title}"), "", *text, "", &exit].map(Line::from).into();
         }
-        let line = |code: &Code| format!("{}  exit {}  {}", code.code, code.exit, code.title);
+        let line = |code: &CodeEntry| format!("{}  exit {}  {}", code.code, code.exit, code.title);
         let sum = format!("{} of {} codes", CODES.len(), CODES.len());
         CODES.iter().map(line).chain([sum]).map(Line::from).collect()
     }

@@ -1,5 +1,6 @@
 //! Words for the mark of a backup, in a backup and in a store.
 
+use dendrer_object::Code;
 use std::path::Path;
 
 use dendrer::care::{HiddenLog, mark_places};
@@ -54,7 +55,7 @@ pub fn explain(problem: Problem, dir: &Path) -> Problem {
 }
 
 /// Returns the problem of a log that a mark cuts short; `nothing` is the note on what was not done.
-pub(crate) fn problem(code: &'static str, hidden: &HiddenLog, nothing: &str) -> Problem {
+pub(crate) fn problem(code: Code, hidden: &HiddenLog, nothing: &str) -> Problem {
     let why = hides(&hidden.mark).unwrap_or_default();
     let message = format!("{}: {why}", hidden.dir.display());
     explain(Problem::new(code, message).note(nothing), &hidden.dir)

@@ -9,16 +9,16 @@ use dendrer::error::{AddressError, Limited, NoStore, TrustError};
 use dendrer::kernel::expr::{ExprError, Span};
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::StoreError;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 
 use crate::quote::shell;
 use crate::{codes, document, quote};
 
 /// A problem on its way to the user. At most three help lines are shown; each is a command that can be pasted.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Problem {
     /// The code.
-    pub code: &'static str,
+    pub code: Code,
     /// One sentence that names the object and the fact. Escaped when shown.
     pub message: Box<str>,
     /// The place, as names and values.
@@ -38,9 +38,16 @@ pub const READS_ONLY: &str = "the store is opened for reading only; nothing was 
 
 impl Problem {
     /// Returns a problem with a code.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Problem {
-        debug_assert!(codes::find(code).is_some(), "{code} is not in the table");
-        Problem { code, message: message.into().into(), ..Problem::default() }
+    pub fn new(code: Code, message: impl Into<String>) -> Problem {
+        Problem {
+            code,
+            message: message.into().into(),
+            place: Vec::new(),
+            notes: Vec::new(),
+            help: Vec::new(),
+            changed: false,
+            items: None,
+        }
     }
 
     /// Returns the problem of a store error, with help.
@@ -122,7 +129,7 @@ impl Problem {
 
     /// Returns the exit code of a command that ends with this problem.
     pub fn exit(&self) -> u8 {
-        codes::find(self.code).map_or(8, |code| code.exit)
+        codes::entry(self.code).exit
     }
 
     /// Returns the lines for people. `strong` wraps the code.
@@ -147,7 +154,7 @@ impl Problem {
             "error",
             [
                 ("code", Value::from(self.code)),
-                ("kind", Value::from(codes::find(self.code).map_or("unknown", |code| code.kind))),
+                ("kind", Value::from(self.code.kind())),
                 ("message", Value::from(&*self.message)),
                 (
                     "where",
@@ -197,7 +204,7 @@ impl From<Error> for Problem {
                 let problem =
                     others.fold(problem, |problem, fault| problem.note(format!("{}: {fault}", fault.code())));
                 // A signature mends E0423 alone.
-                match error.faults.iter().all(|fault| fault.code() == "E0423") {
+                match error.faults.iter().all(|fault| fault.code() == Code::E0423) {
                     true => problem.at("to sign", error.text).note(
                         "an approver signs with --approver-key FILE, or hands over a signed note for --signature FILE",
                     ),
@@ -213,7 +220,7 @@ impl From<Error> for Problem {
                 .help(&["dendrer", "fork", run.as_str(), "--from", "tip"])
                 .help(&["dendrer", "reduce", run.as_str(), "--pack", "FILE", "--as", "NEW"]),
             Error::Stopped(limited) => stopped(problem, &limited),
-            Error::Start(error) if error.code() == "E0604" => {
+            Error::Start(error) if error.code() == Code::E0604 => {
                 problem.note("stages 0 to 2 need less; nothing was committed")
             }
             Error::OfCasebook { run } => {
@@ -255,7 +262,7 @@ impl From<Error> for Problem {
                 .note("what was committed stands in the log, and is not signed; the next commit signs it"),
             Error::Unwritable(error) => match &*error {
                 StoreError::ReadOnly { why } => {
-                    Problem::new("E0805", "the store is open for reading only").at("cause", why.clone())
+                    Problem::new(Code::E0805, "the store is open for reading only").at("cause", why.clone())
                 }
                 error @ (StoreError::Damaged(_) | StoreError::Lost(_)) => Problem::of(error),
                 error => Problem::of(error).note(READS_ONLY),

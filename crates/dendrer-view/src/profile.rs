@@ -3,13 +3,13 @@
 //! A file that passes is what those documents call verified. That is less than INTACT: their formulas leave fields
 //! uncovered, so the word is never used here.
 
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 use crate::answer::{End, ItemAnswer, Line, Page};
 use crate::{document, quote};
 
 /// The code of a line whose hash does not fit.
-const HASH: &str = "E0303";
+const HASH: Code = Code::E0303;
 
 /// A file that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use dendrer::verify::judge::{ANOTHER_LOG, VerifiedLog};
 use dendrer::verify::{Finding, Report, RunReport, Verdict};
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::problem::Problem;
@@ -24,7 +24,7 @@ fn end_of(verdict: Verdict) -> End {
     match verdict {
         Verdict::Verified | Verdict::Intact => End::Answered,
         Verdict::Unverifiable => End::Unknown,
-        Verdict::Diverged => End::Problem("E0701"),
+        Verdict::Diverged => End::Problem(Code::E0701),
         Verdict::Tampered | Verdict::Equivocation => End::Problem(ANOTHER_LOG),
     }
 }
@@ -67,7 +67,7 @@ impl VerifyOutcome {
         let code = match self.end() {
             End::Answered | End::No => 0,
             End::Unknown => 6,
-            End::Problem(code) => codes::find(code).map_or(8, |code| code.exit),
+            End::Problem(code) => codes::entry(code).exit,
         };
         [0, 6, 8, 3, 2, 7, 4].iter().position(|known| *known == code).unwrap_or(7)
     }
@@ -181,7 +181,7 @@ fn finding_lines(report: &Report, finding: &Finding) -> Vec<Line> {
         };
         lines.push(format!("  | last good tick: {good}{rest}").into());
     }
-    if finding.code == "E0304" {
+    if finding.code == Code::E0304 {
         let note =
             "      note: this is what a run looks like that was rewritten with its hashes computed anew";
         lines.push(note.into());
@@ -230,7 +230,8 @@ fn run_lines(report: &Report, run: &RunReport) -> Vec<String> {
 /// Writes the line for the log as a whole.
 fn log_line(report: &Report) -> String {
     let root = report.log.1.map_or_else(|| "-".to_owned(), |root| root.short());
-    let bad = report.findings.iter().any(|finding| matches!(finding.code, "E0303" | "E0307" | "E0308"));
+    let bad =
+        report.findings.iter().any(|finding| matches!(finding.code, Code::E0303 | Code::E0307 | Code::E0308));
     let signed = match report.signed {
         Some(size) if size == report.log.0 => "signed".to_owned(),
         Some(size) => format!("signed up to {size}"),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use dendrer_kernel::pack::modules::Modules;
 use dendrer_kernel::predicate::{Predicate, Program, Stopped, Verdict};
 use dendrer_kernel::reduce::Reducer;
-use dendrer_object::{Digest, Value, json};
+use dendrer_object::{Code, Digest, Value, json};
 
 pub use reduce::reducer;
 pub use run::{Engine, Module};
@@ -94,7 +94,7 @@ fn at(offset: &Option<usize>) -> String {
 
 impl Refused {
     /// The code under which `dendrer explain` knows it.
-    pub const CODE: &str = "E0520";
+    pub const CODE: Code = Code::E0520;
 
     fn at(offset: usize, why: impl Into<String>) -> Refused {
         Refused { offset: Some(offset), why: why.into() }

@@ -14,7 +14,7 @@ use list::{Asked, Case, Fate, cases};
 
 fn made(case: &Case) -> Result<Predicate, String> {
     match &case.asked {
-        Asked::Expr(text) => Predicate::condition("p", text).map_err(|error| error.code.to_owned()),
+        Asked::Expr(text) => Predicate::condition("p", text).map_err(|error| error.code.to_string()),
         Asked::Module(bytes, _) => {
             dendrer_wasm::predicate("p", bytes).map_err(|refused| format!("E0520 {refused}"))
         }

@@ -101,7 +101,7 @@ struct Heard {
 impl Follow for Heard {
     fn note(&mut self, note: &CareNote) {
         self.notes.push(match note {
-            CareNote::Warning(warning) => warning.code().to_owned(),
+            CareNote::Warning(warning) => warning.code().to_string(),
             other => format!("{other:?}"),
         });
     }

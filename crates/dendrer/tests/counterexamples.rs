@@ -15,7 +15,7 @@ use dendrer_kernel::replay::{Compared, ReplayError};
 use dendrer_kernel::step::{self, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Body, Header, Kind, Record, cut};
-use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
+use dendrer_object::{Code, Digest, Intent, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_testkit::{Dice, info, memory, records_of, store_of};
 
@@ -106,7 +106,7 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
 
     let report = verify::store(&forged, &Options::default()).unwrap();
     let findings: Vec<_> = report.findings.iter().map(|finding| (finding.code, finding.tick)).collect();
-    assert_eq!((report.verdict, findings), (Checked::Tampered, vec![("E0302", Some(13))]));
+    assert_eq!((report.verdict, findings), (Checked::Tampered, vec![(Code::E0302, Some(13))]));
     assert_eq!(
         report.runs[0].line.last_good,
         Some(12),
@@ -135,7 +135,7 @@ fn an_invented_refusal_is_found_with_and_without_replay() {
     records.push(invented);
     let forged = store_of(info(3), records);
     let report = verify::store(&forged, &Options::default()).unwrap();
-    assert_eq!((report.verdict, report.findings[0].code), (Checked::Tampered, "E0302"));
+    assert_eq!((report.verdict, report.findings[0].code), (Checked::Tampered, Code::E0302));
     let replayed = verify::replay(&forged, &run()).unwrap();
     assert_eq!(
         replayed,
@@ -295,7 +295,7 @@ fn a_predicate_that_asks_the_world_has_no_stable_partition_and_cannot_be_written
         for made in [Predicate::condition("p", text), Predicate::holds("p", text)] {
             let error = made.expect_err(text);
             assert!(
-                ["E0501", "E0502", "E0505", "E0506"].contains(&error.code),
+                [Code::E0501, Code::E0502, Code::E0505, Code::E0506].contains(&error.code),
                 "{text}: {} {error}",
                 error.code
             );

@@ -305,8 +305,8 @@ fn one_case(
             // Nothing moved; what decided is on record.
             assert_eq!((tip(writer)?, writer.tree().size), (Some(1), before + 1));
             let why = refusal.body().value("/reason").expect("a reason");
-            assert_eq!(why.get("code").and_then(Value::as_str), Some(refused.code()));
-            tally.count(refused.code());
+            assert_eq!(why.get("code").and_then(Value::as_str), Some(refused.code().as_str()));
+            tally.count(refused.code().as_str());
         }
         (refused, imported) => panic!("{refused:?} {imported:?}"),
     }

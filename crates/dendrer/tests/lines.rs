@@ -140,7 +140,7 @@ fn who_may_write_decides_the_author_of_a_line() {
         let line = Line { number: 1, text: text.as_bytes().to_vec() };
         match reading.intent(&line) {
             Ok(intent) => intent.expect("it is not blank").author.as_str().to_owned(),
-            Err(error) => error.code().to_owned(),
+            Err(error) => error.code().to_string(),
         }
     };
     let (result, plan) = (r#"{"type":"action.result"}"#, r#"{"type":"plan.update"}"#);

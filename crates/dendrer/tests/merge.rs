@@ -14,7 +14,7 @@ use dendrer::store::prelude::*;
 use dendrer::{Error, Trace, fork, pack, verify};
 use dendrer_kernel::step::{Outcome, Stage, Start};
 use dendrer_object::json::parse_door;
-use dendrer_object::{Intent, Pointer, Value};
+use dendrer_object::{Code, Intent, Pointer, Value};
 use dendrer_testkit::{Dice, info, run_name};
 use tempfile::TempDir;
 
@@ -198,7 +198,7 @@ fn a_strategy_takes_what_it_can_tell_apart() {
     let error = place.resolve("sure", "/budget", Take::Side("b".into())).unwrap_err();
     assert_eq!(
         (error.code(), error.to_string().as_str()),
-        ("E0446", "the conflict at budget is settled: the merge took a")
+        (Code::E0446, "the conflict at budget is settled: the merge took a")
     );
 }
 

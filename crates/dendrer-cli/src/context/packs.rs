@@ -1,5 +1,6 @@
 //! Packs that are named on the command line.
 
+use dendrer_object::Code;
 use std::path::Path;
 
 use dendrer::kernel::pack::TEXT_SIZE_MAX;
@@ -29,7 +30,7 @@ pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
 /// The failure of a pack with problems.
 pub(crate) fn unsound(path: &str, problems: &[Problem]) -> Failure {
     let many = count(problems.len() as u64, "problem", "problems");
-    let mut failure = Failure::new("E0900", format!("{path} has {many}")).note("nothing was changed");
+    let mut failure = Failure::new(Code::E0900, format!("{path} has {many}")).note("nothing was changed");
     for problem in problems.iter().take(5) {
         failure = failure.at("problem", format!("{} {}", place(path, problem.mark), problem.message));
     }

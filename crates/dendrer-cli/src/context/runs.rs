@@ -4,7 +4,7 @@ use dendrer::Trace;
 use dendrer::casebook::Moment;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
-use dendrer_object::RunName;
+use dendrer_object::{Code, RunName};
 use dendrer_view::show::missing_words;
 
 use crate::address::Rev;
@@ -23,7 +23,9 @@ pub(crate) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Re
         let name = parse(text)?;
         refuse_unreachable(&name)?;
         if store.run(&name)?.is_some() {
-            return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+            return Err(
+                Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed")
+            );
         }
         return Ok(name);
     }
@@ -43,8 +45,11 @@ pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
     let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if text.ends_with(".dnd") || is_hash {
         let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
-        return Err(Failure::new("E0106", format!("the run could not be addressed: {name} reads as {what}"))
-            .note("nothing was committed"));
+        return Err(Failure::new(
+            Code::E0106,
+            format!("the run could not be addressed: {name} reads as {what}"),
+        )
+        .note("nothing was committed"));
     }
     Ok(())
 }
@@ -53,7 +58,7 @@ pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
 pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Rev, tick: u64) -> Failure {
     match error {
         dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
-            Failure::new("E0311", format!("the state of {} after tick {tick} is not known", trace.name()))
+            Failure::new(Code::E0311, format!("the state of {} after tick {tick} is not known", trace.name()))
                 .at("why", missing_words(first, pointer.as_ref()))
                 .note("show and log print what is left of each transition")
                 .help(&["dendrer", "show", &rev.beside(trace.name(), first)])
@@ -66,7 +71,7 @@ pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Rev, tic
 pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
     let rev = Rev::parse(text)?;
     if rev.bundle.is_some() {
-        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
+        return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
             .note("labels and notes are of runs of the store"));
     }
     let source = super::sound(global, &rev, out)?;

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use dendrer::ask::why::gather::{self, BacktrackQuestion};
+use dendrer_object::Code;
 
 use crate::address::{self, Pos, Rev, state_path};
 use crate::context;
@@ -60,7 +61,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     };
     let answer = gather::backtrack(&trace, &question)?.ok_or_else(|| {
         let (run, path) = (trace.name(), question.path.dotted());
-        Failure::new("E0104", format!("no transition of {run} wrote {path}"))
+        Failure::new(Code::E0104, format!("no transition of {run} wrote {path}"))
             .note("nothing stands there, and nothing stood there when the run began")
             .help(&["dendrer", "state", &format!("{run}@{to}")])
     })?;

@@ -12,7 +12,7 @@ use dendrer::casebook::{self, Bisected, Moment};
 use dendrer::kernel::predicate::{Polarity, Predicate};
 use dendrer::watch::Watch;
 use dendrer_object::record::Record;
-use dendrer_object::{TypeName, Value};
+use dendrer_object::{Code, TypeName, Value};
 use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown, list};
 use dendrer_view::thousands;
 
@@ -55,10 +55,10 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         ("--record", args.record && several),
     ];
     if let Some((flag, _)) = flags.into_iter().find(|(_, given)| *given) {
-        return Err(Failure::new("E0106", format!("{flag} is for one --holds, and there are several")));
+        return Err(Failure::new(Code::E0106, format!("{flag} is for one --holds, and there are several")));
     }
     if args.record && rev.bundle.is_some() {
-        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
+        return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
             .note("--record writes into the store that the run is recorded in"));
     }
     let rev = rev.resolve(source.store())?;
@@ -76,7 +76,10 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         Some(path) => Some(all_of(path, &trace)?),
         None if !several => None,
         None if args.expect_onset.is_some() => {
-            return Err(Failure::new("E0106", "--expect-onset is for one --holds, and there are several"));
+            return Err(Failure::new(
+                Code::E0106,
+                "--expect-onset is for one --holds, and there are several",
+            ));
         }
         None => Some(all_hold(&args.holds, args.window, &trace)?),
     };
@@ -115,7 +118,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
             let what = format!(
                 "{text} is part of the contract from tick {since} on, and the range ends at tick {to}"
             );
-            return Err(Failure::new("E0106", what).note("--from 0 asks of the ticks before, too"));
+            return Err(Failure::new(Code::E0106, what).note("--from 0 asks of the ticks before, too"));
         }
         Some(since) => {
             out.say(format!(
@@ -185,7 +188,7 @@ fn unexpected(expected: Option<u64>, report: &Report) -> Option<Failure> {
     let found = report.onset();
     let expected = expected.filter(|expected| found != Some(*expected))?;
     let found = found.map_or_else(|| "no onset".to_owned(), |tick| format!("tick {tick}"));
-    Some(Failure::new("E0510", format!("expected the onset at tick {expected}, found {found}")))
+    Some(Failure::new(Code::E0510, format!("expected the onset at tick {expected}, found {found}")))
 }
 
 /// Writes the answer into the casebook.
@@ -217,7 +220,7 @@ fn divergence(
     let place = elsewhere.as_ref().unwrap_or(source);
     let named = named.resolve(place.store())?;
     if named.pos.is_some() {
-        return Err(Failure::new("E0106", "--divergence takes a run, and this is a place in one")
+        return Err(Failure::new(Code::E0106, "--divergence takes a run, and this is a place in one")
             .note("RUN@TICK ends the run that is asked about, and --to as well"));
     }
     let counted = Watch::counting(counter).over(place.store());
@@ -229,7 +232,7 @@ fn divergence(
 fn all_of(path: &str, trace: &Trace) -> Result<Vec<Predicate>> {
     let predicates = of_file(path, trace)?;
     if predicates.is_empty() {
-        return Err(Failure::new("E0512", format!("{path} has no predicates")));
+        return Err(Failure::new(Code::E0512, format!("{path} has no predicates")));
     }
     Ok(predicates)
 }
@@ -249,7 +252,7 @@ fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace) -> 
     let named = match subject {
         Subject::PolicyFlip(about) => {
             let about: TypeName = about.parse().map_err(|_| {
-                Failure::new("E0210", format!("\"{about}\" is not a transition type"))
+                Failure::new(Code::E0210, format!("\"{about}\" is not a transition type"))
                     .note("types are lower-case words joined by dots, like action.request")
             })?;
             return Ok(Asked { question: Question::PolicyFlip(about), named: None });
@@ -269,7 +272,7 @@ fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Opt
         Outcome::Recovers(turns) => {
             let turns: Vec<String> =
                 turns.iter().map(|(tick, verdict)| format!("tick {tick} {verdict}")).collect();
-            let failure = Failure::new("E0504", "refusing to bisect with a predicate that can recover")
+            let failure = Failure::new(Code::E0504, "refusing to bisect with a predicate that can recover")
                 .at("turns", list(&turns, 8).unwrap_or_default())
                 .note("a wrong tick would look exactly like a right one");
             let [flag @ ("--holds" | "--predicate"), text] =
@@ -283,8 +286,9 @@ fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Opt
         }
         Outcome::Uncertain(tick, why) => {
             let what = format!("the predicate cannot be judged at tick {tick} of {}", trace.name());
-            let failure =
-                Failure::new("E0509", what).at("why", why.clone()).note("uncertain is never taken for ok");
+            let failure = Failure::new(Code::E0509, what)
+                .at("why", why.clone())
+                .note("uncertain is never taken for ok");
             Some(match question.predicate() {
                 Some(predicate) => with_hint(failure, trace, predicate, why),
                 None => failure,

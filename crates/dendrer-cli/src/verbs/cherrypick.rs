@@ -6,9 +6,9 @@ use dendrer::kernel::contract::{Checked, FieldCheck, ImportRefused};
 use dendrer::kernel::step::Pick;
 use dendrer::recorder::World;
 use dendrer_object::record::Record;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 use dendrer_view::table::{Align, Table};
-use dendrer_view::{codes, count, document, quote};
+use dendrer_view::{count, document, quote};
 
 use crate::address::Pos;
 use crate::address::Rev;
@@ -49,20 +49,23 @@ pub(crate) struct Cherrypick {
 
 pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
-        Failure::new("E0106", "say what is imported: dendrer cherrypick --run RUN --tick N --into TARGET")
+        Failure::new(Code::E0106, "say what is imported: dendrer cherrypick --run RUN --tick N --into TARGET")
     })?;
     let rev = Rev::parse(text)?;
     if rev.bundle.is_some() {
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             "a run of a bundle is read; what is imported is of a run of the store",
         )
         .note("nothing was changed"));
     }
     let into = Rev::parse(&args.into)?;
     if into.bundle.is_some() || into.pos.is_some() {
-        return Err(Failure::new("E0106", "a target is a run of the store; it takes in at its last tick")
-            .note("nothing was changed"));
+        return Err(Failure::new(
+            Code::E0106,
+            "a target is a run of the store; it takes in at its last tick",
+        )
+        .note("nothing was changed"));
     }
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
@@ -267,7 +270,7 @@ impl Answer<'_> {
                 ("reason", Value::from("hash_underspecified")),
             ]),
             Some(refused) => {
-                let kind = codes::find(refused.code()).map_or("unknown", |code| code.kind);
+                let kind = refused.code().kind();
                 Value::record([("error", Value::from(kind))])
             }
         }

@@ -10,7 +10,7 @@ use dendrer::lines::{self, Authors, Reading, Recording};
 use dendrer::recorder::{Recorder, World};
 use dendrer::store::Shared;
 use dendrer::store::prelude::*;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 use dendrer_view::{commit, document};
 
 use super::intents;
@@ -71,7 +71,7 @@ pub(crate) struct Commit {
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {
-        return Err(Failure::new("E0408", "system transitions are made by the kernel alone")
+        return Err(Failure::new(Code::E0408, "system transitions are made by the kernel alone")
             .note("nothing was committed"));
     }
     let name: RunName = args
@@ -86,13 +86,13 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         refuse_unreachable(&name)?;
     }
     if exists && args.new {
-        return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+        return Err(Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed"));
     }
     let for_new = [&args.goal, &args.state, &args.policy, &args.pack];
     if exists && for_new.iter().any(|given| given.is_some()) && !began_so(store, &start(args, name.clone())?)?
     {
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             format!("{name} exists already, and began otherwise; --goal, --state, --policy and --pack are for a new run"),
         )
         .note("nothing was committed"));
@@ -154,16 +154,16 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
 
 /// Reports E0407 (moved), not E0111 (exists), if another process began the run first.
 fn begun_meanwhile(args: &Commit, failure: Failure) -> Failure {
-    if failure.code != "E0111" || args.new {
+    if failure.code != Code::E0111 || args.new {
         return failure;
     }
-    Failure::new("E0407", format!("{} was begun by another process meanwhile", args.run))
+    Failure::new(Code::E0407, format!("{} was begun by another process meanwhile", args.run))
         .note("nothing was committed; the same command goes on with it")
 }
 
 /// Adds to the failure of a run that needs a higher stage the command with that stage.
 fn not_begun(args: &Commit, error: dendrer::Error) -> Failure {
-    let is_stage = error.code() == "E0604";
+    let is_stage = error.code() == Code::E0604;
     let failure = Failure::from(error);
     if !is_stage {
         return failure;
@@ -198,7 +198,7 @@ fn start(args: &Commit, name: RunName) -> Result<Start> {
             Value::Array(rules) => rules.iter().cloned().collect(),
             other => {
                 return Err(Failure::new(
-                    "E0209",
+                    Code::E0209,
                     format!("a policy is a list of rules, not {}", other.described()),
                 )
                 .at("file", path.as_str()));

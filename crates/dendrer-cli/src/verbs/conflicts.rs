@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use dendrer::change::conflicts::{ResolvedConflict, conflicts, decide};
 use dendrer::merge::{Resolution, Take};
 use dendrer::recorder::World;
-use dendrer_object::{Pointer, json};
+use dendrer_object::{Code, Pointer, json};
 
 use crate::address::{Rev, state_path};
 use crate::context;
@@ -77,11 +77,11 @@ pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Resul
             let rev = Rev::parse(&args.run)?;
             if rev.bundle.is_some() || rev.pos.is_some() {
                 let what = "a conflict is resolved at the last tick of a run of the store";
-                return Err(Failure::new("E0106", what).note("nothing was changed"));
+                return Err(Failure::new(Code::E0106, what).note("nothing was changed"));
             }
             if args.agent.is_empty() || args.reason.trim().is_empty() {
                 let what = "a decision has a reason and somebody who took it";
-                return Err(Failure::new("E0106", what).note("nothing was changed"));
+                return Err(Failure::new(Code::E0106, what).note("nothing was changed"));
             }
             let resolution = Resolution {
                 path: state_path(&args.path)?,
@@ -99,12 +99,12 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
     let rev = Rev::parse(run)?;
     if rev.pos.is_some() {
         let what = "conflicts are shown as they stand now: name the run without a tick";
-        return Err(Failure::new("E0106", what));
+        return Err(Failure::new(Code::E0106, what));
     }
     let source = context::sound(global, &rev, out)?;
     let answer = conflicts(&source.trace(&rev)?, only).map_err(|error| {
         let list = ["dendrer", "conflicts", "list", run];
-        let is_missing = error.code() == "E0445";
+        let is_missing = error.code() == Code::E0445;
         let failure = Failure::from(error);
         if is_missing { failure.help(&list) } else { failure }
     })?;
@@ -141,8 +141,8 @@ fn not_resolved(run: &str, path: &str, error: dendrer::Error) -> Failure {
     let code = error.code();
     let failure = Failure::from(error);
     match code {
-        "E0445" => failure.note("nothing was changed").help(&["dendrer", "conflicts", "list", run]),
-        "E0446" => failure
+        Code::E0445 => failure.note("nothing was changed").help(&["dendrer", "conflicts", "list", run]),
+        Code::E0446 => failure
             .note("nothing was changed; what is to stand there now is a change like any other")
             .help(&["dendrer", "conflicts", "show", run, path]),
         _ => failure,

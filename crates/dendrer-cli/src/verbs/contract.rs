@@ -11,8 +11,8 @@ use dendrer::contract::terms::terms;
 use dendrer::contract::{Checked, check};
 use dendrer::pack::{Files, text_of};
 use dendrer::store::Store;
-use dendrer_object::TypeName;
 use dendrer_object::text::nearest;
+use dendrer_object::{Code, TypeName};
 use dendrer_view::contract::check::ContractCheckAnswer;
 use dendrer_view::contract::extend::KeygenAnswer;
 use dendrer_view::contract::found::{ContractAnswer, ContractDiffAnswer};
@@ -84,7 +84,7 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
 /// Reads the name of a type.
 fn type_name(text: Option<&str>) -> Result<Option<TypeName>> {
     let parsed = text.map(str::parse::<TypeName>).transpose();
-    parsed.map_err(|error| Failure::new("E0210", error.to_string()))
+    parsed.map_err(|error| Failure::new(Code::E0210, error.to_string()))
 }
 
 fn check_run(
@@ -102,7 +102,9 @@ fn check_run(
     let trace = source.trace_through(&counted, &rev)?;
     let from = from.map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = match (to, &rev.pos) {
-        (Some(_), Some(_)) => return Err(Failure::new("E0106", "say once where it ends: --to, or RUN@N")),
+        (Some(_), Some(_)) => {
+            return Err(Failure::new(Code::E0106, "say once where it ends: --to, or RUN@N"));
+        }
         (Some(pos), None) | (None, Some(pos)) => pos.tick(&trace)?,
         (None, None) => trace.tip(),
     };
@@ -114,7 +116,7 @@ fn check_run(
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
     {
         let shown = contract.unwrap_or(trace.name().as_str());
-        return Err(Failure::new("E0415", format!("no contract of {} is for {only}", trace.name()))
+        return Err(Failure::new(Code::E0415, format!("no contract of {} is for {only}", trace.name()))
             .help(&["dendrer", "contract", "show", shown]));
     }
     Ok(checked)
@@ -128,7 +130,7 @@ fn show(global: &Global, contract: &str, only: Option<&str>, out: &mut Out) -> R
         let names = || terms.types.iter().map(|one| one.name.as_str());
         if names().all(|name| name != only.as_str()) {
             let what = format!("{} says nothing of {only} by name", found.terms.title());
-            let failure = Failure::new("E0415", what).help(&["dendrer", "contract", "show", contract]);
+            let failure = Failure::new(Code::E0415, what).help(&["dendrer", "contract", "show", contract]);
             let near = nearest(only.as_str(), names());
             return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
         }
@@ -142,7 +144,7 @@ fn suggest_fields(global: &Global, runs: &[String], only: Option<&str>, tries: u
     for run in runs {
         let rev = Rev::parse(run)?;
         if rev.pos.is_some() {
-            return Err(Failure::new("E0106", format!("{run} names a tick; whole runs are looked at")));
+            return Err(Failure::new(Code::E0106, format!("{run} names a tick; whole runs are looked at")));
         }
         sources.push((context::sound(global, &rev, out)?, rev));
     }
@@ -153,7 +155,7 @@ fn suggest_fields(global: &Global, runs: &[String], only: Option<&str>, tries: u
     for ((source, rev), counted) in sources.iter().zip(&counted) {
         let trace = source.trace_through(counted, rev)?;
         if traces.iter().any(|known: &Trace| known.name() == trace.name() && rev.bundle.is_none()) {
-            return Err(Failure::new("E0106", format!("{} is named twice", trace.name())));
+            return Err(Failure::new(Code::E0106, format!("{} is named twice", trace.name())));
         }
         traces.push(trace);
     }

@@ -10,7 +10,7 @@ use dendrer::recorder::{Fixed, begin_log};
 use dendrer::repo::Repo;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::trace::ReadHandle;
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 use dendrer_view::answer::Line;
 use dendrer_view::receipt as view;
 use dendrer_view::{document, quote, thousands};
@@ -59,16 +59,16 @@ const TOUR: &[(&str, u8, &str)] = &[
 /// The suite of the forensic debugger (CFD spec 5), over the demo's own files.
 const SUITE: &str = r#"{"cases":[
  {"case":"Valid Trace","file":"../logistics-run-47.dnd","expect":"verified"},
- {"case":"Payload Corruption","file":"payload.dnd","expect":"rejected","code":"E0301"},
- {"case":"Sequence Gap","file":"gap.dnd","expect":"rejected","code":"E0302"},
- {"case":"Event Swap","file":"swap.dnd","expect":"rejected","code":"E0302"},
- {"case":"Metadata Corruption","file":"metadata.dnd","expect":"rejected","code":"E0301"}
+ {"case":"Payload Corruption","file":"payload.dnd","expect":"rejected","code":Code::E0301},
+ {"case":"Sequence Gap","file":"gap.dnd","expect":"rejected","code":Code::E0302},
+ {"case":"Event Swap","file":"swap.dnd","expect":"rejected","code":Code::E0302},
+ {"case":"Metadata Corruption","file":"metadata.dnd","expect":"rejected","code":Code::E0301}
 ]}
 "#;
 
 /// The receipt of the journey, with which the tour begins, and how to have that of any run.
 fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
-    let name = "trip-planner-a".parse().map_err(|_| Failure::new("E0210", "trip-planner-a"))?;
+    let name = "trip-planner-a".parse().map_err(|_| Failure::new(Code::E0210, "trip-planner-a"))?;
     let trace = Trace::open(store, &name)?;
     let receipt = dendrer::ask::receipt::receipt(&trace)?;
     let mut lines = view::first_lines(&receipt);
@@ -89,7 +89,7 @@ fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
 pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let dir = Path::new(&args.dir);
     if dir.join(STORE_DIR).exists() {
-        return Err(Failure::new("E0110", format!("{} holds a store already", dir.display()))
+        return Err(Failure::new(Code::E0110, format!("{} holds a store already", dir.display()))
             .note("nothing was changed"));
     }
     if let Some(failure) = context::cut_off(dir) {
@@ -101,7 +101,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
             Ok(size @ 1..=100_000_000) => Some(size),
             _ => {
                 return Err(Failure::new(
-                    "E0106",
+                    Code::E0106,
                     format!("--size is \"small\" or a number of ticks, not \"{text}\""),
                 ));
             }
@@ -110,7 +110,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let io = |path: &Path| {
         let path = path.display().to_string();
         move |error: std::io::Error| {
-            Failure::new("E0801", format!("cannot write {path}")).at("cause", error.to_string())
+            Failure::new(Code::E0801, format!("cannot write {path}")).at("cause", error.to_string())
         }
     };
     for name in [STORE_DIR, "corrupt", "logistics-run-47.dnd", "tampered.dnd"] {
@@ -140,7 +140,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let mut files = Vec::new();
     let mut damaged = 0;
     if let (None, Some(note)) = (size, &note) {
-        let victim = "logistics-run-47".parse().map_err(|_| Failure::new("E0210", "logistics-run-47"))?;
+        let victim = "logistics-run-47".parse().map_err(|_| Failure::new(Code::E0210, "logistics-run-47"))?;
         let bundle = dendrer::bundle::export(store, &[victim], note)?.to_vec()?;
         let bad = content::damaged(&bundle)?;
         damaged = bad.len();

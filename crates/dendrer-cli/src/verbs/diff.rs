@@ -9,8 +9,8 @@ use dendrer::Trace;
 use dendrer::casebook::{self, Moment};
 use dendrer::diff::{self, Align, Kind, MEMBERS, Question, STATE};
 use dendrer::store::Store;
-use dendrer_object::Pointer;
 use dendrer_object::record::Record;
+use dendrer_object::{Code, Pointer};
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 
 use crate::address::{self, Pos, Rev, state_path};
@@ -116,7 +116,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     refuse_forms(&forms, out)?;
     let (rev_a, rev_b) = (Rev::parse(&args.a)?, Rev::parse(&args.b)?);
     if args.record && (rev_a.bundle.is_some() || rev_b.bundle.is_some()) {
-        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
+        return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
             .note("--record writes into the store that both runs are recorded in"));
     }
     let source_a = context::sound(global, &rev_a, out)?;
@@ -195,7 +195,7 @@ fn refuse_forms(forms: &[(&str, bool)], out: &Out) -> Result<()> {
     };
     match forms.iter().find(|(_, given)| *given) {
         Some((flag, _)) => {
-            Err(Failure::new("E0106", format!("{flag} is another form of the answer than {form}")))
+            Err(Failure::new(Code::E0106, format!("{flag} is another form of the answer than {form}")))
         }
         None => Ok(()),
     }
@@ -214,7 +214,7 @@ fn ticks(a: &Trace, end: u64, from: Option<&Pos>, to: Option<&Pos>) -> Result<(O
 fn ignored_place(text: &str) -> Result<Pointer> {
     match place(text)? {
         whole if whole.as_str().is_empty() => {
-            Err(Failure::new("E0106", "--ignore leaves nothing out that is whole").at("path", text))
+            Err(Failure::new(Code::E0106, "--ignore leaves nothing out that is whole").at("path", text))
         }
         place => Ok(place),
     }

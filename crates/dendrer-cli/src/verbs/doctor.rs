@@ -1,6 +1,7 @@
 //! `dendrer doctor`: is this installation fit for work, and this store? One line for each thing that was looked at, with
 //! what to do next. `--fix` repairs what follows from the log, and permissions; never the log.
 
+use dendrer_object::Code;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -45,8 +46,11 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
     ];
     if let Some(file) = args.report.as_deref() {
         if files::is_stdout(file) {
-            return Err(Failure::new("E0106", "the report is a file of its own: the answer goes to stdout")
-                .note("nothing was done; name a file"));
+            return Err(Failure::new(
+                Code::E0106,
+                "the report is a file of its own: the answer goes to stdout",
+            )
+            .note("nothing was done; name a file"));
         }
         files::makes(Path::new(file))?;
         files::answer_to(file, global.key.as_deref(), keys::config_dir())?;
@@ -83,17 +87,17 @@ fn config() -> DoctorCheck {
     const NAME: &str = "config";
     let Some(dir) = keys::config_dir() else {
         return DoctorCheck::warn(NAME, "no home directory, so keys and what was signed are kept nowhere")
-            .code("E0807")
+            .code(Code::E0807)
             .next(&["dendrer", "init", "--key", "FILE"]);
     };
     let shown = dir.display();
     match std::fs::metadata(&dir) {
         Ok(about) if about.is_dir() => DoctorCheck::ok(NAME, format!("{shown}")),
-        Ok(_) => DoctorCheck::fail(NAME, "E0801", format!("{shown} is no directory")),
+        Ok(_) => DoctorCheck::fail(NAME, Code::E0801, format!("{shown} is no directory")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             DoctorCheck::ok(NAME, format!("{shown}, not there yet; the first store makes it"))
         }
-        Err(error) => DoctorCheck::fail(NAME, "E0801", format!("{shown}: {error}")),
+        Err(error) => DoctorCheck::fail(NAME, Code::E0801, format!("{shown}: {error}")),
     }
 }
 
@@ -116,10 +120,11 @@ fn find_store(global: &Global, checks: &mut Vec<DoctorCheck>) -> Option<Embedded
             let code = error.code();
             let failure = Failure::from(error);
             let why = failure.place.first().map(|(_, why)| format!(": {why}")).unwrap_or_default();
-            checks.push(
-                DoctorCheck::fail(NAME, code, format!("{}{why}", failure.message))
-                    .next(&["dendrer", "explain", code]),
-            );
+            checks.push(DoctorCheck::fail(NAME, code, format!("{}{why}", failure.message)).next(&[
+                "dendrer",
+                "explain",
+                code.as_str(),
+            ]));
             None
         }
     }
@@ -130,20 +135,20 @@ fn key(given: Option<&str>, fix: bool, store: &Embedded) -> DoctorCheck {
     const NAME: &str = "key";
     let info = store.info();
     let Some(file) = keys::path_of(given, info.id) else {
-        return DoctorCheck::warn(NAME, "no place for it: there is no home directory").code("E0807");
+        return DoctorCheck::warn(NAME, "no place for it: there is no home directory").code(Code::E0807);
     };
     let shown = file.display().to_string();
     match keys::find(given, info) {
         Ok(Some(_)) if !file.exists() => DoctorCheck::ok(NAME, "that of the demo, which is public"),
         Ok(Some(_)) => private(fix, &file),
         Ok(None) => DoctorCheck::warn(NAME, "not here: records are written, and no checkpoint is signed")
-            .code("E0804"),
+            .code(Code::E0804),
         Err(failure) => {
             let why = failure.place.first().map(|(_, why)| why.as_str()).unwrap_or_default();
             DoctorCheck::fail(NAME, failure.code, format!("{shown}: {why}")).next(&[
                 "dendrer",
                 "explain",
-                failure.code,
+                failure.code.as_str(),
             ])
         }
     }
@@ -157,7 +162,7 @@ fn private(fix: bool, file: &Path) -> DoctorCheck {
     let shown = file.display().to_string();
     let mode = match std::fs::metadata(file) {
         Ok(about) => about.permissions().mode() & 0o777,
-        Err(error) => return DoctorCheck::fail(NAME, "E0804", format!("{shown}: {error}")),
+        Err(error) => return DoctorCheck::fail(NAME, Code::E0804, format!("{shown}: {error}")),
     };
     if mode & 0o077 == 0 {
         return DoctorCheck::ok(NAME, format!("{shown}, readable by you alone"));
@@ -168,12 +173,12 @@ fn private(fix: bool, file: &Path) -> DoctorCheck {
                 NAME,
                 format!("{shown}: mode {mode:o} is now 600; others could read it before"),
             ),
-            Err(error) => DoctorCheck::fail(NAME, "E0801", format!("{shown}: {error}")),
+            Err(error) => DoctorCheck::fail(NAME, Code::E0801, format!("{shown}: {error}")),
         };
     }
     DoctorCheck::fail(
         NAME,
-        "E0804",
+        Code::E0804,
         format!("{shown} has mode {mode:o}: others can read it, and sign in your name"),
     )
     .next(&["chmod", "600", &shown])

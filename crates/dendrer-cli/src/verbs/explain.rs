@@ -2,8 +2,8 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use dendrer_object::Code;
 use dendrer_object::text::nearest;
-use dendrer_view::codes::{CODES, find};
 use dendrer_view::help::ExplainAnswer;
 
 use crate::failure::{Failure, Result};
@@ -22,10 +22,10 @@ pub(crate) struct Explain {
 pub(crate) fn run(_: &Global, args: &Explain, out: &mut Out) -> Result {
     let Some(wanted) = &args.code else { return out.answer(&ExplainAnswer { code: None }) };
     let wanted = wanted.to_uppercase();
-    let code = find(&wanted).ok_or_else(|| {
-        let near = nearest(&wanted, CODES.iter().map(|code| code.code));
+    let code = wanted.parse().map_err(|_| {
+        let near = nearest(&wanted, Code::ALL.iter().map(|code| code.as_str()));
         let failure =
-            Failure::new("E0109", format!("there is no code {wanted}")).help(&["dendrer", "explain"]);
+            Failure::new(Code::E0109, format!("there is no code {wanted}")).help(&["dendrer", "explain"]);
         near.into_iter().fold(failure, |failure, near| failure.note(format!("did you mean {near}?")))
     })?;
     out.answer(&ExplainAnswer { code: Some(code) })

@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::care::export::{ExportError, ExportTerms, plan};
 use dendrer_object::pointer::PointerError;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 use dendrer_view::export::ExportAnswer;
 use dendrer_view::quote;
 use dendrer_wire::profile::{self, Profile};
@@ -57,13 +57,16 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         out.takes_bytes()?;
     }
     if form != Form::Bundle && !args.withhold.is_empty() {
-        return Err(Failure::new("E0106", "--withhold is for bundles, where what is left still verifies"));
+        return Err(Failure::new(
+            Code::E0106,
+            "--withhold is for bundles, where what is left still verifies",
+        ));
     }
     let revs = args.runs.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<Vec<_>>>()?;
     if let Some((rev, text)) = revs.iter().zip(&args.runs).find(|(rev, _)| rev.pos.is_some()) {
         let run = rev.run.as_deref().or(rev.bundle.as_deref()).unwrap_or_default();
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             format!("an export is of a whole run, and {text} names a place in one"),
         )
         .note("what stands up to a tick is listed by log, whole with --full")
@@ -118,7 +121,7 @@ fn bundle(global: &Global, revs: &[Rev], withhold: &[String], out: &mut Out, sin
         return Err(ExportError::OfBundle.into());
     }
     let pointer = |text: &String| {
-        text.parse::<Pointer>().map_err(|error: PointerError| Failure::new("E0106", error.to_string()))
+        text.parse::<Pointer>().map_err(|error: PointerError| Failure::new(Code::E0106, error.to_string()))
     };
     let withheld = withhold.iter().map(pointer).collect::<Result<Vec<_>>>()?;
     let path = context::find(global)?;
@@ -143,7 +146,7 @@ fn lines(
     sink: Sink<'_>,
 ) -> Result<()> {
     if profile.is_some() && revs.len() > 1 {
-        return Err(Failure::new("E0106", "a chain of hashes is that of one run: export one at a time"));
+        return Err(Failure::new(Code::E0106, "a chain of hashes is that of one run: export one at a time"));
     }
     for rev in revs {
         let source: Source = context::sound(global, rev, out)?;

@@ -11,7 +11,7 @@ use dendrer::kernel::step::Head;
 use dendrer::recorder::{Recorder, World};
 use dendrer::store::Shared;
 use dendrer::{Trace, fork::fork};
-use dendrer_object::{Delta, Pointer, RunName, Value, json};
+use dendrer_object::{Code, Delta, Pointer, RunName, Value, json};
 use dendrer_view::{count, document, quote};
 
 use self::exec::Ran;
@@ -87,13 +87,16 @@ const SILENT_SHOWN: usize = 8;
 
 pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
-        Failure::new("E0106", "say which run is forked: dendrer fork RUN --from tick N")
+        Failure::new(Code::E0106, "say which run is forked: dendrer fork RUN --from tick N")
             .note("nothing was changed")
     })?;
     let rev = Rev::parse(text)?;
     if rev.bundle.is_some() {
-        return Err(Failure::new("E0106", "a run of a bundle is read; a fork is made of a run of the store")
-            .note("nothing was changed"));
+        return Err(Failure::new(
+            Code::E0106,
+            "a run of a bundle is read; a fork is made of a run of the store",
+        )
+        .note("nothing was changed"));
     }
     // The parent is read through a handle of its own; the fork is written through another.
     let source = context::sound(global, &rev, out)?;
@@ -112,7 +115,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), store)?;
     let terms = terms(args, name, &parent)?;
     if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
-        return Err(Failure::new("E0106", "--exec names no command").note("nothing was changed"));
+        return Err(Failure::new(Code::E0106, "--exec names no command").note("nothing was changed"));
     }
     if let Some(repo) = &repo {
         repo.signing_key()?;
@@ -202,25 +205,27 @@ fn terms(args: &Fork, name: RunName, parent: &Trace) -> Result<Terms> {
         .map(|text| {
             let (tick, file) = pair("--tool-output", "TICK=FILE", text)?;
             let tick = crate::global::tick_arg(tick)
-                .map_err(|why| Failure::new("E0106", format!("--tool-output {text}: {why}")))?;
+                .map_err(|why| Failure::new(Code::E0106, format!("--tool-output {text}: {why}")))?;
             Ok((Pos::tick(&tick, parent)?, answer(file, takes_delta)?))
         })
         .collect::<Result<BTreeMap<u64, Answer>>>()?;
     if terms.replace.len() < args.tool_output.len() {
-        return Err(Failure::new("E0106", "--tool-output names one tick twice").note("nothing was changed"));
+        return Err(
+            Failure::new(Code::E0106, "--tool-output names one tick twice").note("nothing was changed")
+        );
     }
     let enforced =
         |path: &Pointer| terms.enforce.iter().any(|(name, _)| Pointer::of(name.split('.')).overlaps(path));
     if let Some((path, _)) = terms.set.iter().find(|(path, _)| enforced(path)) {
         let what = format!("--set and --policy both say what {} is", path.dotted());
-        return Err(Failure::new("E0106", what).note("nothing was changed"));
+        return Err(Failure::new(Code::E0106, what).note("nothing was changed"));
     }
     Ok(terms)
 }
 
 fn pair<'t>(flag: &str, form: &str, text: &'t str) -> Result<(&'t str, &'t str)> {
     text.split_once('=')
-        .ok_or_else(|| Failure::new("E0106", format!("{flag} takes {form}, and not \"{text}\"")))
+        .ok_or_else(|| Failure::new(Code::E0106, format!("{flag} takes {form}, and not \"{text}\"")))
 }
 
 /// Reads `KEY=VALUE`, which is enforced; anything else is words for the agent.
@@ -233,7 +238,7 @@ fn enforced(text: &str) -> Result<Option<(String, Value)>> {
     }
     match json::parse_door(value.as_bytes()) {
         Ok(value) => Ok(Some((key.strip_prefix("state.").unwrap_or(key).to_owned(), value))),
-        Err(_) => Err(Failure::new("E0106", format!("--policy {key}: \"{value}\" is not JSON"))
+        Err(_) => Err(Failure::new(Code::E0106, format!("--policy {key}: \"{value}\" is not JSON"))
             .note("KEY=VALUE is enforced, with VALUE in JSON; words for the agent hold no \"name =\"")
             .note("nothing was changed")),
     }
@@ -249,7 +254,7 @@ fn answer(file: &str, takes_delta: bool) -> Result<Answer> {
         return Ok(Answer { output: value, delta: None });
     };
     let delta = Delta::from_value(delta)
-        .map_err(|error| Failure::new("E0209", error.to_string()).at("file", file))?;
+        .map_err(|error| Failure::new(Code::E0209, error.to_string()).at("file", file))?;
     Ok(Answer { output: output.clone(), delta: Some(delta) })
 }
 
@@ -327,7 +332,7 @@ impl Made<'_> {
             out.flush()?;
         }
         let place = std::path::absolute(context::find(global)?).map_err(|error| {
-            Failure::new("E0801", "there is no current directory").at("cause", error.to_string())
+            Failure::new(Code::E0801, "there is no current directory").at("cause", error.to_string())
         })?;
         let resumed = Recorder::resume(store, &self.terms.run, Box::new(World::default()));
         let mut recorder = resumed.map_err(|error| self.stays(error.into()))?;
@@ -348,7 +353,7 @@ impl Made<'_> {
         let failure = match (ran.stopped.take(), &complaint) {
             (Some(failure), None) => Some(failure),
             (Some(failure), Some(how)) => Some(failure.note(format!("the command ended {how}"))),
-            (None, Some(how)) => Some(Failure::new("E0808", format!("the command ended {how}"))),
+            (None, Some(how)) => Some(Failure::new(Code::E0808, format!("the command ended {how}"))),
             (None, None) => None,
         };
         if let Some(failure) = failure {

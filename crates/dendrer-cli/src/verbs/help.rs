@@ -1,6 +1,7 @@
 //! `dendrer help`
 
 use clap::Args;
+use dendrer_object::Code;
 use dendrer_view::help::{ExitCodesAnswer, HelpAnswer};
 
 use crate::failure::{Failure, Result};
@@ -65,8 +66,8 @@ fn find<'c>(command: &'c mut clap::Command, name: &str) -> Result<&'c mut clap::
     match command.get_subcommands_mut().find(|verb| named(verb, name)) {
         Some(verb) => Ok(verb),
         None => {
-            let failure =
-                Failure::new("E0106", format!("there is no help on \"{name}\"")).help(&["dendrer", "help"]);
+            let failure = Failure::new(Code::E0106, format!("there is no help on \"{name}\""))
+                .help(&["dendrer", "help"]);
             Err(match dendrer_object::text::nearest(name, names.iter().map(String::as_str)) {
                 Some(near) => failure.note(format!("did you mean {near}?")),
                 None => failure,

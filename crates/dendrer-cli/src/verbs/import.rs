@@ -17,7 +17,7 @@ use dendrer::recorder::World;
 use dendrer::run::pack::errors_of_rules;
 use dendrer::store::Store;
 use dendrer::watch::Watch;
-use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_view::reduce::errors_json;
 use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
@@ -109,7 +109,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         && pack.pack.engine != Engine::Delta
         && args.map.as_deref().map(files::json).transpose()?.is_some_and(|map| map.get("delta").is_some())
     {
-        return Err(Failure::new("E0106", "the pack makes the states; leave `delta` out of the map"));
+        return Err(Failure::new(Code::E0106, "the pack makes the states; leave `delta` out of the map"));
     }
     let mut source = Source::open(&args.file)?;
     let start = Start {
@@ -191,15 +191,15 @@ fn choose_kind(args: &Import) -> Result<Kind> {
         (ImportKind::Auto | ImportKind::Jsonl, Some(map)) => Ok(Kind::Mapped(map)),
         (ImportKind::Auto | ImportKind::OpenaiChat, None) => Ok(Kind::Chat),
         (ImportKind::Jsonl, None) => {
-            Err(Failure::new("E0106", "--kind jsonl needs --map FILE, which says what stands where"))
+            Err(Failure::new(Code::E0106, "--kind jsonl needs --map FILE, which says what stands where"))
         }
-        (ImportKind::OpenaiChat, Some(_)) => Err(Failure::new("E0106", "--map is for --kind jsonl")),
+        (ImportKind::OpenaiChat, Some(_)) => Err(Failure::new(Code::E0106, "--map is for --kind jsonl")),
     }
 }
 
 fn names_of(text: &str) -> Result<Vec<String>> {
     let pointer: Pointer = text.parse().map_err(|_| {
-        Failure::new("E0106", format!("--messages takes a JSON pointer like /messages, not {text:?}"))
+        Failure::new(Code::E0106, format!("--messages takes a JSON pointer like /messages, not {text:?}"))
     })?;
     Ok(pointer.tokens().map(|name| name.into_owned()).collect())
 }
@@ -209,7 +209,7 @@ fn read_policy(path: &str) -> Result<Vec<Value>> {
         Value::Array(rules) => Ok(rules.iter().cloned().collect()),
         other => {
             let text = format!("a policy is a list of rules, not {}", other.described());
-            Err(Failure::new("E0209", text).at("file", path))
+            Err(Failure::new(Code::E0209, text).at("file", path))
         }
     }
 }
@@ -230,7 +230,7 @@ impl Source {
         let mut file = files::open(path)?;
         let about = file.metadata().map_err(|error| files::cannot_read(path, &error))?;
         if about.is_dir() {
-            return Err(Failure::new("E0108", format!("{path} is a directory; name one file of it")));
+            return Err(Failure::new(Code::E0108, format!("{path} is a directory; name one file of it")));
         }
         if !about.is_file() {
             file = spool(&mut file)?;
@@ -251,7 +251,7 @@ impl Source {
 fn spool(input: &mut dyn Read) -> Result<File> {
     let spooled = tempfile::tempfile().and_then(|mut file| io::copy(input, &mut file).map(|_| file));
     spooled.map_err(|error| {
-        Failure::new("E0801", "cannot keep the source to read it twice").at("cause", error.to_string())
+        Failure::new(Code::E0801, "cannot keep the source to read it twice").at("cause", error.to_string())
     })
 }
 
@@ -282,7 +282,7 @@ fn made_name(args: &Import, source: &Source, plan: &Plan) -> Result<RunName> {
         name = format!("{name}-{index}");
     }
     name.parse()
-        .map_err(|_| Failure::new("E0106", "no run id can be made from this name; give one with --run"))
+        .map_err(|_| Failure::new(Code::E0106, "no run id can be made from this name; give one with --run"))
 }
 
 /// Refuses what is in the store already: the run, or the same trace under another name.
@@ -297,13 +297,13 @@ fn check_new(args: &Import, store: &dyn Store, plan: &Plan) -> Result<()> {
             ),
             false => format!("this trace was imported already, as {twin}"),
         };
-        return Err(Failure::new("E0214", message)
+        return Err(Failure::new(Code::E0214, message)
             .at("sha256", plan.sha256.to_string())
             .note("nothing was changed; --again imports it once more, under another name")
             .help(&["dendrer", "log", twin.as_str()]));
     }
     if store.run(name)?.is_some() {
-        return Err(Failure::new("E0111", format!("{name} exists already"))
+        return Err(Failure::new(Code::E0111, format!("{name} exists already"))
             .note("nothing was changed; --run gives the import another name"));
     }
     Ok(())

@@ -9,7 +9,7 @@ use dendrer::store::StoreError;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::prelude::*;
 use dendrer::trust::{self, Trust};
-use dendrer_object::{StoreId, Value};
+use dendrer_object::{Code, StoreId, Value};
 use dendrer_view::problem::in_store;
 use dendrer_view::quote::shell;
 use dendrer_view::{document, quote};
@@ -42,7 +42,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let dir = Path::new(args.dir.as_deref().or(global.store.as_deref()).unwrap_or("."));
     let path = if dir.ends_with(STORE_DIR) { dir.to_owned() } else { dir.join(STORE_DIR) };
     if path.join("store.json").exists() {
-        return Err(Failure::new("E0110", format!("{} is a store already", path.display()))
+        return Err(Failure::new(Code::E0110, format!("{} is a store already", path.display()))
             .note("nothing was changed"));
     }
     // Whoever goes on with the restore has a store.
@@ -54,9 +54,8 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     if let Some(Ok(near)) = global.key.as_deref().and_then(key_dir)
         && std::path::absolute(&path).is_ok_and(|path| near.starts_with(path))
     {
-        return Err(
-            Failure::new("E0106", "the key of a store does not lie in the store").note("nothing was made")
-        );
+        return Err(Failure::new(Code::E0106, "the key of a store does not lie in the store")
+            .note("nothing was made"));
     }
     files::makes(&path)?;
     let trust = keys::trust(global);
@@ -70,7 +69,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         let trust: Arc<dyn Trust> = trust.clone();
         let repo = Repo::create(&path, id, &key, &trust).map_err(|error| match error {
             dendrer::Error::Store(StoreError::Io { action: "make", path, source }) => {
-                Failure::new("E0801", format!("cannot make {}", path.display()))
+                Failure::new(Code::E0801, format!("cannot make {}", path.display()))
                     .at("cause", source.to_string())
             }
             error => error.into(),
@@ -90,7 +89,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         // A key without a store is litter.
         let _ = std::fs::remove_file(&key_path);
         return Err(match failure.code {
-            "E0801" => failure.note(format!(
+            Code::E0801 => failure.note(format!(
                 "no store was made; what is in {shown} counts for nothing, and the next init goes on there"
             )),
             _ => failure,

@@ -10,7 +10,7 @@ use crate::global::Format;
 use crate::out::Out;
 use crate::out::Style;
 use dendrer::lines::{self, Recording, Reply, Stopped};
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 use dendrer_view::{commit, count, quote};
 
 /// Characters of a line that is no intent which a failure shows.
@@ -96,7 +96,7 @@ impl Replies {
 pub(super) fn failure(stopped: Stopped, run: &RunName, shows_text: bool) -> Failure {
     match stopped {
         Stopped::Input(error) => {
-            Failure::new("E0801", "cannot read the intents").at("cause", error.to_string())
+            Failure::new(Code::E0801, "cannot read the intents").at("cause", error.to_string())
         }
         Stopped::Line { line, error } => {
             let mut failure = Failure::new(error.code(), error.to_string());
@@ -111,7 +111,7 @@ pub(super) fn failure(stopped: Stopped, run: &RunName, shows_text: bool) -> Fail
             if error.path().is_empty() { failure } else { failure.at("path", error.path()) }
         }
         Stopped::Intent { line, error } => {
-            let ended_by_limit = error.code() == "E0521";
+            let ended_by_limit = error.code() == Code::E0521;
             let failure = Failure::from(*error).at("line", line.to_string());
             if ended_by_limit { failure.at("run", run.as_str()) } else { failure }
         }
@@ -121,7 +121,7 @@ pub(super) fn failure(stopped: Stopped, run: &RunName, shows_text: bool) -> Fail
 
 /// Returns the failure for a thread that the system does not start.
 pub(super) fn no_thread(error: &std::io::Error) -> Failure {
-    Failure::new("E0801", "no thread could be begun")
+    Failure::new(Code::E0801, "no thread could be begun")
         .at("cause", error.to_string())
         .note("nothing was changed; the number of processes and threads is limited (ulimit -u)")
 }

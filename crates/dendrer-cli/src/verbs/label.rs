@@ -3,6 +3,7 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::casebook;
+use dendrer_object::Code;
 use dendrer_view::casebook::LabelsAnswer;
 
 use crate::context;
@@ -39,8 +40,9 @@ pub(crate) fn run(global: &Global, args: &Label, out: &mut Out) -> Result {
             Some(context::write_down(global, |store, world| casebook::label(store, name, &at, by, world))?)
         }
         (Some(name), None) => {
-            let failure = Failure::new("E0106", "say what the label is put on: dendrer label NAME RUN@TICK")
-                .note("nothing was changed");
+            let failure =
+                Failure::new(Code::E0106, "say what the label is put on: dendrer label NAME RUN@TICK")
+                    .note("nothing was changed");
             let is_there = casebook::labels_of(&context::read_store(global)?)?.contains_key(name);
             return Err(match is_there {
                 true => failure.help(&["dendrer", "label", name, "--remove"]),

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use dendrer_object::Code;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -92,7 +93,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         None => (args.run.as_str(), args.from.clone(), args.to.clone()),
         Some(_) if args.from.is_some() || args.to.is_some() => {
             let what = format!("{} says which ticks, and so do --from and --to", args.run);
-            return Err(Failure::new("E0106", what));
+            return Err(Failure::new(Code::E0106, what));
         }
         Some((run, from, to)) => (run, Some(from), Some(to)),
     };
@@ -105,7 +106,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         text: args.grep.as_deref().map(text_match).transpose()?,
     };
     if args.oneline && global.full {
-        return Err(Failure::new("E0106", "--oneline and --full exclude each other"));
+        return Err(Failure::new(Code::E0106, "--oneline and --full exclude each other"));
     }
     if global.format.as_deref() == Some("receipt") {
         let filtered = !(filter.types.is_empty() && filter.agents.is_empty())
@@ -115,12 +116,18 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         let in_part = from.is_some() || to.is_some() || rev.pos.is_some() || args.limit.is_some();
         let in_form = args.refusals || args.graph || args.reverse || args.oneline || args.follows();
         if filtered || in_part || in_form {
-            return Err(Failure::new("E0106", "a receipt is of a whole run: it takes no other flag of log"));
+            return Err(Failure::new(
+                Code::E0106,
+                "a receipt is of a whole run: it takes no other flag of log",
+            ));
         }
         return receipt(global, &rev, out);
     }
     if args.graph && !out.is_text() {
-        return Err(Failure::new("E0106", "--graph draws for people; links are in `dendrer show --json`"));
+        return Err(Failure::new(
+            Code::E0106,
+            "--graph draws for people; links are in `dendrer show --json`",
+        ));
     }
     let whole = global.full || global.fields.iter().any(|field| field == "content");
     let details = LogDetails { whole, writes: whole && out.is_text(), links: args.graph };
@@ -165,7 +172,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
 fn text_match(text: &str) -> Result<TextMatch> {
     let regex = Regex::new(text).map_err(|error| {
         // The library draws the place under the pattern; each line of that is a line here.
-        Failure::new("E0106", "--grep takes a regular expression").at("what", error.to_string())
+        Failure::new(Code::E0106, "--grep takes a regular expression").at("what", error.to_string())
     })?;
     Ok(Box::new(move |text| regex.is_match(text)))
 }
@@ -212,10 +219,10 @@ struct Followed {
 
 fn follow(global: &Global, address: &str, rev: &Rev, followed: &Followed, out: &mut Out) -> Result {
     let Source::Store(repo, mut store) = context::source(global, rev, out)? else {
-        return Err(Failure::new("E0106", "a bundle does not grow; --follow is for a store"));
+        return Err(Failure::new(Code::E0106, "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {
-        return Err(Failure::new("E0106", "--follow has no end, so it has no one document")
+        return Err(Failure::new(Code::E0106, "--follow has no end, so it has no one document")
             .help(&["dendrer", "log", address, "--follow", "--jsonl"]));
     }
     out.has_no_end();

@@ -6,7 +6,7 @@ use dendrer::kernel::predicate::Verdict;
 use dendrer::kernel::step::Head;
 use dendrer::merge::{MergeError, Merged, Source, Standing, Strategy, Terms, merge};
 use dendrer::recorder::World;
-use dendrer_object::{Digest, Value};
+use dendrer_object::{Code, Digest, Value};
 use dendrer_view::merge as view;
 use dendrer_view::{count, document, quote};
 
@@ -60,8 +60,11 @@ pub(crate) enum StrategyChoice {
 pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     let revs: Vec<Rev> = args.from.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<_>>()?;
     if revs.iter().any(|rev| rev.bundle.is_some()) {
-        return Err(Failure::new("E0106", "a run of a bundle is read; a merge is made of runs of the store")
-            .note("nothing was changed"));
+        return Err(Failure::new(
+            Code::E0106,
+            "a run of a bundle is read; a merge is made of runs of the store",
+        )
+        .note("nothing was changed"));
     }
     // The sources are read through a handle of their own; the new run is written through another.
     let source = context::whole_store(global, out)?;

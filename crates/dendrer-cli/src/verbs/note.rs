@@ -3,6 +3,7 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::casebook::{self, Note};
+use dendrer_object::Code;
 use dendrer_view::casebook::NotesAnswer;
 
 use crate::context;
@@ -31,7 +32,7 @@ pub(crate) fn run(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
     let at = args.rev.as_deref().map(|rev| context::runs::moment(global, rev, out)).transpose()?;
     let recorded = match (&at, &args.text) {
         (Some(_), Some(text)) if text.len() > NOTE_MAX || text.trim().is_empty() => {
-            let failure = Failure::new("E0106", "a note is a text of 1 byte to 64 KiB");
+            let failure = Failure::new(Code::E0106, "a note is a text of 1 byte to 64 KiB");
             return Err(failure.note("nothing was changed"));
         }
         (Some(at), Some(text)) => {

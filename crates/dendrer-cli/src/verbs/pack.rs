@@ -1,5 +1,6 @@
 //! `dendrer pack`: check a pack, show what it declares, run its tests.
 
+use dendrer_object::Code;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
@@ -76,7 +77,7 @@ fn of_run(global: &Global, target: &str, text: bool, out: &mut Out) -> Result {
     let source = context::source(global, &rev, out)?;
     let trace = source.trace(&rev)?;
     let run = trace.name().as_str();
-    let no_pack = || problem::no_pack(Failure::new("E0909", format!("{run} has no pack")), run);
+    let no_pack = || problem::no_pack(Failure::new(Code::E0909, format!("{run} has no pack")), run);
     if !text {
         return out.answer(&PackShown::of_run(&trace)?.ok_or_else(no_pack)?);
     }

@@ -12,6 +12,7 @@ use dendrer::repo::Repo;
 use dendrer::store::Store;
 use dendrer::trace::ReadHandle as _;
 use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
+use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_object::text::behind_mark;
 use dendrer_view::predicate::{
@@ -115,7 +116,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
             }
             _ => "write words joined by dots, like acme.tax_compliance_v2".to_owned(),
         };
-        return Err(Failure::new("E0513", format!("\"{name}\" is not a name for a predicate")).note(note));
+        return Err(Failure::new(Code::E0513, format!("\"{name}\" is not a name for a predicate")).note(note));
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
@@ -149,7 +150,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
     let answer = RegistrationAnswer { entry, changed };
     let failure = answer.is_rejected().then(|| {
         let sample = wanted.samples.first().map_or("@", String::as_str);
-        let failure = Failure::new("E0503", format!("{name} is not prefix-monotone"))
+        let failure = Failure::new(Code::E0503, format!("{name} is not prefix-monotone"))
             .note("bisect refuses it on every run where it recovers; predicate test and monitoring take it as it is")
             .help(&["dendrer", "predicate", "register", name, "--lift", "monotone"])
             .help(&["dendrer", "bisect", sample, "--predicate", "kernel.anomaly_free"]);
@@ -195,7 +196,7 @@ fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
         _ => match names.newest(wanted.name) {
             Some(entry) => entry.predicate.clone().named(wanted.name, ""),
             None => {
-                let failure = Failure::new("E0511", format!("there is no predicate {}", wanted.name))
+                let failure = Failure::new(Code::E0511, format!("there is no predicate {}", wanted.name))
                     .note("say what it is with --holds, --condition or --file");
                 return Err(with_unreadable(failure, names.unreadable.len() as u64));
             }
@@ -224,7 +225,7 @@ fn version(wanted: &Wanted<'_>, names: &Registry, predicate: Predicate) -> Resul
         .versions(wanted.name)
         .find(|entry| entry.predicate.version() == version && entry.predicate.digest() != predicate.digest());
     if let Some(taken) = taken {
-        return Err(Failure::new("E0514", format!("{} {version} is another predicate", wanted.name))
+        return Err(Failure::new(Code::E0514, format!("{} {version} is another predicate", wanted.name))
             .at("there", taken.predicate.words())
             .at("given", predicate.words())
             .note("nothing was changed"));
@@ -242,7 +243,7 @@ fn prove(
 ) -> Result<(Known, Option<Failure>)> {
     let by_construction = predicate.cannot_recover();
     if wanted.must_be_verified && wanted.samples.is_empty() && !by_construction {
-        return Err(Failure::new("E0106", "what is asked alone does not show that it cannot recover")
+        return Err(Failure::new(Code::E0106, "what is asked alone does not show that it cannot recover")
             .note("name runs to verify it on with --sample-trace")
             .note("nothing was changed"));
     }
@@ -265,10 +266,12 @@ fn prove(
             _ => None,
         });
         if let Some((tick, why)) = uncertain {
-            let failure =
-                Failure::new("E0509", format!("{} cannot be judged at tick {tick} of {run}", wanted.name))
-                    .at("why", why.as_str())
-                    .note("uncertain is never taken for ok; nothing was registered");
+            let failure = Failure::new(
+                Code::E0509,
+                format!("{} cannot be judged at tick {tick} of {run}", wanted.name),
+            )
+            .at("why", why.as_str())
+            .note("uncertain is never taken for ok; nothing was registered");
             return Ok((Known::Untested, Some(with_hint(failure, &trace, predicate, &why))));
         }
         samples.push(sample);
@@ -311,7 +314,7 @@ fn declared_by(
     // With what extensions have added up to the end.
     let tip = trace.tip();
     let Some(pack) = dendrer::run::pack::in_force(&trace, tip + 1, &trace.state(tip)?)? else {
-        return Err(Failure::new("E0511", format!("{} carries no pack", trace.name()))
+        return Err(Failure::new(Code::E0511, format!("{} carries no pack", trace.name()))
             .note("what a pack declares is known of the runs that were begun with it"));
     };
     // What the pack itself declares is known by the digest of that, as everywhere it is asked.
@@ -339,7 +342,7 @@ fn retire(global: &Global, name: &str, out: &mut Out) -> Result {
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
     if Predicate::built_in(name).is_some() {
-        return Err(Failure::new("E0513", format!("{name} is built in and cannot be retired"))
+        return Err(Failure::new(Code::E0513, format!("{name} is built in and cannot be retired"))
             .note("it is in every store, and no record says so; nothing was changed"));
     }
     let registry = Registry::read(store)?;

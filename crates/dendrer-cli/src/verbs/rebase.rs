@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use dendrer::rebase::Terms;
+use dendrer_object::Code;
 use dendrer_view::rebase::RebaseAnswer;
 
 use crate::address::Rev;
@@ -53,20 +54,20 @@ pub(crate) enum StopOn {
 
 pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
-        Failure::new("E0106", "say which run is rebased: dendrer rebase RUN --onto BASE")
+        Failure::new(Code::E0106, "say which run is rebased: dendrer rebase RUN --onto BASE")
             .note("nothing was changed")
     })?;
     let (rev, onto) = (Rev::parse(text)?, Rev::parse(&args.onto)?);
     if rev.bundle.is_some() || onto.bundle.is_some() {
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             "a run of a bundle is read; a rebase is made of runs of the store",
         )
         .note("nothing was changed"));
     }
     if rev.pos.is_some() {
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             "all that a run has of its own is rebased: name it without a tick",
         )
         .note("nothing was changed"));

@@ -4,7 +4,7 @@ use clap::Args;
 use dendrer::error::Error;
 use dendrer::kernel::step::ExtensionFault;
 use dendrer::store::prelude::*;
-use dendrer_object::RunName;
+use dendrer_object::{Code, RunName};
 use dendrer_view::reduce::ReduceAnswer;
 
 use crate::address::Rev;
@@ -35,7 +35,7 @@ pub(crate) struct Reduce {
 pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     if rev.pos.is_some() {
-        return Err(Failure::new("E0105", "a whole run is reduced again; leave out the tick"));
+        return Err(Failure::new(Code::E0105, "a whole run is reduced again; leave out the tick"));
     }
     let name: RunName = args
         .new
@@ -49,7 +49,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let trace = source.trace_through(&counted, &rev)?;
     let repo = context::write_store(global)?;
     if repo.writer()?.run(&name)?.is_some() {
-        return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+        return Err(Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed"));
     }
     repo.signing_key()?;
     let reduced = repo.reduce(&trace, &pack, name.clone(), s0);
@@ -64,10 +64,10 @@ fn not_reduced(error: Error, is_bundle: bool, file: &str) -> Failure {
     let Error::NotRetold { run, tick, error: why } = &error else { return error.into() };
     let (run, tick) = (run.to_string(), *tick);
     let step = match why.faults.first().map(ExtensionFault::code) {
-        Some("E0414") => {
+        Some(Code::E0414) => {
             "an extension goes with the contract that it names: give the pack that name and version"
         }
-        Some("E0423") => {
+        Some(Code::E0423) => {
             "an approval is signed for one run, and this is another; without `approvers` in the pack it is recorded as it is said"
         }
         _ => {

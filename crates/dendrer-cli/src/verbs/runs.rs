@@ -1,6 +1,7 @@
 //! `dendrer runs`
 
 use clap::{Args, ValueEnum, ValueHint};
+use dendrer_object::Code;
 use std::collections::BTreeMap;
 
 use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
@@ -79,7 +80,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // A condition that cannot be judged for any run is no condition on runs.
     if let Some((run, why)) = answer.unclear.first().filter(|_| answer.unclear.len() == answer.total) {
         let what = format!("the condition cannot be judged for any run, such as {run}");
-        return Err(Failure::new("E0509", what)
+        return Err(Failure::new(Code::E0509, what)
             .at("why", why.clone())
             .note("a condition is true or false, like ticks > 100"));
     }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use dendrer_object::Code;
 use dendrer_object::text::nearest;
 use dendrer_view::schemas::{SCHEMAS, SchemaAnswer, SchemaListAnswer, find};
 
@@ -23,7 +24,7 @@ pub(crate) fn run(_: &Global, args: &Schema, out: &mut Out) -> Result {
     let text = find(name).ok_or_else(|| {
         let near = nearest(name, SCHEMAS.iter().map(|(name, _)| *name));
         let failure =
-            Failure::new("E0109", format!("there is no schema {name}")).help(&["dendrer", "schema"]);
+            Failure::new(Code::E0109, format!("there is no schema {name}")).help(&["dendrer", "schema"]);
         near.into_iter().fold(failure, |failure, near| failure.note(format!("did you mean {near}?")))
     })?;
     out.answer_whole(&SchemaAnswer { text })

@@ -2,6 +2,7 @@
 //!
 //! Forms that exclude each other are refused here, before anything is read: an answer is never half-valid.
 
+use dendrer_object::Code;
 use dendrer_view::fields::{Fields, FieldsAnswer};
 
 use crate::failure::Failure;
@@ -82,7 +83,7 @@ pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
     ];
     let given: Vec<&str> = given.into_iter().flatten().collect();
     if given.len() > 1 {
-        return Err(Failure::new("E0106", format!("{} exclude each other", given.join(" and "))));
+        return Err(Failure::new(Code::E0106, format!("{} exclude each other", given.join(" and "))));
     }
     let special = match global.format.as_deref() {
         Some(form) if !shape.forms.contains(&form) => return Err(no_form(shape, form)),
@@ -96,18 +97,18 @@ pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
         _ => Format::Text,
     };
     if format != Format::Text && shape.document.is_none() {
-        return Err(Failure::new("E0106", format!("{} prints a text and no document", shape.verb)));
+        return Err(Failure::new(Code::E0106, format!("{} prints a text and no document", shape.verb)));
     }
     if format == Format::Jsonl && shape.is_bytes {
-        return Err(Failure::new("E0106", "an export is no stream of items")
+        return Err(Failure::new(Code::E0106, "an export is no stream of items")
             .note("its events, one a line, are --format jsonl"));
     }
     let fields = match (global.fields.as_slice(), shape.document) {
         ([], _) => None,
         _ if special => {
-            return Err(Failure::new("E0106", "--fields is for documents, and this form is none"));
+            return Err(Failure::new(Code::E0106, "--fields is for documents, and this form is none"));
         }
-        (_, None) => return Err(Failure::new("E0106", format!("{} has no fields", shape.verb))),
+        (_, None) => return Err(Failure::new(Code::E0106, format!("{} has no fields", shape.verb))),
         ([only], Some(_)) if only == "list" => None,
         (wanted, Some(document)) => Some(choose(document, wanted)?),
     };
@@ -115,7 +116,7 @@ pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
 }
 
 fn no_form(shape: &Shape, form: &str) -> Failure {
-    let failure = Failure::new("E0106", format!("{} has no form \"{form}\"", shape.verb))
+    let failure = Failure::new(Code::E0106, format!("{} has no form \"{form}\"", shape.verb))
         .at("forms", shape.forms.join(", "));
     match dendrer_object::text::nearest(form, shape.forms.iter().copied()) {
         Some(near) => failure.note(format!("did you mean {near}?")),
@@ -125,7 +126,7 @@ fn no_form(shape: &Shape, form: &str) -> Failure {
 
 fn choose(document: &str, wanted: &[String]) -> Result<Fields> {
     Fields::choose(document, wanted).map_err(|unknown| {
-        let failure = Failure::new("E0106", format!("{document} has no field \"{}\"", unknown.field));
+        let failure = Failure::new(Code::E0106, format!("{document} has no field \"{}\"", unknown.field));
         match unknown.near {
             Some(near) => failure.note(format!("did you mean {near}?")),
             None => failure.note("--fields list says which there are"),

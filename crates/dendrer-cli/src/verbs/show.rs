@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dendrer::ask::show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
+use dendrer_object::Code;
 use dendrer_object::record::Record;
 use dendrer_view::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 
@@ -102,7 +103,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     })?;
     if let (Some(path), Some((_, None))) = (&question.path, &shown.state) {
         let what = format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name());
-        return Err(Failure::new("E0104", what));
+        return Err(Failure::new(Code::E0104, what));
     }
     out.answer(&ShowAnswer { shown: &shown, parts })
 }
@@ -117,7 +118,7 @@ fn off_chain(
     if asks_for_state {
         let kind = record.header().kind;
         let what = format!("a {kind} record stands at no tick, so there is no state to show");
-        return Err(Failure::new("E0106", what));
+        return Err(Failure::new(Code::E0106, what));
     }
     Ok(show::show_off_chain(store, record, provenance)?)
 }

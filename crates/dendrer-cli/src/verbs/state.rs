@@ -5,7 +5,7 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::ask::state::{StateAnswer, StateDifference, differences, is_derived, value_at};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::text::nearest;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 
 use crate::address::{Pos, Rev, state_path};
 use crate::context;
@@ -70,7 +70,7 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
 
 /// Reports that a state has no value at a path.
 fn no_value(rev: &str, path: &Pointer, state: &Value, place: &str) -> Failure {
-    let failure = Failure::new("E0104", format!("there is nothing at {} in {place}", path.dotted()));
+    let failure = Failure::new(Code::E0104, format!("there is nothing at {} in {place}", path.dotted()));
     let members = state.as_object().into_iter().flat_map(|state| state.iter());
     let wanted = path.tokens().next().unwrap_or_default().into_owned();
     match nearest(&wanted, members.map(|(name, _)| &**name)) {

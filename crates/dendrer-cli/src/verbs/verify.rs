@@ -16,7 +16,7 @@ use dendrer::trust::Stamp;
 use dendrer::verify::judge::{VerifiedLog, compare_histories, records_to_read};
 use dendrer::verify::{self, Options, Report, Verdict};
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Code, Digest, RunName};
 use dendrer_view::verify::{VerifyAnswer, VerifyOutcome};
 
 use crate::address::{Pos, Rev};
@@ -94,7 +94,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     let asked = Asked { options, from: args.from.as_ref(), given: given.as_ref() };
     let (bundles, runs) = targets(&args.targets)?;
     if args.tip.is_some() && args.targets.len() != 1 {
-        return Err(Failure::new("E0106", "a tip is that of one run; name that run and no other"));
+        return Err(Failure::new(Code::E0106, "a tip is that of one run; name that run and no other"));
     }
     let jobs = usize::try_from(args.jobs).unwrap_or(1);
     let mut outcomes = verify_bundles(global, &bundles, &asked, jobs, args.keep_going)?;
@@ -118,7 +118,7 @@ fn targets(names: &[String]) -> Result<(Vec<(String, Rev)>, Vec<Rev>)> {
         let rev = Rev::parse(target)?;
         if rev.pos.is_some() {
             let what = format!("{target} names a tick, and a run is verified as a whole");
-            return Err(Failure::new("E0106", what).note("where to begin is said with --from"));
+            return Err(Failure::new(Code::E0106, what).note("where to begin is said with --from"));
         }
         match rev.bundle.clone() {
             Some(path) => bundles.push((path, rev)),
@@ -178,7 +178,7 @@ fn first_tick(from: Option<&Pos>, store: &impl ReadHandle, runs: &[RunName]) -> 
     match (from, runs) {
         (None, _) => Ok(0),
         (Some(from), [run]) => Ok(from.tick(&Trace::open(store, run)?)?),
-        (Some(_), _) => Err(Failure::new("E0106", "--from is a tick of one run; name that run")),
+        (Some(_), _) => Err(Failure::new(Code::E0106, "--from is a tick of one run; name that run")),
     }
 }
 
@@ -230,13 +230,13 @@ fn judge_keys(report: &mut Report, info: &StoreInfo, note: Option<&SignedNote>, 
 fn parse_tip(text: &str) -> Result<Digest> {
     let with_tag = if text.starts_with("sha256:") { text.to_owned() } else { format!("sha256:{text}") };
     with_tag.parse().map_err(|_| {
-        Failure::new("E0304", format!("\"{text}\" is not a whole tip, so no run can have it"))
+        Failure::new(Code::E0304, format!("\"{text}\" is not a whole tip, so no run can have it"))
             .note("a tip is sha256: and 64 hex digits; `dendrer runs --json` prints them whole")
     })
 }
 
 fn parse_key(text: &str) -> Result<VerifierKey> {
-    text.parse().map_err(|error: NoteError| Failure::new("E0106", format!("not a verifier key: {error}")))
+    text.parse().map_err(|error: NoteError| Failure::new(Code::E0106, format!("not a verifier key: {error}")))
 }
 
 fn verify_store(global: &Global, revs: &[Rev], asked: &Asked<'_>) -> Result<VerifiedLog> {

@@ -3,6 +3,7 @@
 use clap::Args;
 use dendrer::ask::why::gather;
 use dendrer::why::Reach;
+use dendrer_object::Code;
 
 use crate::address::{Pos, Rev, state_path};
 use crate::context;
@@ -37,7 +38,7 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let answer = gather::why(&trace, tick, &path, reach)?.ok_or_else(|| {
         let run = trace.name();
         let what = format!("no transition of {run} up to tick {tick} wrote {}", path.dotted());
-        Failure::new("E0104", what).help(&["dendrer", "state", &format!("{run}@{tick}")])
+        Failure::new(Code::E0104, what).help(&["dendrer", "state", &format!("{run}@{tick}")])
     })?;
     drop(progress);
     out.answer(&answer)

@@ -3,6 +3,7 @@
 //! Never decides anything. Every error carries the bytes of the text it is about, so that a caller can draw a
 //! caret, and most carry a hint that names what to write instead.
 
+use dendrer_object::Code;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -41,7 +42,7 @@ impl Span {
 #[non_exhaustive]
 pub struct ExprError {
     /// The code under which `dendrer explain` knows this error.
-    pub code: &'static str,
+    pub code: Code,
     /// Bytes of the text.
     pub span: Span,
     /// The fault.
@@ -51,20 +52,20 @@ pub struct ExprError {
 }
 
 /// Grammar.
-pub(crate) const SYNTAX: &str = "E0501";
+pub(crate) const SYNTAX: Code = Code::E0501;
 /// Types and numbers of arguments.
-pub(crate) const TYPE: &str = "E0502";
+pub(crate) const TYPE: Code = Code::E0502;
 /// Unknown names.
-pub(crate) const NAME: &str = "E0505";
+pub(crate) const NAME: Code = Code::E0505;
 /// Parts of CEL that are not in the language.
-pub(crate) const UNSUPPORTED: &str = "E0506";
+pub(crate) const UNSUPPORTED: Code = Code::E0506;
 /// A division that could mean two things.
-pub(crate) const DIVISION: &str = "E0507";
+pub(crate) const DIVISION: Code = Code::E0507;
 /// Limits.
-pub(crate) const LIMIT: &str = "E0508";
+pub(crate) const LIMIT: Code = Code::E0508;
 
 impl ExprError {
-    pub(crate) fn new(code: &'static str, span: Span, message: impl Into<String>) -> ExprError {
+    pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> ExprError {
         ExprError { code, span, message: message.into(), hint: None }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
-use dendrer_object::{Intent, Pointer, Value};
+use dendrer_object::{Code, Intent, Pointer, Value};
 
 use super::read::{At, Reader};
 use super::scopes::Place;
@@ -43,7 +43,12 @@ impl Pack {
         let mut reader = Reader::default();
         let root = At { value, path: Pointer::root() };
         if value.as_array().is_none() {
-            reader.fault("E0902", &root, "a file of cases is a list", "each item begins with `- name: ...`");
+            reader.fault(
+                Code::E0902,
+                &root,
+                "a file of cases is a list",
+                "each item begins with `- name: ...`",
+            );
         }
         let names: Vec<&str> = self.declared().map(|declared| declared.predicate.name()).collect();
         let items: Vec<At<'_>> = root.items().collect();
@@ -100,7 +105,7 @@ fn read_step(reader: &mut Reader, at: &At<'_>, place: &Place, predicates: &[&str
     });
     let state = at.member("state").and_then(|state| {
         if state.value.as_object().is_none() {
-            reader.fault("E0902", &state, "state names the members that must be so", "");
+            reader.fault(Code::E0902, &state, "state names the members that must be so", "");
         }
         state.value.as_object().map(|_| state.value.clone())
     });
@@ -112,7 +117,7 @@ fn read_step(reader: &mut Reader, at: &At<'_>, place: &Place, predicates: &[&str
                 Some(source) => holds.extend(
                     reader.parse(&text, 0, source, place, true).map(|expr| (text.path.clone(), expr)),
                 ),
-                None => reader.fault("E0902", &text, "a condition is written as text", ""),
+                None => reader.fault(Code::E0902, &text, "a condition is written as text", ""),
             }
         }
     }
@@ -122,12 +127,12 @@ fn read_step(reader: &mut Reader, at: &At<'_>, place: &Place, predicates: &[&str
             if !predicates.contains(&name) {
                 let hint =
                     nearest(name, predicates.iter().copied()).map(|near| format!("did you mean {near}?"));
-                reader.name_fault("E0903", &verdict, format!("the pack has no predicate {name}"), hint);
+                reader.name_fault(Code::E0903, &verdict, format!("the pack has no predicate {name}"), hint);
             }
             match verdict.value.as_str().filter(|word| VERDICTS.contains(word)) {
                 Some(word) => expected.push((verdict.path.clone(), name.into(), word.into())),
                 None => reader.fault(
-                    "E0902",
+                    Code::E0902,
                     &verdict,
                     format!("a verdict is one of {}, not {}", VERDICTS.join(", "), verdict.value),
                     "",

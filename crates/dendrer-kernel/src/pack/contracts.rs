@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_object::text::nearest;
-use dendrer_object::{Digest, TypeName, Value, json};
+use dendrer_object::{Code, Digest, TypeName, Value, json};
 
 use super::read::{At, Reader, Types, near_type};
 use super::scopes::Place;
@@ -35,7 +35,7 @@ pub(super) fn read(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -> BTr
         let type_name = match name.parse::<TypeName>() {
             Ok(type_name) => type_name,
             Err(error) => {
-                reader.name_fault("E0903", &at, error.to_string(), None);
+                reader.name_fault(Code::E0903, &at, error.to_string(), None);
                 continue;
             }
         };
@@ -46,11 +46,16 @@ pub(super) fn read(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -> BTr
                     || "register it under `types`".to_owned(),
                     |near| format!("did you mean {near}? A new type is registered under `types`"),
                 );
-                reader.name_fault("E0903", &at, format!("there is no transition type {name}"), Some(hint));
+                reader.name_fault(
+                    Code::E0903,
+                    &at,
+                    format!("there is no transition type {name}"),
+                    Some(hint),
+                );
             }
             Some(ontology::Class::System | ontology::Class::Governance) => {
                 let message = format!("{name} is not proposed by anybody, so it has no contract");
-                reader.name_fault("E0903", &at, message, None);
+                reader.name_fault(Code::E0903, &at, message, None);
             }
             _ => {}
         }
@@ -97,12 +102,12 @@ fn read_contract(
         for item in reader.list(at, member) {
             let Some(name) = item.value.as_str() else {
                 let message = format!("{member} has names of fields, not {}", kind(item.value));
-                reader.fault("E0902", &item, message, "");
+                reader.fault(Code::E0902, &item, message, "");
                 continue;
             };
             check_field(reader, &item, name, known, false);
             if names.iter().any(|known| &**known == name) {
-                reader.fault("E0902", &item, format!("{name} stands twice"), "");
+                reader.fault(Code::E0902, &item, format!("{name} stands twice"), "");
             }
             names.push(name.into());
         }
@@ -136,7 +141,7 @@ fn check_field(reader: &mut Reader, at: &At<'_>, name: &str, known: Option<&Know
     let is_kernels = crate::names::KERNEL_PATHS.contains(&top);
     if name.split('.').any(str::is_empty) {
         reader.fault(
-            "E0903",
+            Code::E0903,
             at,
             format!("\"{name}\" is not the name of a field"),
             "write name, or outer.inner",
@@ -146,8 +151,8 @@ fn check_field(reader: &mut Reader, at: &At<'_>, name: &str, known: Option<&Know
         let hint = near.map(|near| format!("did you mean {near}?"));
         let message = format!("no field `{top}` is declared in state");
         match at_name {
-            true => reader.name_fault("E0505", at, message, hint),
-            false => reader.fault("E0505", at, message, hint.as_deref().unwrap_or_default()),
+            true => reader.name_fault(Code::E0505, at, message, hint),
+            false => reader.fault(Code::E0505, at, message, hint.as_deref().unwrap_or_default()),
         }
     }
 }
@@ -169,14 +174,14 @@ fn read_required(
             None => {
                 let words = Kind::WORDS.map(|(word, _)| word).join(", ");
                 let named = at.member("type").unwrap_or_else(|| at.clone());
-                reader.fault("E0902", &named, format!("a type is one of {words}"), "");
+                reader.fault(Code::E0902, &named, format!("a type is one of {words}"), "");
             }
         }
     }
     if let Some(nullable) = at.member("nullable") {
         match nullable.value.as_bool() {
             Some(truth) => required.nullable = truth,
-            None => reader.fault("E0902", &nullable, "nullable is true or false", ""),
+            None => reader.fault(Code::E0902, &nullable, "nullable is true or false", ""),
         }
     }
     if let Some(precision) = at.member("precision") {
@@ -186,16 +191,16 @@ fn read_required(
         match (required.precision, declared) {
             (None, _) => {
                 let message = format!("precision is a number of decimals from 0 to {DECIMALS_MAX}");
-                reader.fault("E0902", &precision, message, "");
+                reader.fault(Code::E0902, &precision, message, "");
             }
             (Some(_), _) if !matches!(required.kind, Kind::Number | Kind::Integer | Kind::Any) => {
-                reader.fault("E0902", &precision, "only a number has a precision", "");
+                reader.fault(Code::E0902, &precision, "only a number has a precision", "");
             }
             // Two roundings of one field would make the hash and the state disagree.
             (Some(asked), Some(kept)) if asked != kept => {
                 let message = format!("state.{name} is kept to {kept} decimals, and this counts {asked}");
                 reader.fault(
-                    "E0902",
+                    Code::E0902,
                     &precision,
                     message,
                     "write the same number as `decimals` of the field",
@@ -221,7 +226,7 @@ fn read_matches(
             let near = nearest(name, required.iter().map(|required| &*required.name));
             let hint = near.map(|near| format!("did you mean {near}?"));
             reader.name_fault(
-                "E0902",
+                Code::E0902,
                 &rule,
                 format!("{name} is not required, so nothing is compared"),
                 hint,
@@ -229,7 +234,7 @@ fn read_matches(
         }
         let Some(text) = rule.value.as_str() else {
             let message = format!("a rule is equal, present or an expression, not {}", kind(rule.value));
-            reader.fault("E0902", &rule, message, "");
+            reader.fault(Code::E0902, &rule, message, "");
             continue;
         };
         let read = match text {
@@ -254,5 +259,5 @@ pub(super) fn check_pillars(reader: &mut Reader, root: &At<'_>, predicates: &[De
         false => "a pack with contracts has a violation predicate that cannot recover, and all of these may",
     };
     let hint = "add one under `violations`, with `bisect_predicate: monotone_lift` where it can recover";
-    reader.name_fault("E0907", &at, message, Some(hint.to_owned()));
+    reader.name_fault(Code::E0907, &at, message, Some(hint.to_owned()));
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dendrer_object::number::round_half_even;
 use dendrer_object::text::nearest;
-use dendrer_object::{Pointer, TypeName, Value};
+use dendrer_object::{Code, Pointer, TypeName, Value};
 
 use super::writes::Sound;
 use super::{Effect, Engine, Pack};
@@ -27,7 +27,7 @@ const FINDINGS_MAX: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The code under which `dendrer explain` knows it.
-    pub code: &'static str,
+    pub code: Code,
     /// Place in the pack.
     pub path: Pointer,
     /// Whether it is about the name of the member there and not about its value.
@@ -100,7 +100,7 @@ impl Pack {
             }
         };
         Some(Finding {
-            code: "W0444",
+            code: Code::W0444,
             path: claim.clone(),
             at_name: true,
             span: None,
@@ -256,7 +256,7 @@ impl<'p> Linter<'p> {
                             |near| format!("did you mean {near}?"),
                         );
                         self.push(Finding {
-                            code: "W0447",
+                            code: Code::W0447,
                             path: path.clone(),
                             at_name: false,
                             span: Some(literal.span),
@@ -302,7 +302,7 @@ impl<'p> Linter<'p> {
             let finest = known.iter().map(count).max().unwrap_or(0);
             for literal in one.literals.iter().filter(|literal| is_finer(literal, finest)) {
                 self.push(Finding {
-                    code: "W0441",
+                    code: Code::W0441,
                     path: path.clone(),
                     at_name: false,
                     span: Some(literal.span),
@@ -321,7 +321,7 @@ impl<'p> Linter<'p> {
                 && first != second
             {
                 self.push(Finding {
-                    code: "W0441",
+                    code: Code::W0441,
                     path,
                     at_name: false,
                     span: Some(one.span),
@@ -349,7 +349,7 @@ impl<'p> Linter<'p> {
                 continue;
             }
             self.push(Finding {
-                code: "W0441",
+                code: Code::W0441,
                 path: Pointer::of([
                     "contracts",
                     type_name.as_str(),
@@ -384,7 +384,7 @@ impl<'p> Linter<'p> {
                 continue;
             }
             self.push(Finding {
-                code: "W0442",
+                code: Code::W0442,
                 path,
                 at_name: false,
                 span: Some(literal.span),
@@ -428,7 +428,7 @@ impl<'p> Linter<'p> {
                 lacking.iter().map(|place| format!("state.{}", place.dotted())).collect();
             let fields = fields.join(", ");
             self.push(Finding {
-                code: "W0443",
+                code: Code::W0443,
                 path,
                 at_name: false,
                 span: None,
@@ -478,7 +478,7 @@ impl<'p> Linter<'p> {
     fn unreachable(&mut self) {
         let is_told: Vec<Pointer> = self.found.iter().map(|finding| finding.path.clone()).collect();
         let never = |path, message: String, step: &str| Finding {
-            code: "W0445",
+            code: Code::W0445,
             path,
             at_name: false,
             span: None,
@@ -544,7 +544,7 @@ impl<'p> Linter<'p> {
                 };
                 let Some(lack) = lack_of(contract, required, &value) else { continue };
                 self.push(Finding {
-                    code: "W0446",
+                    code: Code::W0446,
                     path,
                     at_name: false,
                     span: None,

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::{Digest, Intent, Pointer, Value, tag};
+use dendrer_object::{Code, Digest, Intent, Pointer, Value, tag};
 
 use super::read::{At, Reader};
 use crate::fold::kind;
@@ -192,27 +192,32 @@ impl<'m> Reading<'m> {
                     (message, "like `module: tally.wasm`, from where the pack lies")
                 }
             };
-            reader.fault("E0902", &at, message, hint);
+            reader.fault(Code::E0902, &at, message, hint);
             return None;
         };
         self.size = self.size.saturating_add(bytes.len());
         if self.size > MODULES_SIZE_MAX {
             let message = format!("the modules of a pack have at most {MODULES_SIZE_MAX} bytes together");
-            reader.fault("E0904", &at, message, "");
+            reader.fault(Code::E0904, &at, message, "");
             return None;
         }
         if let Some(said) = digest {
             let found = Digest::of(&bytes);
             if said.value.as_str().and_then(|text| text.parse::<Digest>().ok()) != Some(found) {
                 let message = format!("the module has the digest {found}, and not {}", said.value);
-                reader.fault("E0902", said, message, "leave it out: the pack binds every byte of the module");
+                reader.fault(
+                    Code::E0902,
+                    said,
+                    message,
+                    "leave it out: the pack binds every byte of the module",
+                );
                 return None;
             }
         }
         match make(&bytes) {
             Ok(made) => Some(made),
             Err(why) => {
-                reader.fault("E0520", &at, format!("this is not a module that is run here: {why}"), "");
+                reader.fault(Code::E0520, &at, format!("this is not a module that is run here: {why}"), "");
                 None
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dendrer_object::{Digest, TypeName, Value};
+use dendrer_object::{Code, Digest, TypeName, Value};
 
 use super::Declared;
 use super::read::{At, Reader, Types, check_name, has_type, near_type, read_id};
@@ -34,7 +34,7 @@ impl Known<'_> {
             |near| format!("did you mean {near}?"),
         );
         let at = parent.member(member)?;
-        reader.fault("E0903", &at, format!("there is no transition type {text}"), &hint);
+        reader.fault(Code::E0903, &at, format!("there is no transition type {text}"), &hint);
         None
     }
 }
@@ -59,9 +59,9 @@ pub(super) fn read(
         }
         let Some((id, name)) = read_id(reader, &at, "an obligation", "confirmed") else { continue };
         if let Err((message, hint)) = check_name(name) {
-            reader.fault("E0903", &id, message, hint);
+            reader.fault(Code::E0903, &id, message, hint);
         } else if !taken.insert(name) {
-            reader.fault("E0903", &id, format!("there is another predicate named {name}"), "");
+            reader.fault(Code::E0903, &id, format!("there is another predicate named {name}"), "");
         }
         let words = reader.shared(&at, "words");
         if at.member("holds").is_none() {
@@ -89,7 +89,7 @@ fn read_due(reader: &mut Reader, at: &At<'_>, known: &Known<'_>) -> Option<Due> 
         _ => {
             let hint =
                 "like `by: goal.complete`, `by: {tick: 40}` or `within: {ticks: 5, of: action.request}`";
-            reader.fault("E0902", at, "an obligation has exactly one of by and within", hint);
+            reader.fault(Code::E0902, at, "an obligation has exactly one of by and within", hint);
             None
         }
     }
@@ -102,7 +102,7 @@ fn read_by(reader: &mut Reader, parent: &At<'_>, by: &At<'_>, known: &Known<'_>)
     }
     if by.value.as_str().is_none() {
         let message = format!("by is a transition type or a tick, not {}", kind(by.value));
-        reader.fault("E0902", by, message, "like `by: goal.complete` or `by: {tick: 40}`");
+        reader.fault(Code::E0902, by, message, "like `by: goal.complete` or `by: {tick: 40}`");
         return None;
     }
     known.read_type(reader, parent, "by").map(Due::OfType)
@@ -133,7 +133,7 @@ fn read_ticks(reader: &mut Reader, parent: &At<'_>, name: &str) -> Option<u64> {
     };
     let ticks = at.value.as_u64();
     if ticks.is_none() {
-        reader.fault("E0902", &at, format!("{name} is a number from 0 on, not {}", kind(at.value)), "");
+        reader.fault(Code::E0902, &at, format!("{name} is a number from 0 on, not {}", kind(at.value)), "");
     }
     ticks
 }

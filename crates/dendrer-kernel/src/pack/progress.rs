@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::{Digest, Value};
+use dendrer_object::{Code, Digest, Value};
 
 use super::Declared;
 use super::obligations::Known;
@@ -41,11 +41,11 @@ pub(super) fn read_contracts(
             continue;
         };
         if let Err((message, hint)) = check_name(name) {
-            reader.fault("E0903", &id, message, hint);
+            reader.fault(Code::E0903, &id, message, hint);
         } else if Signal::ALL.iter().any(|signal| signal.as_str() == name) {
-            reader.fault("E0903", &id, format!("{name} is a signal of every plan"), "");
+            reader.fault(Code::E0903, &id, format!("{name} is a signal of every plan"), "");
         } else if !taken.insert(name) {
-            reader.fault("E0903", &id, format!("there is another predicate named {name}"), "");
+            reader.fault(Code::E0903, &id, format!("there is another predicate named {name}"), "");
         }
         let version = reader.text(&at, "version");
         if at.member("version").is_none() {
@@ -95,7 +95,7 @@ pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -
                 other => {
                     let message =
                         format!("a sub-goal is a condition on t, written as text, not {}", kind(other));
-                    reader.fault("E0902", &goal, message, "leave it empty where t.goal names it");
+                    reader.fault(Code::E0902, &goal, message, "leave it empty where t.goal names it");
                     None
                 }
             };
@@ -105,7 +105,7 @@ pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -
     let reachable = REACHES.iter().any(|name| name.parse().is_ok_and(|name| has_type(known.types, &name)));
     if !reachable && !goals.is_empty() {
         let message = format!("no transition can reach a sub-goal: none of {} is known", REACHES.join(", "));
-        reader.fault("E0903", &at, message, "register one under `types`");
+        reader.fault(Code::E0903, &at, message, "register one under `types`");
     }
     let listed = reader.named(&at, "constraints", "what must hold");
     let constraints: Vec<Constraint> = listed
@@ -134,7 +134,7 @@ pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -
         let last = told.member("last").and_then(|last| {
             let count = last.value.as_u64().filter(|count| (1..=LAST_MAX).contains(count));
             if count.is_none() {
-                reader.fault("E0902", &last, format!("last is a number from 1 to {LAST_MAX}"), "");
+                reader.fault(Code::E0902, &last, format!("last is a number from 1 to {LAST_MAX}"), "");
             }
             usize::try_from(count?).ok()
         });
@@ -146,7 +146,7 @@ pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -
         if *weight > 0.0 && !there {
             let message = format!("{name} weighs {weight}, and nothing is declared that it could be made of");
             reader.fault(
-                "E0902",
+                Code::E0902,
                 &at,
                 message,
                 "declare goals, constraints or challenges, or let it weigh 0",
@@ -179,7 +179,7 @@ fn read_weight(reader: &mut Reader, parent: &At<'_>, name: &str) -> Option<f64> 
     let weight = at.value.as_f64().filter(|weight| (0.0..=WEIGHT_MAX).contains(weight));
     if weight.is_none() {
         let message = format!("{name} is a number from 0 to {WEIGHT_MAX}, not {}", at.value);
-        reader.fault("E0902", &at, message, "");
+        reader.fault(Code::E0902, &at, message, "");
     }
     weight
 }

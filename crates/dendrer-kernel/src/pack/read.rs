@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Pointer, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, TypeName, Value};
 
 use super::members::MEMBERS;
 use super::modules::{self, Made, Modules, Reading};
@@ -85,7 +85,7 @@ impl Reader {
     }
 
     /// Reports a value. An empty hint is left out.
-    pub(crate) fn fault(&mut self, code: &'static str, at: &At<'_>, message: impl Into<String>, hint: &str) {
+    pub(crate) fn fault(&mut self, code: Code, at: &At<'_>, message: impl Into<String>, hint: &str) {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
         let path = at.path.clone();
         self.push(Fault { code, path, at_name: false, span: None, message: message.into(), hint });
@@ -94,7 +94,7 @@ impl Reader {
     /// Reports the name of a member.
     pub(crate) fn name_fault(
         &mut self,
-        code: &'static str,
+        code: Code,
         at: &At<'_>,
         message: impl Into<String>,
         hint: Option<String>,
@@ -117,14 +117,14 @@ impl Reader {
         let span = Some(Span { start: start as u32, end: start as u32 + 1 });
         let path = at.path.clone();
         let message = message.to_owned();
-        self.push(Fault { code: "E0902", path, at_name: false, span, message, hint: None });
+        self.push(Fault { code: Code::E0902, path, at_name: false, span, message, hint: None });
     }
 
     /// Takes an object whose members are all among `known`.
     pub(crate) fn object<'a>(&mut self, at: &At<'a>, what: &str, known: &[&str]) -> Option<&'a Object> {
         let Some(object) = at.value.as_object() else {
             let message = format!("{what} has named members, and this is {}", kind(at.value));
-            self.fault("E0902", at, message, &format!("its members are {}", known.join(", ")));
+            self.fault(Code::E0902, at, message, &format!("its members are {}", known.join(", ")));
             return None;
         };
         for (name, member) in at.members() {
@@ -133,7 +133,7 @@ impl Reader {
                     Some(near) => format!("did you mean {near}?"),
                     None => format!("{what} has {}", known.join(", ")),
                 };
-                self.name_fault("E0902", &member, format!("{what} has no member {name}"), Some(hint));
+                self.name_fault(Code::E0902, &member, format!("{what} has no member {name}"), Some(hint));
             }
         }
         Some(object)
@@ -144,7 +144,7 @@ impl Reader {
         let Some(at) = root.member(name) else { return Vec::new() };
         if at.value.as_object().is_none() {
             let message = format!("{name} is a map from names to {what}, not {}", kind(at.value));
-            self.fault("E0902", &at, message, "");
+            self.fault(Code::E0902, &at, message, "");
             return Vec::new();
         }
         let members: Vec<_> = at.members().collect();
@@ -157,7 +157,7 @@ impl Reader {
         let Some(at) = parent.member(name) else { return Vec::new() };
         if at.value.as_array().is_none() {
             self.fault(
-                "E0902",
+                Code::E0902,
                 &at,
                 format!("{name} is a list, not {}", kind(at.value)),
                 "each item begins with `- `",
@@ -170,7 +170,7 @@ impl Reader {
     pub(super) fn count(&mut self, at: &At<'_>, count: usize) {
         if count > DECLARATIONS_MAX {
             self.fault(
-                "E0904",
+                Code::E0904,
                 at,
                 format!("there are {count} of them; a pack has at most {DECLARATIONS_MAX}"),
                 "",
@@ -184,7 +184,7 @@ impl Reader {
         match at.value.as_str() {
             Some(text) if !text.trim().is_empty() => Some(text),
             Some(_) => {
-                self.fault("E0902", &at, format!("{name} is empty"), "");
+                self.fault(Code::E0902, &at, format!("{name} is empty"), "");
                 None
             }
             None => {
@@ -194,7 +194,7 @@ impl Reader {
                     Value::Number(_) => format!("put it in quotes as you wrote it: {name}: \"...\""),
                     value => format!("put it in quotes: {name}: \"{value}\""),
                 };
-                self.fault("E0902", &at, message, &hint);
+                self.fault(Code::E0902, &at, message, &hint);
                 None
             }
         }
@@ -206,7 +206,7 @@ impl Reader {
 
     /// Reports that a member is not there.
     pub(crate) fn missing(&mut self, at: &At<'_>, message: String, hint: &str) {
-        self.fault("E0902", at, message, hint);
+        self.fault(Code::E0902, at, message, hint);
     }
 
     /// Parses an expression and reports all that is wrong with it.
@@ -246,7 +246,7 @@ impl Reader {
             Value::Bool(truth) => self.parse(&at, 0, &truth.to_string(), place, true),
             other => {
                 let message = format!("{name} is a condition, written as text, not {}", kind(other));
-                self.fault("E0902", &at, message, "");
+                self.fault(Code::E0902, &at, message, "");
                 None
             }
         }
@@ -282,7 +282,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fau
     if engine != Engine::Fold && !rules.is_empty() {
         let at = root.member("rules").unwrap_or_else(|| root.clone());
         let message = format!("a pack of {} has no rules", engine.as_str());
-        reader.fault("E0902", &at, message, "leave out `reducer`, or the rules");
+        reader.fault(Code::E0902, &at, message, "leave out `reducer`, or the rules");
     }
     let fold = Fold {
         rules,
@@ -321,7 +321,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fau
     let names: Vec<&str> = taken.iter().copied().chain(ids(&root, "progress_contracts")).collect();
     let cases = cases::read(&mut reader, &reader_list(&root, "tests"), &scopes.state, &names);
     if let Some(tests) = root.member("tests").filter(|tests| tests.value.as_array().is_none()) {
-        reader.fault("E0902", &tests, "tests is a list", "each item begins with `- `");
+        reader.fault(Code::E0902, &tests, "tests is a list", "each item begins with `- `");
     }
     let faults = reader.finish();
     match (name, version) {
@@ -380,7 +380,7 @@ fn read_name(reader: &mut Reader, root: &At<'_>) -> Option<Arc<str>> {
     }
     let at = root.member("name").unwrap_or_else(|| root.clone());
     reader.fault(
-        "E0903",
+        Code::E0903,
         &at,
         "this is not a name for a pack",
         "letters, digits, `.`, `_` and `-`, at most 128",
@@ -395,7 +395,7 @@ fn read_version(reader: &mut Reader, root: &At<'_>) -> Option<Arc<str>> {
     }
     let at = root.member("version").unwrap_or_else(|| root.clone());
     let hint = "printable ASCII without spaces, at most 128, like v1 or 2.0.3";
-    reader.fault("E0903", &at, "this is not a version of a pack", hint);
+    reader.fault(Code::E0903, &at, "this is not a version of a pack", hint);
     None
 }
 
@@ -423,7 +423,7 @@ fn read_engine(reader: &mut Reader, root: &At<'_>, modules: &mut Reading<'_>) ->
     match (engine, &at, &module) {
         (Engine::Wasm, Some(at), None) => {
             let message = "wasm/1 runs a module, and the pack names none";
-            reader.fault("E0902", at, message, "add `module:`, like `module: tally.wasm`");
+            reader.fault(Code::E0902, at, message, "add `module:`, like `module: tally.wasm`");
         }
         (Engine::Wasm, ..) => {
             let digest = at.as_ref().and_then(|at| at.member("digest"));
@@ -432,7 +432,7 @@ fn read_engine(reader: &mut Reader, root: &At<'_>, modules: &mut Reading<'_>) ->
         (Engine::Fold | Engine::Delta, _, Some(module)) => {
             let message = format!("under {} no module reduces", engine.as_str());
             let hint = "add `reducer: wasm/1`; the module of a predicate stands in the predicate".to_owned();
-            reader.name_fault("E0902", module, message, Some(hint));
+            reader.name_fault(Code::E0902, module, message, Some(hint));
         }
         (Engine::Fold | Engine::Delta, _, None) => {}
     }
@@ -442,7 +442,7 @@ fn read_engine(reader: &mut Reader, root: &At<'_>, modules: &mut Reading<'_>) ->
 fn other_engine(reader: &mut Reader, at: &At<'_>, engine: &str, known: &str) {
     let message = format!("this program cannot run the engine {engine:?}; it runs {known}");
     reader.fault(
-        "E0905",
+        Code::E0905,
         at,
         message,
         "a pack binds one engine; another program may run it, this one never guesses",
@@ -453,13 +453,13 @@ fn take_name(reader: &mut Reader, at: &At<'_>, name: &str, taken: &mut BTreeSet<
     if !is_variable(name) {
         let hint = "letters, digits and _, not beginning with a digit, and no word of the language";
         reader.name_fault(
-            "E0903",
+            Code::E0903,
             at,
             format!("`{name}` cannot be a name in expressions"),
             Some(hint.to_owned()),
         );
     } else if !taken.insert(name.to_owned()) {
-        reader.name_fault("E0903", at, format!("`{name}` has a meaning already"), None);
+        reader.name_fault(Code::E0903, at, format!("`{name}` has a meaning already"), None);
     }
 }
 
@@ -483,7 +483,7 @@ fn read_definitions<'a>(
     for (signature, at) in reader.named(root, "define", "expressions") {
         let Some((name, parameters)) = split_signature(signature) else {
             let hint = "a definition is called `name` or `name(a, b)`".to_owned();
-            reader.name_fault("E0903", &at, "this is not a name with parameters", Some(hint));
+            reader.name_fault(Code::E0903, &at, "this is not a name with parameters", Some(hint));
             continue;
         };
         take_name(reader, &at, &name, taken);
@@ -491,7 +491,7 @@ fn read_definitions<'a>(
             Value::String(text) => definitions.push(Definition { name, parameters, text, at }),
             other => {
                 let message = format!("a definition is an expression, written as text, not {}", kind(other));
-                reader.fault("E0902", &at, message, "fixed values belong in constants");
+                reader.fault(Code::E0902, &at, message, "fixed values belong in constants");
             }
         }
     }
@@ -519,7 +519,7 @@ fn read_declared<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<ReadField<'a>> {
     let mut fields = Vec::new();
     for (name, at) in reader.named(root, "state", "fields") {
         if name == COUNTERS || KERNEL_PATHS.contains(&name) {
-            reader.name_fault("E0903", &at, format!("`{name}` in the state is the kernel's"), None);
+            reader.name_fault(Code::E0903, &at, format!("`{name}` in the state is the kernel's"), None);
         }
         if reader.object(&at, "a field", &["words", "init", "decimals"]).is_none() {
             continue;
@@ -544,7 +544,7 @@ fn read_decimals(reader: &mut Reader, field: &At<'_>) -> Option<u8> {
         Some(decimals) => u8::try_from(decimals).ok(),
         None => {
             reader.fault(
-                "E0902",
+                Code::E0902,
                 &at,
                 format!("decimals is a number from 0 to {DECIMALS_MAX}, not {}", at.value),
                 "",
@@ -560,12 +560,17 @@ fn read_types(reader: &mut Reader, root: &At<'_>) -> Types {
         let parsed = match name.parse::<TypeName>() {
             Ok(parsed) => parsed,
             Err(error) => {
-                reader.name_fault("E0903", &at, error.to_string(), None);
+                reader.name_fault(Code::E0903, &at, error.to_string(), None);
                 continue;
             }
         };
         if ontology::TYPES.iter().any(|(known, _)| *known == name) {
-            reader.name_fault("E0903", &at, format!("{name} is a type already, with its own rules"), None);
+            reader.name_fault(
+                Code::E0903,
+                &at,
+                format!("{name} is a type already, with its own rules"),
+                None,
+            );
         }
         let words = match at.value {
             Value::Null => None,
@@ -573,7 +578,7 @@ fn read_types(reader: &mut Reader, root: &At<'_>) -> Types {
             other => {
                 let message =
                     format!("a type is registered with what it means, as text, not with {}", kind(other));
-                reader.fault("E0902", &at, message, "");
+                reader.fault(Code::E0902, &at, message, "");
                 None
             }
         };
@@ -601,7 +606,7 @@ fn read_tools(reader: &mut Reader, root: &At<'_>) -> Vec<Tool> {
         match named.value.as_str().and_then(Effect::parse) {
             Some(effect) => tools.push(Tool { name: name.into(), effect, words }),
             None => reader.fault(
-                "E0902",
+                Code::E0902,
                 &named,
                 format!("an effect is one of {choices}, not {}", named.value),
                 "",
@@ -652,8 +657,8 @@ impl Entry<'_> {
     fn name_fault(&self, reader: &mut Reader, message: String, hint: &str) {
         let hint = (!hint.is_empty()).then_some(hint);
         match &self.id {
-            Some(id) => reader.fault("E0903", id, message, hint.unwrap_or_default()),
-            None => reader.name_fault("E0903", &self.at, message, hint.map(str::to_owned)),
+            Some(id) => reader.fault(Code::E0903, id, message, hint.unwrap_or_default()),
+            None => reader.name_fault(Code::E0903, &self.at, message, hint.map(str::to_owned)),
         }
     }
 }
@@ -740,7 +745,7 @@ fn read_scope(reader: &mut Reader, entry: &At<'_>, types: &Types) -> Vec<TypeNam
                 let near = at.value.as_str().and_then(|name| near_type(types, name));
                 let hint = near.map(|near| format!("did you mean {near}?"));
                 let message = format!("there is no transition type {}", at.value);
-                reader.fault("E0903", &at, message, hint.as_deref().unwrap_or_default());
+                reader.fault(Code::E0903, &at, message, hint.as_deref().unwrap_or_default());
             }
         }
     }
@@ -753,12 +758,15 @@ fn read_approvers(reader: &mut Reader, root: &At<'_>) -> Vec<(Arc<str>, Verifier
     for (name, at) in reader.named(root, "approvers", "their keys") {
         match at.value.as_str().map(str::parse::<VerifierKey>) {
             Some(Ok(key)) => approvers.push((name.into(), key)),
-            Some(Err(error)) => {
-                reader.fault("E0902", &at, error.to_string(), "name+id+key, as `contract keygen` prints it")
-            }
+            Some(Err(error)) => reader.fault(
+                Code::E0902,
+                &at,
+                error.to_string(),
+                "name+id+key, as `contract keygen` prints it",
+            ),
             None => {
                 let message = format!("a key is text, not {}", kind(at.value));
-                reader.fault("E0902", &at, message, "name+id+key, as `contract keygen` prints it");
+                reader.fault(Code::E0902, &at, message, "name+id+key, as `contract keygen` prints it");
             }
         }
     }
@@ -792,7 +800,7 @@ fn read_predicate(
     if let (Some(module), Some(_)) = (&module, &entry.id) {
         let message = "a violation is an expression: the door looks for it behind every transition";
         let hint = "name the module under `predicates`".to_owned();
-        reader.name_fault("E0902", module, message, Some(hint));
+        reader.name_fault(Code::E0902, module, message, Some(hint));
         return None;
     }
     let (what, known) = match entry.id {
@@ -807,7 +815,7 @@ fn read_predicate(
             (modules::NAME, Some(_)) => {}
             (modules::NAME, None) => {
                 let message = "wasm/1 runs a module, and the predicate names none";
-                reader.fault("E0902", &named, message, "add `module:`, like `module: risk.wasm`");
+                reader.fault(Code::E0902, &named, message, "add `module:`, like `module: risk.wasm`");
                 return None;
             }
             _ => {
@@ -834,7 +842,7 @@ fn read_predicate(
             let hint = "`holds` is what must be true, `condition` is the violation";
             let choice =
                 if entry.id.is_some() { "holds and condition" } else { "holds, condition and module" };
-            reader.fault("E0902", at, format!("{what} has exactly one of {choice}"), hint);
+            reader.fault(Code::E0902, at, format!("{what} has exactly one of {choice}"), hint);
             return None;
         }
     };
@@ -846,11 +854,11 @@ fn read_predicate(
     let hint = "add `bisect_predicate: monotone_lift`: what counts is the first time";
     if let Some(at) = scoped {
         let message = "what is looked for at some types only is not seen at the others, so it may recover";
-        reader.fault("E0907", &at, message, hint);
+        reader.fault(Code::E0907, &at, message, hint);
     } else if let Some(at) = claims {
         // Registration finds out and does not believe (requirement D-188).
         let message = "nothing shows that it cannot recover";
-        reader.fault("E0907", &at, message, hint);
+        reader.fault(Code::E0907, &at, message, hint);
     }
     let proven = at.member("monotone").is_some() && predicate.cannot_recover();
     let predicate = if proven && !lifts { predicate.known_monotone(true) } else { predicate };
@@ -861,7 +869,7 @@ fn read_predicate(
 pub(super) fn read_lift(reader: &mut Reader, predicate: &At<'_>) -> bool {
     if let Some(pure) = predicate.member("pure").filter(|pure| *pure.value != Value::from(true)) {
         reader.fault(
-            "E0902",
+            Code::E0902,
             &pure,
             "pure is true: no expression is anything else",
             "leave it out, or write `true`",
@@ -869,13 +877,13 @@ pub(super) fn read_lift(reader: &mut Reader, predicate: &At<'_>) -> bool {
     }
     if let Some(monotone) = predicate.member("monotone").filter(|at| *at.value != Value::from(true)) {
         let hint = "leave it out: a predicate that may recover says `bisect_predicate: monotone_lift`";
-        reader.fault("E0902", &monotone, "monotone is true, or not said", hint);
+        reader.fault(Code::E0902, &monotone, "monotone is true, or not said", hint);
     }
     let Some(at) = predicate.member("bisect_predicate") else { return false };
     let is_lift = at.value.as_str() == Some(MONOTONE_LIFT);
     if !is_lift {
         let message = format!("a bisect_predicate is {MONOTONE_LIFT}, not {}", at.value);
-        reader.fault("E0902", &at, message, "without it, bisect refuses a predicate that recovers");
+        reader.fault(Code::E0902, &at, message, "without it, bisect refuses a predicate that recovers");
     }
     is_lift
 }
@@ -886,7 +894,7 @@ fn read_window(reader: &mut Reader, predicate: &At<'_>) -> Window {
         Some("after") => Window::After,
         Some("before") => Window::Before,
         _ => {
-            reader.fault("E0902", &at, format!("a window is after or before, not {}", at.value), "");
+            reader.fault(Code::E0902, &at, format!("a window is after or before, not {}", at.value), "");
             Window::After
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::text::nearest;
-use dendrer_object::{TypeName, Value};
+use dendrer_object::{Code, TypeName, Value};
 
 use super::read::{At, Reader, Types, has_type, near_type};
 use super::scopes::{Place, is_variable};
@@ -82,7 +82,7 @@ pub(super) fn read_rules(
             items.len(),
             rules.steps
         );
-        reader.fault("E0904", &at, message, "");
+        reader.fault(Code::E0904, &at, message, "");
     }
     read.into_iter().flatten().collect()
 }
@@ -116,7 +116,7 @@ impl Rules<'_, '_> {
         for item in items {
             let Some(name) = item.value.as_str() else {
                 let message = format!("a type is named by text, not by {}", kind(item.value));
-                self.reader.fault("E0902", &item, message, "");
+                self.reader.fault(Code::E0902, &item, message, "");
                 continue;
             };
             match name.parse() {
@@ -128,7 +128,12 @@ impl Rules<'_, '_> {
                         Some(near) => format!("did you mean {near}?"),
                         None => "a type of your own is registered under `types`".to_owned(),
                     };
-                    self.reader.fault("E0903", &item, format!("there is no transition type {name}"), &hint);
+                    self.reader.fault(
+                        Code::E0903,
+                        &item,
+                        format!("there is no transition type {name}"),
+                        &hint,
+                    );
                 }
             }
         }
@@ -153,7 +158,7 @@ impl Rules<'_, '_> {
                 let near = members.iter().find_map(|(name, _)| nearest(name, ACTS));
                 let hint = near.filter(|_| given.is_empty()).map(|near| format!("did you mean {near}?"));
                 self.reader.fault(
-                    "E0902",
+                    Code::E0902,
                     at,
                     format!("a step is exactly one of {}", ACTS.join(", ")),
                     &hint.unwrap_or_default(),
@@ -163,7 +168,7 @@ impl Rules<'_, '_> {
             (_, other) => {
                 let message = format!("a step has named members, and this is {}", kind(other));
                 self.reader.fault(
-                    "E0902",
+                    Code::E0902,
                     at,
                     message,
                     "like `- set: status` with `value: ...` on the next line",
@@ -199,15 +204,15 @@ impl Rules<'_, '_> {
         };
         let hint = "letters, digits and _, and not what is named before it";
         match at_name {
-            true => self.reader.name_fault("E0903", at, message, Some(hint.to_owned())),
-            false => self.reader.fault("E0903", at, message, hint),
+            true => self.reader.name_fault(Code::E0903, at, message, Some(hint.to_owned())),
+            false => self.reader.fault(Code::E0903, at, message, hint),
         }
     }
 
     fn let_values(&mut self, step: &At<'_>, inside: &mut Inside) -> Option<Act> {
         let at = step.member("let")?;
         if at.value.as_object().is_none_or(dendrer_object::Object::is_empty) {
-            self.reader.fault("E0902", &at, "let is a map from names to values", "");
+            self.reader.fault(Code::E0902, &at, "let is a map from names to values", "");
             return None;
         }
         let before = inside.clone();
@@ -226,7 +231,7 @@ impl Rules<'_, '_> {
         let at = step.member("each")?;
         if inside.depth == EACH_DEPTH_MAX {
             let hint = "flatten the list in a definition first";
-            self.reader.fault("E0904", &at, format!("each stands at most {EACH_DEPTH_MAX} deep"), hint);
+            self.reader.fault(Code::E0904, &at, format!("each stands at most {EACH_DEPTH_MAX} deep"), hint);
             return None;
         }
         self.reader.object(&at, "each", &["as", "in"])?;
@@ -263,7 +268,7 @@ impl Rules<'_, '_> {
             Some(list) => match list.value {
                 Value::String(text) => self.expr(&list, 0, text, &inside.place, false),
                 _ => {
-                    self.reader.fault("E0902", &list, "`in` is an expression that gives a list", "");
+                    self.reader.fault(Code::E0902, &list, "`in` is an expression that gives a list", "");
                     None
                 }
             },
@@ -276,7 +281,12 @@ impl Rules<'_, '_> {
         let optional = match step.member("optional") {
             None => Some(false),
             Some(at) => at.value.as_bool().or_else(|| {
-                self.reader.fault("E0902", &at, format!("optional is true or false, not {}", at.value), "");
+                self.reader.fault(
+                    Code::E0902,
+                    &at,
+                    format!("optional is true or false, not {}", at.value),
+                    "",
+                );
                 None
             }),
         };
@@ -304,7 +314,7 @@ impl Rules<'_, '_> {
         if matches!(kind, Write::Remove) && target.segments.is_empty() {
             let at = step.member(act)?;
             self.reader.fault(
-                "E0902",
+                Code::E0902,
                 &at,
                 "a declared field is always there",
                 "set it to null, or remove what is in it",
@@ -315,7 +325,7 @@ impl Rules<'_, '_> {
 
     fn target(&mut self, at: &At<'_>, inside: &Inside) -> Option<Target> {
         let Some(text) = at.value.as_str() else {
-            self.reader.fault("E0902", at, format!("a path is text, not {}", kind(at.value)), "");
+            self.reader.fault(Code::E0902, at, format!("a path is text, not {}", kind(at.value)), "");
             return None;
         };
         let written = match split(text) {
@@ -360,7 +370,7 @@ impl Rules<'_, '_> {
             Some(near) => format!("did you mean {near}?"),
             None => "declare it under `state`, with what it begins with".to_owned(),
         };
-        self.reader.fault("E0903", at, format!("the pack declares no field {name}"), &hint);
+        self.reader.fault(Code::E0903, at, format!("the pack declares no field {name}"), &hint);
     }
 
     fn condition(&mut self, parent: &At<'_>, name: &str, place: &Place) -> Option<Expr> {
@@ -397,7 +407,7 @@ impl Rules<'_, '_> {
     fn refuse_counters(&mut self, at: &At<'_>, reads: bool) {
         if reads {
             self.reader.fault(
-                "E0902",
+                Code::E0902,
                 at,
                 "a rule cannot read state.counters",
                 "count in a field of the state with `add`",

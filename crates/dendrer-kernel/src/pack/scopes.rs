@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 
 use super::read::{At, Reader};
 use crate::expr::{Expr, ExprError, Scope};
@@ -66,7 +66,7 @@ impl Place {
 
     /// Whether an error only says that a definition is missing which has a fault of its own.
     pub(super) fn is_known_fault(&self, error: &ExprError, text: &str) -> bool {
-        error.code == "E0505" && self.faulty.contains(word_at(error, text))
+        error.code == Code::E0505 && self.faulty.contains(word_at(error, text))
     }
 
     /// Says of an error what only this place knows.
@@ -75,7 +75,7 @@ impl Place {
         let hint = if self.without.contains(word) {
             Some(format!("{word} reads what is not known here: {}", self.what))
         } else {
-            (error.code == "E0505" && RESERVED.contains(&word)).then(|| self.what.to_owned())
+            (error.code == Code::E0505 && RESERVED.contains(&word)).then(|| self.what.to_owned())
         };
         match hint {
             Some(hint) => ExprError { hint: Some(hint), ..error },
@@ -158,7 +158,7 @@ impl Scopes {
                 let message =
                     format!("`{}` needs itself, by way of {}", definition.name, others.join(" and "));
                 reader.fault(
-                    "E0903",
+                    Code::E0903,
                     &definition.at,
                     message,
                     "a definition uses only what does not need it",

@@ -1,3 +1,4 @@
+use dendrer_object::Code;
 use dendrer_object::json::parse_door;
 
 use super::*;
@@ -327,7 +328,7 @@ fn an_expression_that_is_asked_of_a_run_uses_what_the_pack_defines() {
     let distinct: std::collections::BTreeSet<_> = digests.iter().collect();
     assert_eq!(distinct.len(), digests.len());
     let error = pack.expression(Polarity::Holds, "state.order == null").unwrap_err();
-    assert_eq!((error.code, error.hint.as_deref()), ("E0505", Some("did you mean state.orders")));
+    assert_eq!((error.code, error.hint.as_deref()), (Code::E0505, Some("did you mean state.orders")));
 }
 
 /// What the pack says about each type that it governs, one a line.

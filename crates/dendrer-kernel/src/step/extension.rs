@@ -7,7 +7,7 @@ use dendrer_object::delta::{Delta, Op};
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::record::{Author, Record, SealError};
 use dendrer_object::text::nearest;
-use dendrer_object::{Intent, Pointer, RunName, StoreId, TypeName, Value};
+use dendrer_object::{Code, Intent, Pointer, RunName, StoreId, TypeName, Value};
 
 use super::terms::Gate;
 use super::{Change, Head, Inputs, Stage, Transition, draft_transition, seal_one};
@@ -118,13 +118,13 @@ impl std::error::Error for NotExtended {}
 
 impl ExtensionFault {
     /// The code under which `dendrer explain` knows it.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            ExtensionFault::Content(_) => "E0420",
-            ExtensionFault::OtherContract { .. } => "E0414",
-            ExtensionFault::Past { .. } => "E0421",
-            ExtensionFault::NoApprover => "E0422",
-            ExtensionFault::UnknownApprover { .. } | ExtensionFault::Signature { .. } => "E0423",
+            ExtensionFault::Content(_) => Code::E0420,
+            ExtensionFault::OtherContract { .. } => Code::E0414,
+            ExtensionFault::Past { .. } => Code::E0421,
+            ExtensionFault::NoApprover => Code::E0422,
+            ExtensionFault::UnknownApprover { .. } | ExtensionFault::Signature { .. } => Code::E0423,
         }
     }
 }

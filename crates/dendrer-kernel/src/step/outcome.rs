@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dendrer_object::record::{Record, SealError};
-use dendrer_object::{Pointer, TypeName};
+use dendrer_object::{Code, Pointer, TypeName};
 
 use super::KERNEL_VERSION;
 use crate::contract::Lack;
@@ -121,14 +121,14 @@ pub enum Reason {
 
 impl Reason {
     /// The code under which `dendrer explain` knows this refusal.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
             Reason::Authorship(error) => error.code(),
-            Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => "E0405",
-            Reason::Reduce(_) => "E0404",
-            Reason::Contract { .. } => "E0411",
-            Reason::Ungoverned(_) => "E0425",
-            Reason::UndeclaredTool(_) | Reason::UnnamedTool => "E0426",
+            Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => Code::E0405,
+            Reason::Reduce(_) => Code::E0404,
+            Reason::Contract { .. } => Code::E0411,
+            Reason::Ungoverned(_) => Code::E0425,
+            Reason::UndeclaredTool(_) | Reason::UnnamedTool => Code::E0426,
         }
     }
 }
@@ -184,15 +184,15 @@ pub enum StartError {
 
 impl StartError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            StartError::StateKind(_) => "E0209",
-            StartError::KernelPath(_) | StartError::Counters => "E0405",
-            StartError::Policy { .. } => "E0501",
+            StartError::StateKind(_) => Code::E0209,
+            StartError::KernelPath(_) | StartError::Counters => Code::E0405,
+            StartError::Policy { .. } => Code::E0501,
             StartError::Change(reason) => reason.code(),
-            StartError::Fork(_) | StartError::Pack(_) => "E0703",
-            StartError::Stage(_) => "E0604",
-            StartError::Kernel(_) => "E0602",
+            StartError::Fork(_) | StartError::Pack(_) => Code::E0703,
+            StartError::Stage(_) => Code::E0604,
+            StartError::Kernel(_) => Code::E0602,
             StartError::Seal(error) => error.code(),
         }
     }

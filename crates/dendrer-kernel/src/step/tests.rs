@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::reduce::HostReducer;
 use crate::replay::{Compared, ReplayError, replay_refusal, replay_start, replay_step};
+use dendrer_object::Code;
 use dendrer_object::json::parse_door;
 
 fn inputs(n: u64) -> Inputs {
@@ -106,12 +107,12 @@ fn a_forged_type_is_refused_and_put_on_record() {
 #[test]
 fn a_forged_author_is_refused_and_the_claim_is_kept() {
     for (type_name, claimed, code, is_anomaly) in [
-        ("run.fork", "kernel", "E0401", true),
-        ("kernel.anomaly", "institution", "E0401", true),
-        ("policy.contract_extension", "institution", "E0401", true),
-        ("plan.update", "kernel", "E0408", false),
-        ("action.result", "institution", "E0408", false),
-        ("no.such.type", "kernel", "E0402", false),
+        ("run.fork", "kernel", Code::E0401, true),
+        ("kernel.anomaly", "institution", Code::E0401, true),
+        ("policy.contract_extension", "institution", Code::E0401, true),
+        ("plan.update", "kernel", Code::E0408, false),
+        ("action.result", "institution", Code::E0408, false),
+        ("no.such.type", "kernel", Code::E0402, false),
     ] {
         let (_, mut head) = start("{}", "[]", Stage::Replay);
         let judged = head.clone();
@@ -127,15 +128,15 @@ fn a_forged_author_is_refused_and_the_claim_is_kept() {
 #[test]
 fn every_other_refusal_is_a_refusal_alone_and_moves_nothing() {
     for (text, code) in [
-        (r#"{"type":"no.such.type"}"#, "E0402"),
-        (r#"{"type":"policy.decision","policy":{"decision":"allow"}}"#, "E0403"),
-        (r#"{"type":"action.result","result":{"status":"ok"}}"#, "E0403"),
-        (r#"{"type":"plan.update","delta":[{"set":"/policy/violated","value":null}]}"#, "E0405"),
-        (r#"{"type":"plan.update","delta":[{"remove":"/kernel_anomalies"}]}"#, "E0405"),
-        (r#"{"type":"plan.update","delta":[{"set":"/progress","value":1}]}"#, "E0405"),
-        (r#"{"type":"plan.update","delta":[{"set":"/counters/x","value":1}]}"#, "E0405"),
-        (r#"{"type":"plan.update","anomalies":[{"kind":"clock_went_back","by_ms":5}]}"#, "E0405"),
-        (r#"{"type":"plan.update","delta":[{"add":"/missing","value":1}]}"#, "E0404"),
+        (r#"{"type":"no.such.type"}"#, Code::E0402),
+        (r#"{"type":"policy.decision","policy":{"decision":"allow"}}"#, Code::E0403),
+        (r#"{"type":"action.result","result":{"status":"ok"}}"#, Code::E0403),
+        (r#"{"type":"plan.update","delta":[{"set":"/policy/violated","value":null}]}"#, Code::E0405),
+        (r#"{"type":"plan.update","delta":[{"remove":"/kernel_anomalies"}]}"#, Code::E0405),
+        (r#"{"type":"plan.update","delta":[{"set":"/progress","value":1}]}"#, Code::E0405),
+        (r#"{"type":"plan.update","delta":[{"set":"/counters/x","value":1}]}"#, Code::E0405),
+        (r#"{"type":"plan.update","anomalies":[{"kind":"clock_went_back","by_ms":5}]}"#, Code::E0405),
+        (r#"{"type":"plan.update","delta":[{"add":"/missing","value":1}]}"#, Code::E0404),
     ] {
         let (_, mut head) = start("{}", "[]", Stage::Contracts);
         let before = head.id();
@@ -453,7 +454,7 @@ fn a_record_that_wrote_counters_is_recorded_by_other_rules() {
     assert_eq!(
         (error.code(), error.to_string().as_str()),
         (
-            "E0602",
+            Code::E0602,
             "tick 1 cannot be replayed: it wrote counters, and this kernel keeps state.counters beside the state"
         )
     );

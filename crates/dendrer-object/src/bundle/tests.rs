@@ -1,4 +1,5 @@
 use super::*;
+use crate::Code;
 use crate::json::parse_door;
 use crate::merkle::{cover, from_leaves, leaf_hash};
 use crate::name::TypeName;
@@ -150,8 +151,8 @@ fn the_runs_of_a_header_are_few_and_each_stands_there_once() {
     };
     assert_eq!(named(r#""r""#), Ok(1));
     assert_eq!(named(r#""q","r""#), Ok(2));
-    assert_eq!(named(r#""r","r""#), Err("E0306"));
-    assert_eq!(named(r#""p","q","r""#), Err("E0306"));
+    assert_eq!(named(r#""r","r""#), Err(Code::E0306));
+    assert_eq!(named(r#""p","q","r""#), Err(Code::E0306));
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn the_values_of_one_record_do_not_ask_for_much_together() {
         Bundle::parse((lines.join("\n") + "\n").as_bytes()).unwrap_err()
     };
     let error = parsed(9);
-    assert_eq!((error.line, error.code()), (at + 1, "E0306"), "{error}");
+    assert_eq!((error.line, error.code()), (at + 1, Code::E0306), "{error}");
     assert!(
         error.why.contains("the values of the record have more than 536870912 bytes together"),
         "{error}"

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Code;
 
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -116,7 +117,7 @@ fn nesting_ends_at_128_levels() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     assert!(parse_door(nested(128).as_bytes()).is_ok());
     let error = parse_door(nested(129).as_bytes()).unwrap_err();
-    assert_eq!((error.code(), error.offset), ("E0204", 128));
+    assert_eq!((error.code(), error.offset), (Code::E0204, 128));
     assert_eq!(parse_door(nested(5000).as_bytes()).unwrap_err().code(), "E0204");
     assert_eq!(parse_door("{\"a\":".repeat(5000).as_bytes()).unwrap_err().code(), "E0204");
 }

@@ -1,7 +1,7 @@
 use std::io::ErrorKind;
 
 use dendrer_object::note::Checkpoint;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 
 use super::*;
 use crate::conformance::{Scribe, info};
@@ -181,7 +181,7 @@ fn a_rewritten_log_is_not_signed() {
     assert!(other.trouble().is_none(), "at {at}: {:?}", other.trouble());
     assert!(!other.extends(signed.size(), signed.root()).unwrap());
     let refused = other.sign_checkpoint(&key).unwrap_err();
-    assert!(matches!(refused.code(), "E0307" | "E0805"), "{refused}");
+    assert!(matches!(refused.code(), Code::E0307 | Code::E0805), "{refused}");
     assert!(matches!(other.trouble().as_deref(), Some(StoreError::Damaged(_) | StoreError::Lost(_))));
     assert_eq!(
         std::fs::read(bad.join("checkpoint")).unwrap(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dendrer_object::record::Kind;
-use dendrer_object::{Pointer, Record, Value};
+use dendrer_object::{Code, Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, check_holds, info, key, noise};
 use dendrer_store::faulty::Faulty;
 use dendrer_store::prelude::*;
@@ -83,7 +83,7 @@ fn diagnose(files: &BTreeMap<PathBuf, Vec<u8>>, records: &[Record], context: &st
     for (position, record) in (0..store.tree().size).zip(records) {
         match store.get(position) {
             Ok(read) => assert_eq!(read.as_ref(), Some(record), "{context}"),
-            Err(error) => assert!(error.code().starts_with("E03"), "{error} {context}"),
+            Err(error) => assert!(error.code().as_str().starts_with("E03"), "{error} {context}"),
         }
     }
     let report = store.verify(&VerifyOptions::default()).unwrap();
@@ -208,7 +208,7 @@ fn what_a_checkpoint_covers_is_not_cut_by_a_writer() {
         files.get_mut(&last).unwrap().truncate(length);
         let disk = Faulty::with_files(files.clone());
         let mut store = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap();
-        assert_eq!(store.trouble().map(|trouble| trouble.code()), Some("E0307"), "cut to {length}");
+        assert_eq!(store.trouble().map(|trouble| trouble.code()), Some(Code::E0307), "cut to {length}");
         let mut scribe = Scribe::default();
         assert!(store.append(&[scribe.begin("more")]).is_err());
         assert!(disk.files()[&last] == files[&last], "what is left of it is evidence: cut to {length}");
@@ -237,7 +237,7 @@ fn check_holds_begin(store: &Embedded, records: &[Record]) {
     for (position, record) in (0..).zip(records) {
         match store.get(position) {
             Ok(read) => assert_eq!(read.as_ref(), Some(record)),
-            Err(error) => assert_eq!((error.code(), position), ("E0305", 2)),
+            Err(error) => assert_eq!((error.code(), position), (Code::E0305, 2)),
         }
     }
 }
@@ -303,10 +303,10 @@ fn a_newer_format_is_not_touched() {
         code
     };
     let newer_writer = text.replace("\"writer\":1", "\"writer\":2").replace("\"format\":1", "\"format\":2");
-    assert_eq!(open(newer_writer.clone(), true), Some("E0803"));
+    assert_eq!(open(newer_writer.clone(), true), Some(Code::E0803));
     assert_eq!(open(newer_writer, false), None, "readers of format 1 are still served");
-    assert_eq!(open(text.replace("\"reader\":1", "\"reader\":2"), false), Some("E0803"));
-    assert_eq!(open("{}".into(), false), Some("E0305"));
+    assert_eq!(open(text.replace("\"reader\":1", "\"reader\":2"), false), Some(Code::E0803));
+    assert_eq!(open("{}".into(), false), Some(Code::E0305));
     let disk = Faulty::new();
     let error = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap_err();
     assert_eq!(error.code(), "E0103");
@@ -425,7 +425,7 @@ fn scan(store: &Embedded, from: u64, until: u64) -> (Vec<(u64, Record)>, Option<
         found.push((position, record));
         if position == until { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    (found, scanned.err().map(|error| error.code()))
+    (found, scanned.err().map(|error| error.code().as_str()))
 }
 
 /// Long enough that records are sealed on several processors. One is erased, and one is another than it was filed as.
@@ -458,7 +458,7 @@ fn a_long_scan_is_in_order_and_ends_at_damage() {
     let report = store.verify(&VerifyOptions::default()).unwrap();
     let places: Vec<_> =
         report.findings.iter().map(|finding| (finding.code(), finding.place.position)).collect();
-    assert_eq!(places, [("E0301", Some(damaged as u64))]);
+    assert_eq!(places, [(Code::E0301, Some(damaged as u64))]);
     assert_eq!((report.records, report.closed), (records.len() as u64 - 1, 1));
 }
 

@@ -1,5 +1,6 @@
 use dendrer::care::check::{IndexFact, SignedFact, StoreFact, StoreFigures};
 use dendrer::store::{IndexState, Leftover, StoreError, TreeHead};
+use dendrer_object::Code;
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::doctor::{DoctorAnswer, DoctorCheck, ReportOrigin, check_of, report};
 use dendrer_view::quote;
@@ -51,7 +52,7 @@ fn a_fault_has_a_code_and_the_next_command() {
         StoreFact::Foreign(vec![file("notes"), file("more")]),
     ]);
     let answer = DoctorAnswer { checks: &checks, report: None };
-    assert_eq!(answer.end(), End::Problem("E0307"));
+    assert_eq!(answer.end(), End::Problem(Code::E0307));
     check(
         &text(&answer, &Page::WIDE),
         r#"

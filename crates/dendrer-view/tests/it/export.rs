@@ -1,4 +1,5 @@
 use dendrer::care::export::ExportError;
+use dendrer_object::Code;
 use dendrer_view::answer::{Answer as _, Page};
 use dendrer_view::export::ExportAnswer;
 use dendrer_view::quote;
@@ -47,7 +48,7 @@ fn a_refused_export_says_that_nothing_was_written() {
               see: dendrer explain E0106"#,
     );
     check(
-        &error_text(ExportError::Unsound { code: "E0303", message: "the root differs".into() }),
+        &error_text(ExportError::Unsound { code: Code::E0303, message: "the root differs".into() }),
         r#"
         error[E0303]: the bundle would be TAMPERED: the root differs
         note: nothing was written; what is left of the run as lines, which prove nothing: --format jsonl

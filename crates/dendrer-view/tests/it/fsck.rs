@@ -1,5 +1,6 @@
 use dendrer::care::check::{FileFact, FilesReport};
 use dendrer::store::{Damage, DamageKind, IndexState, Leftover, Mark, Place, TilesState};
+use dendrer_object::Code;
 use dendrer_testkit::{run_name, store_id};
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::quote;
@@ -55,7 +56,7 @@ fn damage_says_how_many_records_it_costs() {
         FileFact::Foreign(Leftover { file: "notes".into(), bytes: 1 }),
     ];
     let report = FilesReport { lost: Some(3), ..report(facts) };
-    assert_eq!(report.end(), End::Problem("E0305"));
+    assert_eq!(report.end(), End::Problem(Code::E0305));
     check(
         &text(&report, &Page::WIDE),
         r#"
@@ -84,7 +85,7 @@ fn damage_says_how_many_records_it_costs() {
 fn a_mark_that_hides_records_is_taken_out_by_a_command() {
     let mark = Mark { size: 12, behind: 1_000, in_store: true };
     let hidden = FilesReport { lost: None, is_hidden: true, ..report(vec![FileFact::Mark(mark)]) };
-    assert_eq!(hidden.end(), End::Problem("E0307"));
+    assert_eq!(hidden.end(), End::Problem(Code::E0307));
     check(
         &text(&hidden, &Page::WIDE),
         r#"

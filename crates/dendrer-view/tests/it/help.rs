@@ -1,6 +1,5 @@
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 use dendrer_view::answer::{Answer as _, Page};
-use dendrer_view::codes::find;
 use dendrer_view::fields::FieldsAnswer;
 use dendrer_view::help::{ExitCodesAnswer, ExplainAnswer, HelpAnswer};
 use dendrer_view::schemas::{SCHEMAS, SchemaAnswer, SchemaListAnswer, find as schema};
@@ -11,7 +10,7 @@ use super::{NARROW, check, text};
 #[test]
 fn code_is_explained_with_its_exit_code() {
     check(
-        &text(&ExplainAnswer { code: find("E0104") }, &Page::WIDE),
+        &text(&ExplainAnswer { code: Some(Code::E0104) }, &Page::WIDE),
         r#"
         E0104  Nothing stands at this path of the state.
 

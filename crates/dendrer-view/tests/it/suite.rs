@@ -1,6 +1,6 @@
 use dendrer::verify::suite::{SuiteCase, SuiteResult};
 use dendrer::verify::{self, Options};
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 use dendrer_view::answer::{End, ItemAnswer, Page, plain};
 use dendrer_view::profile::{ProfileAnswer, ProfileFile};
 use dendrer_view::suite::SuiteAnswer;
@@ -21,7 +21,7 @@ fn results() -> Vec<SuiteResult> {
     );
     let report = verify::store(&risky(), &Options::default()).unwrap();
     let cases = SuiteCase::read(&suite).unwrap();
-    let judge = |case: SuiteCase| if case.good { case.judge(&report) } else { case.reject("E0301") };
+    let judge = |case: SuiteCase| if case.good { case.judge(&report) } else { case.reject(Code::E0301) };
     cases.into_iter().map(judge).collect()
 }
 

@@ -1,6 +1,7 @@
 use dendrer::store::Shared;
 use dendrer::verify::judge::{VerifiedLog, compare_histories};
 use dendrer::verify::{self, Options, Verdict};
+use dendrer_object::Code;
 use dendrer_testkit::{info, key, memory, records_of, store_of};
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::problem::Problem;
@@ -168,7 +169,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
 fn log_that_cannot_be_read_is_worse_than_an_unverifiable_one() {
     let mut log = verified("risky.dnd", &risky(), &Options::default());
     log.report.close(true, true);
-    let problem = Problem::new("E0108", "x.dnd is missing").at("cause", "no such file");
+    let problem = Problem::new(Code::E0108, "x.dnd is missing").at("cause", "no such file");
     let outcomes = [outcome(log), VerifyOutcome::Unreadable("x.dnd".to_owned(), problem)];
     check(
         &text(&answer(&outcomes[1..]), &Page::WIDE),
@@ -177,5 +178,5 @@ fn log_that_cannot_be_read_is_worse_than_an_unverifiable_one() {
           | cause    no such file
         NOT READ   x.dnd"#,
     );
-    assert_eq!(answer(&outcomes).end(), End::Problem("E0108"));
+    assert_eq!(answer(&outcomes).end(), End::Problem(Code::E0108));
 }

@@ -2,6 +2,7 @@
 
 use dendrer::error::Limited;
 use dendrer::kernel::ontology::AuthorshipError;
+use dendrer_object::Code;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::JsonError;
 
@@ -74,7 +75,7 @@ pub enum ImportError {
     #[error("{message}")]
     Refused {
         /// The code of the refusal.
-        code: &'static str,
+        code: Code,
         /// Why.
         message: String,
         /// Which item, as a JSON pointer.
@@ -130,22 +131,22 @@ impl ImportError {
     }
 
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            ImportError::Io(_) => "E0801",
+            ImportError::Io(_) => Code::E0801,
             ImportError::Json { error, .. } => error.code(),
-            ImportError::Syntax { .. } => "E0201",
-            ImportError::Unknown(_) => "E0203",
+            ImportError::Syntax { .. } => Code::E0201,
+            ImportError::Unknown(_) => Code::E0203,
             ImportError::SeveralLists(_)
             | ImportError::NoList(_)
             | ImportError::SeveralRuns { .. }
-            | ImportError::NoRun { .. } => "E0212",
+            | ImportError::NoRun { .. } => Code::E0212,
             ImportError::Gap(note) => note.kind.code(),
             ImportError::Intent { error, .. } => error.code,
-            ImportError::Refused { code, .. } => code,
-            ImportError::Map { .. } => "E0215",
-            ImportError::Stopped { .. } => "E0521",
-            ImportError::Changed => "E0216",
+            ImportError::Refused { code, .. } => *code,
+            ImportError::Map { .. } => Code::E0215,
+            ImportError::Stopped { .. } => Code::E0521,
+            ImportError::Changed => Code::E0216,
             ImportError::Repository(error) => error.code(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 /// The kind of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,12 +71,12 @@ impl NoteKind {
     }
 
     /// The code of an import that was stopped by it.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> Code {
         match self {
-            NoteKind::ValueTooLarge => "E0205",
-            NoteKind::ValueTooDeep => "E0204",
-            NoteKind::SourceCut => "E0201",
-            _ => "E0213",
+            NoteKind::ValueTooLarge => Code::E0205,
+            NoteKind::ValueTooDeep => Code::E0204,
+            NoteKind::SourceCut => Code::E0201,
+            _ => Code::E0213,
         }
     }
 }

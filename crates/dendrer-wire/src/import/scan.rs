@@ -6,6 +6,7 @@
 
 use std::io::{self, Read};
 
+use dendrer_object::Code;
 use dendrer_object::json::{DEPTH_MAX, VALUE_SIZE_MAX, parse_door, plain_prefix};
 
 use super::error::ImportError;
@@ -160,7 +161,7 @@ impl<R: Read> Scanner<R> {
         // A source that is no text from its first bytes is reported as such: another encoding, or compressed.
         let first = &scanner.buffer[..scanner.end.min(8)];
         if let Err(error) = parse_door(first)
-            && error.code() == "E0206"
+            && error.code() == Code::E0206
             && std::str::from_utf8(first).is_err_and(|wrong| wrong.error_len().is_some())
         {
             return Err(Stop::Failed(ImportError::Json { error, at: None, offset: None }));
@@ -404,7 +405,7 @@ pub(super) fn ends_a_scalar(byte: u8) -> bool {
 /// Tells whether this is a number or a word. What is JSON and not accepted is for the door to refuse, which knows the
 /// place.
 pub(super) fn is_scalar(text: &[u8]) -> bool {
-    !parse_door(text).is_err_and(|error| error.code() == "E0201")
+    !parse_door(text).is_err_and(|error| error.code() == Code::E0201)
 }
 
 /// Tells whether more text could make this a number or a word.

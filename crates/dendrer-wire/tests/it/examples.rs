@@ -91,6 +91,10 @@ fn a_line_that_gives_no_intent_ends_the_import() {
         let source = format!("{fine}{line}");
         let options = Options { kind: Kind::Mapped(map), choice, ..chat() };
         let error = import(source.as_bytes(), options).unwrap_err();
-        assert_eq!((error.code(), error.place()[0].clone()), (code, ("path", "/1".to_owned())), "{line}");
+        assert_eq!(
+            (error.code().as_str(), error.place()[0].clone()),
+            (code, ("path", "/1".to_owned())),
+            "{line}"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Where the list of messages is found, and what stands around it.
 
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 use dendrer_wire::import::{Choice, ImportError, OnGap, Options};
 
 use crate::{chat, import};
@@ -169,7 +169,7 @@ fn the_door_is_that_of_any_other_intent() {
         (format!(r#"{{"l":[{U}],"a":1,"a":2}}"#), "E0202 the name \"a\" stands twice in one object | path "),
     ]);
     let error = import(b"[{\"role\":\"user\",\"content\":\"\xff\"}]", chat()).unwrap_err();
-    assert_eq!((error.code(), error.place()[0].clone()), ("E0206", ("byte", "27".to_owned())));
+    assert_eq!((error.code(), error.place()[0].clone()), (Code::E0206, ("byte", "27".to_owned())));
     let kept = |text: &str| {
         let (_, records) =
             import(format!(r#"[{{"role":"user","content":{text}}}]"#).as_bytes(), chat()).unwrap();

@@ -5,6 +5,7 @@
 //!
 //! Rule: nothing is written through a link, into the store or around it; test `a_backup_is_made_in_a_place_of_its_own`.
 
+use dendrer_object::Code;
 use std::path::{Path, PathBuf};
 
 use dendrer_store::StoreError;
@@ -75,12 +76,14 @@ pub enum BackupError {
 
 impl BackupError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            BackupError::IsFile { .. } => "E0115",
-            BackupError::StoreName { .. } | BackupError::Overlaps | BackupError::Declined { .. } => "E0106",
-            BackupError::IsLink { .. } => "E0113",
-            BackupError::Hidden(_) => "E0307",
+            BackupError::IsFile { .. } => Code::E0115,
+            BackupError::StoreName { .. } | BackupError::Overlaps | BackupError::Declined { .. } => {
+                Code::E0106
+            }
+            BackupError::IsLink { .. } => Code::E0113,
+            BackupError::Hidden(_) => Code::E0307,
             BackupError::NotBegun(error) | BackupError::Incomplete(error) => error.code(),
             BackupError::Damaged(error) | BackupError::Unreadable(error) => error.code(),
         }

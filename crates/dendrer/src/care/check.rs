@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dendrer_object::{Digest, RunName, StoreId};
+use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::prelude::*;
 use dendrer_store::{
     Damage, DamageKind, Embedded, IndexState, KeptWhat, Leftover, Mark, Options, Report, RunSummary,
@@ -416,7 +416,7 @@ pub struct StoreFigures {
     /// Number of kept answers of predicates.
     pub verdicts: u64,
     /// Code of what is wrong with the log.
-    pub trouble: Option<&'static str>,
+    pub trouble: Option<Code>,
     /// Number of records that were signed here, if that is known.
     pub signed_here: Option<u64>,
     /// Every run.

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use dendrer_object::note::{Checkpoint, SignedNote};
-use dendrer_object::{Pointer, RunName};
+use dendrer_object::{Code, Pointer, RunName};
 
 use super::{CareNote, Follow};
 use crate::address::Address;
@@ -54,7 +54,7 @@ pub enum ExportError {
     #[error("the bundle would be TAMPERED: {message}")]
     Unsound {
         /// Code of the first finding.
-        code: &'static str,
+        code: Code,
         /// What was found.
         message: String,
     },
@@ -65,13 +65,13 @@ pub enum ExportError {
 
 impl ExportError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            ExportError::OfBundle => "E0601",
-            ExportError::SignedMeanwhile => "E0802",
-            ExportError::NothingSigned | ExportError::LastNotSigned(_) => "E0804",
-            ExportError::NothingThere { .. } => "E0106",
-            ExportError::Unsound { code, .. } => code,
+            ExportError::OfBundle => Code::E0601,
+            ExportError::SignedMeanwhile => Code::E0802,
+            ExportError::NothingSigned | ExportError::LastNotSigned(_) => Code::E0804,
+            ExportError::NothingThere { .. } => Code::E0106,
+            ExportError::Unsound { code, .. } => *code,
             ExportError::Failed(error) => error.code(),
         }
     }

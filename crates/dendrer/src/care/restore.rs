@@ -9,6 +9,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use dendrer_object::Code;
 use dendrer_object::note::VerifierKey;
 use dendrer_store::embedded::{Copied, CopyAs, Embedded, Options, VerifyOptions};
 use dendrer_store::prelude::*;
@@ -228,11 +229,11 @@ pub enum UnsoundBackup {
 
 impl UnsoundBackup {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            UnsoundBackup::OtherLog { .. } => "E0307",
+            UnsoundBackup::OtherLog { .. } => Code::E0307,
             UnsoundBackup::Unreadable(error) => error.code(),
-            UnsoundBackup::OtherKey { .. } => "E0308",
+            UnsoundBackup::OtherKey { .. } => Code::E0308,
             UnsoundBackup::Damaged(damage) => damage.code(),
         }
     }
@@ -240,20 +241,20 @@ impl UnsoundBackup {
 
 impl RestoreError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
             RestoreError::Unopened(error) => error.code(),
-            RestoreError::Hidden(_) => "E0307",
+            RestoreError::Hidden(_) => Code::E0307,
             RestoreError::Unsound { why, .. } => why.code(),
             RestoreError::NotADirectory { .. }
             | RestoreError::LockNotAFile { .. }
             | RestoreError::NotEmpty(_)
             | RestoreError::CopyNotADirectory { .. }
-            | RestoreError::InCopyPlace { .. } => "E0115",
-            RestoreError::IsStore { .. } | RestoreError::OtherStore { .. } => "E0110",
-            RestoreError::Busy { .. } => "E0802",
-            RestoreError::Newer { .. } => "E0114",
-            RestoreError::Declined { .. } => "E0106",
+            | RestoreError::InCopyPlace { .. } => Code::E0115,
+            RestoreError::IsStore { .. } | RestoreError::OtherStore { .. } => Code::E0110,
+            RestoreError::Busy { .. } => Code::E0802,
+            RestoreError::Newer { .. } => Code::E0114,
+            RestoreError::Declined { .. } => Code::E0106,
             RestoreError::Unknown(error)
             | RestoreError::NotRemembered(error)
             | RestoreError::Failed(error) => error.code(),

@@ -3,7 +3,7 @@
 use dendrer_kernel::pack::extend::{all, governs_behind};
 use dendrer_kernel::step::{Extension, Stage};
 use dendrer_object::record::Record;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 use dendrer_store::Shared;
 
 use crate::error::Error;
@@ -78,7 +78,9 @@ pub fn text_to_sign(
     surroundings: Box<dyn Surroundings>,
 ) -> Result<Option<String>, Error> {
     match extend(store, run, value, None, surroundings, true) {
-        Err(Error::Extension(unsigned)) if unsigned.faults.iter().all(|fault| fault.code() == "E0423") => {
+        Err(Error::Extension(unsigned))
+            if unsigned.faults.iter().all(|fault| fault.code() == Code::E0423) =>
+        {
             Ok(Some(unsigned.text.clone()))
         }
         Err(error) => Err(error),

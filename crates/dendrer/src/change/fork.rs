@@ -23,7 +23,7 @@ use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
@@ -151,7 +151,7 @@ pub enum Stopped {
     /// The kernel wrote it about the parent. Whether it would do so here is not known before something happens.
     Kernel(TypeName),
     /// The door turned it down: the code and the reason.
-    Refused(&'static str, String),
+    Refused(Code, String),
 }
 
 impl Repo {

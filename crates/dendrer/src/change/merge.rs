@@ -15,7 +15,7 @@ use dendrer_kernel::pack::{Bound, Engine, Origin, Pack, extend};
 use dendrer_kernel::step::{COUNTERS, Head, KERNEL_PATHS, Outcome, Reason, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
-use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Value};
+use dendrer_object::{Code, Digest, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
@@ -736,7 +736,7 @@ pub fn resolve(
         Outcome::Committed(record) if record.header().tick == Some(recorder.head().tick()) => Ok(record),
         Outcome::Violated { record, .. } => Ok(record),
         Outcome::Committed(_) => Err(MergeError::Refused {
-            code: "E0404",
+            code: Code::E0404,
             reason: format!("nothing can be put at {} any more", path.dotted()),
         }),
         Outcome::Refused(refusal) => Err(refused(&refusal.reason)),

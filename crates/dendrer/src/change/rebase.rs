@@ -21,7 +21,7 @@ use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Head, Outcome, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
-use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
+use dendrer_object::{Code, Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 
 use crate::error::Error;
@@ -215,7 +215,7 @@ pub enum Stopped {
     /// It has as many links as a record may have.
     Links,
     /// The door turned it down: the code and the reason. The refusal is beside the new run.
-    Refused(&'static str, String),
+    Refused(Code, String),
 }
 
 impl Stopped {

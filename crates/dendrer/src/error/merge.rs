@@ -1,6 +1,6 @@
 //! Why runs cannot be merged, or a conflict cannot be resolved.
 
-use dendrer_object::{Pointer, RunName};
+use dendrer_object::{Code, Pointer, RunName};
 
 use crate::limits::{PLACES_MAX, SOURCES_MAX};
 
@@ -86,7 +86,7 @@ pub enum MergeError {
     #[error("the run refuses the resolution ({code}): {reason}")]
     Refused {
         /// The code.
-        code: &'static str,
+        code: Code,
         /// The reason.
         reason: String,
     },
@@ -94,20 +94,20 @@ pub enum MergeError {
 
 impl MergeError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
             MergeError::Sources(_)
             | MergeError::Twice { .. }
             | MergeError::Place(..)
-            | MergeError::TooMany => "E0441",
-            MergeError::Nothing(_) => "E0104",
-            MergeError::Terms { .. } | MergeError::Extended(_) => "E0442",
-            MergeError::OpenUnderRules(_) => "E0443",
-            MergeError::OpenSource { .. } => "E0447",
-            MergeError::NotMerged(_) | MergeError::Malformed(_) => "E0444",
-            MergeError::NoConflict { .. } | MergeError::NoSide { .. } => "E0445",
-            MergeError::Settled { .. } => "E0446",
-            MergeError::Refused { code, .. } => code,
+            | MergeError::TooMany => Code::E0441,
+            MergeError::Nothing(_) => Code::E0104,
+            MergeError::Terms { .. } | MergeError::Extended(_) => Code::E0442,
+            MergeError::OpenUnderRules(_) => Code::E0443,
+            MergeError::OpenSource { .. } => Code::E0447,
+            MergeError::NotMerged(_) | MergeError::Malformed(_) => Code::E0444,
+            MergeError::NoConflict { .. } | MergeError::NoSide { .. } => Code::E0445,
+            MergeError::Settled { .. } => Code::E0446,
+            MergeError::Refused { code, .. } => *code,
         }
     }
 }

@@ -13,7 +13,7 @@ use dendrer_kernel::step::Head;
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Code, Digest, RunName};
 use dendrer_store::{Store, StoreError};
 
 use crate::bundle::Opened;
@@ -55,7 +55,7 @@ pub struct Options {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The code under which `dendrer explain` knows it.
-    pub code: &'static str,
+    pub code: Code,
     /// The run it concerns.
     pub run: Option<RunName>,
     /// The tick it concerns.
@@ -73,7 +73,7 @@ pub struct Finding {
 impl Finding {
     /// What to call the two sides.
     pub fn sides(&self) -> (&'static str, &'static str) {
-        if self.code == "E0304" { ("given", "found") } else { ("stored", "computed") }
+        if self.code == Code::E0304 { ("given", "found") } else { ("stored", "computed") }
     }
 }
 
@@ -286,7 +286,7 @@ impl<'a> Checker<'a> {
 
     fn found(
         &mut self,
-        code: &'static str,
+        code: Code,
         entry: Option<(u64, &Entry)>,
         sides: Option<(String, String)>,
         message: String,
@@ -356,7 +356,7 @@ impl<'a> Checker<'a> {
         let tree = self.store.tree();
         if (self.peaks.size(), self.peaks.root()) != (tree.size, tree.root) {
             let sides = Some((tree.root.to_string(), self.peaks.root().to_string()));
-            self.found("E0303", None, sides, "the entries of the log do not give its root".to_owned());
+            self.found(Code::E0303, None, sides, "the entries of the log do not give its root".to_owned());
         }
         if let Some(trouble) = self.store.trouble() {
             self.found(trouble.code(), None, None, trouble.to_string());
@@ -417,7 +417,7 @@ impl<'a> Checker<'a> {
         let Some(entry) = entry else {
             let why =
                 read.err().map_or_else(|| "its entry cannot be read".to_owned(), |error| error.to_string());
-            self.found("E0305", None, None, format!("the record at position {position}: {why}"));
+            self.found(Code::E0305, None, None, format!("the record at position {position}: {why}"));
             return Ok(());
         };
         self.fold(leaf_hash(&entry.text()));
@@ -495,7 +495,7 @@ impl<'a> Checker<'a> {
     fn seal_of(&mut self, opened: &Opened) {
         match SignedNote::parse(opened.bundle.checkpoint.as_bytes()) {
             Ok(note) => self.bundle_checkpoint(opened, &note),
-            Err(error) => self.found("E0308", None, None, format!("the checkpoint: {error}")),
+            Err(error) => self.found(Code::E0308, None, None, format!("the checkpoint: {error}")),
         }
     }
 
@@ -509,13 +509,13 @@ impl<'a> Checker<'a> {
             self.check_key(position, entry, record.as_ref());
         }
         for fault in &opened.faults {
-            self.found("E0301", Some((fault.position, &fault.entry)), None, fault.why.to_string());
+            self.found(Code::E0301, Some((fault.position, &fault.entry)), None, fault.why.to_string());
         }
     }
 
     fn no_root(&mut self) {
         let message = "entries and subtrees do not make a log of the claimed size".to_owned();
-        self.found("E0303", None, None, message);
+        self.found(Code::E0303, None, None, message);
     }
 
     fn walk_bundle(&mut self, opened: &Opened) {
@@ -540,7 +540,7 @@ impl<'a> Checker<'a> {
                     }
                     _ => None,
                 };
-                self.found("E0301", Some((position, entry)), sides, fault.why.to_string());
+                self.found(Code::E0301, Some((position, entry)), sides, fault.why.to_string());
                 self.take(position, entry, None);
                 continue;
             }
@@ -589,7 +589,7 @@ impl<'a> Checker<'a> {
                     ChainFault::Prev { expected, found } => Some((found.short(), expected.short())),
                     _ => None,
                 };
-                self.found("E0302", Some((position, entry)), sides, fault.to_string());
+                self.found(Code::E0302, Some((position, entry)), sides, fault.to_string());
             }
         }
     }
@@ -603,7 +603,7 @@ impl<'a> Checker<'a> {
             && bound != key
         {
             let message = "the log was begun under another key than the one it names now".to_owned();
-            self.found("E0308", Some((position, entry)), Some((bound, key)), message);
+            self.found(Code::E0308, Some((position, entry)), Some((bound, key)), message);
         }
     }
 
@@ -623,7 +623,7 @@ impl<'a> Checker<'a> {
         if checkpoint.size() > size {
             let message =
                 format!("a checkpoint was signed for {}, and the log has {size}", records(checkpoint.size()));
-            self.found("E0307", None, None, message);
+            self.found(Code::E0307, None, None, message);
             return;
         }
         let root = if checkpoint.size() == 0 {
@@ -633,7 +633,7 @@ impl<'a> Checker<'a> {
         };
         if root != Some(checkpoint.root()) {
             let sides = root.map(|root| (checkpoint.root().short(), root.short()));
-            self.found("E0303", None, sides, "the log is not the one that was signed".to_owned());
+            self.found(Code::E0303, None, sides, "the log is not the one that was signed".to_owned());
             return;
         }
         if checkpoint.size() < size {
@@ -647,7 +647,7 @@ impl<'a> Checker<'a> {
         if checkpoint.size() != opened.bundle.size || Some(checkpoint.root()) != opened.root {
             let sides = opened.root.map(|root| (checkpoint.root().short(), root.short()));
             self.found(
-                "E0303",
+                Code::E0303,
                 None,
                 sides,
                 "the log of the bundle is not the one that was signed".to_owned(),
@@ -669,7 +669,7 @@ impl<'a> Checker<'a> {
         match Checkpoint::open(note, &info.id.origin(), &info.key) {
             Ok(checkpoint) => Some(checkpoint),
             Err(error) => {
-                self.found("E0308", None, None, format!("the checkpoint: {error}"));
+                self.found(Code::E0308, None, None, format!("the checkpoint: {error}"));
                 None
             }
         }
@@ -690,7 +690,7 @@ impl<'a> Checker<'a> {
         for run in names {
             if self.lacks(&run) {
                 let message = format!("it was made for the run {run}, which does not begin in it");
-                self.found("E0303", None, None, message);
+                self.found(Code::E0303, None, None, message);
                 continue;
             }
             let Some(line) = self.chains.lines().get(&run).cloned() else {
@@ -701,8 +701,8 @@ impl<'a> Checker<'a> {
                 && tip != line.tick
             {
                 let (code, knows) = match self.is_bundle {
-                    true => ("E0302", "its records are read as those of"),
-                    false => ("E0309", "the index knows"),
+                    true => (Code::E0302, "its records are read as those of"),
+                    false => (Code::E0309, "the index knows"),
                 };
                 let message = format!("the log has {} ticks of {run}, and {knows} {tip}", line.tick);
                 self.found(code, None, None, message);
@@ -714,7 +714,7 @@ impl<'a> Checker<'a> {
         }
         let witnesses = self.witnesses(&runs);
         // What stands before damage is sound because the signed root covers it, and for no other reason.
-        let other_log = |finding: &Finding| matches!(finding.code, "E0304" | "E0307" | "E0308");
+        let other_log = |finding: &Finding| matches!(finding.code, Code::E0304 | Code::E0307 | Code::E0308);
         let uncovered = self.is_bundle && self.signed.is_none() || self.findings.iter().any(other_log);
         if uncovered {
             runs.iter_mut().for_each(|run| run.line.last_good = None);
@@ -769,7 +769,7 @@ impl<'a> Checker<'a> {
                     let sides = found.map(|found| (tip.to_string(), found.to_string()));
                     let message =
                         "the record is consistent with itself, but its tip is not the one that was given";
-                    self.found("E0304", None, sides, message.to_owned());
+                    self.found(Code::E0304, None, sides, message.to_owned());
                 }
             }
         }
@@ -791,12 +791,12 @@ impl<'a> Checker<'a> {
                         "the log was pinned here at {} with another root: there are two histories",
                         records(size)
                     );
-                    self.found("E0307", None, sides, message);
+                    self.found(Code::E0307, None, sides, message);
                 }
                 None => {
                     let now = self.store.tree().size;
                     self.found(
-                        "E0307",
+                        Code::E0307,
                         None,
                         None,
                         format!("the log was pinned here at {}, and has {now}", records(size)),

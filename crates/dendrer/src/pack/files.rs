@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::pack::modules;
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::{Digest, Pointer, Value, tag};
+use dendrer_object::{Code, Digest, Pointer, Value, tag};
 
 use super::yaml::{Document, Problem};
 
@@ -33,7 +33,7 @@ impl Files<'_> {
                 None => {}
                 Some(Ok(module)) => ops.push(Op::set(place, module)),
                 Some(Err(why)) => problems.push(Problem {
-                    code: "E0108",
+                    code: Code::E0108,
                     mark: document.mark(&place, false, None),
                     place: place.dotted(),
                     message: why,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::expr::Span;
 use dendrer_object::json::DEPTH_MAX;
-use dendrer_object::{Number, Pointer, Value, tag};
+use dendrer_object::{Code, Number, Pointer, Value, tag};
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 /// A place in a text, from 1.
@@ -25,7 +25,7 @@ pub struct Mark {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The code under which `dendrer explain` knows it.
-    pub code: &'static str,
+    pub code: Code,
     /// Where in the text.
     pub mark: Mark,
     /// Where in the value; empty for the whole.
@@ -71,12 +71,12 @@ impl Document {
         if text.len() > dendrer_kernel::pack::TEXT_SIZE_MAX {
             let most = dendrer_kernel::pack::TEXT_SIZE_MAX;
             return Err(whole(
-                "E0904",
+                Code::E0904,
                 format!("the text has more than {most} bytes, which is as much as is read"),
             ));
         }
         let Ok(text) = std::str::from_utf8(text) else {
-            return Err(whole("E0206", "the text is not UTF-8".to_owned()));
+            return Err(whole(Code::E0206, "the text is not UTF-8".to_owned()));
         };
         let mut builder = Builder::default();
         let options = granit_parser::options! { emit_comments: false, simple_key_max_lookahead: 1 << 16 };
@@ -90,7 +90,7 @@ impl Document {
                     let hint = colon.then_some(
                         "text with `: ` in it stands in quotes, like \"users[first u: u.id == id]\"",
                     );
-                    builder.problem("E0901", mark(error.marker()), message, hint);
+                    builder.problem(Code::E0901, mark(error.marker()), message, hint);
                     break;
                 }
             }
@@ -164,7 +164,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn problem(&mut self, code: &'static str, mark: Mark, message: impl Into<String>, hint: Option<&str>) {
+    fn problem(&mut self, code: Code, mark: Mark, message: impl Into<String>, hint: Option<&str>) {
         let place = Pointer::of(self.tokens.iter().map(String::as_str)).dotted();
         let hint = hint.map(str::to_owned);
         self.problems.push(Problem { code, mark, place, message: message.into(), hint });
@@ -172,7 +172,7 @@ impl Builder {
 
     fn finish(mut self, text: &str) -> Result<Document, Vec<Problem>> {
         if self.root.is_none() && self.problems.is_empty() {
-            self.problem("E0901", Mark { line: 1, column: 1 }, "the text is empty", None);
+            self.problem(Code::E0901, Mark { line: 1, column: 1 }, "the text is empty", None);
         }
         match self.root {
             Some(value) if self.problems.is_empty() => {
@@ -189,7 +189,7 @@ impl Builder {
                 self.documents += 1;
                 if self.documents == 2 {
                     self.problem(
-                        "E0901",
+                        Code::E0901,
                         at,
                         "a second document begins here",
                         Some("one file holds one document"),
@@ -215,11 +215,11 @@ impl Builder {
     fn refuse_extras(&mut self, at: Mark, anchor: usize, tagged: bool) {
         if anchor != 0 {
             let hint = "write the value out, or name it under `constants` or `define`";
-            self.problem("E0901", at, "anchors are not taken here", Some(hint));
+            self.problem(Code::E0901, at, "anchors are not taken here", Some(hint));
         }
         if tagged {
             let hint = "text stands in quotes; numbers, true, false and null stand as they are";
-            self.problem("E0901", at, "tags are not taken here", Some(hint));
+            self.problem(Code::E0901, at, "tags are not taken here", Some(hint));
         }
     }
 
@@ -240,12 +240,12 @@ impl Builder {
         }
         self.refuse_extras(at, anchor, tagged);
         if self.is_name() {
-            self.problem("E0901", at, "a name is text, not a list or a map", None);
+            self.problem(Code::E0901, at, "a name is text, not a list or a map", None);
             self.skipped = 1;
             return;
         }
         if self.frames.len() >= DEPTH_MAX {
-            self.problem("E0204", at, format!("the text is nested deeper than {DEPTH_MAX} levels"), None);
+            self.problem(Code::E0204, at, format!("the text is nested deeper than {DEPTH_MAX} levels"), None);
             self.skipped = 1;
             return;
         }
@@ -287,7 +287,7 @@ impl Builder {
             ScalarStyle::Plain => match plain(text) {
                 Ok(value) => value,
                 Err(why) => {
-                    self.problem("E0901", at, why, Some("put it in quotes if it is text"));
+                    self.problem(Code::E0901, at, why, Some("put it in quotes if it is text"));
                     Value::Null
                 }
             },
@@ -304,13 +304,13 @@ impl Builder {
         }
         match value.as_str() {
             Some("<<") => {
-                self.problem("E0901", at, "YAML 1.2 has no merge keys", Some("write the members out"));
+                self.problem(Code::E0901, at, "YAML 1.2 has no merge keys", Some("write the members out"));
                 self.name("<<".into(), at, false);
             }
             Some(name) => self.name(tag::stored_name(name), at, true),
             None => {
                 let hint = format!("put it in quotes: \"{text}\"");
-                self.problem("E0901", at, format!("a name is text, and this is {value}"), Some(&hint));
+                self.problem(Code::E0901, at, format!("a name is text, and this is {value}"), Some(&hint));
                 self.name(text.into(), at, false);
             }
         }
@@ -322,7 +322,7 @@ impl Builder {
         *name = Some(Name(Arc::clone(&text), at, is_good && !twice));
         if twice && is_good {
             let hint = "readers would disagree on which of the two counts";
-            self.problem("E0202", at, format!("{text} stands twice here"), Some(hint));
+            self.problem(Code::E0202, at, format!("{text} stands twice here"), Some(hint));
         }
     }
 

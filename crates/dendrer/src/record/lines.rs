@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Delta, Intent};
+use dendrer_object::{Code, Delta, Intent};
 
 use crate::error::Error;
 use crate::recorder::Recorder;
@@ -152,11 +152,11 @@ impl From<IntentError> for LineError {
 
 impl LineError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
             LineError::Json(error) => error.code(),
             LineError::Intent(error) => error.code,
-            LineError::ForRuntime => "E0408",
+            LineError::ForRuntime => Code::E0408,
         }
     }
 
@@ -211,7 +211,7 @@ pub struct FailedLine {
     /// The number of the line.
     pub line: u64,
     /// The code under which `dendrer explain` knows the error.
-    pub code: &'static str,
+    pub code: Code,
     /// The error.
     pub message: String,
     /// The member that is wrong, as a JSON pointer; empty for the whole line.

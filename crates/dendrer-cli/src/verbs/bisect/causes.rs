@@ -1,5 +1,6 @@
 //! The class of a failure that a person decides on, asked on a terminal.
 
+use dendrer_object::Code;
 use std::io::{BufRead, IsTerminal, Write};
 
 use dendrer::diagnosis::{Class, Offer};
@@ -18,7 +19,7 @@ pub(super) fn decide(
     Ok(match (choice, offer) {
         (None, _) => None,
         (Some(_), None) => {
-            return Err(Failure::new("E0106", "there is no onset, so there is nothing to diagnose")
+            return Err(Failure::new(Code::E0106, "there is no onset, so there is nothing to diagnose")
                 .note("leave --diagnosis out to see the answer"));
         }
         (Some(DiagnosisChoice::Ask), Some(offer)) => ask(command, offer)?,
@@ -31,11 +32,11 @@ pub(super) fn decide(
 /// Asks a person for a class. Without a keyboard nobody can answer.
 fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<Class>> {
     let failed = |error: std::io::Error| {
-        Failure::new("E0801", "the question could not be asked").at("cause", error.to_string())
+        Failure::new(Code::E0801, "the question could not be asked").at("cause", error.to_string())
     };
     if !std::io::stdin().is_terminal() {
         let argv = command.with(&["--diagnosis", offer.class.word(), "--record"]);
-        return Err(Failure::new("E0106", "--diagnosis ask asks on a terminal, and this is none")
+        return Err(Failure::new(Code::E0106, "--diagnosis ask asks on a terminal, and this is none")
             .note("say which: contingent-state, contingent-policy or foundational")
             .help(&argv.iter().map(String::as_str).collect::<Vec<_>>()));
     }

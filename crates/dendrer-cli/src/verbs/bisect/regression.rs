@@ -5,6 +5,7 @@ use dendrer::ask::bisect::gather::{BisectFound, RegressionAnswer};
 use dendrer::ask::regression::{Metric, regression};
 use dendrer::bisect::{Outcome, Question, Range, bisect_each};
 use dendrer::kernel::predicate::Predicate;
+use dendrer_object::Code;
 use dendrer_object::text::nearest;
 use dendrer_view::bisect::RegressionShown;
 
@@ -27,11 +28,11 @@ pub(super) fn run(
 ) -> Result {
     let Some(pack) = dendrer::run::pack::of_run(trace)? else {
         let message = format!("{} carries no pack, so nothing of it is scored", trace.name());
-        return Err(without(run, Failure::new("E0515", message)));
+        return Err(without(run, Failure::new(Code::E0515, message)));
     };
     let Some(metric) = Metric::find(&pack, name) else {
         let names = Metric::names(&pack);
-        let failure = Failure::new("E0515", format!("the pack {} declares no score {name}", pack.name));
+        let failure = Failure::new(Code::E0515, format!("the pack {} declares no score {name}", pack.name));
         let failure = match (nearest(name, names.iter().map(String::as_str)), names.is_empty()) {
             (Some(near), _) => failure.note(format!("did you mean {near}?")),
             (None, true) => failure.note("it declares none at all"),
@@ -52,7 +53,7 @@ pub(super) fn run(
         Outcome::Uncertain(tick, why) if expected.is_none() && out.is_text() => {
             let what = format!("{name} cannot be said at tick {tick} of {}", trace.name());
             let note = format!("what is sound is what {INVARIANT} says above");
-            Some(Failure::new("E0509", what).at("why", why.clone()).note(note))
+            Some(Failure::new(Code::E0509, what).at("why", why.clone()).note(note))
         }
         _ => None,
     };

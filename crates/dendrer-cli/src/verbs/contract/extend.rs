@@ -9,7 +9,7 @@ use dendrer::recorder::World;
 use dendrer::store::Shared;
 use dendrer::trace::ReadHandle;
 use dendrer_object::note::SignedNote;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 
 use super::args::ContractExtend;
 use crate::address::Rev;
@@ -33,7 +33,7 @@ struct Asked<'a> {
 pub(super) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Result {
     let rev = Rev::parse(&args.run)?;
     if rev.bundle.is_some() || rev.pos.is_some() {
-        return Err(Failure::new("E0106", "a contract is extended at the end of a run of the store")
+        return Err(Failure::new(Code::E0106, "a contract is extended at the end of a run of the store")
             .note("nothing was changed"));
     }
     let asked = Asked {
@@ -110,7 +110,7 @@ fn read(asked: &Asked<'_>) -> Result<Value> {
     let document = Document::read(&read_file(asked.file)?).map_err(|problems| {
         let first = problems.into_iter().next();
         let (line, why) = first.map_or((1, String::new()), |problem| (problem.mark.line, problem.message));
-        Failure::new("E0420", format!("{} cannot be read: {why}", asked.file))
+        Failure::new(Code::E0420, format!("{} cannot be read: {why}", asked.file))
             .at("line", line.to_string())
             .note("nothing was changed; what an extension says is in docs/packs.md")
             .help(&["dendrer", "contract", "show", asked.run])
@@ -132,12 +132,12 @@ fn sign(asked: &Asked<'_>, store: &Shared, run: &RunName, value: &Value, path: &
         .map_err(|error| refused(asked, store, run, error))?;
     let Some(text) = text else {
         let what = "the contract names no approver with a key, so nothing would show whose signature it is";
-        return Err(Failure::new("E0423", what)
+        return Err(Failure::new(Code::E0423, what)
             .note("leave out --approver-key; the approval is recorded as it is said")
             .note("nothing was changed"));
     };
     let note = SignedNote::sign(&text, &key).map_err(|error| {
-        Failure::new("E0804", format!("the key in {path} cannot be used")).at("cause", error.to_string())
+        Failure::new(Code::E0804, format!("the key in {path} cannot be used")).at("cause", error.to_string())
     })?;
     Ok(note.to_string())
 }

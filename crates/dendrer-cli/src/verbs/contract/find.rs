@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use dendrer::contract::find::{FoundContract, list};
-use dendrer_object::RunName;
 use dendrer_object::text::nearest;
+use dendrer_object::{Code, RunName};
 use dendrer_view::problem;
 
 use crate::address::Rev;
@@ -49,7 +49,7 @@ fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Ou
             Ok(FoundContract { place: None, ..in_run(global, run.as_str(), false, out)? })
         }
         (Some(_), Some(_)) => {
-            let mut failure = Failure::new("E0432", format!("{address} stands for several packs"));
+            let mut failure = Failure::new(Code::E0432, format!("{address} stands for several packs"));
             for one in listing.named(name, version).take(5) {
                 failure = failure.at(&one.pack.digest().short(), format!("runs {}", runs(&one.runs)));
             }
@@ -59,7 +59,7 @@ fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Ou
             let titles: Vec<String> =
                 listing.packs.iter().map(|one| format!("{}/{}", one.pack.name, one.pack.version)).collect();
             let failure = Failure::new(
-                "E0431",
+                Code::E0431,
                 format!("no run is under a contract {address}, and no file has that name"),
             );
             let failure = match nearest(address, titles.iter().map(String::as_str)) {
@@ -78,7 +78,7 @@ fn in_run(global: &Global, address: &str, with_extensions: bool, out: &mut Out) 
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     FoundContract::in_run(&trace, tick, with_extensions)?.ok_or_else(|| {
-        let failure = Failure::new("E0909", format!("{} has no pack at tick {tick}", trace.name()));
+        let failure = Failure::new(Code::E0909, format!("{} has no pack at tick {tick}", trace.name()));
         problem::no_pack(failure, trace.name().as_str())
     })
 }

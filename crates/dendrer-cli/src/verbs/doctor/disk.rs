@@ -1,6 +1,7 @@
 //! What there is to know about the disk that a store lies on: does a sync work and how long does it take, how much
 //! room is left, and is it a local file system.
 
+use dendrer_object::Code;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -49,12 +50,15 @@ fn sync(dir: &Path) -> DoctorCheck {
     let mut file = match file {
         Ok(file) => file,
         Err(error) => {
-            return DoctorCheck::warn(NAME, format!("nothing can be written here: {error}")).code("E0801");
+            return DoctorCheck::warn(NAME, format!("nothing can be written here: {error}"))
+                .code(Code::E0801);
         }
     };
     let begin = Instant::now();
     match file.write_all(&[0; 4096]).and_then(|()| file.as_file().sync_data()) {
-        Err(error) => DoctorCheck::fail(NAME, "E0801", format!("the disk does not confirm a write: {error}")),
+        Err(error) => {
+            DoctorCheck::fail(NAME, Code::E0801, format!("the disk does not confirm a write: {error}"))
+        }
         Ok(()) => {
             let took = begin.elapsed();
             let what = format!("a write is confirmed in {:.1} ms", took.as_secs_f64() * 1000.0);

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use dendrer::lines::{self, Reading, Recording};
 use dendrer::recorder::Recorder;
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -53,7 +53,7 @@ pub(super) fn go_on(
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| {
-            Failure::new("E0808", "the command cannot be run: there is no shell")
+            Failure::new(Code::E0808, "the command cannot be run: there is no shell")
                 .at("cause", error.to_string())
         })?;
     let listener = speaker(child.stdin.take().expect("its standard input is a pipe"))?;
@@ -71,7 +71,7 @@ pub(super) fn go_on(
         out.say("note: nothing more is taken from the command; waiting for it to end");
     }
     let status = child.wait().map_err(|error| {
-        Failure::new("E0808", "how the command ended is not known").at("cause", error.to_string())
+        Failure::new(Code::E0808, "how the command ended is not known").at("cause", error.to_string())
     })?;
     Ok(Ran { replies, tip: recorder.head().tick(), status: Some(status), stopped })
 }

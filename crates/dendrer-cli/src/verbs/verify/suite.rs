@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dendrer::verify::Options;
 use dendrer::verify::suite::{SuiteCase, SuiteResult};
+use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_view::suite::SuiteAnswer;
 
@@ -35,7 +36,7 @@ fn read(path: &str) -> Result<Vec<SuiteCase>> {
     read.map_err(|error| files::cannot_read(path, &error))?;
     let suite = json::parse_door(&text)
         .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path))?;
-    SuiteCase::read(&suite).map_err(|why| Failure::new("E0106", why).at("file", path))
+    SuiteCase::read(&suite).map_err(|why| Failure::new(Code::E0106, why).at("file", path))
 }
 
 fn judge(dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
@@ -46,7 +47,7 @@ fn judge(dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
     match verify_bundle(None, &file, &whole, &Asked { options, from: None, given: None }) {
         Ok(log) => Ok(case.judge(&log.report)),
         // A file that is missing says nothing about a verifier; a file that is no bundle is rejected.
-        Err(failure) if failure.code == "E0108" => Err(failure),
+        Err(failure) if failure.code == Code::E0108 => Err(failure),
         Err(failure) => Ok(case.reject(failure.code)),
     }
 }

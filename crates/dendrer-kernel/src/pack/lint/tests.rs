@@ -1,3 +1,4 @@
+use dendrer_object::Code;
 use dendrer_object::json::parse_door;
 
 use super::*;
@@ -98,7 +99,7 @@ fn a_threshold_finer_than_what_is_compared_is_found() {
     let both = read(&both.replace("state.score > 0.86", "state.loose > 0.855")).lint();
     let lines: Vec<_> = both.iter().map(|one| (one.code, one.path.dotted())).collect();
     let precision = "contracts.pay.required_state.loose.precision".to_owned();
-    assert_eq!(lines, [("W0441", "violations[0].condition".to_owned()), ("W0441", precision)]);
+    assert_eq!(lines, [(Code::W0441, "violations[0].condition".to_owned()), (Code::W0441, precision)]);
 }
 
 #[test]
@@ -195,7 +196,7 @@ fn a_word_that_nothing_is_called_is_found_with_what_was_meant() {
     assert_eq!(found.len(), 1);
     assert_eq!(
         (found[0].code, &*found[0].message, &*found[0].step),
-        ("W0447", "there is no tool \"pya\"", "did you mean pay?")
+        (Code::W0447, "there is no tool \"pya\"", "did you mean pay?")
     );
     assert_eq!(found[0].span.map(|span| (span.start, span.end)), Some((8, 13)));
     check("tool == 'pay'", "t.type == 'pya'", &["W0447 rules[0].when: there is no transition type \"pya\""]);
@@ -232,6 +233,9 @@ fn a_claim_of_monotonicity_is_judged() {
     let claim = |index: &str| pack.judge_claim(&Pointer::of(["violations", index, "monotone"]));
     assert_eq!((claim("0"), claim("1"), claim("9")), (None, None, None));
     let finding = claim("2").unwrap();
-    assert_eq!((finding.code, &*finding.message), ("W0444", "many is said to be monotone, and can recover"));
+    assert_eq!(
+        (finding.code, &*finding.message),
+        (Code::W0444, "many is said to be monotone, and can recover")
+    );
     assert_eq!(finding.why, "rule 1 may turn it back");
 }

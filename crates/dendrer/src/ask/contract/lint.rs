@@ -2,7 +2,7 @@
 
 use dendrer_kernel::pack::lint::Finding;
 use dendrer_kernel::pack::{Fault, Pack};
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 
 use crate::pack::yaml::Document;
 use crate::pack::{Files, Mark, Problem, check};
@@ -11,7 +11,7 @@ use crate::pack::{Files, Mark, Problem, check};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The code under which `dendrer explain` knows it: an E for a fault, with which it is no pack, a W for all else.
-    pub code: &'static str,
+    pub code: Code,
     /// Where in the text.
     pub mark: Mark,
     /// Where in the pack; empty for the whole.
@@ -27,7 +27,7 @@ pub struct Found {
 impl Found {
     /// Whether it is a fault, with which it is no pack.
     pub fn is_fault(&self) -> bool {
-        self.code.starts_with('E')
+        !self.code.is_warning()
     }
 }
 

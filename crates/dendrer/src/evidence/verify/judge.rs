@@ -5,7 +5,7 @@
 
 use dendrer_kernel::chain_rules::Line;
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
-use dendrer_object::{Digest, RunName, StoreId};
+use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::{DamageKind, Report as Structure, Store, StoreInfo};
 
 use super::{Finding, Options, Report, RunReport, Verdict};
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::trace::all_runs;
 
 /// The code of a log that is not the one that was signed here.
-pub const ANOTHER_LOG: &str = "E0307";
+pub const ANOTHER_LOG: Code = Code::E0307;
 
 /// The line for `--require-witness` without a witness.
 const NO_WITNESS: &str = "a witness, which --require-witness asks for: nothing kept elsewhere is known to agree with all of it \
@@ -43,7 +43,7 @@ impl VerifiedLog {
 
 impl Report {
     /// Adds a finding about the log as a whole, with what is stored and what was computed.
-    pub fn add_finding(&mut self, code: &'static str, message: String, sides: Option<(String, String)>) {
+    pub fn add_finding(&mut self, code: Code, message: String, sides: Option<(String, String)>) {
         let (stored, computed) = sides.unzip();
         self.findings.push(Finding {
             code,
@@ -106,7 +106,7 @@ impl Report {
 
     fn add_key_finding(&mut self, message: &str, stored: &VerifierKey, computed: &VerifierKey) {
         self.verdict = Verdict::Tampered;
-        self.add_finding("E0308", message.to_owned(), Some((stored.to_string(), computed.to_string())));
+        self.add_finding(Code::E0308, message.to_owned(), Some((stored.to_string(), computed.to_string())));
     }
 
     /// Adds the damage of files that records cannot show: frames, commit frames, files beside the log.
@@ -149,7 +149,7 @@ impl Report {
     /// Whether the index alone is wrong. It follows from the log, so it can be rebuilt; an index that knows more than the log
     /// is evidence of a loss and has another code.
     pub fn has_only_index_findings(&self) -> bool {
-        let of_index = |finding: &Finding| finding.code == "E0309";
+        let of_index = |finding: &Finding| finding.code == Code::E0309;
         !self.findings.is_empty() && self.findings.iter().all(of_index) && self.findings_left_out == 0
     }
 

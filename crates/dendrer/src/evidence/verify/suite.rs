@@ -3,7 +3,7 @@
 //! A suite is a JSON document, `{"cases":[{"case":...,"file":...,"expect":"verified"|"rejected"}]}`, with files beside it; a
 //! case has `code` if the trace must be rejected for one reason and no other.
 
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 use super::{Report, Verdict};
 
@@ -67,7 +67,7 @@ impl SuiteCase {
 
     /// Compares the verdict on the trace with the one that is expected. UNVERIFIABLE is neither verified nor rejected.
     pub fn judge(self, report: &Report) -> SuiteResult {
-        let mut codes: Vec<String> = report.findings.iter().map(|finding| finding.code.to_owned()).collect();
+        let mut codes: Vec<String> = report.findings.iter().map(|finding| finding.code.to_string()).collect();
         codes.dedup();
         let accepted = match report.verdict {
             Verdict::Verified | Verdict::Intact => Some(true),
@@ -78,8 +78,8 @@ impl SuiteCase {
     }
 
     /// Rejects a file that is no bundle.
-    pub fn reject(self, code: &str) -> SuiteResult {
-        self.result(None, vec![code.to_owned()], Some(false))
+    pub fn reject(self, code: Code) -> SuiteResult {
+        self.result(None, vec![code.to_string()], Some(false))
     }
 
     fn result(self, verdict: Option<Verdict>, codes: Vec<String>, accepted: Option<bool>) -> SuiteResult {
