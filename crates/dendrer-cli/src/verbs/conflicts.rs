@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use dendrer::change::conflicts::{ResolvedConflict, conflicts, decide};
-use dendrer::merge::{Resolution, Take};
+use dendrer::merge::{MergeError, Resolution, Take};
 use dendrer::recorder::World;
 use dendrer_object::{Pointer, json};
 
@@ -103,10 +103,9 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
     }
     let source = context::sound(global, &rev, out)?;
     let answer = conflicts(&source.trace(&rev)?, only).map_err(|error| {
-        let list = ["dendrer", "conflicts", "list", run];
-        let is_missing = error.code() == "E0445";
+        let is_missing = matches!(&error, dendrer::Error::Merge(MergeError::NoConflict { .. }));
         let failure = Failure::from(error);
-        if is_missing { failure.help(&list) } else { failure }
+        if is_missing { failure.help(&["dendrer", "conflicts", "list", run]) } else { failure }
     })?;
     out.answer(&answer)
 }
