@@ -23,8 +23,7 @@ use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
 use crate::trace::{ReadHandle, Trace};
 
-/// The name of the run.
-pub const NAME: &str = "casebook";
+pub use crate::run::casebook_name::{NAME, is_casebook, is_marked, is_of};
 
 /// The version of what its state holds, and the mark by which it is known.
 const VERSION: u64 = 1;
@@ -34,38 +33,6 @@ const PLACES: [&str; 3] = ["tip", "fork", "onset"];
 
 fn name() -> RunName {
     NAME.parse().expect("a run name")
-}
-
-/// Refuses a name that no other run has.
-pub(crate) fn refuse_name(run: &RunName) -> Result<(), Error> {
-    match run.as_str() {
-        NAME => Err(Error::Casebook { run: run.clone() }),
-        _ => Ok(()),
-    }
-}
-
-/// Whether a run is the casebook of its store. A run that an older program gave this name is none.
-pub fn is_casebook(trace: &Trace) -> bool {
-    trace.name().as_str() == NAME && is_marked(trace.start())
-}
-
-/// Whether a run of a store is its casebook.
-pub fn is_of(store: &impl ReadHandle, run: &RunName) -> Result<bool, Error> {
-    Ok(run.as_str() == NAME && is_casebook(&Trace::open(store, run)?))
-}
-
-/// Refuses to make another run of the casebook, or of a part of it.
-pub(crate) fn refuse_source(trace: &Trace) -> Result<(), Error> {
-    match is_casebook(trace) {
-        true => Err(Error::OfCasebook { run: trace.name().clone() }),
-        false => Ok(()),
-    }
-}
-
-/// Whether a `run` record begins a casebook.
-pub fn is_marked(start: &Record) -> bool {
-    let meta = start.body().value("/meta").or_else(|| start.content().get("meta").cloned());
-    meta.and_then(|meta| meta.get(NAME)?.as_u64()).is_some()
 }
 
 /// Goes on with the casebook of a store; the first who writes something down begins it.
@@ -177,6 +144,21 @@ pub fn notes(state: &Value) -> Vec<Note> {
     notes.into_iter().flat_map(|notes| notes.iter()).filter_map(note).collect()
 }
 
+/// Returns the labels of a store, by name.
+pub fn labels_of(store: &impl ReadHandle) -> Result<BTreeMap<String, Moment>, Error> {
+    Ok(read(store)?.map(|state| labels(&state)).unwrap_or_default())
+}
+
+/// Returns the notes of a store, oldest first: of a tick, of a run with all its ticks, or all of them.
+pub fn notes_of(store: &impl ReadHandle, at: Option<&Moment>) -> Result<Vec<Note>, Error> {
+    let mut notes = read(store)?.map(|state| notes(&state)).unwrap_or_default();
+    notes.retain(|note| match at {
+        Some(at) => note.at.run == at.run && (at.tick.is_none() || note.at.tick == at.tick),
+        None => true,
+    });
+    Ok(notes)
+}
+
 /// The onset that the last recorded bisect of a run found. The outer `None` where none was recorded.
 pub fn onset(state: &Value, run: &RunName) -> Option<Option<u64>> {
     Some(state.get("onsets")?.get(run.as_str())?.get("tick").and_then(Value::as_u64))
@@ -184,7 +166,7 @@ pub fn onset(state: &Value, run: &RunName) -> Option<Option<u64>> {
 
 /// Finds what a label names.
 pub fn find(store: &impl ReadHandle, label: &str) -> Result<Option<Moment>, Error> {
-    Ok(read(store)?.and_then(|state| labels(&state).remove(label)))
+    Ok(labels_of(store)?.remove(label))
 }
 
 /// Puts a label on a moment. Its name is that of no run and no other label.
@@ -222,7 +204,7 @@ pub fn unlabel(
     by: &str,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<Record, Error> {
-    let known = read(store)?.map(|state| labels(&state)).unwrap_or_default();
+    let known = labels_of(store)?;
     let Some(at) = known.get(label) else {
         let near = nearest(label, known.keys().map(String::as_str)).map(str::to_owned);
         return Err(Error::NoLabel { name: label.to_owned(), near });

@@ -8,3 +8,4 @@ pub mod extend;
 pub mod fork;
 pub mod merge;
 pub mod rebase;
+pub mod reduce;

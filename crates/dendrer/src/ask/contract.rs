@@ -16,7 +16,7 @@ use dendrer_object::{Pointer, RunName, TypeName, Value};
 
 use crate::ask::bisect::gather::is_last;
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::timeline::{self, Interval};
 use crate::trace::Trace;
 

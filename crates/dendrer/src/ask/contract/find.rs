@@ -12,7 +12,8 @@ use super::compare::{Change, compare};
 use super::stage;
 use super::terms::Marks;
 use crate::error::Error;
-use crate::pack::{self, Files, Source};
+use crate::pack::{Files, Source, read_with};
+use crate::run::pack;
 use crate::trace::{ReadHandle, Trace};
 
 /// How many runs are taken from the store at a time.
@@ -184,7 +185,7 @@ impl FoundContract {
         let Some(terms) = terms else { return Ok(None) };
         // The text is that of the pack at the tip.
         let text = pack::text_of_run(trace).filter(|(text, agrees)| {
-            let read = || pack::read_with(text.as_bytes(), Files::Of(terms.pack.value()));
+            let read = || read_with(text.as_bytes(), Files::Of(terms.pack.value()));
             *agrees && read().is_ok_and(|source| source.pack.digest() == terms.digest)
         });
         let place = ContractPlace { run: trace.name().clone(), tick, stage: stage(trace) };
