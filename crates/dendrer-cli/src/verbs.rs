@@ -234,8 +234,8 @@ table! {
         after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
     )]
     Conflicts(conflicts::ConflictsVerb): |verb| match verb {
-        ConflictsVerb::List(_) => pages("conflicts list", "conflicts"),
-        ConflictsVerb::Show(_) => pages("conflicts show", "conflicts"),
+        ConflictsVerb::List { .. } => pages("conflicts list", "conflicts"),
+        ConflictsVerb::Show { .. } => pages("conflicts show", "conflicts"),
         ConflictsVerb::Resolve(_) => flows("conflicts resolve", "resolved"),
     } => conflicts::run;
     /// Contracts of packs: list, show, compare and mend them, and check a run against them
@@ -247,11 +247,11 @@ table! {
         |verb| match verb {
         ContractVerb::Check(_) => pages("contract check", "contract-check").also(&["sarif", "github", "junit"]),
         ContractVerb::Extend(_) => flows("contract extend", "contract-extend"),
-        ContractVerb::Keygen(_) => flows("contract keygen", "contract-keygen"),
+        ContractVerb::Keygen { .. } => flows("contract keygen", "contract-keygen"),
         ContractVerb::List => pages("contract list", "contracts"),
         ContractVerb::Show(_) => pages("contract show", "contract"),
         ContractVerb::Diff(_) => pages("contract diff", "contract-diff"),
-        ContractVerb::Lint(_) => pages("contract lint", "contract-lint"),
+        ContractVerb::Lint { .. } => pages("contract lint", "contract-lint"),
         ContractVerb::Suggest(_) => pages("contract suggest", "contract-suggest"),
     }
         => contract::run;

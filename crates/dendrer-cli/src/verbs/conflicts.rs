@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use dendrer::change::conflicts::{ResolvedConflict, conflicts, decide};
-use dendrer::merge::{Resolution, Take};
+use dendrer::merge::{MergeError, Resolution, Take};
 use dendrer::recorder::World;
 use dendrer_object::{Code, Pointer, json};
 
@@ -19,33 +19,25 @@ pub(crate) enum ConflictsVerb {
     #[command(
         after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
     )]
-    List(ConflictsList),
+    List {
+        /// The run that was made by a merge, or a fork of it
+        run: String,
+    },
     /// Show one of them with all its values
     #[command(
         after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts show both risk_score"
     )]
-    Show(ConflictsShow),
+    Show {
+        /// The run that was made by a merge, or a fork of it
+        run: String,
+        /// The place
+        path: String,
+    },
     /// Decide one, as a transition with its reason
     #[command(
         after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts resolve both risk_score --take b --reason \"the later one was measured\""
     )]
     Resolve(ConflictsResolve),
-}
-
-/// `conflicts list`
-#[derive(Debug, Args)]
-pub(crate) struct ConflictsList {
-    /// The run that was made by a merge, or a fork of it
-    pub(crate) run: String,
-}
-
-/// `conflicts show`
-#[derive(Debug, Args)]
-pub(crate) struct ConflictsShow {
-    /// The run that was made by a merge, or a fork of it
-    pub(crate) run: String,
-    /// The place
-    pub(crate) path: String,
 }
 
 /// `conflicts resolve`
@@ -71,8 +63,8 @@ pub(crate) struct ConflictsResolve {
 
 pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Result {
     match verb {
-        ConflictsVerb::List(args) => list(global, &args.run, None, out),
-        ConflictsVerb::Show(args) => list(global, &args.run, Some(&state_path(&args.path)?), out),
+        ConflictsVerb::List { run } => list(global, run, None, out),
+        ConflictsVerb::Show { run, path } => list(global, run, Some(&state_path(path)?), out),
         ConflictsVerb::Resolve(args) => {
             let rev = Rev::parse(&args.run)?;
             if rev.bundle.is_some() || rev.pos.is_some() {
@@ -103,10 +95,9 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
     }
     let source = context::sound(global, &rev, out)?;
     let answer = conflicts(&source.trace(&rev)?, only).map_err(|error| {
-        let list = ["dendrer", "conflicts", "list", run];
-        let is_missing = error.code() == Code::E0445;
+        let is_missing = matches!(&error, dendrer::Error::Merge(MergeError::NoConflict { .. }));
         let failure = Failure::from(error);
-        if is_missing { failure.help(&list) } else { failure }
+        if is_missing { failure.help(&["dendrer", "conflicts", "list", run]) } else { failure }
     })?;
     out.answer(&answer)
 }

@@ -1,5 +1,6 @@
 //! `dendrer contract`: runs against the contracts of their packs, and contracts by themselves.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use dendrer::Trace;
@@ -49,10 +50,10 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
             }
         }
         ContractVerb::Extend(args) => extend::run(global, args, out),
-        ContractVerb::Keygen(args) => {
-            let key = keys::make(&args.name, std::path::Path::new(&args.file))?;
+        ContractVerb::Keygen { name, file } => {
+            let key = keys::make(name, Path::new(file))?;
             let verifier = &key.verifier_key().to_string();
-            out.answer(&KeygenAnswer { name: &args.name, file: &args.file, verifier })
+            out.answer(&KeygenAnswer { name, file, verifier })
         }
         ContractVerb::List => out.answer(&list(&context::read_store(global)?)?),
         ContractVerb::Show(args) => show(global, &args.contract, args.type_name.as_deref(), out),
@@ -62,8 +63,7 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
             let changes = &compare(&old.terms.pack, &new.terms.pack);
             out.answer(&ContractDiffAnswer { old: &old, new: &new, changes, fails: args.exit_code })
         }
-        ContractVerb::Lint(args) => {
-            let file = &args.contract;
+        ContractVerb::Lint { contract: file } => {
             let linted = match is_file(file) {
                 true => lint(&packs::read_file(file)?, packs::beside(file)),
                 false => {

@@ -111,8 +111,8 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     out.answer(&VerifyAnswer { outcomes: &outcomes, is_list: out.format() == Format::Jsonl })
 }
 
-/// Tells bundles, each with its path, from runs of the store.
-fn targets(names: &[String]) -> Result<(Vec<(String, Rev)>, Vec<Rev>)> {
+/// Returns the bundles that are named, and the runs of the store.
+fn targets(names: &[String]) -> Result<(Vec<Rev>, Vec<Rev>)> {
     let (mut bundles, mut runs) = (Vec::new(), Vec::new());
     for target in names {
         let rev = Rev::parse(target)?;
@@ -120,10 +120,7 @@ fn targets(names: &[String]) -> Result<(Vec<(String, Rev)>, Vec<Rev>)> {
             let what = format!("{target} names a tick, and a run is verified as a whole");
             return Err(Failure::new(Code::E0106, what).note("where to begin is said with --from"));
         }
-        match rev.bundle.clone() {
-            Some(path) => bundles.push((path, rev)),
-            None => runs.push(rev),
-        }
+        if rev.bundle.is_some() { &mut bundles } else { &mut runs }.push(rev);
     }
     Ok((bundles, runs))
 }
@@ -131,24 +128,24 @@ fn targets(names: &[String]) -> Result<(Vec<(String, Rev)>, Vec<Rev>)> {
 /// Verifies bundles, some at a time, and returns the outcomes in the order in which they were named.
 fn verify_bundles(
     global: &Global,
-    paths: &[(String, Rev)],
+    bundles: &[Rev],
     asked: &Asked<'_>,
     jobs: usize,
     keep_going: bool,
 ) -> Result<Vec<VerifyOutcome>> {
     // The progress of one bundle alone is that of reading it.
-    let alone = (paths.len() == 1).then_some(global);
+    let alone = (bundles.len() == 1).then_some(global);
     let progress =
-        alone.is_none().then(|| Progress::start(global, "verify", "bundles", Some(paths.len() as u64)));
+        alone.is_none().then(|| Progress::start(global, "verify", "bundles", Some(bundles.len() as u64)));
     let done = progress.as_ref().map(Progress::counter).unwrap_or_default();
     let next = AtomicUsize::new(0);
-    let found: Vec<Mutex<Option<Result<VerifiedLog>>>> = paths.iter().map(|_| Mutex::new(None)).collect();
+    let found: Vec<Mutex<Option<Result<VerifiedLog>>>> = bundles.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
-        while let Some(((path, rev), place)) = {
+        while let Some((rev, place)) = {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            paths.get(at).zip(found.get(at))
+            bundles.get(at).zip(found.get(at))
         } {
-            let answer = verify_bundle(alone, path, rev, asked);
+            let answer = verify_bundle(alone, rev, asked);
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
             done.fetch_add(1, Ordering::Relaxed);
         }
@@ -156,15 +153,17 @@ fn verify_bundles(
     std::thread::scope(|scope| {
         // If the system has no thread left, fewer do the work.
         let help = || std::thread::Builder::new().spawn_scoped(scope, work).is_ok();
-        let _ = (1..jobs.min(paths.len())).take_while(|_| help()).count();
+        let _ = (1..jobs.min(bundles.len())).take_while(|_| help()).count();
         work();
     });
     let mut outcomes = Vec::new();
-    for ((path, _), place) in paths.iter().zip(found) {
+    for (rev, place) in bundles.iter().zip(found) {
         match place.into_inner().unwrap_or_else(PoisonError::into_inner).expect("each place was filled") {
             Ok(log) => outcomes.push(VerifyOutcome::Verified(Box::new(log))),
-            Err(failure) if keep_going => outcomes.push(VerifyOutcome::Unreadable(path.clone(), failure)),
-            Err(failure) if paths.len() > 1 => {
+            Err(failure) if keep_going => {
+                outcomes.push(VerifyOutcome::Unreadable(rev.bundle.clone().unwrap_or_default(), failure));
+            }
+            Err(failure) if bundles.len() > 1 => {
                 return Err(failure.note("--keep-going verifies the others all the same"));
             }
             Err(failure) => return Err(failure),
@@ -182,7 +181,8 @@ fn first_tick(from: Option<&Pos>, store: &impl ReadHandle, runs: &[RunName]) -> 
     }
 }
 
-fn verify_bundle(alone: Option<&Global>, path: &str, rev: &Rev, asked: &Asked<'_>) -> Result<VerifiedLog> {
+fn verify_bundle(alone: Option<&Global>, rev: &Rev, asked: &Asked<'_>) -> Result<VerifiedLog> {
+    let path = rev.bundle.as_deref().unwrap_or_default();
     let opened = context::open_bundle(alone, path)?;
     let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
     let runs = &opened.runs;

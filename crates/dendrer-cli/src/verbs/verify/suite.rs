@@ -43,8 +43,8 @@ fn judge(dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
     let tip = case.tip.as_deref().map(parse_tip).transpose()?;
     let options = Options { replay: true, tip, ..Options::default() };
     let file = dir.join(&case.file).display().to_string();
-    let whole = Rev { bundle: Some(file.clone()), run: None, pos: None };
-    match verify_bundle(None, &file, &whole, &Asked { options, from: None, given: None }) {
+    let whole = Rev { bundle: Some(file), run: None, pos: None };
+    match verify_bundle(None, &whole, &Asked { options, from: None, given: None }) {
         Ok(log) => Ok(case.judge(&log.report)),
         // A file that is missing says nothing about a verifier; a file that is no bundle is rejected.
         Err(failure) if failure.code == Code::E0108 => Err(failure),
