@@ -20,8 +20,7 @@ use crate::failure::Result;
 use crate::global::Global;
 use crate::out::files;
 
-/// The code of a log that is not the one that was signed here.
-pub(crate) const ANOTHER_LOG: &str = "E0307";
+pub(crate) use dendrer::verify::judge::ANOTHER_LOG;
 
 /// Keys and heads of this user, and the demo's key, which is published with the program: its signatures prove nothing, and its
 /// stores say so. Every demo has one id, so no head of one says anything of another.

@@ -181,9 +181,17 @@ impl Out {
     pub(crate) fn answer(&mut self, answer: &impl Answer) -> Result {
         match self.is_text() {
             true => self.print(answer.lines(&self.page()))?,
-            false => self.document(&answer.document())?,
+            false => {
+                answer.notes().iter().for_each(|note| self.say(note));
+                self.document(&answer.document())?;
+            }
         }
         Ok(exit(answer.end()))
+    }
+
+    /// Prints lines that only people get, in front of an answer.
+    pub(crate) fn ahead(&mut self, lines: Vec<Line>) -> Result<()> {
+        if self.is_text() { self.print(lines) } else { Ok(()) }
     }
 
     /// As [`Out::answer`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
@@ -199,6 +207,15 @@ impl Out {
     /// As [`Out::answer`], for an answer that is a document for people as well.
     pub(crate) fn answer_as_json(&mut self, answer: &impl Answer) -> Result {
         self.document(&answer.document())?;
+        Ok(exit(answer.end()))
+    }
+
+    /// As [`Out::answer`], for a document of another standard: no field is chosen of it, and no item cut out.
+    pub(crate) fn answer_whole(&mut self, answer: &impl Answer) -> Result {
+        match self.is_text() {
+            true => self.print(answer.lines(&self.page()))?,
+            false => self.json(&answer.document())?,
+        }
         Ok(exit(answer.end()))
     }
 
@@ -237,6 +254,12 @@ impl Out {
             }
         }
         Ok(exit(answer.end()))
+    }
+
+    /// As [`Out::end`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
+    pub(crate) fn end_or<A: ItemAnswer>(&mut self, answer: &mut A, failure: Option<Failure>) -> Result {
+        let code = self.end(answer)?;
+        failure.filter(|_| self.is_text()).map_or(Ok(code), Err)
     }
 
     /// The page that lines are written for.

@@ -18,14 +18,15 @@ use crate::predicate::{Predicate, Verdict};
 use crate::step::{Head, Inputs, Outcome, Stage, Start, StepError, begin, step_with};
 use crate::stopped::Stopped;
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// What came out otherwise; nothing where all is well.
+    /// The differences from the expected result; empty if the case passed.
     pub failed: Vec<Failed>,
     /// The rules that wrote to the state, by number from 1.
     pub rules: BTreeSet<usize>,
-    /// Where a limit ended a module, and of which predicate: then it is not known whether the case has failed.
+    /// The place and the predicate at which a limit ended a module, so that the case has neither passed nor failed;
+    /// `None` if no limit did.
     pub stopped: Option<(Pointer, Option<Arc<str>>, Stopped)>,
 }
 

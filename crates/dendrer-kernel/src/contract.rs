@@ -24,14 +24,14 @@ pub const DECLARED: &str = "declared_deps";
 /// The field of a transition that holds its context.
 pub const CONTEXT: &str = "context";
 
-/// What a pack requires of one transition type.
+/// The requirements of a pack on one transition type.
 #[derive(Debug, Clone)]
 pub struct Contract {
     /// The type.
     pub type_name: TypeName,
-    /// What it is for, in words.
+    /// The purpose, in words.
     pub words: Option<Arc<str>>,
-    /// What must stand in the state before, in order of names. What seeds the hash is among them.
+    /// The fields that the state before must have, in order of names; includes the fields that seed the hash.
     pub required: Vec<Required>,
     /// The names of the fields that the hash binds in any case, and that an import compares.
     pub seeds: Vec<Arc<str>>,
@@ -48,7 +48,7 @@ pub struct Contract {
 pub struct Required {
     /// Its name: a path of the state with dots.
     pub name: Arc<str>,
-    /// What kind of value it is.
+    /// The kind of value.
     pub kind: Kind,
     /// To how many decimals a number counts.
     pub precision: Option<u8>,
@@ -220,7 +220,7 @@ pub enum Match {
 pub struct Lack {
     /// The field.
     pub name: Arc<str>,
-    /// What is wrong with it.
+    /// The fault.
     pub why: Arc<str>,
 }
 
@@ -317,7 +317,7 @@ impl Contract {
 /// How many names of fields a model may give; what comes behind is not looked at.
 const DECLARED_MAX: usize = 256;
 
-/// What a model says it looked at beside what the contract requires, each name once and in order.
+/// Returns the fields that a model declares it read, beyond those the contract requires; each name once, in order.
 fn declared(intent: &Intent) -> BTreeSet<&str> {
     let declared = intent.member("intent").and_then(|intent| intent.get(DECLARED));
     let names =
@@ -430,7 +430,7 @@ pub struct Side<'a> {
 /// Evidence for an import.
 #[derive(Debug, Clone)]
 pub struct Import<'a> {
-    /// What is to be imported.
+    /// The intent to import.
     pub intent: &'a Intent,
     /// The context that its record holds, if any.
     pub context: Option<&'a Value>,
@@ -438,7 +438,7 @@ pub struct Import<'a> {
     pub seed: Option<Seed>,
 }
 
-/// What became of the check of an import, step by step. What a step before refused is not looked at.
+/// The result of checking an import, step by step. After a refusal the later steps are not run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The names and versions of the contracts: of the source, and of the target.
@@ -464,7 +464,7 @@ pub struct FieldCheck {
     pub source: Option<Value>,
     /// Its value in the target.
     pub target: Option<Value>,
-    /// What is wrong; nothing where it fits.
+    /// The reason why the field does not fit; `None` if it fits.
     pub wrong: Option<Arc<str>>,
 }
 
@@ -488,7 +488,7 @@ pub enum ImportRefused {
     /// The target was recorded at a stage that enforces no contract.
     #[error("the target enforces no contract: contracts are enforced from stage 2 on")]
     NotEnforced,
-    /// What it would bring about is what the contract says must never happen, or cannot be judged.
+    /// The import would violate a predicate of the contract, or one that cannot be judged.
     #[error("it would violate {} in the target", list(.0))]
     Violates(Vec<Arc<str>>),
     /// The door of the target turned it down.

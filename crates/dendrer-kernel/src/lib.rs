@@ -1,4 +1,4 @@
-//! What may happen next: expressions, predicates, reducers, and the one door through which every transition comes.
+//! The rules for the next transition: expressions, predicates, reducers, and the one door for every transition.
 //!
 //! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
 

@@ -14,7 +14,7 @@ use dendrer_object::{Pointer, TypeName};
 use crate::expr::{Env, Expr, Truth};
 use crate::predicate::{Verdict, truth};
 
-/// What is owed besides the expression that must hold.
+/// The terms of an obligation, besides the expression that must hold.
 #[derive(Debug, Clone)]
 pub struct Obligation {
     /// When it is due.
@@ -35,7 +35,7 @@ pub enum Due {
     Within(u64, Trigger),
 }
 
-/// What begins an obligation.
+/// The condition that begins an obligation.
 #[derive(Debug, Clone)]
 pub enum Trigger {
     /// A transition of this type.
@@ -45,7 +45,7 @@ pub enum Trigger {
 }
 
 impl Obligation {
-    /// What is owed, where `holds` must hold by then.
+    /// Builds the obligation that `holds` must be true by `due`.
     pub fn new(holds: &Expr, due: Due, lost: Option<Expr>) -> Obligation {
         let mut owed = Obligation { due, lost, reads: Vec::new() };
         let places = std::iter::once(holds).chain(owed.exprs()).flat_map(|expr| expr.read_set().to_vec());
@@ -96,7 +96,7 @@ impl fmt::Display for Obligation {
     }
 }
 
-/// What the conditions of an obligation say of one state.
+/// The truth of the conditions of an obligation in one state.
 #[derive(Debug, Clone)]
 pub struct Look {
     /// Whether it is met there.
@@ -156,21 +156,21 @@ impl fmt::Display for Standing {
     }
 }
 
-/// Where an obligation is due that has no tick.
+/// The due tick of an obligation that has none.
 const SOME_DAY: u64 = u64::MAX;
 
 /// An obligation on its way through a run, tick by tick from 0.
 ///
-/// What cannot be judged leaves several runs possible. `sure` is due in all of them, `maybe` in some; both are the
-/// earliest, since what begins later is due later.
+/// A condition that cannot be judged leaves several runs possible. `sure` is due in all of them, `maybe` in some;
+/// both are the earliest, since an obligation that begins later is due later.
 #[derive(Debug, Clone, Default)]
 pub struct Course {
     begun: bool,
-    /// What the condition that begins it said of the tick before.
+    /// The truth at the tick before of the condition that begins the obligation.
     begins: Option<Truth>,
     sure: Option<u64>,
     maybe: Option<u64>,
-    /// What could not be judged since `maybe` began.
+    /// The reason why a condition could not be judged since `maybe` began.
     why: Option<String>,
     met: Option<u64>,
     missed: Option<u64>,
@@ -209,7 +209,7 @@ impl Course {
         }
         if is_due(self.maybe) {
             self.doubt_at(tick);
-            // Whatever else is open only matters now if it is missed for sure.
+            // The other open obligations only matter now if they are missed for sure.
             (self.maybe, self.why) = (self.sure, None);
         }
     }
@@ -260,7 +260,7 @@ impl Course {
         }
     }
 
-    /// What the obligation says of the run so far.
+    /// Judges the obligation on the run so far.
     pub fn verdict(&self) -> Verdict {
         match (&self.missed, &self.doubt) {
             (Some(_), _) => Verdict::Violation,

@@ -52,7 +52,7 @@ pub const EACH_DEPTH_MAX: usize = 2;
 /// How many decimals a field may be kept to.
 pub const DECIMALS_MAX: u64 = 15;
 
-/// What a predicate has as `bisect_predicate` where bisect is to find the first violation, whatever comes after it.
+/// The `bisect_predicate` of a predicate that bisect lifts: it finds the first violation, whatever comes after it.
 pub const MONOTONE_LIFT: &str = "monotone_lift";
 
 const DIGEST_TAG: &[u8] = b"dendrer/pack/v1\n";
@@ -65,11 +65,11 @@ pub struct Pack {
     pub name: Arc<str>,
     /// Its version, like `v1`.
     pub version: Arc<str>,
-    /// What it is for, in words.
+    /// The purpose, in words.
     pub words: Option<Arc<str>>,
     /// The goal of a run that is begun with it and does not say another.
     pub goal: Option<Arc<str>>,
-    /// What changes the state.
+    /// The engine that changes the state.
     pub engine: Engine,
     /// The members of the state, by name.
     pub fields: Vec<Field>,
@@ -77,31 +77,31 @@ pub struct Pack {
     pub types: BTreeMap<TypeName, Option<Arc<str>>>,
     /// The tools of the task, by name.
     pub tools: Vec<Tool>,
-    /// What must hold, by name.
+    /// The predicates, by name.
     pub predicates: Vec<Declared>,
-    /// What must have held in time, in the order of the pack.
+    /// The obligations, in the order of the pack.
     pub obligations: Vec<Declared>,
-    /// What is good, and how good, in the order of the pack.
+    /// The progress contracts, which score a state, in the order of the pack.
     pub progress_contracts: Vec<Declared>,
-    /// What its composite progress signal is made of.
+    /// The plan of the composite progress signal.
     pub progress: Option<Plan>,
-    /// What transition types need of the state.
+    /// The contracts: the needs of transition types of the state.
     pub contracts: Contracts,
-    /// Who may approve an extension of the contracts, with the keys that they sign with.
+    /// The approvers of an extension of the contracts, with the keys that they sign with.
     pub approvers: Vec<(Arc<str>, VerifierKey)>,
     /// Small transcripts with what must come out.
     pub cases: Vec<cases::Case>,
     /// The names that the constants and definitions give, for people: `name` or `name(a, b)`.
     pub named: Vec<String>,
     pub(crate) fold: Arc<Fold>,
-    /// What reduces where that is a module, and only then.
+    /// The module that reduces; `None` for another engine.
     module: Option<Made>,
     scope: Scope,
     value: Value,
     digest: Digest,
 }
 
-/// What changes the state under a pack.
+/// The engine that changes the state under a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// `fold/1`: the rules of the pack.
@@ -128,7 +128,7 @@ impl Engine {
 pub struct Field {
     /// Its name.
     pub name: Arc<str>,
-    /// What it means.
+    /// The meaning, in words.
     pub words: Option<Arc<str>>,
     /// How many decimals its number is kept to.
     pub decimals: Option<u8>,
@@ -137,7 +137,7 @@ pub struct Field {
     init: Template,
 }
 
-/// What a tool does to the world (dendrer paper 9.6), the mildest first.
+/// The effect of a tool on the world (dendrer paper 9.6), the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Looks only.
@@ -171,13 +171,13 @@ impl Effect {
 pub struct Tool {
     /// Its name, as calls name it.
     pub name: Arc<str>,
-    /// What it does to the world.
+    /// The effect on the world.
     pub effect: Effect,
-    /// What it is for.
+    /// The purpose, in words.
     pub words: Option<Arc<str>>,
 }
 
-/// What a pack says about a transition type.
+/// The rules of a pack for a transition type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Governed {
     /// Whether the pack registers it; otherwise it is a type of the ontology.
@@ -191,7 +191,7 @@ pub struct Governed {
 pub struct Declared {
     /// The predicate.
     pub predicate: Predicate,
-    /// What it says, for people.
+    /// The meaning, for people.
     pub words: Option<Arc<str>>,
     /// Whether it is a violation of the contract, which the door looks for (dendrer paper 4.4, pillar 4).
     pub is_violation: bool,
@@ -202,7 +202,7 @@ pub struct Declared {
 pub struct Fault {
     /// The code under which `dendrer explain` knows it.
     pub code: &'static str,
-    /// Where in the pack.
+    /// Place in the pack.
     pub path: Pointer,
     /// Whether it is about the name of the member there and not about its value.
     pub at_name: bool,
@@ -210,7 +210,7 @@ pub struct Fault {
     pub span: Option<Span>,
     /// One sentence.
     pub message: String,
-    /// What to write instead.
+    /// The text to write instead.
     pub hint: Option<String>,
 }
 
@@ -230,11 +230,11 @@ impl fmt::Display for Fault {
 pub struct InitError {
     /// The field.
     pub field: Arc<str>,
-    /// What its `init` met.
+    /// The fault that `init` met.
     pub why: String,
 }
 
-/// What the initial state is computed from.
+/// The values that the initial state is computed from.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     /// The state that was given; empty if none was.
@@ -298,7 +298,7 @@ impl Pack {
         named(name).or_else(|| within.and_then(named))
     }
 
-    /// What a tool is declared to do to the world; `None` for one that is not declared, which counts as effectful.
+    /// Returns the declared effect of a tool; `None` for one that is not declared, which counts as effectful.
     pub fn effect_of(&self, tool: &str) -> Option<Effect> {
         self.tools.iter().find(|declared| &*declared.name == tool).map(|declared| declared.effect)
     }
@@ -319,7 +319,7 @@ impl Pack {
         }
     }
 
-    /// What expressions over the state may use: the constants, definitions and fields of the pack.
+    /// Returns the names for expressions over the state: the constants, definitions and fields of the pack.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -367,7 +367,7 @@ impl Pack {
         self.fold.rules.len()
     }
 
-    /// What messages call each rule, in order: `rule 2 "a booking"`.
+    /// Returns the name of each rule in messages, in order: `rule 2 "a booking"`.
     pub fn rule_names(&self) -> impl Iterator<Item = &str> {
         self.fold.rules.iter().map(|rule| rule.place.as_str())
     }

@@ -20,13 +20,13 @@ use crate::stopped::Stopped;
 pub struct Divergence {
     /// Where.
     pub tick: u64,
-    /// What was compared.
+    /// The part that was compared.
     pub what: Compared,
     /// The first place that differs: in the state, or in the content of the transition.
     pub path: Pointer,
-    /// What the record has there.
+    /// The recorded value there.
     pub expected: Option<Value>,
-    /// What replay made there.
+    /// The value that replay computed there.
     pub found: Option<Value>,
     /// The reducer that made it.
     pub reducer: String,
@@ -34,7 +34,7 @@ pub struct Divergence {
     pub purity: Purity,
 }
 
-/// What a divergence is about.
+/// The part of a record that diverges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compared {
     /// The state after the transition.
@@ -87,7 +87,7 @@ pub enum ReplayError {
     Reserved {
         /// Where.
         tick: u64,
-        /// What it wrote.
+        /// The reserved path.
         path: Pointer,
     },
     /// The record holds all its values, and they are not those of a transition or refusal.
@@ -99,7 +99,7 @@ pub enum ReplayError {
     Stopped {
         /// Where.
         tick: u64,
-        /// What ended it.
+        /// The limit that ended it.
         stopped: Stopped,
     },
     /// The record cannot be made again at all.
@@ -285,7 +285,7 @@ pub fn replay_step(
     Err(diverged(tick, Compared::Content, difference(record, &made), reducer))
 }
 
-/// What a record was made of, or why it cannot be said.
+/// Returns the cause of a record, or the reason why it is unknown.
 pub(crate) fn cause(
     record: &Record,
     tick: u64,

@@ -84,12 +84,12 @@ impl fmt::Display for Stage {
     }
 }
 
-/// What a run begins with.
+/// The terms of a new run.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The run's id.
     pub run: RunName,
-    /// What it is to achieve.
+    /// The goal.
     pub goal: Option<Arc<str>>,
     /// How it is recorded.
     pub stage: Stage,
@@ -99,7 +99,7 @@ pub struct Start {
     pub state: Value,
     /// Rules of the form `{"id": ..., "holds": ...}` that every state must keep.
     pub policy: Vec<Value>,
-    /// Whatever else belongs to the run and not to any tick.
+    /// Other data of the run, which belongs to no tick.
     pub meta: Option<Value>,
     /// Digests of inputs, by name.
     pub inputs: Option<Value>,
@@ -158,7 +158,7 @@ pub struct AgentHead {
 /// The time and the chance that a step is given from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs {
-    /// What the clock says. A head that is later holds it back.
+    /// The time of the clock. A later head holds the time back.
     pub clock: Timestamp,
     /// The seed of the record's salts. A second record of the same step derives its own from it.
     pub seed: Seed,
@@ -350,7 +350,7 @@ impl Head {
         self.is_judged = true;
     }
 
-    /// What the pack in force requires of a type, where that is enforced: from stage 2 on.
+    /// Returns the contract of a type in the pack in force; `None` before stage 2, where contracts are not enforced.
     fn contract(&self, type_name: &TypeName) -> Option<&Contract> {
         self.terms.contracts.types.get(type_name).filter(|_| self.stage >= Stage::Contracts)
     }
@@ -443,7 +443,7 @@ pub fn step_each(
             Ok(next) => {
                 let (is_forged, is_transition) = (next.is_forged(), next.reason.is_none());
                 prepared.push(next);
-                // What follows names the record, so everything up to it needs its id now.
+                // The refusal names the record, so every record up to it needs its id now.
                 if is_forged {
                     seal_each(head, &mut prepared, outcomes);
                     failed = add_forgery(head, intent, *inputs, outcomes).map_err(StepError::Seal);
@@ -523,7 +523,7 @@ fn propose(reducer: &dyn Reducer, before: &Value, intent: &Intent) -> Result<Del
         }
         _ => reducer.reduce(before, intent)?,
     };
-    // What an intent proposes was judged before; what a function of the host makes was not.
+    // The delta of an intent was checked before; the delta of a host function was not.
     let reserved = delta.paths().find(|path| is_kernel_path(path) || is_counters_path(path)).cloned();
     reserved.map_or(Ok(delta), |path| Err(ReduceError::Reserved(path)))
 }
@@ -737,7 +737,7 @@ fn kernel_note(anomaly: &Value) -> Option<&str> {
     anomaly.get("kind").and_then(Value::as_str).filter(|kind| KERNEL_NOTES.contains(kind))
 }
 
-/// What a transition says, before the kernel adds its part.
+/// A transition before the kernel adds its part.
 struct Transition {
     type_name: TypeName,
     author: Author,
@@ -763,7 +763,7 @@ impl Transition {
     }
 }
 
-/// What a transition does.
+/// The change that a transition makes.
 struct Change {
     state: Value,
     delta: Delta,
@@ -861,7 +861,7 @@ fn enforce_policy(head: &Head, change: &mut Change) {
     if head.policy.is_empty() || latched(&change.state) {
         return;
     }
-    // What a rule looks at is as it was when it was found to hold.
+    // A rule that reads nothing of the change is not judged again: its last verdict stays true.
     let asked = head.policy.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
     let judged = asked.map(|rule| (rule, rule.verdict(&change.state, None)));
     let Some((rule, verdict)) = judged.into_iter().find(|(_, verdict)| *verdict != Verdict::Ok) else {
@@ -914,7 +914,7 @@ fn draft_refusal(
     reason: Reason,
     inputs: Inputs,
 ) -> Result<Prepared, SealError> {
-    // Who it was is not known; that he claimed to be the kernel is.
+    // The real author is unknown; the claim to be the kernel is certain.
     let claimed = is_claimed(intent.author);
     let mut why = vec![("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))];
     why.extend(claimed.then(|| ("claimed_author", Value::from(intent.author.as_str()))));
@@ -924,7 +924,7 @@ fn draft_refusal(
     Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
 }
 
-/// What a refusal says: the intent as it was proposed, and why it was turned down. It has no head yet.
+/// Builds a refusal: the intent as proposed, with the reason. It has no head yet.
 fn refusal_of(head: &Head, intent: &Intent, why: Value, inputs: Inputs) -> (Header, Vec<(Arc<str>, Value)>) {
     let mut content = intent.members.clone();
     content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));

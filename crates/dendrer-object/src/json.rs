@@ -35,7 +35,7 @@ const CANONICAL_DEPTH_MAX: usize = DEPTH_MAX + 8;
 /// Why a text was not accepted, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
-    /// What is wrong.
+    /// The fault.
     pub kind: JsonErrorKind,
     /// The byte offset in the text.
     pub offset: usize,
@@ -43,7 +43,7 @@ pub struct JsonError {
     pub path: String,
 }
 
-/// What is wrong with a text.
+/// A fault of a JSON text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonErrorKind {

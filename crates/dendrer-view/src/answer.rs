@@ -1,7 +1,8 @@
 //! One answer for text and JSON.
 //!
-//! [`Answer`] turns typed data into a document and into lines, so both say the same. A line is made of styled spans: whoever
-//! prints it decides on colour codes, on the spelling of characters and on where notes go. Nothing here reads or prints.
+//! [`Answer`] turns typed data into a document and into lines, so both agree. A line is made of styled spans: the
+//! printer decides on colour codes, on the spelling of characters and on the place of notes. Nothing here reads or
+//! prints.
 //!
 //! Rule: text of a record enters a [`Line`] only through [`quote`]; test `nothing_that_acts_gets_through`.
 
@@ -19,6 +20,11 @@ pub trait Answer {
 
     /// Returns the answer as lines for people.
     fn lines(&self, page: &Page) -> Vec<Line>;
+
+    /// Returns notes that a reader of stderr gets with the document; the lines have them already.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Returns what the answer amounts to: the program makes its exit code of it.
     fn end(&self) -> End {
@@ -52,7 +58,7 @@ pub trait ItemAnswer {
     }
 }
 
-/// What an answer amounts to.
+/// The outcome of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The question was answered (exit code 0).
@@ -76,7 +82,7 @@ pub struct Page {
     pub accessible: bool,
 }
 
-/// What stands out, without red against green alone.
+/// An emphasis, without red against green alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// A violation or a failure.
@@ -107,11 +113,11 @@ pub struct Line {
     pub spans: Vec<TextSpan>,
     /// Whether something was left out that a larger width shows.
     pub cut: bool,
-    /// Where the line goes.
+    /// The place the line goes to.
     pub place: LinePlace,
 }
 
-/// Where a line goes.
+/// The place a line goes to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LinePlace {
     /// It is part of the answer.

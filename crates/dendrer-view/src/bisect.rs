@@ -79,7 +79,7 @@ pub fn head_lines(question: &Question, report: &Report) -> Vec<String> {
     lines
 }
 
-/// Says how an obligation stands, and of one that is open whether the run can still meet it.
+/// Writes the standing of an obligation; for an open one also whether the run can still meet it.
 pub fn standing_words(standing: &Standing, ended: bool) -> String {
     let words = quote::escape(&standing.to_string());
     match standing {
@@ -109,7 +109,7 @@ pub fn evaluation_json(tick: u64, said: &Evaluation) -> Value {
     ])
 }
 
-/// Returns how an obligation stands, for documents; null for any other predicate.
+/// Returns the standing of an obligation, for documents; null for any other predicate.
 pub fn standing_json(standing: Option<&Standing>, ended: bool) -> Value {
     let Some(standing) = standing else { return Value::Null };
     let (due, why) = match standing {
@@ -601,7 +601,7 @@ fn label(question: &Question) -> String {
 pub struct BisectAll {
     /// The run.
     pub run: RunName,
-    /// What was found for each question.
+    /// The answer to each question.
     pub found: Vec<BisectFound>,
 }
 

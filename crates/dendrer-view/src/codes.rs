@@ -3,6 +3,7 @@
 //! Rule: no source prints a code that this table lacks; test `every_code_in_the_sources_is_known`.
 
 /// One code.
+#[derive(Debug)]
 pub struct Code {
     /// Like `E0101`.
     pub code: &'static str,

@@ -127,7 +127,7 @@ fn type_lines(one: &TypeTerms<'_>, engine: Engine, lines: &mut Vec<String>) {
     }
 }
 
-/// What a transition changes that no rule is for.
+/// The words for the changes of a transition that no rule governs.
 fn changes_words(engine: Engine) -> &'static str {
     match engine {
         Engine::Fold => "nothing",
@@ -136,7 +136,7 @@ fn changes_words(engine: Engine) -> &'static str {
     }
 }
 
-/// Who writes a field that no rule writes.
+/// The writer of a field that no rule writes.
 pub fn writer_words(engine: Engine) -> &'static str {
     match engine {
         Engine::Fold => "no rule writes it",
@@ -361,7 +361,7 @@ pub fn extension_json(added: &Added) -> Value {
     ])
 }
 
-/// Writes one change of a comparison on a line: how it is ranked stands before it.
+/// Writes one change of a comparison on a line, after its rank.
 pub fn change_line(change: &Change) -> String {
     let word = match change.ranked {
         Ranked::Stricter => "STRICTER",

@@ -11,10 +11,10 @@ use crate::casebook::{recorded_json, recorded_lines};
 use crate::table::{Align as Column, Table};
 use crate::{EXACT, count, document, quote, row, thousands, why};
 
-/// What is said of a side where nothing stands, or nothing was written.
+/// The words for a side without a value or without a write.
 const ABSENT: &str = "(absent)";
 
-/// What is said of a side that has no transition at all.
+/// The words for a side without a transition.
 const NONE: &str = "(none)";
 
 /// A line of the list: one place at which two transitions differ, or one that cannot be compared.
@@ -58,7 +58,7 @@ fn types_of(pair: &Pair) -> String {
     }
 }
 
-/// Writes a value; bytes that nobody can read, such as a module of a pack, by their digest.
+/// Writes a value; unreadable bytes, such as a module of a pack, by their digest.
 fn words(value: &Value) -> String {
     match tag::as_bytes(value) {
         Some(bytes) if bytes.len() > 32 => {
@@ -192,7 +192,7 @@ pub fn marker_words(marker: &Marker) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What the fork markers behind the shared ticks say of why what follows differs.
+/// The difference of the fork markers after the shared ticks, which explains the differences that follow.
 fn markers_say(report: &Report) -> Option<String> {
     let next = report.shared? + 1;
     let says =
@@ -529,16 +529,16 @@ pub struct DiffForm {
     pub fails: bool,
 }
 
-/// What a comparison of two runs found, besides the pairs.
+/// The result of a comparison of two runs, besides the pairs.
 #[derive(Debug, Clone)]
 pub struct DiffFound {
     /// The left run.
     pub a: RunName,
     /// The right run.
     pub b: RunName,
-    /// What was asked.
+    /// The question.
     pub question: Question,
-    /// What was found.
+    /// The report.
     pub report: Report,
     /// The records in the casebook; `None` if nothing was to be recorded.
     pub recorded: Option<Vec<Record>>,

@@ -1,7 +1,7 @@
 //! Answers as rows, text and documents; no terminal, no HTML, no files.
 //!
-//! Whatever comes out of a trace was written by someone who may be hostile: it reaches text only through
-//! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
+//! Text of a trace may be hostile. Rule: it reaches lines only through [`quote`], and documents only as JSON values;
+//! never format such a value directly.
 
 pub mod answer;
 pub mod backup;
@@ -22,11 +22,14 @@ pub mod fields;
 pub mod forms;
 pub mod fsck;
 pub mod gc;
+pub mod help;
 pub mod log;
 pub mod mark;
 pub mod merge;
+pub mod pack;
 pub mod predicate;
 pub mod problem;
+pub mod profile;
 pub mod provenance;
 pub mod quote;
 pub mod rebase;
@@ -40,10 +43,12 @@ pub mod runs;
 pub mod schemas;
 pub mod show;
 pub mod state;
+pub mod suite;
 pub mod table;
 pub mod text;
 pub mod verdict;
 pub mod verify;
+pub mod version;
 pub mod why;
 
 use dendrer_object::Value;

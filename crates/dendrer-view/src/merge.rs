@@ -1,4 +1,4 @@
-//! What a run was seeded from, as items.
+//! The sources of a run that was seeded by a merge, as items.
 
 use dendrer::merge::{Conflict, From, Merged, Standing};
 use dendrer_object::Value;
@@ -20,7 +20,7 @@ pub fn values(conflict: &Conflict) -> String {
     conflict.values.iter().map(value).collect::<Vec<_>>().join("   ")
 }
 
-/// Says how a conflict stands.
+/// Writes the standing of a conflict.
 pub fn standing(standing: &Standing) -> String {
     match standing {
         Standing::Open => "open: all are kept, and nothing stands there".to_owned(),
@@ -63,7 +63,7 @@ pub fn seeded(merged: &Merged) -> Value {
     }))
 }
 
-/// Writes a conflict and how it stands.
+/// Returns a conflict with its standing.
 pub fn conflict(conflict: &Conflict, standing: &Standing) -> Value {
     let (status, tick, taken, reason) = match standing {
         Standing::Open => ("open", None, None, None),

@@ -66,7 +66,7 @@ impl Problem {
         }
     }
 
-    /// What is said of a key or a head that cannot be had.
+    /// The words for a key or a head that cannot be read.
     pub fn from_trust(error: &TrustError) -> Problem {
         trust_problem(Problem::new(error.code(), error.to_string()), error)
     }

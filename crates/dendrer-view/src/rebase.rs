@@ -1,4 +1,4 @@
-//! What became of each intent of a run on another base, as rows and items.
+//! The outcome of each intent of a run on another base, as rows and items.
 
 use dendrer::kernel::step::EXTENSION;
 use dendrer::rebase::{Basis, Fate, From, Rebased, Step, Stopped};

@@ -11,7 +11,7 @@ use crate::{count, document, problem, quote};
 pub struct ReplayAnswer {
     /// Whether a replay that ended early is reported and does not fail.
     pub detects: bool,
-    /// What the replay came to, when it has ended.
+    /// The result of the replay, after it has ended.
     pub replayed: Option<Replayed>,
 }
 

@@ -9,7 +9,7 @@ use crate::answer::{Answer, End, Line, Page};
 use crate::verdict::list;
 use crate::{EXACT, HEURISTIC, RECORDED, count, document, quote, row};
 
-/// What is said of deltas of which nobody recorded more.
+/// The words for a delta without any other record of its inputs.
 pub const UNKNOWN: &str =
     "inputs unknown: a delta says what it wrote, not what it read, and no link says more";
 

@@ -29,7 +29,7 @@ const PAGE: u64 = 64 << 10;
 /// `entry`. Their types are checked where they are called.
 pub(crate) fn inspect(bytes: &[u8], entry: &str) -> Result<(), Refused> {
     if bytes.len() > MODULE_SIZE_MAX {
-        // Nobody reads more of a longer file than shows that it is one.
+        // A reader of a longer file stops after the first byte too many.
         return Err(Refused::new(format!("it has more than {MODULE_SIZE_MAX} bytes")));
     }
     let mut door = Door { validator: Validator::new_with_features(FEATURES), ..Door::default() };
@@ -222,7 +222,7 @@ fn malformed(error: wasmparser::BinaryReaderError) -> Refused {
     Refused::at(error.offset(), words.join(" ").replace("[ ", "[").replace(", ]", "]"))
 }
 
-/// A name as a message shows it. Whoever prints the message escapes all of it.
+/// Cuts a name for a message. The printer of the message escapes all of it.
 fn cut(name: &str) -> String {
     name.chars().take(64).collect()
 }

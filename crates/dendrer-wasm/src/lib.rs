@@ -2,8 +2,8 @@
 //!
 //! A module has no imports, no start function and no shared memory, so it can look at nothing but what it is given;
 //! every call gets an instance of its own, so nothing stays from one to the next; and a NaN has one form, so that no
-//! processor shows through ([`docs/wasm.md`] has the interface). A newcomer would break one rule: fuel, stack and memory
-//! are counted by this engine, and another one counts otherwise. What they end is an error, and never a verdict.
+//! processor shows through ([`docs/wasm.md`] has the interface). Rule: fuel, stack and memory are counted by this
+//! engine, since another one counts otherwise. A limit ends a call with an error, and never with a verdict.
 //!
 //! [`docs/wasm.md`]: https://github.com/dendrer/dendrer/blob/main/docs/wasm.md
 
@@ -128,8 +128,8 @@ const EVALUATE: &str = "evaluate";
 #[derive(Debug)]
 struct Judge(Module);
 
-/// Makes a predicate of a module, or says why it is none. Every rule is looked at before anything of it is compiled, and
-/// nothing of it is run.
+/// Compiles a module as a predicate, or returns why it is refused. Every rule is checked before anything of it is
+/// compiled, and nothing of it is run.
 pub fn predicate(name: &str, bytes: &[u8]) -> Result<Predicate, Refused> {
     Ok(Predicate::program(name, Arc::new(Judge(Module::new(bytes, EVALUATE)?))))
 }

@@ -17,8 +17,8 @@ const REDUCE: &str = "reduce";
 #[derive(Debug)]
 struct Changes(Module);
 
-/// Makes a reducer of a module, or says why it is none. Every rule is looked at before anything of it is compiled, and
-/// nothing of it is run.
+/// Compiles a module as a reducer, or returns why it is refused. Every rule is checked before anything of it is
+/// compiled, and nothing of it is run.
 pub fn reducer(bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, Refused> {
     reducer_in(Engine::default(), bytes)
 }
@@ -45,7 +45,7 @@ impl Reducer for Changes {
         let module = self.0.digest();
         let input = Value::record([("state", before.clone()), ("transition", transition(intent))]);
         let input = json::to_vec(&input);
-        // What is said of an error goes on record, so it is the same words for every engine.
+        // The words of an error are recorded, so every engine uses the same ones.
         let failed = |why| ReduceError::Module { module, why };
         match self.0.call(&input, DELTA_SIZE_MAX, fuel(input.len())) {
             Ok(answer) => read(&answer).map_err(failed),

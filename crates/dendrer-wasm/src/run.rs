@@ -1,7 +1,7 @@
 //! Modules that passed the door, and calls to them.
 //!
-//! What a call is stands here once; an engine only does what it is told. A newcomer would break one rule: an engine may
-//! say that a limit ended a call, which is nobody's verdict, and never answer what the other would not.
+//! The meaning of a call is defined here once, for every engine. Rule: an engine may report that a limit ended a
+//! call, which is no verdict, and never give an answer that another engine would not give.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// All that are there. The last one is used where nobody chooses.
+    /// All engines. The last one is the default.
     pub const ALL: &[Engine] = &[
         Engine::Interpreter,
         #[cfg(feature = "wasmtime")]

@@ -5,8 +5,8 @@
 //! read front to back three times and never held: memory keeps the current item, the calls that are open, the run's
 //! metadata, and from the first reading to the second the sizes of messages, 4 MB of them at most.
 //!
-//! The invariant a newcomer would break: the kernel adds no transition to an imported run. Whatever is missing or
-//! odd rides in the `anomalies` of the transition it concerns, so ticks stay numbers of messages.
+//! Rule: the kernel adds no transition to an imported run. A missing or odd part is noted in the `anomalies` of the
+//! transition it concerns, so ticks stay numbers of messages.
 
 mod beside;
 mod calls;
@@ -60,7 +60,7 @@ const SAFE_SIZE: usize = VALUE_SIZE_MAX / 8;
 /// How many notes a plan shows.
 const NOTES: usize = 20;
 
-/// What a source is taken for.
+/// The kind of a source.
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// Messages with roles and tool calls.
@@ -79,7 +79,7 @@ impl Kind {
     }
 }
 
-/// What is done about something that is missing.
+/// The handling of missing parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnGap {
     /// It is marked in the transition it concerns.
@@ -91,24 +91,24 @@ pub enum OnGap {
 /// How a source is to be read.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What it is taken for.
+    /// The kind of the source.
     pub kind: Kind,
-    /// Where the items stand, as far as the user says.
+    /// The path of the items, as far as the user gives it.
     pub choice: Choice,
-    /// What is done about gaps.
+    /// The handling of gaps.
     pub on_gap: OnGap,
     /// The name of the source, for the run's record.
     pub name: Option<String>,
 }
 
-/// What an import would record.
+/// The run that an import would record.
 #[derive(Debug)]
 pub struct Plan {
     /// How the run begins: the caller's start with the source's metadata and digest.
     pub start: Start,
-    /// Where the items stand.
+    /// The path of the items.
     pub layout: Layout,
-    /// What was counted.
+    /// The counts.
     pub tally: Tally,
     /// SHA-256 of the source, as `sha256sum` prints it.
     pub sha256: Digest,
@@ -130,7 +130,7 @@ pub fn pointer(names: &[String]) -> String {
     layout::pointer(names)
 }
 
-/// What was counted.
+/// The counts of an import.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// The number of transitions.
@@ -147,7 +147,7 @@ pub struct Tally {
     pub errors: u64,
     /// Messages in front of all others, which belong to the run.
     pub preamble: u64,
-    /// What was noted, by kind.
+    /// The notes, counted by kind.
     pub notes: BTreeMap<NoteKind, u64>,
     /// The first notes, with their ticks; tick 0 is the run itself.
     pub first_notes: Vec<(u64, Note)>,
@@ -198,7 +198,7 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
     rewind(source)?;
     let around = items::read(&mut *source, &layout, sizes, &mut |item| walk.take(item))?;
     let Ended { mut tally, preamble, unanswered } = walk.end(&layout, &around.notes)?;
-    // Where the items stand was found in what was there before; all else was read now, and has the digest.
+    // The path of the items comes from the first reading of the source; the digest covers this reading.
     if around.fingerprint != fingerprint {
         return Err(ImportError::Changed);
     }
@@ -283,7 +283,7 @@ pub fn find_twin(store: &dyn Store, plan: &Plan) -> Result<Option<RunName>, Stor
     }
 }
 
-/// What makes two sources the same: the bytes and the place in them.
+/// The identity of a source: its bytes, and the place in them.
 fn identity(source: &Value) -> [Option<&Value>; 3] {
     ["sha256", "index", "list"].map(|name| source.get(name))
 }
@@ -311,7 +311,7 @@ fn inputs_of(options: &Options, layout: &Layout, sha256: Digest, bytes: u64) -> 
     Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }
 
-/// The run's metadata: what stands around the list, and the messages in front.
+/// Returns the metadata of the run: the members around the list, and the messages before it.
 fn meta(around: Option<Value>, preamble: Vec<Value>) -> Option<Value> {
     let mut meta = around.unwrap_or_else(Value::object);
     if let (Value::Object(object), false) = (&mut meta, preamble.is_empty()) {
@@ -327,7 +327,7 @@ type Outcome = Result<Digest, Reason>;
 /// Judges the intent of a tick, given how many bytes of source it comes from.
 type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
 
-/// What is known when all items were seen.
+/// The results that are known after all items.
 struct Ended {
     tally: Tally,
     preamble: Vec<Value>,
@@ -385,7 +385,7 @@ impl<'a> Walk<'a> {
             self.note(tick, note)?;
         }
         let calls = std::mem::take(&mut step.calls);
-        // What a chat becomes brings no change of state and no type of its own, so the kernel can only refuse its size.
+        // A chat brings no change of state and no type of its own, so the kernel can only refuse its size.
         let id = if self.is_plan && is_chat && tick > FIRST && size < SAFE_SIZE {
             Digest([0; 32])
         } else {
@@ -429,7 +429,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is known at the end: the tally, the messages in front, and the calls that were never answered.
+    /// The results at the end: the tally, the messages before the first item, and the calls without an answer.
     fn end(mut self, layout: &Layout, around: &[Note]) -> Result<Ended, ImportError> {
         for note in around {
             self.note(0, note)?;
@@ -490,7 +490,7 @@ impl Groups<'_> {
         let id = match self.recorder.propose(intent)? {
             step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => record.id(),
             step::Outcome::Refused(refused) => {
-                // Nothing that was turned down goes on record: ticks would not be numbers of messages any more.
+                // A refusal is discarded: with it on record, ticks would not be numbers of messages.
                 self.recorder.discard();
                 return Ok(Err(refused.reason));
             }

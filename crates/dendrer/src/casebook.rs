@@ -144,6 +144,21 @@ pub fn notes(state: &Value) -> Vec<Note> {
     notes.into_iter().flat_map(|notes| notes.iter()).filter_map(note).collect()
 }
 
+/// Returns the labels of a store, by name.
+pub fn labels_of(store: &impl ReadHandle) -> Result<BTreeMap<String, Moment>, Error> {
+    Ok(read(store)?.map(|state| labels(&state)).unwrap_or_default())
+}
+
+/// Returns the notes of a store, oldest first: of a tick, of a run with all its ticks, or all of them.
+pub fn notes_of(store: &impl ReadHandle, at: Option<&Moment>) -> Result<Vec<Note>, Error> {
+    let mut notes = read(store)?.map(|state| notes(&state)).unwrap_or_default();
+    notes.retain(|note| match at {
+        Some(at) => note.at.run == at.run && (at.tick.is_none() || note.at.tick == at.tick),
+        None => true,
+    });
+    Ok(notes)
+}
+
 /// The onset that the last recorded bisect of a run found. The outer `None` where none was recorded.
 pub fn onset(state: &Value, run: &RunName) -> Option<Option<u64>> {
     Some(state.get("onsets")?.get(run.as_str())?.get("tick").and_then(Value::as_u64))
@@ -151,7 +166,7 @@ pub fn onset(state: &Value, run: &RunName) -> Option<Option<u64>> {
 
 /// Finds what a label names.
 pub fn find(store: &impl ReadHandle, label: &str) -> Result<Option<Moment>, Error> {
-    Ok(read(store)?.and_then(|state| labels(&state).remove(label)))
+    Ok(labels_of(store)?.remove(label))
 }
 
 /// Puts a label on a moment. Its name is that of no run and no other label.
@@ -189,7 +204,7 @@ pub fn unlabel(
     by: &str,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<Record, Error> {
-    let known = read(store)?.map(|state| labels(&state)).unwrap_or_default();
+    let known = labels_of(store)?;
     let Some(at) = known.get(label) else {
         let near = nearest(label, known.keys().map(String::as_str)).map(str::to_owned);
         return Err(Error::NoLabel { name: label.to_owned(), near });

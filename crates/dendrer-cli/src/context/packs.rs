@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use dendrer::kernel::pack::TEXT_SIZE_MAX;
-use dendrer::pack::{self, Files, Mark, Problem, Source};
+use dendrer::pack::{self, Files, Problem, Source};
 use dendrer_view::count;
+use dendrer_view::pack::place;
 
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -33,9 +34,4 @@ pub(crate) fn unsound(path: &str, problems: &[Problem]) -> Failure {
         failure = failure.at("problem", format!("{} {}", place(path, problem.mark), problem.message));
     }
     failure.help(&["dendrer", "pack", "check", path])
-}
-
-/// Writes a place in the text of a pack: `FILE:LINE:COLUMN`.
-pub(crate) fn place(path: &str, mark: Mark) -> String {
-    format!("{path}:{}:{}", mark.line, mark.column)
 }

@@ -1,6 +1,7 @@
 //! Runs: names for new ones, and the states of those that are read.
 
 use dendrer::Trace;
+use dendrer::casebook::Moment;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
 use dendrer_object::RunName;
@@ -9,6 +10,8 @@ use dendrer_view::show::missing_words;
 use crate::address::Rev;
 use crate::failure::Failure;
 use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
 
 /// Returns the given name, or the first free one of `STEM-1`, `STEM-2` and so on.
 pub(crate) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Result<RunName> {
@@ -57,4 +60,18 @@ pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Rev, tic
         }
         error => error.into(),
     }
+}
+
+/// Finds the place in the store that an address means, for a label or a note.
+pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
+    let rev = Rev::parse(text)?;
+    if rev.bundle.is_some() {
+        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
+            .note("labels and notes are of runs of the store"));
+    }
+    let source = super::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
+    let trace = source.trace(&rev)?;
+    let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
+    Ok(Moment::of(&trace, tick)?)
 }

@@ -259,9 +259,7 @@ fn prove(
         // What goes on record is what the records say.
         let records = Trace::open(store, &run)?.without_snapshots();
         let (sample, line) = Sample::take(&records, predicate)?;
-        if out.is_text() {
-            out.print(sample_lines(predicate, &sample, &line))?;
-        }
+        out.ahead(sample_lines(predicate, &sample, &line))?;
         let uncertain = line.turns.iter().find_map(|(tick, verdict)| match verdict {
             Verdict::Uncertain(why) => Some((*tick, why.clone())),
             _ => None,

@@ -87,11 +87,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     })?;
     drop(progress);
     taken?;
-    let problem = replayed.error.as_ref().map(problem::replay);
+    let failure = replayed.error.as_ref().filter(|_| !args.detect).map(problem::replay);
     answer.replayed = Some(replayed);
-    let code = out.end(&mut answer)?;
-    match problem.filter(|_| out.is_text() && !args.detect) {
-        Some(failure) => Err(failure),
-        None => Ok(code),
-    }
+    out.end_or(&mut answer, failure)
 }

@@ -4,7 +4,6 @@ use clap::{Args, ValueEnum, ValueHint};
 use std::collections::BTreeMap;
 
 use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
-use dendrer_view::runs::unclear_line;
 
 use crate::address::Rev;
 use crate::context::{self, Source};
@@ -83,10 +82,6 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
         return Err(Failure::new("E0509", what)
             .at("why", why.clone())
             .note("a condition is true or false, like ticks > 100"));
-    }
-    // The document has the list; a reader of stderr is told as well.
-    if let Some(line) = unclear_line(&answer).filter(|_| !out.is_text()) {
-        out.say(line);
     }
     out.answer(&answer)
 }

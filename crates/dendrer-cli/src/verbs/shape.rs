@@ -2,9 +2,7 @@
 //!
 //! Forms that exclude each other are refused here, before anything is read: an answer is never half-valid.
 
-use dendrer_object::Value;
-use dendrer_view::document;
-use dendrer_view::fields::{Fields, available};
+use dendrer_view::fields::{Fields, FieldsAnswer};
 
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -54,6 +52,11 @@ impl Shape {
     /// Bytes in these forms.
     pub(crate) fn bytes(verb: &'static str, forms: &[&'static str]) -> Shape {
         Shape { forms: forms.to_vec(), is_bytes: true, ..flows(verb, verb) }
+    }
+
+    /// Returns the fields of the document.
+    pub(crate) fn fields(&self) -> FieldsAnswer {
+        FieldsAnswer { document: self.document.unwrap_or_default() }
     }
 }
 
@@ -133,16 +136,4 @@ fn choose(document: &str, wanted: &[String]) -> Result<Fields> {
 /// Whether the call asks which fields there are.
 pub(crate) fn asks_for_fields(global: &Global) -> bool {
     matches!(global.fields.as_slice(), [only] if only == "list")
-}
-
-/// Returns the fields of the verb's document: name, and whether it is one of the items or of the document.
-pub(crate) fn fields(shape: &Shape) -> Value {
-    let name = shape.document.unwrap_or_default();
-    let (items, own) = available(name);
-    let item = |name: &String, of: &str| {
-        Value::record([("name", Value::from(name.as_str())), ("of", Value::from(of))])
-    };
-    let items = items.iter().map(|name| item(name, "items"));
-    let own = own.iter().map(|name| item(name, "document"));
-    document("fields", [("document", Value::from(name)), ("items", Value::array(items.chain(own)))])
 }

@@ -1,4 +1,4 @@
-//! What a text compares with what, whether it can be true at all, and whether one condition includes another.
+//! Reads the text of an expression: its comparisons, whether it can be true, whether it includes another.
 //!
 //! For tools that read contracts, never for a verdict. Everything said here is sound and nothing is complete: what cannot
 //! be told from the text alone is not told.
@@ -235,7 +235,7 @@ impl<'n> Signed<'n> {
         }
     }
 
-    /// What a comparison of one thing with values of the text lets that thing be.
+    /// Returns the values that a comparison with a value of the text allows, and for which operand.
     fn region(self) -> Option<(String, Region)> {
         let Signed { node, negated } = self;
         match &node.kind {
@@ -264,7 +264,7 @@ impl<'n> Signed<'n> {
 /// Which of two things that are compared can be the greater one: the sides in the order of their texts, and the signs of
 /// their difference.
 fn order(comparison: ast::Comparison, pair: &[Node; 2], negated: bool) -> Option<(String, Region)> {
-    // What cannot be ordered can be equal, so that equality says nothing about order.
+    // Values without an order can be equal, so equality says nothing about order.
     if comparison.is_equality() {
         return None;
     }
@@ -494,7 +494,7 @@ mod tests {
     use super::super::{Scope, Truth};
     use super::*;
 
-    /// What a condition says of a state: true, false, or neither.
+    /// Judges a condition on a state: true, false, or `None` for neither.
     fn judged(expr: &Expr, state: &Value) -> Option<bool> {
         match expr.holds(&Env::of(state), &mut Budget::default()) {
             Truth::True => Some(true),

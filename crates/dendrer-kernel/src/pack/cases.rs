@@ -15,7 +15,7 @@ use crate::ontology::{self, Class};
 /// A small transcript with what must come out.
 #[derive(Debug)]
 pub struct Case {
-    /// What it is called.
+    /// The name.
     pub name: Arc<str>,
     /// Place in the pack, or in the file of cases.
     pub path: Pointer,
@@ -139,7 +139,7 @@ fn read_step(reader: &mut Reader, at: &At<'_>, place: &Place, predicates: &[&str
     Some(Step { path: at.path.clone(), intent, state, holds, predicates: expected, error })
 }
 
-/// What only a runtime writes is written by it, so that a test need not say so each time.
+/// Sets the author of a type that only a runtime writes, so that a test need not say so each time.
 fn by_its_author(intent: Intent, value: &Value) -> Intent {
     let class =
         ontology::TYPES.iter().find(|(name, _)| *name == intent.type_name.as_str()).map(|(_, class)| *class);

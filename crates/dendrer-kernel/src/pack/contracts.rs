@@ -19,7 +19,7 @@ const CONTRACT: [&str; 5] = ["words", "required_state", "hash_seeds", "advisory"
 
 const REQUIRED: [&str; 3] = ["type", "precision", "nullable"];
 
-/// What reading contracts has to know of the rest of a pack.
+/// The parts of a pack that contracts refer to.
 pub(super) struct Known<'a> {
     /// The fields of the state with their decimals.
     pub(super) fields: &'a [(String, Option<u8>)],
@@ -115,7 +115,7 @@ fn read_contract(
     }
     for seed in &seeds {
         if !required.iter().any(|known| known.name == *seed) {
-            // What the hash binds must be there.
+            // The hash binds a seed, so the seed is required.
             required.push(Required::new(seed));
         }
     }

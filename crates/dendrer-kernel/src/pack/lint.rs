@@ -1,4 +1,4 @@
-//! What in a pack is allowed and most likely not meant (dendrer paper 4.4 and 9.4).
+//! Finds parts of a pack that are allowed and most likely not meant (dendrer paper 4.4 and 9.4).
 //!
 //! Reads packs without faults. Every finding has a place, a reason and a remedy.
 //!
@@ -28,7 +28,7 @@ const FINDINGS_MAX: usize = 1000;
 pub struct Finding {
     /// The code under which `dendrer explain` knows it.
     pub code: &'static str,
-    /// Where in the pack.
+    /// Place in the pack.
     pub path: Pointer,
     /// Whether it is about the name of the member there and not about its value.
     pub at_name: bool,
@@ -36,9 +36,9 @@ pub struct Finding {
     pub span: Option<Span>,
     /// One sentence that says what there is.
     pub message: String,
-    /// What follows from it.
+    /// The consequence.
     pub why: String,
-    /// What to write instead.
+    /// The change to make.
     pub step: String,
 }
 
@@ -332,7 +332,7 @@ impl<'p> Linter<'p> {
                 });
             }
         }
-        // What counts as equal for an import, and is not for a predicate.
+        // Finds values that an import takes for equal and a predicate does not.
         let reads: Vec<Pointer> = self
             .pack
             .predicates
@@ -512,7 +512,7 @@ impl<'p> Linter<'p> {
             let predicate = &declared.predicate;
             let violates = predicate.polarity() == Polarity::Condition;
             let Some(expr) = predicate.expr() else { continue };
-            // What only a progress contract or an obligation says is not the text alone.
+            // A progress contract or an obligation has more than the text of its expression.
             if predicate.obligation().is_some() || predicate.progress().is_some() {
                 continue;
             }
@@ -568,7 +568,7 @@ fn lack_of(contract: &Contract, required: &Required, value: &Value) -> Option<Ar
     contract.check(&state).into_iter().find(|lack| lack.name == required.name).map(|lack| lack.why)
 }
 
-/// What a rule can be asked about.
+/// Returns places of a transition, each with the values that it can have under a rule.
 fn given(rule: &Rule) -> Vec<(Place, Vec<Value>)> {
     let place = |name: &str| Place { root: "t".into(), names: vec![name.into()] };
     let mut given = vec![(place("author"), vec![Value::from("agent"), Value::from("runtime")])];

@@ -107,7 +107,7 @@ impl fmt::Debug for Made {
 pub fn places(pack: &Value) -> Vec<(Pointer, &Value)> {
     let own = pack.get(MEMBER).map(|module| (Pointer::of([MEMBER]), module));
     let predicates = pack.get("predicates").and_then(Value::as_object);
-    // What is no pack may have a tagged value here, which is one value and has no members.
+    // A value that is no sound pack may have a tag here, which is one value without members.
     let of_predicates = predicates.into_iter().flat_map(|predicates| predicates.iter());
     let of_predicates = of_predicates.filter(|(name, _)| !tag::is_tag_name(name));
     let of_predicates = of_predicates.filter_map(|(name, predicate)| {

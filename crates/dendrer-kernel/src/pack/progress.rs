@@ -68,7 +68,7 @@ pub(super) fn read_contracts(
         let (score, reason) = (value("score"), value("reason"));
         let uncertain = reader.condition(&at, "uncertain", known.place);
         let lifts = read_lift(reader, &at);
-        // What has a fault was reported, and then nothing of the pack is taken.
+        // A part that is missing was reported as a fault, and a pack with faults is refused.
         let (Some(violation), Some(score), Some(version)) = (violation, score, version) else { continue };
         let scored = Scored::new(&violation, score, reason, uncertain);
         let (polarity, window) = (Polarity::Condition, Window::After);

@@ -189,7 +189,7 @@ impl Reader {
             }
             None => {
                 let message = format!("{name} is text, not {}", kind(at.value));
-                // What a number was written as is not known any more: 1.10 and 1.1 are one number and two versions.
+                // The spelling of a number is lost: 1.10 and 1.1 are one number and two versions.
                 let hint = match at.value {
                     Value::Number(_) => format!("put it in quotes as you wrote it: {name}: \"...\""),
                     value => format!("put it in quotes: {name}: \"{value}\""),
@@ -678,7 +678,7 @@ fn entries<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<Entry<'a>> {
     entries
 }
 
-/// What reading predicates has to know of the rest of a pack.
+/// The parts of a pack that predicates refer to.
 struct Known<'a> {
     place: &'a Place,
     version: Option<&'a str>,

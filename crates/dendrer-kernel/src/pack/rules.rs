@@ -13,7 +13,7 @@ use crate::expr::Expr;
 use crate::fold::target::{Segment, Target, Written, split};
 use crate::fold::{Act, Rule, Step, Template, Write, kind};
 
-/// What a step can be, by its member.
+/// The actions of a step, by the member that names them.
 const ACTS: [&str; 6] = ["let", "each", "set", "remove", "append", "add"];
 
 /// Reads a value that is computed: text is an expression, everything else is a literal.

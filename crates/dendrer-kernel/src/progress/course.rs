@@ -67,7 +67,7 @@ impl<'p> Course<'p> {
                     (None, Ok(intent)) => Ok(intent.goal.as_deref() == Some(&*goal.name)),
                     (None, Err(why)) => Err(why.clone()),
                 };
-                // What may have reached it before stays doubtful until something reaches it for sure.
+                // A goal that may have been reached before stays uncertain until it is reached for sure.
                 if now != Ok(false) && (reached.is_ok() || now == Ok(true)) {
                     *reached = now;
                 }
@@ -81,14 +81,14 @@ impl<'p> Course<'p> {
         }
     }
 
-    /// What a signal says of the run so far.
+    /// Reads a signal on the run so far.
     pub fn reading(&self, signal: Signal) -> Reading {
         match signal {
             Signal::ConstraintSatisfaction => self.constraint_satisfaction(),
             Signal::SkepticSurvivalRate => self.skeptic_survival_rate(),
             Signal::Progress => {
                 let [w1, w2, w3] = self.plan.weights;
-                // What weighs nothing need not be known.
+                // A signal of weight 0 need not be known.
                 let part = |weight: f64, reading: Reading| if weight == 0.0 { Ok(0.0) } else { reading };
                 let structural = part(w1, self.structural_completion())?;
                 let satisfied = part(w2, self.constraint_satisfaction())?;
@@ -136,7 +136,7 @@ fn decided(truth: Truth) -> Result<bool, String> {
     }
 }
 
-/// What was proposed, where the record still says all of it and it was not the kernel's own.
+/// Returns the intent of a record; `None` if a part of it was erased, or if it was the kernel's own.
 fn intent_of(record: &Record) -> Option<Box<Intent>> {
     match step::cause(record, false)?.0 {
         Cause::Proposed(intent) => Some(intent),

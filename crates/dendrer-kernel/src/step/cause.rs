@@ -1,4 +1,4 @@
-//! What a recorded transition was made of, and making it again.
+//! The cause of a recorded transition, and making the transition again from it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;
 use crate::reduce::Reducer;
 
-/// What a recorded transition was made of: enough to make it again.
+/// The cause of a recorded transition: enough to make it again.
 pub(crate) enum Cause {
     Proposed(Box<Intent>),
     /// A marker or a finding, as the intent that would say so if an agent could propose it.

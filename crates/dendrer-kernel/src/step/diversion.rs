@@ -1,4 +1,4 @@
-//! What the state would be if some transitions of a run had not been: reduced again in memory, and never recorded.
+//! The state without some transitions of a run: reduced again in memory, and never recorded.
 //!
 //! A [`Diversion`] has states and counters and no ids, so nothing of it can be committed: a transition is made by
 //! [`step`](super::step) alone. The functions that `step` uses decide what an intent means.
@@ -24,7 +24,7 @@ pub struct Told {
     tick: u64,
     type_name: TypeName,
     cause: Cause,
-    /// What counters count.
+    /// The members that counters read.
     content: Value,
     /// Whether it changed nothing because of an error.
     failed: bool,
@@ -70,10 +70,10 @@ impl Told {
     }
 }
 
-/// What became of a transition in a diversion.
+/// The outcome of a transition in a diversion.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// What it changed.
+    /// The change.
     pub delta: Delta,
     /// Why its change could not be made: it does not fit the state, a rule met an error, or the door would turn it down.
     pub failed: Option<String>,
@@ -170,7 +170,7 @@ fn is_reducer_error(note: &Value) -> bool {
     note.get("kind").and_then(Value::as_str) == Some(REDUCER_ERROR)
 }
 
-/// What counters count of a transition that meets an error here and met none when it was recorded, or the other way round.
+/// Returns the members that counters read, if the transition has an error only here or only in the record.
 fn counted(content: &Value, change: &Change) -> Value {
     let mut members = content.as_object().cloned().unwrap_or_default();
     let own = notes(content).filter(|note| !is_reducer_error(note)).cloned();

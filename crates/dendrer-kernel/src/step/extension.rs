@@ -64,9 +64,9 @@ pub enum ExtensionFault {
     /// It is for another contract than the one that is in force.
     #[error("it extends {named}, and {in_force} is in force")]
     OtherContract {
-        /// What it names.
+        /// The contract that the extension names.
         named: String,
-        /// What the run has.
+        /// The contract of the run.
         in_force: String,
     },
     /// It is to hold for what has happened already.
@@ -83,17 +83,17 @@ pub enum ExtensionFault {
     /// The pack says who may approve, and this one is not among them.
     #[error("{by} is no approver of this contract; it names {known}")]
     UnknownApprover {
-        /// Who is named.
+        /// The approver that is named.
         by: String,
-        /// Who may.
+        /// The approvers of the contract.
         known: String,
     },
     /// The pack asks for a signature of the approver, and it is missing or of another key.
     #[error("the approval of {by} is not signed by their key: {why}")]
     Signature {
-        /// Who approved.
+        /// The approver.
         by: String,
-        /// What is wrong.
+        /// The fault of the signature.
         why: String,
     },
 }
@@ -158,7 +158,7 @@ impl Extension {
         &self.approval
     }
 
-    /// What it is called.
+    /// Returns the name of the extension.
     pub fn id(&self) -> &str {
         self.value.get("id").and_then(Value::as_str).unwrap_or_default()
     }

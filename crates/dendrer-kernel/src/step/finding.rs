@@ -10,14 +10,14 @@ use dendrer_object::{Intent, TypeName, Value};
 use super::fork::make_marker;
 use super::{Head, Inputs};
 
-/// What found it.
+/// The analysis that made a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingKind {
-    /// Where a predicate is violated first.
+    /// A bisect: the first tick that violates a predicate.
     Bisect,
     /// How two runs differ.
     Diff,
-    /// What followed from an onset.
+    /// A causal chain: the transitions that followed from an onset.
     Chain,
 }
 
@@ -46,13 +46,13 @@ impl FindingKind {
 /// Something that was found.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// What found it.
+    /// The analysis.
     pub kind: FindingKind,
-    /// What it says.
+    /// The content of the record.
     pub content: Value,
     /// The records it is about.
     pub links: Vec<Link>,
-    /// What it changes in the state of the run it is kept in.
+    /// The change of the state of the run that keeps the finding.
     pub delta: Delta,
 }
 

@@ -20,8 +20,8 @@ use crate::pack::{self, Bound, extend};
 pub struct Fork {
     /// The new run's id.
     pub run: RunName,
-    /// What the marker says beside the parent and the tick: the reason, words for the agent, what was replaced. An
-    /// object; nothing in it is enforced.
+    /// The members of the marker besides the parent and the tick: the reason, words for the agent, the values that
+    /// were replaced. An object; nothing in it is enforced.
     pub about: Object,
     /// The change of state with which it begins.
     pub set: Delta,
@@ -44,7 +44,7 @@ pub(super) const FORK: &str = "run.fork";
 /// The member of the marker that says where the fork comes from.
 const FORK_MEMBER: &str = "fork";
 
-/// Where a fork branched off.
+/// The parent and the tick at which a fork branched off.
 #[derive(Debug, Clone)]
 pub(super) struct Forked {
     run: RunName,
@@ -184,7 +184,7 @@ pub(super) fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -
     Ok(seal_one(head, prepared))
 }
 
-/// What a marker does.
+/// Returns the change that a marker makes.
 pub(super) fn marker_change(head: &Head, marker: &Intent) -> Change {
     let delta = marker.delta.clone().unwrap_or_default();
     match delta.apply(&head.state) {

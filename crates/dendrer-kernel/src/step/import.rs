@@ -17,7 +17,7 @@ pub(super) const PICK: &str = "run.cherrypick";
 /// The member of the marker, and of the refusal of an import, that says where it comes from.
 pub(super) const PICK_MEMBER: &str = "cherrypick";
 
-/// What is imported, and from where.
+/// An import: the intent, and the record it comes from.
 #[derive(Debug, Clone)]
 pub struct Pick {
     /// The run it comes from.
@@ -26,15 +26,15 @@ pub struct Pick {
     pub tick: u64,
     /// Its record there.
     pub id: Digest,
-    /// What is proposed again.
+    /// The intent that is proposed again.
     pub intent: Intent,
     /// Why it is imported.
     pub reason: Option<Arc<str>>,
-    /// What was checked before.
+    /// The result of the checks.
     pub checked: Checked,
 }
 
-/// What became of an import.
+/// The outcome of an import.
 #[derive(Debug, Clone)]
 pub enum Picked {
     /// It is a transition of this run now.
@@ -131,7 +131,7 @@ fn about(pick: &Pick) -> Value {
         let names = checked.advisory.iter().map(|name| Value::String(Arc::clone(name)));
         members.push(("advisory_missing", Value::array(names)));
     }
-    // What the recorded answer of a tool is worth here: it is used as it is, and nothing was called.
+    // A recorded tool answer is reused as it is; no tool was called.
     if pick.intent.member("result").is_some() {
         members.push(("result", Value::from("reused")));
     }

@@ -1,4 +1,4 @@
-//! What the rules of a pack may look at when they write somewhere: what a later question about causes goes by.
+//! The places that the rules of a pack may read when they write a place: a question about causes follows them.
 
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};

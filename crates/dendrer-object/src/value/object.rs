@@ -488,7 +488,7 @@ fn node_digest(node: &Node) -> Digest {
     }
 }
 
-/// What the digest of a leaf is made of.
+/// Returns the parts that the digest of a leaf is computed from.
 fn leaf_parts<'a>(key_digest: &'a Digest, entry: &'a Entry, value: &'a Digest) -> [&'a [u8]; 4] {
     let (tag, salt): (_, &[u8]) = match &entry.salt {
         None => (LEAF_TAG, &[]),

@@ -4,6 +4,7 @@
 
 mod backup;
 mod bisect;
+mod casebook;
 mod conflicts;
 mod contract;
 mod diff;
@@ -11,13 +12,17 @@ mod doctor;
 mod export;
 mod fsck;
 mod gc;
+mod help;
 mod log;
+mod pack;
 mod predicate;
 mod replay;
 mod restore;
 mod runs;
 mod show;
 mod state;
+mod suite;
+mod verify;
 mod why;
 
 use dendrer::Trace;

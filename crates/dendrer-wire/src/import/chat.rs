@@ -1,9 +1,9 @@
 //! Messages with roles and tool calls, as chat interfaces write them.
 //!
 //! Every member of a message is kept: under the name it has here, or in `intent.extra`. The shapes are in
-//! `docs/import.md`. A message is first read, which says of whom and of what type it is, what it asks for and what is
-//! odd in it; its intent is made afterwards and only where somebody looks at it. The invariant a newcomer would break:
-//! what the source says is never replaced by what it seems to mean; a status that was read off a text says so.
+//! `docs/import.md`. A first pass reads the agent and the type of a message, its calls and its oddities; the intent
+//! is built later, and only if it is used. Rule: the words of the source are never replaced by an interpretation; a
+//! status that was inferred from a text is marked so.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use dendrer_object::{Intent, TypeName, Value, json, tag};
 use super::calls::{Answer, Call, Calls};
 use super::note::{At, Note, NoteKind};
 
-/// What one item becomes.
+/// The transition of one item.
 #[derive(Debug)]
 pub(super) struct Step<'m> {
     pub(super) notes: Vec<Note>,
@@ -27,7 +27,7 @@ pub(super) struct Step<'m> {
     says: Says<'m>,
 }
 
-/// What an intent is made of.
+/// The parts of an intent.
 #[derive(Debug)]
 enum Says<'m> {
     /// It is there already.
@@ -199,7 +199,7 @@ impl<'m> Message<'m> {
         self.name.and_then(Value::as_str).filter(|name| !name.is_empty())
     }
 
-    /// Who speaks: the name, else the role up to its first blank.
+    /// The speaker: the name, else the role up to its first blank.
     fn speaker(&self) -> &'m str {
         let name = self.name().filter(|name| !name.trim().is_empty());
         let text = name.unwrap_or_else(|| self.role().split_whitespace().next().unwrap_or("unknown"));
@@ -220,7 +220,7 @@ impl<'m> Message<'m> {
         self.tool_calls.and_then(Value::as_array).filter(|calls| !calls.is_empty())
     }
 
-    /// A call that stands by itself.
+    /// The call outside any list.
     fn single(&self) -> Option<&'m Value> {
         self.function_call.filter(|call| call.as_object().is_some())
     }
@@ -231,8 +231,8 @@ impl<'m> Message<'m> {
     }
 }
 
-/// What a message says: role, content, name, and under `extra` whatever else stands in it. `taken` are the members
-/// that have their place elsewhere.
+/// Returns the words of a message: role, content, name, and all other members under `extra`. The members in `taken`
+/// have their place elsewhere.
 fn words(message: Message<'_>, taken: &[&str]) -> Value {
     let mut known = [taken, &["role", "content", "name"]].concat();
     let empty = message.calls().into_iter().filter(|(_, calls)| calls.is_some_and(says_none));
@@ -256,7 +256,7 @@ fn says_none(value: &Value) -> bool {
     }
 }
 
-/// Notes what may be calls and stands where none is read: it is kept, and nobody asks for it.
+/// Notes members that may be calls in a place where no call is read: they are kept, and not paired.
 fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &mut Vec<Note>) {
     let listed = message.listed().is_some();
     for (name, value) in message.calls() {
@@ -274,11 +274,11 @@ fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &
     }
 }
 
-/// What stands where the id of a call is to stand.
+/// The id of a call, as the source has it.
 #[derive(Debug)]
 enum Id<'m> {
     None,
-    /// The id as it stands, and the word under which it is paired. An empty text is none.
+    /// The id as written, and the word under which it is paired. An empty text is [`Id::None`].
     Read(&'m Value, Cow<'m, str>),
     /// Neither text nor number: it cannot be the id of anything.
     Unreadable,
@@ -395,7 +395,7 @@ enum Asked<'m> {
     Read(Parts<'m>),
 }
 
-/// What stands in a call.
+/// The parts of a call.
 #[derive(Debug)]
 struct Parts<'m> {
     object: &'m Object,
@@ -452,7 +452,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What is remembered of it until it is answered.
+    /// The part of a call that is remembered until its answer.
     fn call(&self, agent: &Arc<str>, index: usize) -> Call {
         let agent = Arc::clone(agent);
         match self {
@@ -464,7 +464,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What it becomes in the action.
+    /// The action that a call becomes.
     fn action(self) -> Value {
         match self {
             Asked::Unreadable(value) => Value::record([("extra", value.clone())]),
@@ -484,7 +484,7 @@ impl Parts<'_> {
             taken = vec!["function"];
         }
         taken.extend(id.word().is_some().then_some("id"));
-        // That a call is one of a function is said by where it stands.
+        // A `type` of "function" is dropped: the place of the call says the same.
         taken.extend((object.get("type").and_then(Value::as_str) == Some("function")).then_some("type"));
         extra.extend(rest(object, &taken));
         let members = [
@@ -541,7 +541,7 @@ fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'
 }
 
 impl Answered<'_> {
-    /// Who asked for it, as far as that is known.
+    /// Returns the agent that asked for it; the role of the message if the call is unknown.
     fn agent(&self) -> &str {
         self.call.as_ref().map_or_else(|| self.message.role(), |call| &call.agent)
     }
@@ -573,7 +573,7 @@ impl Answered<'_> {
             ("tool", tool.map(Value::from)),
         ];
         let action: Vec<_> = action.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        // What a result says stands in `result`, once; so does the name of its tool in `action`.
+        // The text of a result is in `result`, once; the name of its tool is in `action`.
         let mut taken = vec!["error", "content"];
         taken.extend(own_id.then_some("tool_call_id"));
         taken.extend((!says_more).then_some("tool_call"));
@@ -634,7 +634,7 @@ fn status(message: Message<'_>) -> (bool, &'static str) {
     }
 }
 
-/// What came back: the output as it stands, and whether it is an error.
+/// Returns the result of a call: the output as written, and whether it is an error.
 fn result_of(message: Message<'_>) -> Value {
     let (is_error, from) = status(message);
     let members = [

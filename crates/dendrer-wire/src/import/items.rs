@@ -20,13 +20,13 @@ const LEFT_OUT_MAX: usize = 64;
 /// One item of a run.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
-    /// What it is; null where nothing could be read.
+    /// The value of the item; null if nothing could be read.
     pub(super) value: Value,
     /// Its place, from the top of the run.
     pub(super) at: At<'a>,
     /// How many bytes of text it was read from.
     pub(super) size: usize,
-    /// What was left out.
+    /// The parts that were left out.
     pub(super) notes: Vec<Note>,
     /// Whether the whole item was.
     pub(super) is_lost: bool,
@@ -38,7 +38,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// What stands around the items.
+/// The members around the items.
 #[derive(Debug)]
 pub(super) struct Around {
     /// The run's object without the list; `None` where the list is all there is.
@@ -146,7 +146,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Follows the path to the list, keeping what stands beside it.
+    /// Follows the path to the list, and keeps the members beside it.
     fn run<R: Read>(&mut self, scanner: &mut Scanner<R>, path: &mut Vec<String>) -> Result<(), Stop> {
         let depth = path.len();
         let Some(wanted) = self.layout.path.get(depth).cloned() else {
@@ -225,7 +225,7 @@ impl Reader<'_> {
         self.item_in_parts(scanner, first, number)
     }
 
-    /// Reads an item that is not in the buffer as a whole, or that is not accepted as it stands.
+    /// Reads an item that is not in the buffer as a whole, or that is not accepted as written.
     fn item_in_parts<R: Read>(
         &mut self,
         scanner: &mut Scanner<R>,

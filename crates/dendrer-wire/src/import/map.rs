@@ -40,7 +40,7 @@ pub struct Map {
     text: Value,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone)]
 enum Field {
     At(Pointer),

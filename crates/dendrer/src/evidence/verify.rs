@@ -22,6 +22,8 @@ use crate::run::replay::replay_range;
 use crate::trace::{ReadHandle, Trace};
 
 pub use crate::run::replay::{replay, replay_with};
+pub mod judge;
+pub mod suite;
 
 /// How many records are taken together.
 const BATCH: usize = 256;
