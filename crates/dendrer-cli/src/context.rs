@@ -248,6 +248,18 @@ pub(crate) fn write_store(global: &Global) -> Result<Repo> {
     })
 }
 
+/// Opens the store for a verb that makes a run of others. A dry run proposes through the handle that reads them; what is
+/// proposed is discarded, and an append would fail.
+pub(crate) fn target(global: &Global, source: &Source, is_dry: bool) -> Result<Repo> {
+    if let (true, Source::Store(repo, _)) = (is_dry, source) {
+        return Ok(repo.clone());
+    }
+    let repo = write_store(global)?;
+    // A key that cannot be used is reported before anything is made.
+    repo.signing_key()?;
+    Ok(repo)
+}
+
 /// As [`write_store`], of the store at a place.
 pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo, dendrer::Error> {
     let options = Options { index: !global.without_index, ..Options::write() };

@@ -150,7 +150,7 @@ impl Faulty {
         state.fault = Some((state.calls + at, fault, lasting));
     }
 
-    /// Makes the next sync of a file fail, whoever asks for it, and all after it if `lasting`.
+    /// Makes the next sync of a file fail, of any handle, and all after it if `lasting`.
     pub fn fail_syncs(&self, lasting: bool) {
         self.state().sync_fault = Some(lasting);
     }

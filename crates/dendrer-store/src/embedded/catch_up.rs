@@ -67,10 +67,10 @@ impl Embedded {
             Some(beyond) => beyond > 0,
             None => return Ok(()),
         };
-        // Nobody writes while we hold the lock, so one look is enough then.
+        // No other process writes while this handle has the lock, so one look is enough then.
         let looks_max = if holder { 1 } else { LOOKS };
         let mut looks = looks_max;
-        // As a rule nobody else has written, and there is nothing to read.
+        // Usually no other process has written, and there is nothing to read.
         if !has_more && !matches!(self.next_segment(holder, false)?, Next::Segment | Next::Again) {
             return if holder { self.finish_erasures() } else { Ok(()) };
         }
@@ -111,8 +111,8 @@ impl Embedded {
         Ok(())
     }
 
-    /// Takes in what is whole and fits, and leaves whatever else there is to [`Embedded::catch_up`] by whoever holds the
-    /// lock. While many wait for it this is most of what they do.
+    /// Reads the groups that are whole and fit, and leaves the rest to [`Embedded::catch_up`] under the lock. While
+    /// many processes wait for the lock, this does most of the reading.
     pub(super) fn catch_up_meanwhile(&mut self) -> Result<(), StoreError> {
         if self.stuck || self.length_beyond()?.is_none_or(|beyond| beyond == 0) {
             return Ok(());
@@ -282,7 +282,7 @@ impl Embedded {
         self.chunks.see(group.shared);
     }
 
-    /// Stands behind a group from now on; the scanner knows the tree there, and found this to be its root.
+    /// Moves this handle to the end of a group; the scanner knows the tree there, and checked that this is its root.
     fn stand_behind(&mut self, scanner: &Scanner, at: At, end: u64, root: Digest) {
         let peaks = scanner.peaks.clone().expect("only groups with a known tree are taken in");
         self.end = LogEnd { segment: at.segment, offset: end, root, peaks };
@@ -334,7 +334,7 @@ impl Embedded {
     /// Moves on to the next segment, if there is one.
     fn next_segment(&mut self, holder: bool, last_look: bool) -> Result<Next, StoreError> {
         let number = self.end.segment + 1;
-        // As a rule there is none, and every append asks.
+        // Usually there is no such file, and every append asks.
         if self.segments.file(number)?.is_none() {
             return Ok(Next::Stop);
         }
@@ -400,7 +400,8 @@ impl Embedded {
             return Ok(());
         }
         let (unfinished, overwritten) = self.carried_out(&self.erasures)?;
-        // Whoever overwrote them, or wrote what says that they are to go, may have been killed before the sync.
+        // The process that overwrote the values, or that wrote the list of them, may have been killed before the
+        // sync.
         let done = self.sync_segments(overwritten).and_then(|()| match unfinished.is_empty() {
             true => Ok(()),
             false => self.sync_now().and_then(|_| self.destroy(&unfinished)),

@@ -1,11 +1,11 @@
 //! Copying a store while others write to it: a backup, and the store that is made from one.
 //!
-//! The log only grows, so a copy up to the end of a group is a store, and a later copy adds what follows. Copies what
-//! is not derived and nothing else: never the index, and no key, because none is in a store.
+//! The log only grows, so a copy up to the end of a group is a store, and a later copy adds the rest. Copies the log
+//! and its values only: never the index, and no key, because a store contains none.
 //!
-//! Two invariants a newcomer would break. `store.json` is written last, after all of the copy was read and verified,
-//! so that no copy is taken for a whole one before it is. And a value that was erased is erased in the copy as well:
-//! a frame that is void in the store, or that an erasure in the copy says must be, is made void there.
+//! Two rules. `store.json` is written last, after the whole copy was read and verified, so that an unfinished copy is
+//! never taken for a whole one. And a value that was erased is erased in the copy as well: a frame that is void in
+//! the store, or that an erasure in the copy voids, is made void there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl Mark {
     }
 }
 
-/// Returns the log of a backup of a store and where it ends; `None` if the directory is none.
+/// Returns the log and the end of a backup of a store; `None` if the directory is not a backup.
 pub(super) fn end_of_backup(
     disk: &dyn Disk,
     dir: &Path,
@@ -228,7 +228,7 @@ impl Embedded {
         })
     }
 
-    /// Looks at what is in the place of a copy: nothing, leftovers, or an earlier backup that it goes on from.
+    /// Returns the content of the target of a copy: empty, leftovers, or an earlier backup to continue.
     fn there(&self, to: &Path, what: CopyAs) -> Result<Option<Whole>, StoreError> {
         let disk = &*self.options.disk;
         for name in ["segments", "log"] {
@@ -333,7 +333,7 @@ impl Embedded {
         Ok(None)
     }
 
-    /// Checks that a file of the copy is nobody else's: what is cut or written there would be cut or written in the store.
+    /// Checks that no other path shares a file of the copy: a cut or a write there would change the store.
     fn refuse_shared(&self, to: &Path, segment: u32) -> Result<(), StoreError> {
         let path = to.join("segments").join(file_name(segment));
         match disk::shared_with(&path, &self.segments.path(segment)) {
@@ -490,7 +490,7 @@ impl Copying<'_> {
     fn sync_source(&self, segment: u32) -> Result<(), StoreError> {
         let path = self.source.segments.path(segment);
         let disk = &self.source.options.disk;
-        // Some systems sync only what may be written; where it may not, nobody writes.
+        // Some systems sync only a file that may be written; a read-only file has no unsynced writes.
         let file = disk.open(&path, Open::Write).or_else(|_| disk.open(&path, Open::Read));
         file.and_then(|file| file.sync()).map_err(|error| StoreError::io("sync", &path, error))
     }
@@ -608,7 +608,7 @@ impl Copying<'_> {
             move |error| StoreError::io(action, &path, error)
         };
         let mark = self.to.dir.join(MARK);
-        // As it stands: a newer version may have written more there than this one knows.
+        // Copied byte for byte: a newer version may have written members there that this one does not know.
         let path = self.source.dir.join("store.json");
         let descriptor = disk::read_file(disk, &path, 1 << 16).map_err(io("read", &path))?;
         let descriptor = descriptor.ok_or_else(|| io("read", &path)(std::io::ErrorKind::NotFound.into()))?;

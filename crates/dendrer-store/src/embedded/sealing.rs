@@ -1,7 +1,6 @@
-//! Sealing what was read, many records at a time and on several processors: most of what reading a log takes.
+//! Seals records that were read, many at a time and on several processors: most of the time of reading a log.
 //!
-//! The invariant a newcomer would break: records come out in the order of the log, and nothing behind a record that cannot
-//! be read comes out in its place.
+//! Rule: records come out in the order of the log, and after an unreadable record none comes out in its place.
 
 use std::ops::ControlFlow;
 
@@ -55,7 +54,7 @@ pub(super) type Waiting = Vec<(RawRecord, At)>;
 /// The same, sealed.
 pub(super) type Sealed = Vec<Result<Record, Box<Damage>>>;
 
-/// Records of a scan on their way to whoever asked.
+/// Records of a scan on their way to the caller.
 pub(super) struct Batch<'a, 'scope, 'env> {
     store: &'a Embedded,
     line: &'a mut Line<'scope, 'env, Waiting, Sealed>,

@@ -1,6 +1,6 @@
 //! Verifying a whole store: every frame, every record, every chain, the tree, the checkpoint and the index.
 //!
-//! Believes nothing that is derived. Never repairs, and goes on after the first finding.
+//! Trusts no derived data. Never repairs, and continues after the first finding.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -32,7 +32,7 @@ pub struct VerifyOptions {
     pub keys: Vec<VerifierKey>,
     /// Whether the index is compared with what follows from the log.
     pub index: bool,
-    /// Counts the records that were read, for whoever watches.
+    /// Counts the records that were read, for a line of progress.
     pub done: Option<Arc<AtomicU64>>,
 }
 
@@ -79,8 +79,8 @@ impl Embedded {
         self.verify_handing_over(options, None)
     }
 
-    /// As [`Embedded::verify`], and hands over each record that is the one that it was filed as, in the order of the log and
-    /// with its position, so that whoever asks more of the records need not read them once more.
+    /// As [`Embedded::verify`], and passes on each record that has the id it was filed under, in the order of the log
+    /// and with its position, so that further checks need not read the records again.
     pub fn verify_handing_over(
         &self,
         options: &VerifyOptions,

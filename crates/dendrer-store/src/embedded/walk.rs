@@ -1,7 +1,7 @@
-//! Walking the whole log as it stands on disk, for whoever verifies it.
+//! Walks the whole log on disk, for a verification.
 //!
-//! Hands over what was read without believing it: nothing is sealed, no index is asked. Goes on behind damage where
-//! that can be done, and says what it had to leave out.
+//! Passes on what was read without trust: nothing is sealed, and the index is not asked. Continues after damage if
+//! possible, and reports the parts it left out.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -284,7 +284,7 @@ impl Walk<'_> {
             self.suspect(damage)?;
         }
         for (at, payload) in left {
-            // Whoever reads the record reads this frame, and whoever writes next destroys what it takes the place of.
+            // A reader of the record reads this frame, and the next writer destroys the frame that it replaces.
             let Some((id, ..)) = layout::opened_head(&payload) else { continue };
             if self.store.is_left_of(at, &payload, &id)? == Some(false) {
                 let file = place_name(at.segment);

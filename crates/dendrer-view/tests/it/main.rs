@@ -16,6 +16,8 @@ mod help;
 mod log;
 mod pack;
 mod predicate;
+mod rebase;
+mod reduce;
 mod replay;
 mod restore;
 mod runs;
@@ -25,9 +27,13 @@ mod suite;
 mod verify;
 mod why;
 
-use dendrer::Trace;
+use std::sync::Arc;
+
 use dendrer::kernel::step::Start;
+use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
+use dendrer::trust::MemoryTrust;
+use dendrer::{Repo, Trace};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value, json};
 use dendrer_testkit::{memory, record, run_name};
@@ -77,6 +83,12 @@ fn add_run(store: &Shared, run: &str, risks: &[f64]) {
 fn trace(store: &Shared, run: &str) -> Trace {
     let run: RunName = run_name(run);
     Trace::open(store, &run).unwrap()
+}
+
+/// Opens a store to write runs at fixed times.
+fn repo(store: &Shared) -> Repo {
+    let repo = Repo::over(Box::new(store.clone()), Arc::new(MemoryTrust::new())).unwrap();
+    repo.with_environment(|| Box::new(Fixed::new("view", 100, 1)))
 }
 
 fn text(answer: &impl Answer, page: &Page) -> String {
