@@ -16,7 +16,7 @@ use dendrer::care::export::{ExportError, ExportTerms, plan};
 use dendrer::care::restore::{NewerRecords, RestoreError, RestoreTerms, Restored, UnsoundBackup, restore};
 use dendrer::care::spare::{Rule, clean};
 use dendrer::care::{CareNote, Follow};
-use dendrer::error::Error;
+use dendrer::error::{Error, NoStore};
 use dendrer::kernel::step::Start;
 use dendrer::repo::{Mode, Repo, Warning};
 use dendrer::store::embedded::{Embedded, Options};
@@ -277,6 +277,22 @@ fn an_interrupted_restore_leaves_nothing_that_is_written_over() {
         restore(&place.path("bk"), &place.path("again"), ANEW, &*place.trust, &mut heard).unwrap();
         assert_eq!(heard.notes.len(), 1);
         assert!(place.path("again/.dendrer.replaced/store.json").is_file() && !left.exists());
+    }
+}
+
+#[test]
+fn no_other_store_is_found_after_an_interrupted_restore() {
+    for place in places(1) {
+        let inner = place.path("inner");
+        std::fs::create_dir(&inner).unwrap();
+        assert_eq!(Repo::find(&inner).unwrap(), place.store());
+        for left in [".dendrer.restoring", ".dendrer.replaced"] {
+            std::fs::create_dir(inner.join(left)).unwrap();
+            let error = Repo::find(&inner).unwrap_err();
+            let Error::NoStore(why) = &error else { panic!("{error}") };
+            assert!(matches!(**why, NoStore::Interrupted { searched: true, .. }), "{error}");
+            std::fs::remove_dir(inner.join(left)).unwrap();
+        }
     }
 }
 
