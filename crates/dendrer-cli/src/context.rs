@@ -40,13 +40,12 @@ use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
 
-pub(crate) mod copies;
+pub(crate) mod care;
 pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod runs;
 
-pub(crate) use dendrer::ask::bisect::gather::is_last as ended;
-pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
+pub(crate) use dendrer::repo::locate::STORE_DIR;
 pub(crate) use dendrer::trace::all_runs;
 
 /// What a reading command reads.
@@ -249,6 +248,18 @@ pub(crate) fn write_store(global: &Global) -> Result<Repo> {
     })
 }
 
+/// Opens the store for a verb that makes a run of others. A dry run proposes through the handle that reads them; what is
+/// proposed is discarded, and an append would fail.
+pub(crate) fn target(global: &Global, source: &Source, is_dry: bool) -> Result<Repo> {
+    if let (true, Source::Store(repo, _)) = (is_dry, source) {
+        return Ok(repo.clone());
+    }
+    let repo = write_store(global)?;
+    // A key that cannot be used is reported before anything is made.
+    repo.signing_key()?;
+    Ok(repo)
+}
+
 /// As [`write_store`], of the store at a place.
 pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo, dendrer::Error> {
     let options = Options { index: !global.without_index, ..Options::write() };
@@ -323,9 +334,4 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
 /// Returns the failure for a directory in which a restore was interrupted; `None` for any other.
 pub(crate) fn cut_off(dir: &Path) -> Option<Failure> {
     locate::interrupted(dir).map(|error| dendrer::Error::NoStore(Box::new(error)).into())
-}
-
-/// Fails for a store that cannot be read whole.
-pub(crate) fn refuse_damage(store: &dyn Store) -> Result<()> {
-    Ok(dendrer::repo::refuse_damage(store)?)
 }

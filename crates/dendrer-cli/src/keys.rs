@@ -4,11 +4,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dendrer::repo::heads;
-use dendrer::store::Embedded;
 use dendrer::store::StoreInfo;
 use dendrer::store::TreeHead;
-use dendrer::store::prelude::*;
 use dendrer::trust;
 use dendrer::trust::SigningTurn;
 use dendrer::trust::Trust;
@@ -19,13 +16,11 @@ use dendrer_object::note::SigningKey;
 use dendrer_object::note::VerifierKey;
 
 use crate::demo;
-use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::out::files;
 
-/// The code of a log that is not the one that was signed here.
-pub(crate) const ANOTHER_LOG: &str = "E0307";
+pub(crate) use dendrer::verify::judge::ANOTHER_LOG;
 
 /// Keys and heads of this user, and the demo's key, which is published with the program: its signatures prove nothing, and its
 /// stores say so. Every demo has one id, so no head of one says anything of another.
@@ -48,6 +43,10 @@ impl Trust for ProgramTrust {
         }
         let demo = demo::key();
         Ok((*demo.verifier_key() == log.key).then(|| Arc::new(demo)))
+    }
+
+    fn own_key(&self, store: StoreId) -> std::result::Result<Option<VerifierKey>, TrustError> {
+        self.0.own_key(store)
     }
 
     fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> std::result::Result<(), TrustError> {
@@ -124,29 +123,4 @@ pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {
 /// Finds the key of a store; `None` if it is not here.
 pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<Arc<SigningKey>>> {
     Ok(ProgramTrust(user(given)).key(info).map_err(dendrer::Error::from)?)
-}
-
-/// Refuses to write to a log that is not the one that was signed here.
-pub(crate) fn refuse_rollback(store: &mut Embedded) -> Result<()> {
-    Ok(heads::refuse_rollback(store, &ProgramTrust(user(None)))?)
-}
-
-/// Says why a log may not be all that was signed here, for verbs that look at its files alone.
-pub(crate) fn doubt(store: &mut Embedded) -> Result<Option<(&'static str, String)>> {
-    Ok(match head(store.info().id) {
-        Err(failure) => Some((failure.code, failure.told())),
-        Ok(head) => heads::differs(store, head)?
-            .map(|why| (ANOTHER_LOG, format!("this is not the log that was signed here: {why}"))),
-    })
-}
-
-/// Remembers the checkpoint of a store that is moved aside or was put in place.
-pub(crate) fn remember(store: &Embedded, key: &VerifierKey) -> Result<()> {
-    let remembered = heads::remember_checkpoint(store, key, &ProgramTrust(user(None)));
-    remembered.map_err(|error| {
-        let is_turn =
-            matches!(&error, dendrer::Error::Trust(TrustError::Busy { .. } | TrustError::NoLock { .. }));
-        let failure = Failure::from(error);
-        if is_turn { failure.note("what the store says was signed is not remembered here") } else { failure }
-    })
 }

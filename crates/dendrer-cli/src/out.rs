@@ -388,6 +388,15 @@ impl Out {
         self.json(&Value::record([("summary", Value::Object(summary))]))
     }
 
+    /// Refuses raw bytes as the answer if a document goes to the same place.
+    pub(crate) fn takes_bytes(&self) -> Result<()> {
+        if self.is_text() {
+            return Ok(());
+        }
+        Err(Failure::new("E0106", "stdout cannot take both the export and a document about it")
+            .note("say where the export goes with -o FILE"))
+    }
+
     /// Writes raw bytes of the answer, as an export does.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.write(bytes)

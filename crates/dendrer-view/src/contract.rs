@@ -10,6 +10,12 @@ use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::{document, quote};
 
+pub mod check;
+pub mod extend;
+pub mod found;
+pub mod lint;
+pub mod suggest;
+
 /// How long a value is shown to people.
 const VALUE_SHOWN: usize = 60;
 

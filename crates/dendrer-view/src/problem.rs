@@ -48,6 +48,24 @@ impl Problem {
         store_problem(Problem::new(error.code(), error.to_string()), error)
     }
 
+    /// Returns the problem of an error that its owner keeps: with place and help if it is one of the store, of keys, or of another
+    /// log than the one that was signed here.
+    pub(crate) fn of_error(error: &Error) -> Problem {
+        let problem = Problem::new(error.code(), error.to_string());
+        match error {
+            Error::Store(error) => store_problem(problem, error),
+            Error::Trust(error) => trust_problem(problem, error),
+            Error::AnotherLog { why, committed } => problem
+                .at("why", why.to_string())
+                .note(match committed {
+                    false => "nothing was committed: what follows would be a second history",
+                    true => "what was committed stands in this copy, and is not signed",
+                })
+                .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"),
+            _ => problem,
+        }
+    }
+
     /// The words for a key or a head that cannot be read.
     pub fn from_trust(error: &TrustError) -> Problem {
         trust_problem(Problem::new(error.code(), error.to_string()), error)
@@ -233,16 +251,8 @@ impl From<Error> for Problem {
             ]),
             Error::LabelElsewhere { label, .. } => problem.help(&["dendrer", "show", &label]),
             Error::NoStore(error) => no_store(problem, *error),
-            Error::Trust(error) => trust_problem(problem, &error),
             Error::NotSigned(error) => trust_problem(problem, &error)
                 .note("what was committed stands in the log, and is not signed; the next commit signs it"),
-            Error::AnotherLog { why, committed } => problem
-                .at("why", why.to_string())
-                .note(match committed {
-                    false => "nothing was committed: what follows would be a second history",
-                    true => "what was committed stands in this copy, and is not signed",
-                })
-                .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"),
             Error::Unwritable(error) => match &*error {
                 StoreError::ReadOnly { why } => {
                     Problem::new("E0805", "the store is open for reading only").at("cause", why.clone())
@@ -250,9 +260,8 @@ impl From<Error> for Problem {
                 error @ (StoreError::Damaged(_) | StoreError::Lost(_)) => Problem::of(error),
                 error => Problem::of(error).note(READS_ONLY),
             },
-            Error::Store(error) => store_problem(problem, &error),
             Error::Expr(error) => expr_problem(&error),
-            _ => problem,
+            error => Problem::of_error(&error),
         }
     }
 }

@@ -2,13 +2,103 @@
 
 use dendrer::kernel::step::EXTENSION;
 use dendrer::rebase::{Basis, Fate, From, Rebased, Step, Stopped};
-use dendrer_object::Value;
+use dendrer_object::{RunName, Value};
 
-use crate::quote;
+use crate::answer::{Answer, End, Line, Page, Style};
 use crate::table::{Align, Table};
+use crate::{count, document, quote};
+
+/// What became, or would become, of the intents of a run on another base.
+#[derive(Debug, Clone, Copy)]
+pub struct RebaseAnswer<'r> {
+    /// The intents, and the fork that they went into.
+    pub rebased: &'r Rebased,
+    /// The new run.
+    pub run: &'r RunName,
+    /// The base.
+    pub onto: &'r RunName,
+    /// The last tick of the base that the new run shares.
+    pub tick: u64,
+    /// Why.
+    pub reason: Option<&'r str>,
+    /// The last tick of the new run; `None` if it was not written.
+    pub tip: Option<u64>,
+    /// Whether only the fate of each intent was asked for.
+    pub plan: bool,
+    /// Whether nothing was to be written.
+    pub dry_run: bool,
+}
+
+impl Answer for RebaseAnswer<'_> {
+    fn document(&self) -> Value {
+        let RebaseAnswer { rebased, run, onto, tick, reason, tip, plan, dry_run } = *self;
+        let members = [
+            ("run", Value::from(run.as_str())),
+            ("source", Value::from(rebased.source.as_str())),
+            ("from", Value::from(rebased.from)),
+            ("to", Value::from(rebased.to)),
+            ("onto", Value::from(onto.as_str())),
+            ("onto_tick", Value::from(tick)),
+            ("state_root", Value::from(rebased.forked.state_root)),
+            ("reason", Value::from(reason)),
+            ("items", Value::array(rebased.steps.iter().map(item))),
+            ("carried", Value::from(rebased.carried() as u64)),
+            ("unseen", Value::from(rebased.unseen())),
+            ("marker", Value::from(tip.map(|_| rebased.forked.marker.id()))),
+            ("tip", Value::from(tip)),
+            ("written", Value::from(tip.is_some())),
+            ("plan", Value::from(plan)),
+            ("dry_run", Value::from(dry_run)),
+        ];
+        document("rebase", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let RebaseAnswer { rebased, run, tip, plan, .. } = *self;
+        let mut lines = if plan { Vec::new() } else { self.head_lines() };
+        lines.extend(step_lines(rebased, page.width));
+        let mut sum = vec![count(rebased.carried() as u64, "intent carries over", "intents carry over")];
+        sum.extend(rebased.stopped().map(|_| "1 needs a decision".to_owned()));
+        if rebased.unseen() > 0 {
+            sum.push(format!("{} behind it not looked at", rebased.unseen()));
+        }
+        let (word, written) = match (plan, tip) {
+            (true, _) => ("plan", "; nothing was written".to_owned()),
+            (false, None) => ("result", "; nothing was written".to_owned()),
+            (false, Some(tip)) => ("result", format!("; {run} ends at tick {tip}")),
+        };
+        lines.push(format!("{word}: {}{written}", sum.join(", ")).into());
+        let note =
+            "note: no model and no tool was called; a program that can ask tools brings its own executor";
+        lines.push(Line::note(note));
+        lines.extend(tip.map(|_| Line::help(["dendrer", "verify", run.as_str(), "--replay"])));
+        let goes_on = tip.is_some_and(|tip| tip > 0) && rebased.stopped().is_some();
+        lines.extend(goes_on.then(|| Line::help(["dendrer", "commit", "--run", run.as_str()])));
+        lines
+    }
+
+    fn end(&self) -> End {
+        let is_dry = self.plan || self.dry_run;
+        if !is_dry && self.rebased.stopped().is_some() { End::No } else { End::Answered }
+    }
+}
+
+impl RebaseAnswer<'_> {
+    fn head_lines(&self) -> Vec<Line> {
+        let RebaseAnswer { rebased, run, onto, tick, reason, tip, .. } = *self;
+        let source = &rebased.source;
+        let replayed = format!("replayed   {onto}@{tick} and {source} from tick {} on ", rebased.from);
+        let word = if tip.is_some() { "rebased   " } else { "would make" };
+        let next = tick + 1;
+        let made = format!("{word} {run}: {source} onto {onto}@{tick}   its tick {next} is run.fork");
+        let reason = reason.map(|reason| format!("reason     {}", quote::quoted(reason)).into());
+        let lines = [Line::from(replayed).then_styled(Style::Good, "OK"), made.into()];
+        lines.into_iter().chain(reason).collect()
+    }
+}
 
 /// Lists each transition with what became of it, or would.
-pub fn lines(rebased: &Rebased, width: Option<usize>) -> Vec<String> {
+fn step_lines(rebased: &Rebased, width: Option<usize>) -> Vec<Line> {
     let mut table = Table::new([("", Align::Left); 4]);
     for step in &rebased.steps {
         let class = match (&step.fate, step.class) {
@@ -23,8 +113,15 @@ pub fn lines(rebased: &Rebased, width: Option<usize>) -> Vec<String> {
             words(rebased, step),
         ]);
     }
-    let indent = |line: String| format!("  {line}");
-    table.lines(width.map(|width| width.saturating_sub(2))).0.into_iter().skip(1).map(indent).collect()
+    let lines = table.lines(width.map(|width| width.saturating_sub(2))).0.into_iter().skip(1);
+    let styled = |(line, step): (String, &Step)| {
+        let line = format!("  {line}");
+        match &step.fate {
+            Fate::Stopped(_) => Line::styled(Style::Bad, line),
+            _ => line.into(),
+        }
+    };
+    lines.zip(&rebased.steps).map(styled).collect()
 }
 
 fn words(rebased: &Rebased, step: &Step) -> String {
@@ -63,7 +160,7 @@ fn side(value: Option<&Value>) -> String {
 }
 
 /// Says why an intent is not carried over.
-pub fn stopped(why: &Stopped) -> String {
+fn stopped(why: &Stopped) -> String {
     match why {
         Stopped::OtherAnswer(tick) => format!("it rests on tick {tick}, which was answered otherwise here"),
         Stopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
@@ -103,11 +200,6 @@ pub fn stopped(why: &Stopped) -> String {
         Stopped::Links => "it has as many links as a record may have".to_owned(),
         Stopped::Refused(code, reason) => format!("it is refused here ({code}): {}", quote::escape(reason)),
     }
-}
-
-/// Writes each transition with what became of it.
-pub fn items(rebased: &Rebased) -> Value {
-    Value::array(rebased.steps.iter().map(item))
 }
 
 fn item(step: &Step) -> Value {

@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, Stage, Start};
-use dendrer::pack::note_errors;
 use dendrer::recorder::{Recorder, Surroundings};
+use dendrer::run::pack::note_errors;
 use dendrer::store::{Shared, Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::record::{Link, Record, Rel, Seed};

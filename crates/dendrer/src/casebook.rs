@@ -23,8 +23,7 @@ use crate::error::Error;
 use crate::recorder::{Recorder, Surroundings};
 use crate::trace::{ReadHandle, Trace};
 
-/// The name of the run.
-pub const NAME: &str = "casebook";
+pub use crate::run::casebook_name::{NAME, is_casebook, is_marked, is_of};
 
 /// The version of what its state holds, and the mark by which it is known.
 const VERSION: u64 = 1;
@@ -34,38 +33,6 @@ const PLACES: [&str; 3] = ["tip", "fork", "onset"];
 
 fn name() -> RunName {
     NAME.parse().expect("a run name")
-}
-
-/// Refuses a name that no other run has.
-pub(crate) fn refuse_name(run: &RunName) -> Result<(), Error> {
-    match run.as_str() {
-        NAME => Err(Error::Casebook { run: run.clone() }),
-        _ => Ok(()),
-    }
-}
-
-/// Whether a run is the casebook of its store. A run that an older program gave this name is none.
-pub fn is_casebook(trace: &Trace) -> bool {
-    trace.name().as_str() == NAME && is_marked(trace.start())
-}
-
-/// Whether a run of a store is its casebook.
-pub fn is_of(store: &impl ReadHandle, run: &RunName) -> Result<bool, Error> {
-    Ok(run.as_str() == NAME && is_casebook(&Trace::open(store, run)?))
-}
-
-/// Refuses to make another run of the casebook, or of a part of it.
-pub(crate) fn refuse_source(trace: &Trace) -> Result<(), Error> {
-    match is_casebook(trace) {
-        true => Err(Error::OfCasebook { run: trace.name().clone() }),
-        false => Ok(()),
-    }
-}
-
-/// Whether a `run` record begins a casebook.
-pub fn is_marked(start: &Record) -> bool {
-    let meta = start.body().value("/meta").or_else(|| start.content().get("meta").cloned());
-    meta.and_then(|meta| meta.get(NAME)?.as_u64()).is_some()
 }
 
 /// Goes on with the casebook of a store; the first who writes something down begins it.

@@ -14,13 +14,15 @@ use dendrer_object::record::{Kind, SealError};
 use dendrer_object::{Digest, Pointer, RunName};
 use dendrer_store::StoreError;
 
-use crate::merge::MergeError;
+use crate::limits::{CONTENT_MAX, EARLIER_MAX};
 
 mod address;
+mod merge;
 mod repo;
 mod trust;
 
 pub use address::AddressError;
+pub use merge::MergeError;
 pub use repo::{LogDiffers, NoStore};
 pub use trust::TrustError;
 
@@ -240,7 +242,7 @@ pub enum Error {
         b: RunName,
     },
     /// A run has more transitions than can be lined up by content.
-    #[error("{run} has more than {} transitions to line up by content", crate::diff::CONTENT_MAX)]
+    #[error("{run} has more than {} transitions to line up by content", CONTENT_MAX)]
     TooLongToLineUp {
         /// The run.
         run: RunName,
@@ -268,7 +270,7 @@ pub enum Error {
     /// More stands before an onset than is searched for its contributors.
     #[error(
         "more than {} transitions stand before tick {tick} of {run}, too many to look for its contributors",
-        crate::contributors::EARLIER_MAX
+        EARLIER_MAX
     )]
     TooManyEarlier {
         /// The run.

@@ -324,7 +324,8 @@ fn counting(lines: &[(&str, &str)], stage: Stage, kept: impl Fn(u64) -> bool) ->
     let store = memory(5);
     let start = Start { stage, ..Start::new(run_name("r")) };
     let fixed = Box::new(Fixed::new("counting", 0, 1));
-    let mut recorder = pack::begin(&store, &source, start, fixed).unwrap();
+    let mut recorder =
+        source.bind(start).and_then(|start| dendrer::Recorder::begin(&store, &start, fixed)).unwrap();
     for (at, (type_name, n)) in lines.iter().enumerate().filter(|(at, _)| kept(*at as u64 + 1)) {
         let text = format!(r#"{{"type":"{type_name}","intent":{{"n":{n}}}}}"#);
         let intent = Intent::from_value(&parse(&text), Some("a")).unwrap();
@@ -352,7 +353,8 @@ fn under_a_pack_the_rest_is_what_the_door_makes_of_it() -> Result<(), Error> {
         let trace = Trace::open(&store, &run_name("r"))?;
         let onset = trace.tip();
         assert_eq!(onset, 7, "all of it was committed");
-        let predicate = pack::of_run(&trace)?.unwrap().predicate("few").unwrap().clone().lifted();
+        let predicate =
+            dendrer::run::pack::of_run(&trace)?.unwrap().predicate("few").unwrap().clone().lifted();
         let count = trace.at(onset)?.state.get("count").and_then(Value::as_f64);
         assert_eq!(count, Some(9.0 + 14.0 + 16.0), "the limit of the day counts");
         let found = contributors(&trace, &predicate, 0, onset, WORK_MAX)?;

@@ -259,7 +259,7 @@ rules:
     assert_eq!((risk("other", 2), risk("other", 5)), (Some(Value::from(4.0)), Some(Value::from(40.0))));
     place.with("other", |trace| {
         assert_ne!(trace.begins()[0].header().pack, trace.begins()[1].header().pack);
-        assert!(pack::text_of_run(trace).is_some_and(|(_, agrees)| agrees));
+        assert!(dendrer::run::pack::text_of_run(trace).is_some_and(|(_, agrees)| agrees));
         assert_eq!(trace.record(4).unwrap().header().pack, trace.begins()[1].header().pack);
     });
     Ok(())

@@ -59,7 +59,9 @@ impl Place {
             None => Recorder::begin(&store, start, surroundings),
             Some(text) => {
                 let source = pack::read(text.as_bytes()).expect("a pack");
-                pack::begin(&store, &source, start.clone(), surroundings)
+                source
+                    .bind(start.clone())
+                    .and_then(|start| dendrer::Recorder::begin(&store, &start, surroundings))
             }
         }
         .expect("begun");

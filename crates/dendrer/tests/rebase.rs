@@ -56,7 +56,9 @@ impl Place {
             None => Recorder::begin(&store, start, surroundings(start.run.as_str())),
             Some(text) => {
                 let source = pack::read(text.as_bytes()).expect("a pack");
-                pack::begin(&store, &source, start.clone(), surroundings(start.run.as_str()))
+                source.bind(start.clone()).and_then(|start| {
+                    dendrer::Recorder::begin(&store, &start, surroundings(start.run.as_str()))
+                })
             }
         }
         .expect("begun");
@@ -133,7 +135,7 @@ fn check_again(place: &Place, run: &str) -> usize {
         let last = about.get("to_tick").unwrap().as_u64().unwrap();
         assert_eq!(about.get("tip"), Some(&Value::from(source.record(last).unwrap().id())));
         let mut before = about.get("from_tick").unwrap().as_u64().unwrap() - 1;
-        let takes_delta = pack::reducer_of(trace).unwrap().takes_delta();
+        let takes_delta = dendrer::run::pack::reducer_of(trace).unwrap().takes_delta();
         let mut renamed = BTreeMap::new();
         for tick in base + 2..=trace.tip() {
             let record = trace.record(tick).unwrap();

@@ -17,7 +17,7 @@ const fn room(files: &'static [&'static str], may_use: &'static [&'static [&'sta
     Room { files, may_use }
 }
 
-const BASE: &[&str] = &["error", "limits", "files"];
+const BASE: &[&str] = &["error", "limits", "files", "handle"];
 const PARTS: &[&str] = &["watch", "environment", "address", "trust", "pack"];
 const RUN: &[&str] = &["run"];
 const RECORD: &[&str] = &["record"];
@@ -37,7 +37,8 @@ const LIBRARY: &[Room] = &[
     room(REPO, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS]),
     room(ASK, &[BASE, PARTS, RUN, EVIDENCE, FINDINGS]),
     room(CHANGE, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO]),
-    room(&["lib"], &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, ASK, CHANGE]),
+    // Re-exports and conversions: all rooms are below them, and no room imports them.
+    room(&["lib", "prelude", "bridge"], &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, ASK, CHANGE]),
 ];
 
 const GROUND: &[&str] = &["global", "offers", "demo"];

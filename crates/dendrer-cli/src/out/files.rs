@@ -16,7 +16,7 @@ use dendrer_object::{Value, json};
 use crate::failure::Failure;
 use crate::failure::Result;
 
-pub(crate) use dendrer::files::{Whole, dir_of, sync_dir};
+pub(crate) use dendrer::files::{Whole, dir_of};
 
 /// The files that answers go to; devices and pipes are not listed.
 static ANSWERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

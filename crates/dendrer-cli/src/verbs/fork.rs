@@ -195,7 +195,7 @@ fn terms(args: &Fork, name: RunName, parent: &Trace) -> Result<Terms> {
         let source = load(file)?;
         terms.pack = Some(Bound { value: source.pack.value().clone(), text: source.text });
     }
-    let takes_delta = dendrer::pack::reducer_of(parent)?.takes_delta();
+    let takes_delta = dendrer::run::pack::reducer_of(parent)?.takes_delta();
     terms.replace = args
         .tool_output
         .iter()

@@ -80,7 +80,7 @@ fn of_run(global: &Global, target: &str, text: bool, out: &mut Out) -> Result {
     if !text {
         return out.answer(&PackShown::of_run(&trace)?.ok_or_else(no_pack)?);
     }
-    let (text, agrees) = pack::text_of_run(&trace).ok_or_else(no_pack)?;
+    let (text, agrees) = dendrer::run::pack::text_of_run(&trace).ok_or_else(no_pack)?;
     out.bytes(text.as_bytes())?;
     if !agrees {
         out.say("warning: this text does not say what the pack of the run says, and the pack is in force");

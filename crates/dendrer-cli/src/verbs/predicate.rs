@@ -232,7 +232,7 @@ fn prove(
     for text in wanted.samples {
         let run = Rev::parse(text)?.run_in(store, &[])?;
         let trace = Trace::open(store, &run)?;
-        if let (Some(expr), Some(pack)) = (predicate.expr(), dendrer::pack::of_run(&trace)?) {
+        if let (Some(expr), Some(pack)) = (predicate.expr(), dendrer::run::pack::of_run(&trace)?) {
             let checked = pack.check_expression(expr.text());
             checked.map_err(|error| {
                 Failure::from(error).note(format!("{run} carries the pack {}", pack.name))
@@ -292,12 +292,12 @@ fn declared_by(
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
     let tip = trace.tip();
-    let Some(pack) = dendrer::pack::in_force(&trace, tip + 1, &trace.state(tip)?)? else {
+    let Some(pack) = dendrer::run::pack::in_force(&trace, tip + 1, &trace.state(tip)?)? else {
         return Err(Failure::new("E0511", format!("{} carries no pack", trace.name()))
             .note("what a pack declares is known of the runs that were begun with it"));
     };
     // What the pack itself declares is known by the digest of that, as everywhere it is asked.
-    let own = dendrer::pack::of_run(&trace)?;
+    let own = dendrer::run::pack::of_run(&trace)?;
     let full = |one: &Predicate| {
         let one = own.as_ref().and_then(|own| own.predicate(one.name())).unwrap_or(one);
         one.clone().named(&format!("{}/{}", pack.name, one.name()), one.version())

@@ -3,12 +3,9 @@
 use clap::Args;
 use dendrer::error::Error;
 use dendrer::kernel::step::ExtensionFault;
-use dendrer::pack::{self, Retold};
-use dendrer::recorder::World;
 use dendrer::store::prelude::*;
-use dendrer_object::{RunName, Value};
-use dendrer_view::reduce::errors_json;
-use dendrer_view::{count, document, quote};
+use dendrer_object::RunName;
+use dendrer_view::reduce::ReduceAnswer;
 
 use crate::address::Rev;
 use crate::context;
@@ -51,44 +48,15 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let (progress, counted) = source.watched(global, "reduce");
     let trace = source.trace_through(&counted, &rev)?;
     let repo = context::write_store(global)?;
-    let store = repo.writer()?;
-    if store.run(&name)?.is_some() {
+    if repo.writer()?.run(&name)?.is_some() {
         return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
     }
     repo.signing_key()?;
-    let reduced = pack::reduce(&trace, store, &pack, name, s0, Box::new(World::default()));
+    let reduced = repo.reduce(&trace, &pack, name.clone(), s0);
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
     context::close(repo)?;
     drop(progress);
-    let named = format!("{} {}", pack.pack.name, pack.pack.version);
-    if !out.is_text() {
-        let members = [
-            ("run", Value::from(args.new.as_str())),
-            ("source", Value::from(trace.name().as_str())),
-            ("pack", Value::from(pack.pack.digest())),
-            ("ticks", Value::from(reduced.ticks)),
-            ("wrote", Value::from(reduced.wrote)),
-            ("tip", Value::from(reduced.tip)),
-            ("errors", errors_json(&reduced.errors)),
-            ("extensions", Value::array(reduced.extensions.iter().map(extension_json))),
-        ];
-        out.document(&document("reduce", members))?;
-        return Ok(0);
-    }
-    out.line(format!(
-        "reduced    {} of {} again under {named}, as {}; {} wrote to the state",
-        count(reduced.ticks, "tick", "ticks"),
-        trace.name(),
-        args.new,
-        reduced.wrote
-    ))?;
-    for Retold { id, tick, from } in &reduced.extensions {
-        out.line(format!("extension  {} at tick {tick}, holds from tick {from} on", quote::escape(id)))?;
-    }
-    out.line(format!("tip        {}", reduced.tip))?;
-    out.rule_errors(&reduced.errors)?;
-    out.help(&["dendrer", "verify", args.new.as_str(), "--replay"]);
-    Ok(0)
+    out.answer(&ReduceAnswer { run: &name, source: trace.name(), pack: &pack.pack, reduced: &reduced })
 }
 
 /// Says why a run is not reduced, and what there is to do where an extension of its contract stands in the way.
@@ -117,12 +85,4 @@ fn not_reduced(error: Error, is_bundle: bool, file: &str) -> Failure {
         .note("or leave it out: reduce what came before it, in a fork")
         .help(&["dendrer", "fork", "--run", &run, "--from", "tick", &from, "--as", &short])
         .help(&["dendrer", "reduce", &short, "--pack", file, "--as", &reduced])
-}
-
-fn extension_json(one: &Retold) -> Value {
-    Value::record([
-        ("id", Value::from(&*one.id)),
-        ("tick", Value::from(one.tick)),
-        ("from", Value::from(one.from)),
-    ])
 }

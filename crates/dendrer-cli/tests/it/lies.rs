@@ -259,3 +259,60 @@ fn a_writer_that_waits_for_lines_gets_e0407_once_the_run_moved() {
     }
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
 }
+
+/// A bisect that reads its probes alone takes no row of a lying index for the log: the onset is right, or the question is
+/// refused.
+#[test]
+fn bisect_by_probes_is_right_or_refused_under_an_index_that_lies() {
+    let place = Place::new();
+    place.ok(&["demo", ".", "--size", "4000", "--no-tour"]);
+    place.ok(&["predicate", "register", "acme.calls", "--holds", "state.counters.tool_calls < 700"]);
+    let index = place.path().join(".dendrer/index.sqlite");
+    let checkpointed = "DELETE FROM verdict; PRAGMA wal_checkpoint(TRUNCATE)";
+    sql(&place, checkpointed);
+    let honest = std::fs::read(&index).unwrap();
+    let built_in = ["bisect", "generated-4000", "--predicate", "kernel.policy_compliant", "--json"];
+    let counted = ["bisect", "generated-4000", "--predicate", "acme.calls", "--json"];
+    let right = [built_in, counted].map(|ask| place.run(&ask).stdout);
+    assert!(right[1].contains("\"onset\":2800"), "{}", right[1]);
+    let row = |tick: u64| format!("(SELECT * FROM record WHERE tick = {tick})");
+    let swapped = |column: &str, a: u64, b: u64| {
+        format!(
+            "CREATE TEMP TABLE x AS SELECT {column} AS v FROM {}; CREATE TEMP TABLE y AS SELECT {column} AS v FROM {};
+             UPDATE record SET {column} = (SELECT v FROM y) WHERE tick = {a};
+             UPDATE record SET {column} = (SELECT v FROM x) WHERE tick = {b};",
+            row(a),
+            row(b)
+        )
+    };
+    let moved = |a: u64, b: u64| {
+        format!(
+            "UPDATE record SET tick = 900001 WHERE tick = {a}; UPDATE record SET tick = {a} WHERE tick = {b};
+             UPDATE record SET tick = {b} WHERE tick = 900001;"
+        )
+    };
+    let mut lies: Vec<String> = Vec::new();
+    for (a, b) in [(2800, 2801), (2799, 2800), (2000, 3999), (4000, 10), (1, 4000)] {
+        lies.extend([moved(a, b), swapped("frame", a, b), swapped("id", a, b)]);
+    }
+    lies.extend(["2700", "3999", "4001", "0"].map(|tip| format!("UPDATE run SET newest_tick = {tip}")));
+    lies.push("UPDATE run SET begin = 5".to_owned());
+    // A snapshot of another tick, and one that somebody wrote.
+    lies.push("UPDATE snapshot SET state = (SELECT state FROM snapshot ORDER BY tick LIMIT 1)".to_owned());
+    lies.push(
+        "UPDATE snapshot SET state = (SELECT state FROM snapshot ORDER BY tick DESC LIMIT 1)".to_owned(),
+    );
+    lies.push("UPDATE snapshot SET state = CAST(zeroblob(32) || '{\"agents\":[],\"counters\":{},\"state\":{}}' AS BLOB)".to_owned());
+    lies.push("UPDATE snapshot SET tick = tick + 1".to_owned());
+    for lie in &lies {
+        for (ask, right) in [built_in, counted].iter().zip(&right) {
+            let _ = std::fs::remove_file(index.with_extension("sqlite-wal"));
+            let _ = std::fs::remove_file(index.with_extension("sqlite-shm"));
+            std::fs::write(&index, &honest).unwrap();
+            sql(&place, &format!("{lie}; {checkpointed}"));
+            let found = place.run(ask);
+            let is_refused = found.stdout.contains("\"code\":\"E03") && !matches!(found.code, 0 | 1);
+            assert!(found.stdout == *right || is_refused, "{lie}: {}{}", found.stdout, found.stderr);
+        }
+    }
+}

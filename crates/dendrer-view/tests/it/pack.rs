@@ -1,7 +1,7 @@
 use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::kernel::step::Start;
 use dendrer::pack::{Source, read};
-use dendrer::recorder::Fixed;
+use dendrer::recorder::{Fixed, Recorder};
 use dendrer_testkit::{memory, run_name};
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::pack::PackCheckAnswer;
@@ -114,7 +114,7 @@ fn declarations_have_the_rules_that_write_them() {
 fn pack_of_a_run_agrees_with_its_text() {
     let store = memory(7);
     let start = Start::new(run_name("desk"));
-    dendrer::pack::begin(&store, &desk(), start, Box::new(Fixed::new("desk", 0, 1)))
+    Recorder::begin(&store, &desk().bind(start).unwrap(), Box::new(Fixed::new("desk", 0, 1)))
         .unwrap()
         .commit()
         .unwrap();

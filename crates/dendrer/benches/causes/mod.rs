@@ -68,7 +68,10 @@ fn desk_run() {
     let source = pack::read(&std::fs::read(file).expect("the pack")).expect("a sound pack");
     let store = memory();
     let start = Start { state: desk::customers(), ..Start::new("r".parse().expect("a name")) };
-    let mut recorder = pack::begin(&store, &source, start, Box::new(World::default())).expect("a run begins");
+    let mut recorder = source
+        .bind(start)
+        .and_then(|start| dendrer::Recorder::begin(&store, &start, Box::new(World::default())))
+        .expect("a run begins");
     for intent in desk::intents().iter().take(TICKS) {
         recorder.propose(intent).expect("a step");
     }

@@ -2,11 +2,12 @@
 //!
 //! Ends first, then the interval form: `low` is the last tick known to be ok, `high` one known to be violated, and
 //! each probe halves what lies between (dendrer paper 4.7; at most ceil(log2 n) probes). Halving is sound only for
-//! a predicate that does not recover. A newcomer would break that first: two ends that are ok prove nothing for a
-//! predicate that may recover, so every tick that wrote what the predicate reads is judged before the first probe
-//! ([`timeline`]). The onset and the tick before it are then judged once more, from the records.
+//! a predicate that does not recover: two ends that are ok prove nothing for one that may. Every tick that wrote what such
+//! a predicate reads is judged before the first probe ([`timeline`]); for one that is monotone by construction the probes
+//! alone are read ([`probe`]), O(log n) of them. The onset and the tick before it are judged once more, from the records.
 
 pub mod gather;
+mod probe;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -42,7 +43,7 @@ pub struct Divergence {
     pub from: RunName,
     /// The record with which the other run ends.
     pub tip: Digest,
-    /// The first transition that is not what the other run has beside it, and what that is. `None` if there is none.
+    /// The first pair of transitions that differ; `None` if the runs are equal.
     pub first: Option<diff::Pair>,
 }
 
@@ -265,7 +266,15 @@ pub fn bisect_each(trace: &Trace, questions: &[Question], range: &Range) -> Resu
     let begins = predicates.iter().map(|predicate| begins(trace, predicate, range));
     let begins = begins.collect::<Result<Vec<_>, Error>>()?;
     let whole = |(line, begin): (Timeline, &u64)| line.reaching_back_to(*begin);
-    let lines = timeline::judge_each(trace, &predicates, range.first(), range.to)?;
+    let probed = match range.scan || range.since.is_some() {
+        false => probe::probe_each(trace, &predicates, range.from, range.to)?,
+        true => None,
+    };
+    let are_probed = probed.is_some();
+    let lines = match probed {
+        Some(lines) => lines,
+        None => timeline::judge_each(trace, &predicates, range.first(), range.to)?,
+    };
     let mut lines = lines.into_iter().zip(&begins).map(whole);
     let scans = match range.scan {
         true => timeline::scan(trace, &predicates, range.first(), range.to)?,
@@ -295,7 +304,7 @@ pub fn bisect_each(trace: &Trace, questions: &[Question], range: &Range) -> Resu
         };
         reports.push(report);
     }
-    confirm(trace, questions, &reports, range.since)?;
+    confirm(trace, questions, &reports, range.since, are_probed)?;
     Ok(reports)
 }
 
@@ -445,18 +454,20 @@ fn confirm(
     questions: &[Question],
     reports: &[Report],
     since: Option<u64>,
+    are_probed: bool,
 ) -> Result<(), Error> {
     let mut onsets: BTreeMap<u64, Vec<&Predicate>> = BTreeMap::new();
     for (question, report) in questions.iter().zip(reports) {
         if let (Some(predicate), Outcome::Onset(tick)) = (question.predicate(), &report.outcome) {
-            if predicate.reads_counters() && report.known_to.is_some_and(|known| known >= *tick) {
+            let is_known = are_probed || report.known_to.is_some_and(|known| known >= *tick);
+            if predicate.reads_counters() && is_known {
                 continue;
             }
             onsets.entry(*tick).or_default().push(predicate);
         }
     }
     let counted = onsets.values().flatten().any(|predicate| predicate.reads_counters());
-    let fresh = Trace::open(trace.store(), trace.name())?;
+    let fresh = Trace::open(trace.store(), trace.name())?.by_path()?;
     let fresh = if counted { fresh.without_snapshots() } else { fresh };
     // In order of tick, so that the fold goes on from where it stands.
     for (tick, predicates) in onsets {

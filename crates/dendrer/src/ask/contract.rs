@@ -12,10 +12,11 @@ use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_object::record::Author;
-use dendrer_object::{Pointer, TypeName, Value};
+use dendrer_object::{Pointer, RunName, TypeName, Value};
 
+use crate::ask::bisect::gather::is_last;
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::timeline::{self, Interval};
 use crate::trace::Trace;
 
@@ -28,6 +29,16 @@ pub mod terms;
 /// What a check of a run found.
 #[derive(Debug)]
 pub struct Checked {
+    /// The run.
+    pub run: RunName,
+    /// The first tick that was checked.
+    pub from: u64,
+    /// The last tick that was checked.
+    pub to: u64,
+    /// The stage of the run; `None` if it cannot be read.
+    pub stage: Option<u64>,
+    /// Whether a given contract was checked, and not the ones in force.
+    pub is_given: bool,
     /// The packs in force, in order of ticks.
     pub in_force: Vec<InForce>,
     /// How many transitions of types with a contract were looked at.
@@ -92,6 +103,8 @@ pub struct Judged {
     pub intervals: Vec<Interval>,
     /// How an obligation stands at the end of the range.
     pub standing: Option<Standing>,
+    /// Whether the run was closed with the last tick.
+    pub ended: bool,
 }
 
 impl Judged {
@@ -130,6 +143,11 @@ impl Checked {
     }
 }
 
+/// Returns the stage that a run was recorded at; `None` if it cannot be read.
+pub fn stage(trace: &Trace) -> Option<u64> {
+    trace.start().body().value("/stage").and_then(|stage| stage.as_u64())
+}
+
 /// Checks a run between two ticks, each by the pack that was in force at it, or all by one that is given. Only transitions of a type, if one is named;
 /// violations are of states and have no type.
 pub fn check(
@@ -139,7 +157,16 @@ pub fn check(
     to: u64,
     only: Option<&TypeName>,
 ) -> Result<Checked, Error> {
-    let mut checked = Checked { in_force: Vec::new(), governed: 0, lacking: Vec::new() };
+    let mut checked = Checked {
+        run: trace.name().clone(),
+        from,
+        to,
+        stage: stage(trace),
+        is_given: under.is_some(),
+        in_force: Vec::new(),
+        governed: 0,
+        lacking: Vec::new(),
+    };
     let (mut begin, mut bound) = (0, None);
     let mut packs: Vec<Option<Pack>> = Vec::new();
     let lineage = if under.is_some() { &[] } else { trace.lineage() };
@@ -190,7 +217,8 @@ pub fn check(
             let judged = asked.into_iter().zip(lines);
             terms.violations.extend(judged.map(|(predicate, line)| {
                 let (intervals, standing) = (line.intervals(), line.standing);
-                Judged { predicate: predicate.clone(), intervals, standing }
+                let ended = is_last(trace, line.to);
+                Judged { predicate: predicate.clone(), intervals, standing, ended }
             }));
         }
         checked.in_force.push(terms);

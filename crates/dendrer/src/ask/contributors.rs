@@ -26,12 +26,11 @@ use dendrer_kernel::step::{Diversion, Stage, Told};
 use dendrer_object::Digest;
 
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::timeline::first_name;
 use crate::trace::Trace;
 
-/// How many transitions may stand before an onset whose contributors are looked for.
-pub const EARLIER_MAX: u64 = 100_000;
+pub use crate::limits::EARLIER_MAX;
 
 /// How many transitions the search goes through before it ends with what it has. One re-reduction goes through those from
 /// shortly before the first that is left out up to the onset.

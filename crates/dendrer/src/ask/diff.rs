@@ -19,10 +19,11 @@ use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::error::Error;
-use crate::pack;
-use crate::recorder::weight;
+use crate::run::pack;
+use crate::run::snapshot::weight;
 use crate::trace::Trace;
 
+pub use crate::limits::CONTENT_MAX;
 use align::{STEPS_MAX, TooFarApart, lcs};
 use meaning::Rules;
 
@@ -46,9 +47,6 @@ pub const MEMBERS: [&str; 10] = [
     "policy",
     "result",
 ];
-
-/// How many transitions behind the shared ones are lined up by content, on each side.
-pub const CONTENT_MAX: usize = 1_000_000;
 
 /// How many records are read ahead, as long as they are small.
 const AHEAD: u64 = 256;

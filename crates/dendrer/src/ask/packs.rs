@@ -10,7 +10,7 @@ use dendrer_kernel::pack::modules::{self, Named};
 use dendrer_object::Digest;
 
 use crate::error::Error;
-use crate::pack::{self, Mark, Source, Tested, yaml};
+use crate::pack::{Mark, Source, Tested, yaml};
 use crate::trace::Trace;
 
 /// A pack, and its source.
@@ -32,8 +32,8 @@ impl PackShown {
 
     /// Returns the pack in force at the tip of a run; `None` if the run has no pack, or it was erased or withheld.
     pub fn of_run(trace: &Trace) -> Result<Option<PackShown>, Error> {
-        let Some(pack) = pack::of_run(trace)? else { return Ok(None) };
-        let text = pack::text_of_run(trace);
+        let Some(pack) = crate::run::pack::of_run(trace)? else { return Ok(None) };
+        let text = crate::run::pack::text_of_run(trace);
         let agrees = text.as_ref().is_some_and(|(_, agrees)| *agrees);
         Ok(Some(PackShown { pack, text_agrees: Some(agrees), text: text.map(|(text, _)| text) }))
     }

@@ -6,7 +6,7 @@ use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::Head;
 use dendrer_object::{Digest, RunName, Value};
 
-use crate::verify::replay_with;
+use crate::run::replay::replay_with;
 use crate::{Error, Trace};
 
 /// The state after one tick of a replay.
@@ -46,7 +46,7 @@ pub fn replay(
     twice: bool,
     f: &mut dyn FnMut(&Head) -> ControlFlow<()>,
 ) -> Result<Replayed, Error> {
-    let reducer = crate::pack::reducer_of(trace)?;
+    let reducer = crate::run::pack::reducer_of(trace)?;
     let result = replay_with(trace, to, &*reducer, twice, &mut |head, _| f(head))?;
     let ticks = match &result {
         Ok(ticks) => *ticks,

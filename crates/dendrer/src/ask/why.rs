@@ -146,7 +146,7 @@ struct Index<'t> {
 impl<'t> Index<'t> {
     fn new(trace: &'t Trace, last: u64) -> Result<Index<'t>, Error> {
         trace.confirm_tip()?;
-        let pack = crate::pack::of_run(trace)?;
+        let pack = crate::run::pack::of_run(trace)?;
         let mut index = Index { trace, pack, read: BTreeMap::new(), hidden: Vec::new() };
         trace.for_each(1, last, &mut |tick, record| {
             match delta(&record) {
@@ -417,7 +417,7 @@ fn links(trace: &Trace, record: &Record) -> Result<Vec<(u64, Rel)>, Error> {
 /// Follows an onset forward: a transition joins if it is known to rest on a member. Denials and anomalies that only
 /// come after are listed too, and nothing follows from them.
 pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, Error> {
-    let pack = crate::pack::of_run(trace)?;
+    let pack = crate::run::pack::of_run(trace)?;
     let rules = pack.as_ref().is_some_and(|pack| pack.rules() > 0);
     let looked_to = to.min(onset.saturating_add(CHAIN_REACH));
     let mut chain = Chain { members: Vec::new(), looked_to, more: false, rules };

@@ -12,11 +12,11 @@ use dendrer_object::{Intent, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
-use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::pack;
 use crate::trace::Trace;
 
 /// A transition that may be imported, and what it was decided on.
@@ -48,7 +48,7 @@ pub enum Imported {
 impl Candidate {
     /// Reads a transition with the state before it and the contracts in force there.
     pub fn read(source: &Trace, tick: u64) -> Result<Candidate, Error> {
-        casebook::refuse_source(source)?;
+        casebook_name::refuse_source(source)?;
         let no = |why: &str| Error::NotImportable { run: source.name().clone(), tick, why: why.to_owned() };
         if tick == 0 {
             return Err(no("tick 0 is the beginning of the run, and no transition"));

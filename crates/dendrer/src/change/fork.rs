@@ -27,13 +27,13 @@ use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::replay::replay_range;
 use crate::trace::Trace;
-use crate::verify::replay_range;
 
 /// How many transitions are appended together while intents are carried on.
 /// Shorter ones are on record as a whole or not at all.
@@ -170,19 +170,19 @@ pub fn fork(
     terms: &Terms,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<(Recorder, Forked), Error> {
-    casebook::refuse_source(parent)?;
+    casebook_name::refuse_source(parent)?;
     let head = parent.head(tick)?;
     if store.find(&head.id())?.is_none() {
         return Err(Error::MissingPrefix { run: parent.name().clone(), parent: head.id() });
     }
     let segment = parent.segment(tick);
     let replayed_from = parent.snapshot_before(tick)?;
-    let reducer = pack::reducer_of_segment(parent, segment)?;
+    let reducer = crate::run::pack::reducer_of_segment(parent, segment)?;
     let go_on = &mut |_: &step::Head, _: &Record| ControlFlow::Continue(());
     replay_range(parent, replayed_from, tick, &*reducer, false, go_on)??;
     check_replaced(parent, tick, terms, &*reducer)?;
 
-    let in_force = pack::of_segment(parent, segment)?;
+    let in_force = crate::run::pack::of_segment(parent, segment)?;
     let terms = &counted(terms, in_force.as_ref())?;
     let mut changed = Vec::new();
     let mut kernel_terms = step::Fork::new(terms.run.clone());
@@ -217,7 +217,7 @@ pub fn fork(
     let reducer = match &kernel_terms.pack {
         None => reducer,
         Some(bound) => {
-            let other = pack::read_recorded(&terms.run, &bound.value)?.reducer();
+            let other = crate::run::pack::read_recorded(&terms.run, &bound.value)?.reducer();
             // What recorded intents bring means something else to another engine.
             if other.name() != reducer.name() {
                 let (own, other) = (reducer.name().to_owned(), other.name().to_owned());
@@ -336,7 +336,7 @@ fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) 
         constants.set(name, value.clone());
         members.set("constants", Value::Object(constants));
         let value = Value::Object(members);
-        pack::read_recorded(head.run(), &value)?;
+        crate::run::pack::read_recorded(head.run(), &value)?;
         // The text that people wrote says another constant.
         let text = pack::text_of(&value);
         return Ok(Enforced::Pack(Bound { value, text }, before));
@@ -384,12 +384,13 @@ pub fn carry_on(
         let mut take = || {
             let of = |pack: Option<Pack>| pack.map(|pack| pack.contracts).unwrap_or_default();
             if turns_there.contains(&tick) {
-                theirs = of(pack::in_force(parent, tick, &there)?);
+                theirs = of(crate::run::pack::in_force(parent, tick, &there)?);
             }
             let head = recorder.head();
             if turns_here.contains(&(head.tick() + 1)) {
                 let value = head.in_force();
-                ours = of(value.map(|value| pack::read_recorded(head.run(), &value)).transpose()?);
+                ours =
+                    of(value.map(|value| crate::run::pack::read_recorded(head.run(), &value)).transpose()?);
             }
             // What the parent's contract found there; what it finds here is found again.
             if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == VIOLATION) {

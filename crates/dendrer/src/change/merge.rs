@@ -19,19 +19,16 @@ use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
-use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::pack;
+use crate::run::replay::replay_range;
 use crate::trace::Trace;
-use crate::verify::replay_range;
 
-/// How many runs may be merged.
-pub const SOURCES_MAX: usize = 16;
-
-/// How many places may be seeded or in conflict. Each is on record with where it is from.
-pub const PLACES_MAX: usize = 10_000;
+pub use crate::error::MergeError;
+pub use crate::limits::{PLACES_MAX, SOURCES_MAX};
 
 /// The member of a run's `meta` that says what it was seeded from.
 const MEMBER: &str = "merge";
@@ -81,114 +78,6 @@ pub struct Terms {
     pub strategy: Strategy,
     /// Takes values alone: no pack, no policy rules, no goal. Otherwise those of the sources hold on, and must be the same.
     pub seed_only: bool,
-}
-
-/// Why runs cannot be merged, or a conflict not be resolved.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// There are too few or too many of them.
-    #[error("{0} runs cannot be merged: it takes 2 to {SOURCES_MAX}")]
-    Sources(usize),
-    /// One of them is named twice.
-    #[error("{run}@{tick} is named twice, and a merge is made of several")]
-    Twice {
-        /// The run.
-        run: RunName,
-        /// The tick.
-        tick: u64,
-    },
-    /// A place cannot be seeded.
-    #[error("{path} cannot be seeded: {why}", path = .0.dotted(), why = .1)]
-    Place(Pointer, &'static str),
-    /// None of the sources has anything there.
-    #[error("none of the runs has anything at {}", .0.dotted())]
-    Nothing(Pointer),
-    /// There are too many places.
-    #[error("there are more than {PLACES_MAX} places to seed; choose some of them")]
-    TooMany,
-    /// The runs are not under the same rules.
-    #[error("{a} and {b} have different {what}, and one run has only one")]
-    Terms {
-        /// One run.
-        a: RunName,
-        /// The other.
-        b: RunName,
-        /// What is different.
-        what: &'static str,
-    },
-    /// What extensions added to the contracts of a run would be lost.
-    #[error("the contracts of {0} were extended, and a new run would begin without that")]
-    Extended(RunName),
-    /// What another merge left open would be taken for absent.
-    #[error("{run} has an open conflict at {path}, which nobody decided", path = .path.dotted())]
-    OpenSource {
-        /// The run.
-        run: RunName,
-        /// The place.
-        path: Pointer,
-    },
-    /// Nothing but rules changes the state of the new run, so nobody could put a value in later.
-    #[error("{} is in conflict, and under the rules of the pack nobody could resolve it later", .0.dotted())]
-    OpenUnderRules(Pointer),
-    /// The run was not seeded from others.
-    #[error("{0} was not made by a merge")]
-    NotMerged(RunName),
-    /// What the record says of the merge is not what a merge writes.
-    #[error("what {0} says of its merge cannot be read")]
-    Malformed(RunName),
-    /// There is no such conflict.
-    #[error("{run} has no conflict at {path}", path = .path.dotted())]
-    NoConflict {
-        /// The run.
-        run: RunName,
-        /// The place that was given.
-        path: Pointer,
-    },
-    /// The conflict has no such side.
-    #[error("{take} is none of {sides}")]
-    NoSide {
-        /// What was given.
-        take: String,
-        /// What there is.
-        sides: String,
-    },
-    /// It is decided already.
-    #[error("the conflict at {path} is settled: {how}", path = .path.dotted())]
-    Settled {
-        /// The place.
-        path: Pointer,
-        /// By what.
-        how: String,
-    },
-    /// The door turned the resolution down.
-    #[error("the run refuses the resolution ({code}): {reason}")]
-    Refused {
-        /// The code.
-        code: &'static str,
-        /// The reason.
-        reason: String,
-    },
-}
-
-impl MergeError {
-    /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            MergeError::Sources(_)
-            | MergeError::Twice { .. }
-            | MergeError::Place(..)
-            | MergeError::TooMany => "E0441",
-            MergeError::Nothing(_) => "E0104",
-            MergeError::Terms { .. } | MergeError::Extended(_) => "E0442",
-            MergeError::OpenUnderRules(_) => "E0443",
-            MergeError::OpenSource { .. } => "E0447",
-            MergeError::NotMerged(_) | MergeError::Malformed(_) => "E0444",
-            MergeError::NoConflict { .. } | MergeError::NoSide { .. } => "E0445",
-            MergeError::Settled { .. } => "E0446",
-            MergeError::Refused { code, .. } => code,
-        }
-    }
 }
 
 /// Where a value is from.
@@ -379,7 +268,7 @@ struct Side<'t> {
 impl<'t> Side<'t> {
     fn read(source: Source<'t>, name: &str) -> Result<Side<'t>, Error> {
         let Source { trace, tick } = source;
-        casebook::refuse_source(trace)?;
+        casebook_name::refuse_source(trace)?;
         let state = trace.state(tick)?;
         let reducer = pack::reducer_of_segment(trace, trace.segment(tick))?;
         let mut writes = BTreeMap::new();

@@ -24,14 +24,14 @@ use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 
-use crate::casebook;
 use crate::error::Error;
 use crate::fork::{self, Answer, Forked, GROUP, has_rule_error, replace};
-use crate::pack;
 use crate::recorder::{Recorder, Surroundings};
 use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::pack;
+use crate::run::replay::replay_range;
 use crate::trace::{Trace, read};
-use crate::verify::replay_range;
 
 /// Asks a tool again. An error ends the rebase and is told.
 pub type Ask<'a> = dyn FnMut(&Call<'_>) -> Result<Answer, String> + 'a;
@@ -271,8 +271,8 @@ pub fn rebase(
     ask: Option<&mut Ask<'_>>,
     surroundings: Box<dyn Surroundings>,
 ) -> Result<(Recorder, Rebased), Error> {
-    casebook::refuse_source(source)?;
-    casebook::refuse_source(onto)?;
+    casebook_name::refuse_source(source)?;
+    casebook_name::refuse_source(onto)?;
     let before = match source.lineage() {
         [.., (_, shared), _] => *shared,
         _ => 0,

@@ -132,6 +132,7 @@ impl Packed for Shared {
 }
 
 /// A bundle that is to be made of a store.
+#[derive(Debug)]
 pub struct Export {
     store: Arc<dyn Store>,
     /// All but the records.

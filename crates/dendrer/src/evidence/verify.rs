@@ -8,8 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::chain_rules::{ChainFault, Chains, Line};
-use dendrer_kernel::reduce::{Purity, Reducer};
-use dendrer_kernel::replay::{ReplayError, replay_fork, replay_refusal, replay_start, replay_step};
+use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::Head;
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
@@ -19,7 +18,12 @@ use dendrer_store::{Store, StoreError};
 
 use crate::bundle::Opened;
 use crate::error::Error;
+use crate::run::replay::replay_range;
 use crate::trace::{ReadHandle, Trace};
+
+pub use crate::run::replay::{replay, replay_with};
+pub mod judge;
+pub mod suite;
 
 /// How many records are taken together.
 const BATCH: usize = 256;
@@ -742,7 +746,7 @@ impl<'a> Checker<'a> {
         let trace = Trace::open(&self.store, run)?;
         let begin = self.options.from.saturating_sub(1).min(trace.tip());
         let mut on = |_: &Head, _: &Record| ControlFlow::Continue(());
-        let reducer = crate::pack::reducer_of(&trace)?;
+        let reducer = crate::run::pack::reducer_of(&trace)?;
         replay_range(&trace, begin, trace.tip(), &*reducer, false, &mut on)
     }
 
@@ -830,88 +834,4 @@ fn place(entry: &Entry) -> String {
         (Some(run), None) => format!("{run}, {} {}", entry.kind, entry.hash.short()),
         _ => format!("{} {}", entry.kind, entry.hash.short()),
     }
-}
-
-/// Makes every transition and every refusal of a run again, and returns how many transitions there were.
-pub fn replay(store: &impl ReadHandle, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
-    let trace = Trace::open(store, run)?;
-    let reducer = crate::pack::reducer_of(&trace)?;
-    replay_with(&trace, trace.tip(), &*reducer, false, &mut |_, _| ControlFlow::Continue(()))
-}
-
-/// As [`replay`], up to a tick, with a reducer, and handing over the head after each transition.
-pub fn replay_with(
-    trace: &Trace,
-    to: u64,
-    reducer: &dyn Reducer,
-    twice: bool,
-    f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
-) -> Result<Result<u64, ReplayError>, Error> {
-    replay_range(trace, 0, to, reducer, twice, f)
-}
-
-/// Replays what follows the recorded state at tick `begin`. Each run of a lineage is replayed by the reducer of the pack that
-/// was in force; a function of the host that is tried on the record stands for them all.
-pub(crate) fn replay_range(
-    trace: &Trace,
-    begin: u64,
-    to: u64,
-    reducer: &dyn Reducer,
-    twice: bool,
-    f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
-) -> Result<Result<u64, ReplayError>, Error> {
-    let own = |segment| match reducer.purity() {
-        Purity::ByConstruction => crate::pack::reducer_of_segment(trace, segment).map(Some),
-        Purity::Tested => Ok(None),
-    };
-    let mut refusals = trace.refusals()?;
-    let mut result = Ok(begin);
-    let mut segment = trace.segment(begin);
-    let mut recorded = own(segment)?;
-    let first = own(0)?;
-    let mut head = match replay_start(trace.start(), first.as_deref().map_or(reducer, |own| own)) {
-        Err(error) => return Ok(Err(error)),
-        Ok(head) if begin == 0 => head,
-        Ok(_) => trace.head(begin)?,
-    };
-    loop {
-        let reducer: &dyn Reducer = recorded.as_deref().map_or(reducer, |own| own);
-        let mut judge = |head: &Head| -> Result<(), ReplayError> {
-            refusals
-                .remove(&head.id())
-                .into_iter()
-                .flatten()
-                .try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
-        };
-        if let Err(error) = judge(&head) {
-            return Ok(Err(error));
-        }
-        let end = trace.lineage()[segment].1.min(to);
-        let mut stopped = false;
-        trace.for_each(head.tick() + 1, end, &mut |tick, record| {
-            if let Err(error) = replay_step(&mut head, &record, reducer, twice).and_then(|()| judge(&head)) {
-                result = Err(error);
-                return ControlFlow::Break(());
-            }
-            result = Ok(tick);
-            let flow = f(&head, &record);
-            stopped = flow.is_break();
-            flow
-        })?;
-        if result.is_err() || stopped || head.tick() >= to || segment + 1 == trace.lineage().len() {
-            break;
-        }
-        segment += 1;
-        if let Err(error) = replay_fork(&mut head, &trace.begins()[segment], reducer) {
-            return Ok(Err(error));
-        }
-        recorded = own(segment)?;
-    }
-    // What replay never came by was never judged again; taken for judged, an invented refusal would pass.
-    let is_whole = begin == 0 && result == Ok(trace.tip());
-    let unplaced = refusals.values().flatten().next().filter(|_| is_whole);
-    if let Some(refusal) = unplaced {
-        return Ok(Err(ReplayError::Unplaced { refusal: refusal.id(), head: refusal.header().head }));
-    }
-    Ok(result)
 }

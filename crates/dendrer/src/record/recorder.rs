@@ -6,95 +6,24 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
-use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
-use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
+use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
+use dendrer_object::{Intent, RunName, Value};
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
-use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::casebook;
 use crate::error::Error;
-use crate::pack;
+use crate::run::casebook_name;
+use crate::run::pack;
+use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{Moment, Trace};
 
-/// The time and the chance that the kernel is given: the world's, or fixed ones.
-pub trait Surroundings: Send {
-    /// What the clock says.
-    fn now(&mut self) -> Timestamp;
-
-    /// A fresh seed, never the same twice.
-    fn seed(&mut self) -> Seed;
-}
-
-/// The clock and the randomness of the system.
-#[derive(Debug)]
-pub struct World {
-    random: SystemRandom,
-    // Asking the system for each seed would cost more than sealing a record.
-    seeds: Vec<u8>,
-}
-
-impl Default for World {
-    fn default() -> World {
-        World { random: SystemRandom::new(), seeds: Vec::new() }
-    }
-}
-
-impl Surroundings for World {
-    fn now(&mut self) -> Timestamp {
-        // A clock before 1970 is a clock that went back; the kernel clamps and notes it.
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    fn seed(&mut self) -> Seed {
-        if self.seeds.len() < 16 {
-            self.seeds = vec![0; 4096];
-            self.random.fill(&mut self.seeds).expect("the system has randomness");
-        }
-        let at = self.seeds.len() - 16;
-        let seed = Seed(self.seeds[at..].try_into().expect("16 bytes"));
-        self.seeds.truncate(at);
-        seed
-    }
-}
-
-/// Time and seeds that follow from a number: the same recording gives the same bytes on every machine.
-#[derive(Debug, Clone)]
-pub struct Fixed {
-    key: [u8; 16],
-    next: u64,
-    now_ms: u64,
-    step_ms: u64,
-}
-
-impl Fixed {
-    /// Starts at a time and moves on by `step_ms` with each look at the clock.
-    pub fn new(name: &str, now_ms: u64, step_ms: u64) -> Fixed {
-        let key = Digest::of_parts(&[b"dendrer/fixed-seed/v1\n", name.as_bytes()]);
-        Fixed { key: key.0[..16].try_into().expect("16 of 32 bytes"), next: 0, now_ms, step_ms }
-    }
-}
-
-impl Surroundings for Fixed {
-    fn now(&mut self) -> Timestamp {
-        self.now_ms += self.step_ms;
-        Timestamp::from_ms(self.now_ms)
-    }
-
-    fn seed(&mut self) -> Seed {
-        self.next += 1;
-        let digest = Digest::of_parts(&[&self.key, &self.next.to_be_bytes()]);
-        Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
-    }
-}
+pub use crate::environment::{Fixed, Surroundings, World};
 
 /// Writes one run. Owns its handle, so that it can be kept beside others and sent to a thread.
 pub struct Recorder {
@@ -149,17 +78,6 @@ impl Snapshots {
 /// Among how many of the newest records a link is looked for before the log is asked.
 const RECENT: usize = 64;
 
-/// How many times the records since the last snapshot outweigh a state that is worth keeping.
-pub(crate) const OUTWEIGH: usize = 4;
-
-/// What looking a snapshot up costs, as if it were part of its size.
-const LOOKED_UP: usize = 16 << 10;
-
-/// Whether records outweigh a state so many times that it is worth keeping.
-pub(crate) fn outweigh(records: usize, state: usize, times: usize) -> bool {
-    records > state.max(LOOKED_UP).saturating_mul(times)
-}
-
 /// A group on its way to the disk.
 struct Submitted {
     records: Vec<Record>,
@@ -175,7 +93,7 @@ impl Recorder {
         start: &Start,
         surroundings: Box<dyn Surroundings>,
     ) -> Result<Recorder, Error> {
-        casebook::refuse_name(&start.run)?;
+        casebook_name::refuse_name(&start.run)?;
         Recorder::begin_any(store, start, surroundings)
     }
 
@@ -202,7 +120,7 @@ impl Recorder {
         reducer: Box<dyn Reducer + Send + Sync>,
         mut surroundings: Box<dyn Surroundings>,
     ) -> Result<(Recorder, Record), Error> {
-        casebook::refuse_name(&fork.run)?;
+        casebook_name::refuse_name(&fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (settled, snapshots) = (head.clone(), Snapshots::default());
@@ -220,7 +138,7 @@ impl Recorder {
         run: &RunName,
         surroundings: Box<dyn Surroundings>,
     ) -> Result<Recorder, Error> {
-        Recorder::resume_if(store, run, surroundings, |trace| match casebook::is_casebook(trace) {
+        Recorder::resume_if(store, run, surroundings, |trace| match casebook_name::is_casebook(trace) {
             true => Err(Error::Casebook { run: run.clone() }),
             false => Ok(()),
         })
@@ -237,7 +155,7 @@ impl Recorder {
         store.refresh()?;
         let trace = Trace::open(&store, run)?;
         check(&trace)?;
-        trace.confirm_tip()?;
+        trace.confirm_end()?;
         if is_imported(&trace) {
             return Err(Error::Imported { run: run.clone() });
         }
@@ -544,14 +462,6 @@ fn is_on_record(error: &StoreError) -> bool {
     matches!(error, StoreError::SyncFailed { .. })
 }
 
-/// About how many bytes of a log have to be read for a record.
-pub(crate) fn weight(record: &Record) -> usize {
-    let body = record.body();
-    let values: usize = body.fields().iter().filter_map(|field| body.text(field)).map(<[u8]>::len).sum();
-    // Beside its value, a field has a name, a digest and a salt.
-    record.header_text().len() + values + 64 * body.fields().len()
-}
-
 /// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not
 /// of a run that was reduced from it.
 fn is_imported(trace: &Trace) -> bool {
@@ -594,8 +504,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use dendrer_object::Delta;
     use dendrer_object::record::Rel;
+    use dendrer_object::{Delta, Digest};
     use dendrer_store::faulty::{Fault, Faulty};
     use dendrer_store::prelude::*;
     use dendrer_store::{Embedded, Options, Shared, StoreInfo};

@@ -10,17 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
-use dendrer_kernel::step::{AgentHead, Head};
+use dendrer_kernel::step::Head;
 use dendrer_object::delta::Delta;
-use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
-use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value, json};
-use dendrer_store::{RunSummary, Shared, Skimmed, Slot, Store, StoreError};
+use dendrer_object::{Digest, Pointer, RunName, Value, json};
+use dendrer_store::{RunSummary, Skimmed, Slot, Store, StoreError};
 
-use crate::care::spare::Fit;
 use crate::error::Error;
-use crate::recorder::weight;
+use crate::run::snapshot::{Fit, UNTAGGED, read_snapshot, weight};
+
+pub use crate::handle::ReadHandle;
+pub use crate::run::moment::Moment;
 
 /// How many records are taken from the store at a time.
 const BATCH: usize = 256;
@@ -37,36 +38,6 @@ type Snapshot = (u64, Vec<u8>);
 /// Where a transition says what it writes.
 const DELTA: &str = "/delta";
 
-/// A store handle that a [`Trace`] can keep: shared, and read from several threads.
-pub trait ReadHandle {
-    /// Returns the handle for a trace to keep.
-    fn to_handle(&self) -> Arc<dyn Store>;
-}
-
-impl ReadHandle for Arc<dyn Store> {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::clone(self)
-    }
-}
-
-impl<S: Store + 'static> ReadHandle for Arc<S> {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::clone(self) as Arc<dyn Store>
-    }
-}
-
-impl<H: ReadHandle> ReadHandle for &H {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        (**self).to_handle()
-    }
-}
-
-impl ReadHandle for Shared {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::new(self.clone())
-    }
-}
-
 /// A run in a store, as it was when the trace was opened. Clones share the states they have read.
 #[derive(Debug, Clone)]
 pub struct Trace {
@@ -80,6 +51,8 @@ pub struct Trace {
     size: u64,
     kept: Arc<Mutex<Kept>>,
     use_snapshots: bool,
+    /// Whether a record that is read at a tick is shown to be in the log by its path in the tree.
+    by_path: bool,
 }
 
 /// Moments and states that were read, so that a neighbouring question need not fold again.
@@ -88,23 +61,6 @@ struct Kept {
     moments: BTreeMap<u64, Moment>,
     /// States that were read without the rest of their moments.
     states: BTreeMap<u64, Value>,
-}
-
-/// A run right after some tick.
-#[derive(Debug, Clone)]
-pub struct Moment {
-    /// The tick.
-    pub tick: u64,
-    /// The id of the record at that tick.
-    pub id: Digest,
-    /// When it was committed.
-    pub ts: Timestamp,
-    /// The state after it.
-    pub state: Value,
-    /// The derived counters after it.
-    pub counters: Counters,
-    /// The newest record of each agent's branch.
-    pub agents: BTreeMap<Arc<str>, AgentHead>,
 }
 
 impl Trace {
@@ -140,7 +96,16 @@ impl Trace {
                 lineage.reverse();
                 begins.reverse();
                 let (store, kept) = (handle, Arc::default());
-                return Ok(Trace { store, summary, lineage, begins, size, kept, use_snapshots: true });
+                return Ok(Trace {
+                    store,
+                    summary,
+                    lineage,
+                    begins,
+                    size,
+                    kept,
+                    use_snapshots: true,
+                    by_path: false,
+                });
             };
             let Some(position) = store.find(&parent)? else {
                 return Err(if_in_log(store, &parent)?.unwrap_or_else(|| missing(parent)));
@@ -169,14 +134,66 @@ impl Trace {
         Trace { use_snapshots: false, kept: Arc::default(), ..self }
     }
 
+    /// Shows each record that is read by its tick to be in the log, by its path in the tree, if the store knows what it
+    /// does not have ([`dendrer_store::ReadLog::covers_log`]). A single record can then be trusted without the ones around it.
+    pub(crate) fn by_path(self) -> Result<Trace, Error> {
+        if !self.store.covers_log() {
+            return Ok(self);
+        }
+        let shown = Trace { by_path: true, kept: Arc::default(), ..self };
+        for begin in &shown.begins {
+            let position = shown.store.find(&begin.id())?;
+            let found = position.map(|position| shown.store.proven(position)).transpose()?.flatten();
+            if found.is_none_or(|record| record.id() != begin.id()) {
+                let what =
+                    format!("record {} begins a run of {}, and is not found", begin.id(), shown.name());
+                return Err(Error::IndexDiffers { what });
+            }
+        }
+        Ok(shown)
+    }
+
+    /// Whether the states of single ticks up to this one are read on from snapshots, so that a few of them cost less than
+    /// all records.
+    pub(crate) fn is_cheaper_by_ticks(&self, tick: u64) -> bool {
+        self.newest_snapshot(tick).is_some()
+    }
+
     /// Whether states are read on from snapshots.
     pub fn uses_snapshots(&self) -> bool {
         self.use_snapshots
     }
 
-    /// Looks whether the log goes on where the index says that the run ends. An index that hides what follows would
-    /// lead a writer to a second history, and a reader to the wrong end.
+    /// Checks the end of the run for a reader: the record at the tip is shown to be in the log by its path, and there is no
+    /// later one. That there is none is taken from an index that covers the log; without one the entries after the tip are
+    /// read ([`Trace::confirm_end`]).
     pub fn confirm_tip(&self) -> Result<(), Error> {
+        let head = &self.summary.head;
+        let Some(tick) = head.tick.filter(|tick| *tick > 0 && self.store.covers_log()) else {
+            return self.confirm_end();
+        };
+        let is_own = self.summary.first_own_tick.is_some_and(|first| first <= tick);
+        let tip = match is_own {
+            true => self.store.proven_at(self.name(), tick)?,
+            false => self.store.proven(self.summary.head_position)?,
+        };
+        match tip {
+            Some(tip) if tip.id() == head.id => {}
+            _ => {
+                let what = format!("{} is to end with {} at tick {tick}, and does not", self.name(), head.id);
+                return Err(Error::IndexDiffers { what });
+            }
+        }
+        match self.store.at(self.name(), tick + 1)? {
+            // A record that another process committed after this trace was opened is no part of it.
+            Some(position) if position < self.size => Err(self.goes_on(Some(tick + 1))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the end of the run for a writer: reads the entries after the tip. An index that hides a later record would
+    /// lead to a second history.
+    pub fn confirm_end(&self) -> Result<(), Error> {
         let (name, mut later) = (self.name(), None);
         self.store.entries(self.summary.head_position + 1..self.size, &mut |_, entry| {
             let on_chain = matches!(entry.kind, Kind::Transition | Kind::Run);
@@ -186,14 +203,14 @@ impl Trace {
             }
             ControlFlow::Continue(())
         })?;
-        match later {
-            None => Ok(()),
-            Some(tick) => {
-                let tick = tick.map_or_else(|| "another beginning".to_owned(), |tick| format!("tick {tick}"));
-                let what = format!("{name} is to end at tick {}, and {tick} of it follows", self.tip());
-                Err(Error::IndexDiffers { what })
-            }
-        }
+        later.map_or(Ok(()), |tick| Err(self.goes_on(tick)))
+    }
+
+    /// Makes the error of a run that has a record after its tip; `None` is another beginning.
+    fn goes_on(&self, tick: Option<u64>) -> Error {
+        let tick = tick.map_or_else(|| "another beginning".to_owned(), |tick| format!("tick {tick}"));
+        let what = format!("{} is to end at tick {}, and {tick} of it follows", self.name(), self.tip());
+        Error::IndexDiffers { what }
     }
 
     /// The run's name.
@@ -242,6 +259,9 @@ impl Trace {
             return Ok(self.start().clone());
         }
         let owner = self.owner(tick)?;
+        if self.by_path {
+            return self.store.proven_at(owner, tick)?.ok_or_else(|| self.damaged(tick));
+        }
         match self.store.at(owner, tick)? {
             Some(position) => self.read_at(owner, tick, position),
             None => Err(self.damaged(tick)),
@@ -650,104 +670,6 @@ impl Trace {
             }
         }
     }
-}
-
-impl Moment {
-    /// Where a run that is being written stands.
-    pub fn of(head: &Head) -> Moment {
-        Moment {
-            tick: head.tick(),
-            id: head.id(),
-            ts: head.ts(),
-            state: head.state().clone(),
-            counters: head.counters().clone(),
-            agents: head.agents().clone(),
-        }
-    }
-
-    /// Takes the next transition in, by its recorded delta.
-    pub fn advance(&mut self, record: &Record) -> Result<(), Error> {
-        self.state = replay::recorded_state(&self.state, record)?;
-        self.counters.take(record);
-        let (agent, seq) = (record.body().value("/agent_id"), record.body().value("/seq"));
-        self.stand_behind(record.header(), record.id(), agent.as_ref(), seq.as_ref());
-        Ok(())
-    }
-
-    /// Stands behind a transition from now on.
-    fn stand_behind(&mut self, header: &Header, id: Digest, agent: Option<&Value>, seq: Option<&Value>) {
-        let (agent, seq) = (agent.and_then(Value::as_str), seq.and_then(Value::as_u64));
-        if let (Some(agent), Some(seq)) = (agent, seq) {
-            self.agents.insert(agent.into(), AgentHead { seq, id });
-        }
-        self.tick = header.tick.unwrap_or(self.tick);
-        self.id = id;
-        self.ts = header.ts;
-    }
-
-    /// Writes the moment as a snapshot: a tag, and canonical JSON. The state is held against the record whenever it is
-    /// read; the tag is over the rest, which no record binds. Without a key it is 32 zeros, and nobody relies on that rest.
-    pub fn to_snapshot(&self, key: Option<&SigningKey>) -> Vec<u8> {
-        let (agents, counters) = (self.agents_value(), self.counters.to_kept());
-        let tag = key.map_or(UNTAGGED, |key| key.tag(&snapshot_message(self.id, &agents, &counters).0));
-        let value =
-            Value::record([("agents", agents), ("counters", counters), ("state", self.state.clone())]);
-        let mut bytes = tag.to_vec();
-        bytes.extend(json::to_vec(&value));
-        bytes
-    }
-
-    /// Reads what a snapshot says of the tick at which the record of this id and time stands. Its state is held against no
-    /// root yet, and nobody looked at the tag.
-    fn from_snapshot(value: &Value, tick: u64, id: Digest, ts: Timestamp) -> Option<Moment> {
-        let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
-            let pair = pair.as_array()?;
-            let head = pair.get(1)?;
-            let head =
-                AgentHead { seq: head.get("seq")?.as_u64()?, id: head.get("id")?.as_str()?.parse().ok()? };
-            Some((Arc::from(pair.get(0)?.as_str()?), head))
-        });
-        Some(Moment {
-            tick,
-            id,
-            ts,
-            state: value.get("state")?.clone(),
-            counters: Counters::from_kept(value.get("counters")?)?,
-            agents: agents.collect::<Option<_>>()?,
-        })
-    }
-
-    fn agents_value(&self) -> Value {
-        Value::array(self.agents.iter().map(|(name, head)| {
-            let head = Value::record([("id", Value::from(head.id)), ("seq", Value::from(head.seq))]);
-            Value::array([Value::String(Arc::clone(name)), head])
-        }))
-    }
-
-    /// Whether a key left its tag on the counters and agents of this moment.
-    fn is_tagged(&self, key: &SigningKey, tag: &Tag) -> bool {
-        let message = snapshot_message(self.id, &self.agents_value(), &self.counters.to_kept());
-        key.has_tagged(&message.0, tag)
-    }
-}
-
-/// What the key of the store leaves on a snapshot.
-type Tag = [u8; 32];
-
-/// Stands in place of a tag where a recorder had no key.
-const UNTAGGED: Tag = [0; 32];
-
-/// Takes a snapshot apart, believing none of it.
-fn read_snapshot(bytes: &[u8]) -> Option<(&Tag, Value)> {
-    let (tag, text) = bytes.split_first_chunk()?;
-    Some((tag, json::parse_canonical(text).ok()?))
-}
-
-/// What is under the tag of a snapshot: the parts that no record binds, and the id of the record that they stand behind, which
-/// says what led there. A digest, which is no text that a note could hold.
-fn snapshot_message(id: Digest, agents: &Value, counters: &Value) -> Digest {
-    let (agents, counters) = (json::to_vec(agents), json::to_vec(counters));
-    Digest::of_parts(&[b"dendrer/snapshot/v2\n", &id.0, &agents, &counters])
 }
 
 /// Keeps something of a tick, and not too much.

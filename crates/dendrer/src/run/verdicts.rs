@@ -11,7 +11,7 @@ use dendrer_kernel::step::KERNEL_VERSION;
 use dendrer_object::{Digest, Value, json};
 use dendrer_store::Slot;
 
-use crate::timeline::Timeline;
+use crate::run::line::Timeline;
 use crate::trace::Trace;
 
 /// The longest statement that is kept, in bytes. A predicate that turns so often is refused in any case.
@@ -20,13 +20,22 @@ const STATEMENT_MAX: usize = 64 << 10;
 /// How many bytes of signature stand before a statement.
 const SIGNATURE: usize = 64;
 
+/// How the ticks were chosen that were judged. A statement counts for one way only, because it reports how many there were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Every tick that wrote what the predicate reads.
+    Candidates,
+    /// Both ends and the probes between them.
+    Probes,
+}
+
 /// Returns what is known of a question from tick 0 up to some tick that is at most `to`. Whatever is not exactly what
 /// this program keeps is as good as nothing.
-pub(crate) fn find(trace: &Trace, predicate: &Predicate, to: u64) -> Option<Timeline> {
+pub(crate) fn find(trace: &Trace, predicate: &Predicate, way: Way, to: u64) -> Option<Timeline> {
     let key = trace.store().key().filter(|_| trace.uses_snapshots())?;
-    let (_, bytes) = trace.store().kept(Slot::Verdicts(trace.name(), &question(predicate))).ok()??;
+    let (_, bytes) = trace.store().kept(Slot::Verdicts(trace.name(), &question(predicate, way))).ok()??;
     let (signature, statement) = bytes.split_at_checked(SIGNATURE)?;
-    if !key.verifier_key().verifies(&message(trace, predicate, statement).0, signature) {
+    if !key.verifier_key().verifies(&message(trace, predicate, way, statement).0, signature) {
         return None;
     }
     let statement = json::parse_canonical(statement).ok()?;
@@ -42,7 +51,7 @@ pub(crate) fn find(trace: &Trace, predicate: &Predicate, to: u64) -> Option<Time
 }
 
 /// Keeps what was worked out from the records. Failing to costs only time.
-pub(crate) fn keep(trace: &Trace, predicate: &Predicate, line: &Timeline) {
+pub(crate) fn keep(trace: &Trace, predicate: &Predicate, way: Way, line: &Timeline) {
     let (Some(key), 0) = (trace.store().key(), line.from) else { return };
     let Ok(record) = trace.record(line.to) else { return };
     let statement = Value::record([
@@ -53,23 +62,24 @@ pub(crate) fn keep(trace: &Trace, predicate: &Predicate, line: &Timeline) {
     ]);
     let statement = json::to_vec(&statement);
     if statement.len() <= STATEMENT_MAX {
-        let signature = key.sign(&message(trace, predicate, &statement).0);
+        let signature = key.sign(&message(trace, predicate, way, &statement).0);
         let kept = [&signature[..], &statement].concat();
-        let _ = trace.store().keep(Slot::Verdicts(trace.name(), &question(predicate)), &kept);
+        let _ = trace.store().keep(Slot::Verdicts(trace.name(), &question(predicate, way)), &kept);
     }
 }
 
 /// What is signed: the statement, and what it is an answer to. A digest, which is no text that a note could hold.
-fn message(trace: &Trace, predicate: &Predicate, statement: &[u8]) -> Digest {
+fn message(trace: &Trace, predicate: &Predicate, way: Way, statement: &[u8]) -> Digest {
     let store = trace.store().info().id.0;
     let run = Digest::of(trace.name().as_str().as_bytes());
-    Digest::of_parts(&[b"dendrer/verdicts/v1\n", &store, &run.0, &question(predicate).0, statement])
+    Digest::of_parts(&[b"dendrer/verdicts/v1\n", &store, &run.0, &question(predicate, way).0, statement])
 }
 
 /// The digest of what is asked. The same expression is judged at fewer ticks where it is known not to recover, and
 /// another version of the kernel's rules may judge otherwise.
-fn question(predicate: &Predicate) -> Digest {
+fn question(predicate: &Predicate, way: Way) -> Digest {
     let monotone: &[u8] = match predicate.monotone() {
+        Monotone::ByConstruction if way == Way::Probes => b"by construction, probed\n",
         Monotone::ByConstruction => b"by construction\n",
         Monotone::Lifted => b"lifted\n",
         Monotone::Unknown => b"unknown\n",
@@ -151,11 +161,11 @@ mod tests {
     }
 
     fn kept(store: &Shared, text: &str) -> Vec<u8> {
-        store.kept(Slot::Verdicts(&run(), &question(&predicate(text)))).unwrap().unwrap().1
+        store.kept(Slot::Verdicts(&run(), &question(&predicate(text), Way::Candidates))).unwrap().unwrap().1
     }
 
     fn put(store: &Shared, text: &str, bytes: &[u8]) {
-        store.keep(Slot::Verdicts(&run(), &question(&predicate(text))), bytes).unwrap();
+        store.keep(Slot::Verdicts(&run(), &question(&predicate(text), Way::Candidates)), bytes).unwrap();
     }
 
     const ONE: &str = "has(state.x) && state.x > 20";
@@ -212,7 +222,10 @@ mod tests {
         let trace = Trace::open(&store, &run()).unwrap();
         assert_eq!(timeline::judge(&trace, &predicate(ONE), 0, 39).unwrap().known_to, None);
         // The same text, known not to recover, is judged at fewer ticks.
-        assert_ne!(question(&predicate(ONE)), question(&predicate(ONE).lifted()));
+        assert_ne!(
+            question(&predicate(ONE), Way::Candidates),
+            question(&predicate(ONE).lifted(), Way::Candidates)
+        );
     }
 
     #[test]
@@ -226,7 +239,10 @@ mod tests {
         let text = "has(state.x) && state.x == 1";
         let line = judge(&store, text);
         assert!(line.turns.len() > 7000);
-        assert_eq!(store.kept(Slot::Verdicts(&run(), &question(&predicate(text)))).unwrap(), None);
+        assert_eq!(
+            store.kept(Slot::Verdicts(&run(), &question(&predicate(text), Way::Candidates))).unwrap(),
+            None
+        );
         assert_eq!(judge(&store, text), line);
     }
 }

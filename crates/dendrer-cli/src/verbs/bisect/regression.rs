@@ -25,7 +25,7 @@ pub(super) fn run(
     progress: Progress,
     out: &mut Out,
 ) -> Result {
-    let Some(pack) = dendrer::pack::of_run(trace)? else {
+    let Some(pack) = dendrer::run::pack::of_run(trace)? else {
         let message = format!("{} carries no pack, so nothing of it is scored", trace.name());
         return Err(without(run, Failure::new("E0515", message)));
     };

@@ -9,9 +9,11 @@ use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_store::RunSummary;
 
 use super::compare::{Change, compare};
+use super::stage;
 use super::terms::Marks;
 use crate::error::Error;
-use crate::pack;
+use crate::pack::{Files, Source, read_with};
+use crate::run::pack;
 use crate::trace::{ReadHandle, Trace};
 
 /// How many runs are taken from the store at a time.
@@ -126,6 +128,69 @@ pub struct Added {
     pub is_signed: bool,
     /// What it brings about.
     pub adds: Vec<Change>,
+}
+
+/// A contract that was looked up.
+#[derive(Debug)]
+pub struct FoundContract {
+    /// The pack, with what extensions add to it.
+    pub terms: InForce,
+    /// The place at which it is in force; `None` for a contract by itself.
+    pub place: Option<ContractPlace>,
+    /// The text that people wrote, if it is that of this pack.
+    pub text: Option<Arc<str>>,
+}
+
+/// The place at which a contract is in force.
+#[derive(Debug, Clone)]
+pub struct ContractPlace {
+    /// The run.
+    pub run: RunName,
+    /// The tick.
+    pub tick: u64,
+    /// The stage of the run; `None` if it cannot be read.
+    pub stage: Option<u64>,
+}
+
+impl InForce {
+    /// Returns a pack without extensions.
+    fn of(pack: Pack) -> InForce {
+        InForce { digest: pack.digest(), pack, extensions: Vec::new(), marks: Marks::default() }
+    }
+
+    /// Returns name and version of the pack.
+    pub fn title(&self) -> String {
+        format!("{}/{}", self.pack.name, self.pack.version)
+    }
+
+    /// Lists the extensions that hold.
+    pub fn holding(&self) -> impl Iterator<Item = &Added> {
+        self.extensions.iter().filter(|added| added.holds)
+    }
+}
+
+impl FoundContract {
+    /// Returns the contract of a pack as it was written.
+    pub fn of_source(source: Source) -> FoundContract {
+        FoundContract { text: Some(source.text), terms: InForce::of(source.pack), place: None }
+    }
+
+    /// Returns the contract in force at a tick of a run, or the pack alone that the run carries there; `None` if the run has
+    /// no pack there.
+    pub fn in_run(trace: &Trace, tick: u64, with_extensions: bool) -> Result<Option<FoundContract>, Error> {
+        let terms = match with_extensions {
+            true => in_force(trace, tick)?,
+            false => carried(trace, tick)?.map(InForce::of),
+        };
+        let Some(terms) = terms else { return Ok(None) };
+        // The text is that of the pack at the tip.
+        let text = pack::text_of_run(trace).filter(|(text, agrees)| {
+            let read = || read_with(text.as_bytes(), Files::Of(terms.pack.value()));
+            *agrees && read().is_ok_and(|source| source.pack.digest() == terms.digest)
+        });
+        let place = ContractPlace { run: trace.name().clone(), tick, stage: stage(trace) };
+        Ok(Some(FoundContract { terms, place: Some(place), text: text.map(|(text, _)| text) }))
+    }
 }
 
 /// Returns the pack that a run carries at a tick, without what extensions add; `None` where it has none, or where it was

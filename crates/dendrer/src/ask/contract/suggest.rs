@@ -21,7 +21,7 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::trace::Trace;
 
 /// How many transitions of a type are looked at in one run, at most twice this many.

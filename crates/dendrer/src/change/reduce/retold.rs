@@ -1,9 +1,8 @@
 //! Extensions of the contract of a run that is reduced again: the same extension governs the new run from the same transition
 //! on, judged once more by the door, under the new pack.
 //!
-//! What the contract of the source found is not told again, so ticks behind that are others in the new run, and so is the
-//! one from which an extension holds. An approval that was signed was signed for one run: where the new pack names keys, it
-//! is none.
+//! The violations that the contract of the source found are left out, so later ticks have other numbers in the new run, and so
+//! has the tick from which an extension holds. An approval was signed for one run: if the new pack names keys, it is not valid.
 
 use std::ops::ControlFlow;
 
@@ -13,14 +12,15 @@ use dendrer_kernel::step::{self, EXTENSION, Extension, Head, Inputs, Start, VIOL
 use dendrer_object::record::{Record, Seed};
 use dendrer_object::{StoreId, Timestamp, Value};
 
-use super::{Source, reducer_for};
 use crate::error::Error;
+use crate::pack::Source;
+use crate::run::pack::reducer_for;
 use crate::trace::Trace;
 
-/// What of a source cannot be retold as it is.
+/// The parts of a source that differ in the new run.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The ticks at which its contract spoke, in order: nothing stands for them in the new run.
+    /// The ticks of the violations that its contract found, in order. The new run leaves them out.
     spoken: Vec<u64>,
     /// The last tick at which its contract was extended.
     last: Option<u64>,

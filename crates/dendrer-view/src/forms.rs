@@ -1,39 +1,81 @@
-//! `dendrer contract check` for programs that gather findings: SARIF 2.1.0, annotations of GitHub, JUnit.
+//! A check of a run in the forms of other programs: SARIF 2.1.0, annotations of GitHub, JUnit.
 //!
-//! All three say the same: a transition that lacked what it requires is a failure, a violation is a failure, and what could
-//! not be judged is neither passed nor failed.
+//! The three have the same findings: a transition that lacked what its contract requires is a failure, a violation is a
+//! failure, and a predicate that cannot be judged is neither passed nor failed.
 
-use dendrer::Trace;
 use dendrer::contract::{Checked, Judged};
 use dendrer::kernel::predicate::Verdict;
 use dendrer_object::Value;
-use dendrer_view::quote;
 
-use crate::failure::Result;
-use crate::out::Out;
+use crate::answer::{Answer, End, Line, Page};
+use crate::contract::check::ContractCheckAnswer;
+use crate::quote;
 
-/// The rule that a transition without what it requires has broken.
+/// The rule that a transition breaks if the state lacks what the contract requires.
 const REQUIRED: &str = "required_state";
 
-/// One finding, whatever it is written as.
+/// One rule with its findings, for every form.
 struct Row {
     rule: String,
-    /// What the rule says, in words.
+    /// The rule in words.
     words: String,
-    /// What was found, with where; nothing where all is well.
+    /// The ticks of the failures, with words; empty if the rule holds.
     found: Vec<(u64, String)>,
-    /// Why it cannot be judged.
+    /// The tick that cannot be judged, with the reason.
     open: Option<(u64, String)>,
 }
 
-/// Writes the answer in one of the forms.
-pub(super) fn write(form: &str, trace: &Trace, checked: &Checked, all: bool, out: &mut Out) -> Result<()> {
-    let rows = rows(checked, all);
-    let run = trace.name().as_str();
-    match form {
-        "sarif" => out.document(&sarif(run, &rows)),
-        "github" => github(run, &rows).into_iter().try_for_each(|line| out.line(line)),
-        _ => junit(run, &rows).into_iter().try_for_each(|line| out.line(line)),
+/// The forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingsForm {
+    /// SARIF 2.1.0, a document.
+    Sarif,
+    /// Annotations of GitHub, one a line.
+    Github,
+    /// JUnit, XML in lines.
+    Junit,
+}
+
+impl FindingsForm {
+    /// Reads the name of a form; `None` for another one.
+    pub fn parse(name: &str) -> Option<FindingsForm> {
+        match name {
+            "sarif" => Some(FindingsForm::Sarif),
+            "github" => Some(FindingsForm::Github),
+            "junit" => Some(FindingsForm::Junit),
+            _ => None,
+        }
+    }
+}
+
+/// A check in one of the forms. SARIF is a document for people as well; the others have lines alone.
+#[derive(Debug, Clone, Copy)]
+pub struct FindingsAnswer<'c> {
+    /// The form.
+    pub form: FindingsForm,
+    /// The check.
+    pub answer: ContractCheckAnswer<'c>,
+}
+
+impl Answer for FindingsAnswer<'_> {
+    fn document(&self) -> Value {
+        let ContractCheckAnswer { checked, all_violations } = self.answer;
+        sarif(checked.run.as_str(), &rows(checked, all_violations))
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let ContractCheckAnswer { checked, all_violations } = self.answer;
+        let (run, rows) = (checked.run.as_str(), rows(checked, all_violations));
+        let lines = match self.form {
+            FindingsForm::Sarif => vec![quote::json(&self.document())],
+            FindingsForm::Github => github(run, &rows),
+            FindingsForm::Junit => junit(run, &rows),
+        };
+        lines.into_iter().map(Line::from).collect()
+    }
+
+    fn end(&self) -> End {
+        self.answer.end()
     }
 }
 
@@ -82,7 +124,7 @@ fn open(judged: &Judged) -> Option<(u64, String)> {
     Some((tick, format!("{} cannot be judged at tick {tick}: {why}", judged.predicate.name())))
 }
 
-/// SARIF says where in words: a run is no file that an editor opens.
+/// Writes SARIF. A location is a name and not a file: an editor cannot open a run.
 fn sarif(run: &str, rows: &[Row]) -> Value {
     let text = |text: &str| Value::record([("text", Value::from(quote::escape(text)))]);
     let rules = rows.iter().map(|row| {
@@ -103,7 +145,7 @@ fn sarif(run: &str, rows: &[Row]) -> Value {
     };
     let results = rows.iter().enumerate().flat_map(|(index, row)| {
         let found = row.found.iter().map(move |(tick, what)| result(index, *tick, what, ("fail", "error")));
-        // What is neither passed nor failed has no level.
+        // A result that is neither passed nor failed has no level.
         found.chain(row.open.iter().map(move |(tick, what)| result(index, *tick, what, ("open", "none"))))
     });
     let driver = Value::record([
@@ -149,7 +191,7 @@ fn junit(run: &str, rows: &[Row]) -> Vec<String> {
     for row in rows {
         let (class, name) = row.rule.rsplit_once('/').unwrap_or(("contract", &row.rule));
         let case = format!("    <testcase classname=\"{}\" name=\"{}\"", escape(class), escape(name));
-        let told = |kind: &str, what: &[&str]| {
+        let element = |kind: &str, what: &[&str]| {
             let first = escape(what.first().copied().unwrap_or_default());
             let all = what.iter().map(|what| escape(what)).collect::<Vec<_>>().join("\n");
             format!("      <{kind} message=\"{first}\">{all}</{kind}>")
@@ -158,10 +200,10 @@ fn junit(run: &str, rows: &[Row]) -> Vec<String> {
         match (&found[..], &row.open) {
             ([], None) => lines.push(format!("{case}/>")),
             ([], Some((_, what))) => {
-                lines.extend([format!("{case}>"), told("error", &[what]), "    </testcase>".to_owned()]);
+                lines.extend([format!("{case}>"), element("error", &[what]), "    </testcase>".to_owned()]);
             }
             (found, _) => {
-                lines.extend([format!("{case}>"), told("failure", found), "    </testcase>".to_owned()]);
+                lines.extend([format!("{case}>"), element("failure", found), "    </testcase>".to_owned()]);
             }
         }
     }

@@ -13,12 +13,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer::{Error, Trace};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Value, json};
-
-use crate::error::Error;
-use crate::trace::Trace;
 
 /// The version of the node schema that CFD hashes name.
 pub const CFD_VERSION: &str = "v2.0.0";
@@ -283,8 +281,8 @@ fn without(value: &Value, name: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Fixed, Recorder};
-    use dendrer_kernel::step::Start;
+    use dendrer::kernel::step::Start;
+    use dendrer::recorder::{Fixed, Recorder};
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, StoreId};
     use dendrer_store::{Memory, Shared, StoreInfo};
