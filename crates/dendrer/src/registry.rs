@@ -229,6 +229,38 @@ impl Registry {
         }
         format!("v{number}")
     }
+
+    /// Returns the version to register a predicate under: the given one, the one it has under this name, or the next.
+    /// Fails with the registration that gave this version to another predicate.
+    pub fn version_for(
+        &self,
+        name: &str,
+        predicate: &Predicate,
+        given: Option<&str>,
+    ) -> Result<String, &Registered> {
+        let is_same = |entry: &&Registered| entry.predicate.digest() == predicate.digest();
+        let known = || Some(self.versions(name).filter(is_same).last()?.predicate.version().to_owned());
+        let version = given.map(str::to_owned).or_else(known).unwrap_or_else(|| self.next_version(name));
+        let has_version = |entry: &&Registered| entry.predicate.version() == version;
+        match self
+            .entries
+            .iter()
+            .find(|entry| entry.predicate.name() == name && has_version(entry) && !is_same(entry))
+        {
+            Some(taken) => Err(taken),
+            None => Ok(version),
+        }
+    }
+
+    /// Returns the newest registration of the name of a predicate, if it is this one in every part and not retired.
+    pub fn registered(&self, predicate: &Predicate, known: &Known) -> Option<&Registered> {
+        self.newest(predicate.name()).filter(|entry| {
+            entry.retired.is_none()
+                && entry.known == *known
+                && entry.predicate.digest() == predicate.digest()
+                && entry.predicate.version() == predicate.version()
+        })
+    }
 }
 
 impl Registered {

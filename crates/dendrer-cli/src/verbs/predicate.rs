@@ -131,14 +131,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
         Known::ByConstruction => predicate.known_monotone(true),
         _ => predicate,
     };
-    let newest = names.newest(name);
-    let same = newest.filter(|entry| {
-        entry.retired.is_none()
-            && entry.known == known
-            && entry.predicate.digest() == predicate.digest()
-            && entry.predicate.version() == predicate.version()
-    });
-    let (entry, changed) = match same {
+    let (entry, changed) = match names.registered(&predicate, &known) {
         Some(entry) => (entry.clone(), false),
         None => {
             let record = registry::register(store, &predicate, &known, &mut World::default())?;
@@ -208,29 +201,18 @@ fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
 
 /// Gives it a version: the one that is asked for, the one it has already, or the next.
 fn version(wanted: &Wanted<'_>, names: &Registry, predicate: Predicate) -> Result<Predicate> {
-    let said = wanted
-        .version
-        .map(str::to_owned)
-        .or_else(|| Some(predicate.version().to_owned()).filter(|v| !v.is_empty()));
-    // An expression given on the command line has no version of its own.
-    let said = if wanted.file.is_some() || wanted.version.is_some() { said } else { None };
-    let known =
-        names.versions(wanted.name).filter(|entry| entry.predicate.digest() == predicate.digest()).last();
-    let version = match (said, known) {
-        (Some(said), _) => said,
-        (None, Some(known)) => known.predicate.version().to_owned(),
-        (None, None) => names.next_version(wanted.name),
-    };
-    let taken = names
-        .versions(wanted.name)
-        .find(|entry| entry.predicate.version() == version && entry.predicate.digest() != predicate.digest());
-    if let Some(taken) = taken {
-        return Err(Failure::new(Code::E0514, format!("{} {version} is another predicate", wanted.name))
-            .at("there", taken.predicate.words())
-            .at("given", predicate.words())
-            .note("nothing was changed"));
+    // Only a file has a version of its own.
+    let own = Some(predicate.version()).filter(|version| wanted.file.is_some() && !version.is_empty());
+    match names.version_for(wanted.name, &predicate, wanted.version.or(own)) {
+        Ok(version) => Ok(predicate.named(wanted.name, &version)),
+        Err(Registered { predicate: taken, .. }) => {
+            let what = format!("{} {} is another predicate", wanted.name, taken.version());
+            Err(Failure::new(Code::E0514, what)
+                .at("there", taken.words())
+                .at("given", predicate.words())
+                .note("nothing was changed"))
+        }
     }
-    Ok(predicate.named(wanted.name, &version))
 }
 
 /// Finds out how it is known that the predicate does not recover, and says what it saw. The second part is why it

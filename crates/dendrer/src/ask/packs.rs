@@ -78,10 +78,11 @@ pub struct StoppedTest {
 
 impl PackTested {
     /// Gathers the outcome of tests. If a limit ended one of them, no count can be given, and the first is returned.
-    pub fn of(pack: &Pack, mut tests: Vec<(String, Tested)>) -> Result<PackTested, StoppedTest> {
+    pub fn of(pack: &Pack, mut tests: Vec<(String, Tested)>) -> Result<PackTested, Box<StoppedTest>> {
         for (file, test) in &mut tests {
             if let Some((mark, error)) = test.stopped.take() {
-                return Err(StoppedTest { file: file.clone(), name: Arc::clone(&test.name), mark, error });
+                let (file, name) = (file.clone(), Arc::clone(&test.name));
+                return Err(Box::new(StoppedTest { file, name, mark, error }));
             }
         }
         let rules = pack.rule_names().map(str::to_owned).collect();
