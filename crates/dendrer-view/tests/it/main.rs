@@ -5,6 +5,7 @@
 mod bisect;
 mod diff;
 mod log;
+mod merge;
 mod predicate;
 mod rebase;
 mod reduce;
