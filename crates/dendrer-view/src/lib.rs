@@ -7,6 +7,7 @@ pub mod answer;
 pub mod bisect;
 pub mod casebook;
 pub mod change;
+pub mod cherrypick;
 pub mod closed;
 pub mod codes;
 pub mod commit;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod bisect;
+mod cherrypick;
 mod diff;
 mod log;
 mod merge;
