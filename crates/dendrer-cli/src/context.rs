@@ -43,6 +43,7 @@ use crate::progress::Progress;
 pub(crate) mod copies;
 pub(crate) mod named;
 pub(crate) mod packs;
+pub(crate) mod replies;
 pub(crate) mod runs;
 
 pub(crate) use dendrer::ask::bisect::gather::is_last as ended;

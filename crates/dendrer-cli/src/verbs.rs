@@ -22,7 +22,6 @@ mod gc;
 mod help;
 mod import;
 mod init;
-mod intents;
 mod log;
 mod man;
 mod merge;

@@ -13,10 +13,10 @@ use dendrer::store::prelude::*;
 use dendrer_object::{RunName, Value};
 use dendrer_view::{commit, document};
 
-use super::intents;
-use super::intents::Replies;
 use crate::context;
 use crate::context::packs;
+use crate::context::replies as intents;
+use crate::context::replies::Replies;
 use crate::context::runs::refuse_unreachable;
 use crate::failure::Failure;
 use crate::failure::Result;

@@ -14,11 +14,11 @@ use dendrer::lines::{self, Reading, Recording};
 use dendrer::recorder::Recorder;
 use dendrer_object::Value;
 
+use crate::context::replies as intents;
+use crate::context::replies::Replies;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::out::Out;
-use crate::verbs::intents;
-use crate::verbs::intents::Replies;
 
 /// A shell adds this to the number of the signal that ended what it ran.
 const SHELL_SIGNALLED: i32 = 128;

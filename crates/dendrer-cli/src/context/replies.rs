@@ -18,21 +18,21 @@ const TEXT_SHOWN: usize = 120;
 
 /// The replies so far, and who else hears of them.
 #[derive(Default)]
-pub(super) struct Replies {
-    pub(super) tally: lines::Tally,
+pub(crate) struct Replies {
+    pub(crate) tally: lines::Tally,
     /// How many there were.
-    pub(super) printed: u64,
+    pub(crate) printed: u64,
     /// The items of the one document, which is printed at the end.
-    pub(super) items: Vec<Value>,
+    pub(crate) items: Vec<Value>,
     /// Counts records for the line of progress.
-    pub(super) progress: Option<Arc<AtomicU64>>,
+    pub(crate) progress: Option<Arc<AtomicU64>>,
     /// Gets each reply as a JSON line.
-    pub(super) listener: Option<Sender<String>>,
+    pub(crate) listener: Option<Sender<String>>,
 }
 
 impl Replies {
     /// Adds to a failure how many records precede it.
-    pub(super) fn precede(&mut self, mut failure: Failure, dry_run: bool) -> Failure {
+    pub(crate) fn precede(&mut self, mut failure: Failure, dry_run: bool) -> Failure {
         failure.changed |= !dry_run && !self.tally.is_empty();
         let is = match (dry_run, self.tally.committed) {
             (true, _) => "would be",
@@ -48,7 +48,7 @@ impl Replies {
 
     /// Prints every reply of a recording, and returns why it stopped. `shows_text`: a failure shows the line that is no intent,
     /// because no other place has it.
-    pub(super) fn print(
+    pub(crate) fn print(
         &mut self,
         mut recording: Recording<'_>,
         run: &RunName,
@@ -64,7 +64,7 @@ impl Replies {
     }
 
     /// Prints a reply.
-    pub(super) fn print_one(&mut self, reply: &Reply, dry_run: bool, out: &mut Out) -> Result<()> {
+    pub(crate) fn print_one(&mut self, reply: &Reply, dry_run: bool, out: &mut Out) -> Result<()> {
         self.tally.count(reply);
         self.printed += 1;
         if let Some(progress) = &self.progress {
@@ -93,7 +93,7 @@ impl Replies {
 }
 
 /// Returns the failure for a recording that stopped.
-pub(super) fn failure(stopped: Stopped, run: &RunName, shows_text: bool) -> Failure {
+pub(crate) fn failure(stopped: Stopped, run: &RunName, shows_text: bool) -> Failure {
     match stopped {
         Stopped::Input(error) => {
             Failure::new("E0801", "cannot read the intents").at("cause", error.to_string())
@@ -120,13 +120,13 @@ pub(super) fn failure(stopped: Stopped, run: &RunName, shows_text: bool) -> Fail
 }
 
 /// Returns the failure for a thread that the system does not start.
-pub(super) fn no_thread(error: &std::io::Error) -> Failure {
+pub(crate) fn no_thread(error: &std::io::Error) -> Failure {
     Failure::new("E0801", "no thread could be begun")
         .at("cause", error.to_string())
         .note("nothing was changed; the number of processes and threads is limited (ulimit -u)")
 }
 
 /// Returns a value as a line for a program.
-pub(super) fn json_line(value: &Value) -> String {
+pub(crate) fn json_line(value: &Value) -> String {
     format!("{}\n", quote::json(value))
 }
