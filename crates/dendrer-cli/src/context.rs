@@ -270,6 +270,16 @@ pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo
     Ok(repo)
 }
 
+/// Says that the log will not be signed, if its key is not here. A key that cannot be used is a failure.
+pub(crate) fn say_no_key(repo: &Repo, out: &mut Out) -> Result<()> {
+    if repo.signing_key()?.is_none() {
+        out.say(
+            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
+        );
+    }
+    Ok(())
+}
+
 /// Opens the store, calls `write` to write into its casebook, and signs the log.
 pub(crate) fn write_down<T>(
     global: &Global,

@@ -231,12 +231,27 @@ impl Out {
             }
             Format::Jsonl => self.end_stream(&answer.summary())?,
             Format::Json => {
-                let mut document = answer.summary().as_object().cloned().unwrap_or_default();
-                document.set("items", Value::array(std::mem::take(&mut self.kept)));
-                self.document(&Value::Object(document))?;
+                let items = self.kept();
+                self.document(&answer.whole(items))?;
             }
         }
         Ok(exit(answer.end()))
+    }
+
+    /// Ends an answer that had no items: its document is the one item of a stream.
+    pub(crate) fn end_whole<A: ItemAnswer>(&mut self, answer: &mut A) -> Result {
+        match self.is_text() {
+            true => self.end(answer),
+            false => {
+                self.document(&answer.whole(Vec::new()))?;
+                Ok(exit(answer.end()))
+            }
+        }
+    }
+
+    /// Takes the items of the one document, which were kept until now.
+    pub(crate) fn kept(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.kept)
     }
 
     /// The page that lines are written for.
@@ -519,6 +534,7 @@ fn exit(end: End) -> u8 {
     match end {
         End::Answered => 0,
         End::No => 1,
+        End::Refused => 5,
         End::Unknown => 6,
         End::Problem(code) => codes::find(code).map_or(8, |code| code.exit),
     }

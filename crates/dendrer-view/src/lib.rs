@@ -15,6 +15,7 @@ pub mod contract;
 pub mod contributors;
 pub mod diff;
 pub mod fields;
+pub mod fork;
 pub mod log;
 pub mod merge;
 pub mod predicate;

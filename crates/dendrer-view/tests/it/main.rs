@@ -4,7 +4,9 @@
 
 mod bisect;
 mod cherrypick;
+mod commit;
 mod diff;
+mod fork;
 mod log;
 mod merge;
 mod predicate;
