@@ -43,6 +43,7 @@ use crate::progress::Progress;
 pub(crate) mod care;
 pub(crate) mod named;
 pub(crate) mod packs;
+pub(crate) mod replies;
 pub(crate) mod runs;
 
 pub(crate) use dendrer::repo::locate::STORE_DIR;
@@ -266,6 +267,16 @@ pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo
     let repo = Repo::open_with(path, keys::trust(global), options, Mode::Write)?;
     speak(global, repo.writer()?, path);
     Ok(repo)
+}
+
+/// Says that the log will not be signed, if its key is not here. A key that cannot be used is a failure.
+pub(crate) fn say_no_key(repo: &Repo, out: &mut Out) -> Result<()> {
+    if repo.signing_key()?.is_none() {
+        out.say(
+            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
+        );
+    }
+    Ok(())
 }
 
 /// Opens the store, calls `write` to write into its casebook, and signs the log.

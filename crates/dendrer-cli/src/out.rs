@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use dendrer::bundle::Opened;
 use dendrer_object::{Code, RunName, Value};
-use dendrer_view::answer::{Answer, End, ItemAnswer, Line, LinePlace, Page};
+use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
-use dendrer_view::codes;
 use dendrer_view::fields::Fields;
 use dendrer_view::problem::in_store;
 use dendrer_view::quote::shell;
@@ -186,7 +185,7 @@ impl Out {
                 self.document(&answer.document())?;
             }
         }
-        Ok(exit(answer.end()))
+        Ok(answer.end().exit())
     }
 
     /// Prints lines that only people get, in front of an answer.
@@ -207,7 +206,7 @@ impl Out {
     /// As [`Out::answer`], for an answer that is a document for people as well.
     pub(crate) fn answer_as_json(&mut self, answer: &impl Answer) -> Result {
         self.document(&answer.document())?;
-        Ok(exit(answer.end()))
+        Ok(answer.end().exit())
     }
 
     /// As [`Out::answer`], for a document of another standard: no field is chosen of it, and no item cut out.
@@ -216,7 +215,7 @@ impl Out {
             true => self.print(answer.lines(&self.page()))?,
             false => self.json(&answer.document())?,
         }
-        Ok(exit(answer.end()))
+        Ok(answer.end().exit())
     }
 
     /// Prints one item of an answer.
@@ -248,18 +247,33 @@ impl Out {
             }
             Format::Jsonl => self.end_stream(&answer.summary())?,
             Format::Json => {
-                let mut document = answer.summary().as_object().cloned().unwrap_or_default();
-                document.set("items", Value::array(std::mem::take(&mut self.kept)));
-                self.document(&Value::Object(document))?;
+                let items = self.kept();
+                self.document(&answer.whole(items))?;
             }
         }
-        Ok(exit(answer.end()))
+        Ok(answer.end().exit())
     }
 
     /// As [`Out::end`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
     pub(crate) fn end_or<A: ItemAnswer>(&mut self, answer: &mut A, failure: Option<Failure>) -> Result {
         let code = self.end(answer)?;
         failure.filter(|_| self.is_text()).map_or(Ok(code), Err)
+    }
+
+    /// Ends an answer that had no items: its document is the one item of a stream.
+    pub(crate) fn end_whole<A: ItemAnswer>(&mut self, answer: &mut A) -> Result {
+        match self.is_text() {
+            true => self.end(answer),
+            false => {
+                self.document(&answer.whole(Vec::new()))?;
+                Ok(answer.end().exit())
+            }
+        }
+    }
+
+    /// Takes the items of the one document, which were kept until now.
+    pub(crate) fn kept(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.kept)
     }
 
     /// The page that lines are written for.
@@ -544,16 +558,6 @@ pub(crate) fn not_found_in(failure: Failure, code: Code) -> Failure {
     Failure::new(code, failure.message)
         .note("the log is not what it was; what is asked for may be in what is missing")
         .help(&["dendrer", "verify", "--all"])
-}
-
-/// The exit code of an answer.
-fn exit(end: End) -> u8 {
-    match end {
-        End::Answered => 0,
-        End::No => 1,
-        End::Unknown => 6,
-        End::Problem(code) => codes::entry(code).exit,
-    }
 }
 
 fn to_stderr(line: &str) {

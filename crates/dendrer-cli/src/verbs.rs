@@ -21,7 +21,6 @@ mod gc;
 mod help;
 mod import;
 mod init;
-mod intents;
 mod label;
 mod log;
 mod man;

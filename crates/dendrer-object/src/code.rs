@@ -6,8 +6,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Value;
-
 macro_rules! codes {
     ($($code:ident $kind:literal,)*) => {
         /// A code that is printed with an error (`E`) or a warning (`W`).
@@ -208,12 +206,6 @@ impl FromStr for Code {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-impl From<Code> for Value {
-    fn from(code: Code) -> Value {
-        Value::from(code.as_str())
     }
 }
 

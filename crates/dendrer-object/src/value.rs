@@ -208,6 +208,12 @@ impl From<f64> for Value {
     }
 }
 
+impl From<crate::code::Code> for Value {
+    fn from(code: crate::code::Code) -> Value {
+        Value::from(code.as_str())
+    }
+}
+
 impl From<Digest> for Value {
     fn from(value: Digest) -> Value {
         let mut text = Vec::with_capacity(Digest::TEXT_SIZE);

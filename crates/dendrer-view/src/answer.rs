@@ -46,6 +46,13 @@ pub trait ItemAnswer {
     /// Returns the document without its items.
     fn summary(&self) -> Value;
 
+    /// Returns the whole document with its items.
+    fn whole(&self, items: Vec<Value>) -> Value {
+        let mut document = self.summary().as_object().cloned().unwrap_or_default();
+        document.set("items", Value::array(items));
+        Value::Object(document)
+    }
+
     /// Returns the lines of the items that were kept.
     fn kept_lines(&mut self, page: &Page) -> Vec<Line>;
 
@@ -65,10 +72,25 @@ pub enum End {
     Answered,
     /// The answer is no: nothing was found, or two runs differ (exit code 1).
     No,
+    /// An intent was refused, and the refusal is kept (exit code 5).
+    Refused,
     /// The answer depends on a value that is not known (exit code 6).
     Unknown,
     /// The answer reports a problem with this code; the table of codes has the exit code.
     Problem(Code),
+}
+
+impl End {
+    /// The exit code of a command that ends with this answer.
+    pub fn exit(self) -> u8 {
+        match self {
+            End::Answered => 0,
+            End::No => 1,
+            End::Refused => 5,
+            End::Unknown => 6,
+            End::Problem(code) => crate::codes::entry(code).exit,
+        }
+    }
 }
 
 /// The page that lines are written for.

@@ -615,7 +615,7 @@ fn code(report: &Report) -> u64 {
     match end_of(report) {
         End::Answered => 0,
         End::No => 1,
-        End::Unknown | End::Problem(_) => 6,
+        End::Unknown | End::Refused | End::Problem(_) => 6,
     }
 }
 

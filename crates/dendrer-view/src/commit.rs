@@ -4,10 +4,12 @@
 
 use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::lines::{FailedLine, Reply, Tally};
+use dendrer_object::Code;
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, Record, Value};
+use dendrer_object::{Record, RunName, Value};
 
-use crate::{count, quote};
+use crate::answer::{End, ItemAnswer, Line, Page, Style};
+use crate::{count, document, quote};
 
 /// Code of a refusal of a type that neither the ontology nor the pack of the run has.
 const UNKNOWN_TYPE: Code = Code::E0402;
@@ -35,6 +37,63 @@ const MEANT: &[(&str, &str)] = &[
     ("user", "observation.add"),
     ("observation", "observation.add"),
 ];
+
+/// The replies to the lines of `commit`, and their counts.
+#[derive(Debug, Clone)]
+pub struct CommitAnswer {
+    run: RunName,
+    tally: Tally,
+    dry_run: bool,
+}
+
+impl CommitAnswer {
+    /// Begins the replies to lines for a run.
+    pub fn new(run: RunName, dry_run: bool) -> CommitAnswer {
+        CommitAnswer { run, tally: Tally::default(), dry_run }
+    }
+
+    /// The counts so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+}
+
+impl ItemAnswer for CommitAnswer {
+    type Item = Reply;
+
+    fn item(&mut self, reply: &Reply) -> Option<Value> {
+        self.tally.count(reply);
+        Some(item(reply))
+    }
+
+    fn item_lines(&mut self, reply: &Reply, _: &Page) -> Vec<Line> {
+        self.tally.count(reply);
+        vec![styled_line(reply, self.dry_run)]
+    }
+
+    fn summary(&self) -> Value {
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("committed", Value::from(self.tally.committed)),
+            ("refused", Value::from(self.tally.refused)),
+            ("dry_run", Value::from(self.dry_run)),
+        ];
+        document("commit", members)
+    }
+
+    fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
+        Vec::new()
+    }
+
+    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+        let dry = if self.dry_run { "nothing was written (dry run): " } else { "" };
+        vec![Line::note(format!("{dry}{}", words(&self.tally)))]
+    }
+
+    fn end(&self) -> End {
+        if self.tally.refused > 0 { End::Refused } else { End::Answered }
+    }
+}
 
 /// Returns the types that a line of `commit` may have without a pack, in the order of the ontology.
 pub fn types() -> impl Iterator<Item = &'static str> {
@@ -131,8 +190,14 @@ fn unknown_type(refusal: &Record, reason: Option<&Value>) -> Option<(String, Str
     (UNKNOWN_TYPE == *part("code")?).then_some((name, part("message")?))
 }
 
+/// Returns a reply as a line; one that was refused stands out.
+pub(crate) fn styled_line(reply: &Reply, dry_run: bool) -> Line {
+    let line = Line::from(line(reply, dry_run));
+    if matches!(reply, Reply::Refused { .. }) { line.paint(Style::Bad) } else { line }
+}
+
 /// Returns a reply as a line of text. In a dry run no line begins with `tick`: scripts take such lines as acknowledgements.
-pub fn line(reply: &Reply, dry_run: bool) -> String {
+fn line(reply: &Reply, dry_run: bool) -> String {
     let would_be = if dry_run { "would be " } else { "" };
     match reply {
         Reply::Begun(record) => format!("{would_be}begun  {}", record.id()),
@@ -192,7 +257,7 @@ fn noted_text(noted: &[Record]) -> String {
 }
 
 /// Returns the counts of a recording as text.
-pub fn words(tally: &Tally) -> String {
+pub(crate) fn words(tally: &Tally) -> String {
     format!(
         "{}, {} refused, {}",
         count(tally.committed, "transition", "transitions"),

@@ -1,9 +1,101 @@
-//! The sources of a run that was seeded by a merge, as items.
+//! A run that was seeded from others: its sources, the places that were taken, and the conflicts.
 
-use dendrer::merge::{Conflict, From, Merged, Standing};
-use dendrer_object::Value;
+use dendrer::merge::{Conflict, From, Merged, Standing, Strategy};
+use dendrer_object::{Digest, RunName, Value};
 
-use crate::quote;
+use crate::answer::{Answer, Line, Page, Style};
+use crate::{count, document, quote};
+
+/// A new run that begins with what was chosen from several others.
+#[derive(Debug, Clone, Copy)]
+pub struct MergeAnswer<'m> {
+    /// The new run.
+    pub run: &'m RunName,
+    /// Its sources, places and conflicts.
+    pub merged: &'m Merged,
+    /// Root of the state that it begins with.
+    pub state_root: Digest,
+    /// Id of its first record; `None` if nothing was written.
+    pub begin: Option<Digest>,
+}
+
+impl Answer for MergeAnswer<'_> {
+    fn document(&self) -> Value {
+        let MergeAnswer { run, merged, state_root, begin } = *self;
+        let conflicts = merged.conflicts.iter().map(|one| {
+            let standing = one.taken.clone().map_or(Standing::Open, Standing::Taken);
+            conflict(one, &standing)
+        });
+        let open = merged.conflicts.iter().filter(|conflict| conflict.taken.is_none()).count();
+        let members = [
+            ("run", Value::from(run.as_str())),
+            ("sources", sources(merged)),
+            ("strategy", Value::from(&*merged.strategy)),
+            ("seed_only", Value::from(merged.seed_only)),
+            ("state_root", Value::from(state_root)),
+            ("begin", Value::from(begin)),
+            ("seeded", seeded(merged)),
+            ("items", Value::array(conflicts)),
+            ("open", Value::from(open as u64)),
+            ("dry_run", Value::from(begin.is_none())),
+        ];
+        document("merge", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let MergeAnswer { run, merged, begin, .. } = *self;
+        let source_line = |source: &dendrer::merge::Named| {
+            let (name, run, tick) = (&source.name, &source.run, source.tick);
+            let root = source.state_root.short();
+            Line::from(format!("source     {name} {run}@{tick}   replayed "))
+                .then_styled(Style::Good, "OK")
+                .then(format!(", state {root}"))
+        };
+        let mut lines: Vec<Line> = merged.sources.iter().map(source_line).collect();
+        let word = if begin.is_none() { "would make" } else { "created   " };
+        let places = count(merged.seeded.len() as u64, "place", "places");
+        let sources = merged.sources.len();
+        lines.push(
+            format!(
+                "{word} {run}: a new run, seeded with {places} of {sources} runs. This is not a history merge."
+            )
+            .into(),
+        );
+        if merged.seed_only {
+            lines.push("terms      none: values alone, without pack, policy rules and goal".into());
+        }
+        lines.extend(merged.conflicts.iter().map(|conflict| conflict_line(merged, conflict)));
+        if begin.is_none() {
+            lines.push(Line::note("nothing was written (dry run)"));
+        } else if let Some(open) = merged.conflicts.iter().find(|conflict| conflict.taken.is_none()) {
+            let (run, path) = (run.as_str(), open.path.dotted());
+            let first = open.values.first().map_or("a", |(from, _)| &*from.source);
+            let resolve = ["dendrer", "conflicts", "resolve", run, &path, "--take", first, "--reason", "..."];
+            lines.push(Line::help(resolve));
+        }
+        lines
+    }
+}
+
+fn conflict_line(merged: &Merged, conflict: &Conflict) -> Line {
+    let strategy = &merged.strategy;
+    let how = match &conflict.taken {
+        Some(name) => format!("{} taken", quote::escape(name)),
+        None if **strategy == *Strategy::Manual.as_str() => "all kept, none taken".to_owned(),
+        None => "it does not tell them apart: all kept, none taken".to_owned(),
+    };
+    let (path, values) = (quote::path(&conflict.path), values(conflict));
+    Line::styled(Style::Warn, format!("conflict   {path}   {values}   strategy {strategy}: {how}"))
+}
+
+/// Returns a note for each rule that cannot be judged of the new run, with the reason.
+pub fn unjudged_notes(rules: &[(String, String)]) -> Vec<Line> {
+    let note = |(rule, why): &(String, String)| {
+        let (rule, why) = (quote::escape(rule), quote::escape(why));
+        Line::note(format!("note: the rule {rule} holds on and counts as violated from tick 1: {why}"))
+    };
+    rules.iter().map(note).collect()
+}
 
 /// Says where a value is from: `a trip-planner-b@45`.
 pub fn source(merged: &Merged, name: &str) -> String {

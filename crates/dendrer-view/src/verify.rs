@@ -6,7 +6,7 @@ use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::problem::Problem;
-use crate::{codes, count, document, quote};
+use crate::{count, document, quote};
 
 /// The word for a verdict (design, section 3 "Verdicts").
 pub fn word(verdict: Verdict) -> &'static str {
@@ -64,11 +64,7 @@ impl VerifyOutcome {
     /// Returns how bad the outcome is. The order is that of the verdicts and not of the exit codes: 4 is worse than 7, 7 than
     /// a log that could not be read, that than 6.
     fn rank(&self) -> usize {
-        let code = match self.end() {
-            End::Answered | End::No => 0,
-            End::Unknown => 6,
-            End::Problem(code) => codes::entry(code).exit,
-        };
+        let code = self.end().exit();
         [0, 6, 8, 3, 2, 7, 4].iter().position(|known| *known == code).unwrap_or(7)
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dendrer::kernel::pack::TEXT_SIZE_MAX;
 use dendrer::pack::{self, Files, Problem, Source};
+use dendrer_object::Value;
 use dendrer_view::count;
 use dendrer_view::pack::place;
 
@@ -20,6 +21,17 @@ pub(crate) fn load(path: &str) -> Result<Source> {
 /// The directory of a pack, in which the files that it names are.
 pub(crate) fn beside(path: &str) -> Files<'_> {
     Files::Beside(Path::new(path).parent().unwrap_or(Path::new("")))
+}
+
+/// Reads a file of policy rules.
+pub(crate) fn policy(path: &str) -> Result<Vec<Value>> {
+    match files::json(path)? {
+        Value::Array(rules) => Ok(rules.iter().cloned().collect()),
+        other => {
+            let text = format!("a policy is a list of rules, not {}", other.described());
+            Err(Failure::new(Code::E0209, text).at("file", path))
+        }
+    }
 }
 
 /// Reads the text of a pack.

@@ -23,6 +23,7 @@ use dendrer_view::{count, document, log, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
 use crate::context;
+use crate::context::packs;
 use crate::context::packs::load;
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -115,7 +116,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
         state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
-        policy: args.policy.as_deref().map(read_policy).transpose()?.unwrap_or_default(),
+        policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
         ..Start::new(given.clone().unwrap_or_else(|| "import".parse().expect("a run id")))
     };
     let options = Options {
@@ -156,12 +157,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
     check_new(args, store, &plan)?;
-    let key = repo.signing_key()?;
-    if key.is_none() {
-        out.say(
-            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
-        );
-    }
+    context::say_no_key(&repo, out)?;
     let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
     let result = import::record(store, &mut source, &plan, Box::new(World::default()), &mut |more| {
@@ -202,16 +198,6 @@ fn names_of(text: &str) -> Result<Vec<String>> {
         Failure::new(Code::E0106, format!("--messages takes a JSON pointer like /messages, not {text:?}"))
     })?;
     Ok(pointer.tokens().map(|name| name.into_owned()).collect())
-}
-
-fn read_policy(path: &str) -> Result<Vec<Value>> {
-    match files::json(path)? {
-        Value::Array(rules) => Ok(rules.iter().cloned().collect()),
-        other => {
-            let text = format!("a policy is a list of rules, not {}", other.described());
-            Err(Failure::new(Code::E0209, text).at("file", path))
-        }
-    }
 }
 
 /// What is imported: a file, or what came through a pipe, kept where it can be read more than once.

@@ -154,6 +154,20 @@ pub enum Stopped {
     Refused(Code, String),
 }
 
+impl Forked {
+    /// Returns the extensions of the parent, each with whether it goes on, under another pack or one with another constant.
+    /// `before` is the state at the branch point, `head` that of the fork.
+    pub fn extensions(&self, before: &Value, terms: &Terms, head: &step::Head) -> Vec<(Value, bool)> {
+        let is_other = |changed: &Changed| matches!(changed.what, What::Constant(_));
+        if terms.pack.is_none() && !self.changed.iter().any(is_other) {
+            return Vec::new();
+        }
+        let pack = head.in_force();
+        let goes_on = |one: &Value| pack.as_ref().is_some_and(|pack| extend::is_of(one, pack));
+        extend::all(before).map(|one| (one.clone(), goes_on(one))).collect()
+    }
+}
+
 impl Repo {
     /// Forks a run at a tick. The caller commits what was gathered, or discards it.
     pub fn fork(&self, parent: &Trace, tick: u64, terms: &Terms) -> Result<(Recorder, Forked), Error> {

@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::pack::{Bound, Engine, Origin, Pack, extend};
+use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::step::{COUNTERS, Head, KERNEL_PATHS, Outcome, Reason, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
@@ -139,6 +140,21 @@ pub struct Merged {
     pub seeded: Vec<Seeded>,
     /// What they did not.
     pub conflicts: Vec<Conflict>,
+}
+
+/// Returns the rules that cannot be judged because no value was taken for what they read, with the reason. A rule that reads an
+/// open conflict is left out: the conflict is decided first.
+pub fn unjudged(head: &Head, merged: &Merged) -> Vec<(String, String)> {
+    let waits = |path| {
+        merged.conflicts.iter().any(|conflict| conflict.taken.is_none() && conflict.path.overlaps(path))
+    };
+    let rules = head.policy().iter().filter(|rule| !rule.reads_counters());
+    let rules = rules.filter(|rule| !rule.read_set().iter().any(waits));
+    let unjudged = rules.filter_map(|rule| match rule.verdict(head.state(), None) {
+        Verdict::Uncertain(why) => Some((rule.name().to_owned(), why)),
+        _ => None,
+    });
+    unjudged.collect()
 }
 
 impl Repo {
