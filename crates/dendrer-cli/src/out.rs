@@ -11,7 +11,7 @@ use dendrer_view::fields::Fields;
 use dendrer_view::problem::in_store;
 use dendrer_view::quote::shell;
 use dendrer_view::text::TimeForm;
-use dendrer_view::{count, document, quote};
+use dendrer_view::quote;
 
 use self::files::Whole;
 use self::pager::Pager;
@@ -23,9 +23,6 @@ use crate::global::Global;
 
 pub(crate) mod files;
 mod pager;
-
-/// How many errors of rules are printed for people; the run has them all.
-const ERRORS_SHOWN: usize = 10;
 
 /// How the answer of a call is written.
 pub(crate) struct Form {
@@ -154,11 +151,6 @@ impl Out {
     /// Whether people read it.
     pub(crate) fn is_text(&self) -> bool {
         self.format() == Format::Text
-    }
-
-    /// The width at which lines are cut; `None` where they are not.
-    pub(crate) fn width(&self) -> Option<usize> {
-        self.width
     }
 
     /// Wraps what should stand out. The text must be escaped already.
@@ -308,21 +300,6 @@ impl Out {
         self.write(b"\n")
     }
 
-    /// Prints the ticks at which a rule failed.
-    pub(crate) fn rule_errors(&mut self, errors: &[(u64, String)]) -> Result<()> {
-        for (tick, why) in errors.iter().take(ERRORS_SHOWN) {
-            let line = self.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
-            self.line(line)?;
-        }
-        if !errors.is_empty() {
-            self.say(format!(
-                "note: at {} a rule met an error; the state does not change there, and the transition notes it",
-                count(errors.len() as u64, "tick", "ticks")
-            ));
-        }
-        Ok(())
-    }
-
     /// Writes a value as JSON on a line.
     fn json(&mut self, value: &Value) -> Result<()> {
         let text = if self.ascii { quote::json_ascii(value) } else { quote::json(value) };
@@ -340,18 +317,6 @@ impl Out {
             }
             None => self.json(item),
         }
-    }
-
-    /// Ends a stream with its summary.
-    pub(crate) fn summary<'k>(
-        &mut self,
-        schema: &str,
-        members: impl IntoIterator<Item = (&'k str, Value)>,
-    ) -> Result<()> {
-        let count = ("items", Value::from(self.items));
-        let members = members.into_iter().chain(self.tampered.take().map(|warning| ("tampered", warning)));
-        let summary = document(schema, members.chain([count]));
-        self.json(&Value::record([("summary", summary)]))
     }
 
     /// Ends a stream with the document that its items are left out of.

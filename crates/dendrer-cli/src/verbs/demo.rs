@@ -10,10 +10,10 @@ use dendrer::recorder::{Fixed, begin_log};
 use dendrer::repo::Repo;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::trace::ReadHandle;
-use dendrer_object::{Code, Value};
+use dendrer_object::Code;
 use dendrer_view::answer::Line;
+use dendrer_view::demo::{DemoAnswer, DemoRunShown, TourStop};
 use dendrer_view::receipt as view;
-use dendrer_view::{document, quote, thousands};
 
 use crate::context;
 use crate::context::STORE_DIR;
@@ -59,10 +59,10 @@ const TOUR: &[(&str, u8, &str)] = &[
 /// The suite of the forensic debugger (CFD spec 5), over the demo's own files.
 const SUITE: &str = r#"{"cases":[
  {"case":"Valid Trace","file":"../logistics-run-47.dnd","expect":"verified"},
- {"case":"Payload Corruption","file":"payload.dnd","expect":"rejected","code":Code::E0301},
- {"case":"Sequence Gap","file":"gap.dnd","expect":"rejected","code":Code::E0302},
- {"case":"Event Swap","file":"swap.dnd","expect":"rejected","code":Code::E0302},
- {"case":"Metadata Corruption","file":"metadata.dnd","expect":"rejected","code":Code::E0301}
+ {"case":"Payload Corruption","file":"payload.dnd","expect":"rejected","code":"E0301"},
+ {"case":"Sequence Gap","file":"gap.dnd","expect":"rejected","code":"E0302"},
+ {"case":"Event Swap","file":"swap.dnd","expect":"rejected","code":"E0302"},
+ {"case":"Metadata Corruption","file":"metadata.dnd","expect":"rejected","code":"E0301"}
 ]}
 "#;
 
@@ -153,62 +153,22 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         }
     }
     let receipt = match size {
-        None if out.is_text() && !args.no_tour => receipt(store)?,
+        None if !args.no_tour => receipt(store)?,
         _ => Vec::new(),
     };
     context::close(repo)?;
     let path = dir.join(STORE_DIR);
     std::fs::rename(making.keep(), &path).map_err(io(&path))?;
-    if !out.is_text() {
-        let run = |run: &content::DemoRun| {
-            Value::record([
-                ("name", Value::from(run.name.as_str())),
-                ("ticks", Value::from(run.ticks)),
-                ("shows", Value::from(run.shows)),
-            ])
-        };
-        out.document(&document(
-            "demo",
-            [
-                ("path", Value::from(args.dir.as_str())),
-                ("items", Value::array(runs.iter().map(run))),
-                ("files", Value::array(files.iter().map(|name| Value::from(*name)))),
-                (
-                    "tour",
-                    // A generated run is for load, and the tour asks about the others.
-                    Value::array(TOUR.iter().filter(|_| size.is_none()).map(|(command, exit, _)| {
-                        Value::record([
-                            ("command", Value::from(*command)),
-                            ("exit", Value::from(u64::from(*exit))),
-                        ])
-                    })),
-                ),
-            ],
-        ))?;
-        return Ok(0);
-    }
-    for line in receipt {
-        out.line(line)?;
-    }
-    out.line(format!(
-        "made {} with {} and {} damaged bundles; all of it is synthetic, and its key is public",
-        quote::escape(&args.dir),
-        dendrer_view::count(runs.len() as u64, "run", "runs"),
-        damaged
-    ))?;
-    for run in &runs {
-        out.line(format!("  {:<20} {:>9} ticks   {}", run.name.as_str(), thousands(run.ticks), run.shows))?;
-    }
-    if size.is_none() && !args.no_tour {
-        out.line("")?;
-        out.line(format!("a tour (first: cd {}):", quote::escape(&args.dir)))?;
-        for (command, exit, shows) in TOUR {
-            out.line(format!("  {command}"))?;
-            out.line(format!(
-                "      {shows}{}",
-                if *exit == 0 { String::new() } else { format!("; exit code {exit}") }
-            ))?;
-        }
-    }
-    Ok(0)
+    let stop =
+        |(command, exit, shows): &(&'static str, u8, &'static str)| TourStop { command, exit: *exit, shows };
+    let shown = |run: content::DemoRun| DemoRunShown { name: run.name, ticks: run.ticks, shows: run.shows };
+    out.answer(&DemoAnswer {
+        path: args.dir.clone(),
+        runs: runs.into_iter().map(shown).collect(),
+        files,
+        damaged,
+        tour: TOUR.iter().filter(|_| size.is_none()).map(stop).collect(),
+        shows_tour: !args.no_tour,
+        receipt,
+    })
 }

@@ -18,8 +18,8 @@ use dendrer::run::pack::errors_of_rules;
 use dendrer::store::Store;
 use dendrer::watch::Watch;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
-use dendrer_view::reduce::errors_json;
-use dendrer_view::{count, document, log, quote};
+use dendrer_view::import::{ImportAnswer, ImportNoteShown};
+use dendrer_view::{count, quote};
 use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
 
 use crate::context;
@@ -27,11 +27,9 @@ use crate::context::packs;
 use crate::context::packs::load;
 use crate::failure::Failure;
 use crate::failure::Result;
-use crate::global::Format;
 use crate::global::Global;
 use crate::global::index_arg;
 use crate::out::Out;
-use crate::out::Style;
 use crate::out::files;
 use crate::progress::Progress;
 
@@ -151,8 +149,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
                 rehearsed.map_err(|error| failure(args, &error, 0))?
             }
         };
-        say(args, &plan, None, &errors, out)?;
-        return Ok(0);
+        return out.answer(&answer(args, &plan, None, errors));
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
@@ -174,8 +171,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         None => Vec::new(),
         Some(_) => errors_of_rules(&Trace::open(&context::read_store(global)?, &plan.start.run)?)?,
     };
-    say(args, &plan, Some(tip), &errors, out)?;
-    Ok(0)
+    out.answer(&answer(args, &plan, Some(tip), errors))
 }
 
 fn choose_kind(args: &Import) -> Result<Kind> {
@@ -356,160 +352,35 @@ fn kind_name(plan: &Plan) -> &'static str {
     if plan.is_mapped() { "jsonl" } else { "openai-chat" }
 }
 
-fn say(
-    args: &Import,
-    plan: &Plan,
-    tip: Option<Digest>,
-    errors: &[(u64, String)],
-    out: &mut Out,
-) -> Result<()> {
-    let mut members = members(args, plan, tip);
-    let pack = plan.start.pack.as_ref().map(|bound| digest(&bound.value));
-    members.extend([("pack", Value::from(pack)), ("errors", errors_json(errors))]);
-    let rows = plan.tally.first.iter().map(|(_, record)| (log::row(record), record));
-    match out.format() {
-        Format::Json => {
-            let items = ("items", Value::array(rows.map(|(row, record)| item(&row, record))));
-            out.document(&document("import", members.into_iter().chain([items])))
-        }
-        Format::Jsonl => {
-            for (row, record) in rows {
-                out.item(&item(&row, record))?;
-            }
-            out.summary("import", members)
-        }
-        Format::Text => {
-            match tip {
-                Some(tip) => done(plan, tip, errors, out)?,
-                None => would(args, plan, errors, out)?,
-            }
-            warn(plan, out);
-            Ok(())
-        }
-    }
-}
-
-fn item(row: &log::Row, record: &dendrer_object::Record) -> Value {
-    Value::record([
-        ("agent", Value::from(row.agent.as_str())),
-        ("summary", Value::from(row.summary.as_str())),
-        ("tick", Value::from(row.tick)),
-        ("type", Value::from(record.header().type_name.as_ref().map(|name| name.to_string()))),
-    ])
-}
-
-fn members(args: &Import, plan: &Plan, tip: Option<Digest>) -> Vec<(&'static str, Value)> {
+/// The answer on an import; `tip` is `None` if nothing was written.
+fn answer(args: &Import, plan: &Plan, tip: Option<Digest>, errors: Vec<(u64, String)>) -> ImportAnswer {
     let tally = &plan.tally;
-    let counts = |pairs: Vec<(String, u64)>| {
-        let pairs = pairs.into_iter();
-        Value::record(
-            pairs.map(|(name, count)| (dendrer_object::tag::stored_name(&name), Value::from(count))),
-        )
-    };
-    let note = |(tick, note): &(u64, import::Note)| {
-        Value::record([
-            ("gap", Value::from(note.kind.is_gap())),
-            ("kind", Value::from(note.kind.as_str())),
-            ("message", Value::from(note.message.as_str())),
-            ("path", Value::from(note.path.as_str())),
-            ("tick", Value::from(*tick)),
-        ])
+    let note = |(tick, note): &(u64, import::Note)| ImportNoteShown {
+        tick: *tick,
+        kind: note.kind.as_str(),
+        is_gap: note.kind.is_gap(),
+        message: note.message.clone(),
+        path: note.path.clone(),
     };
     let meta = plan.start.meta.as_ref().and_then(Value::as_object);
-    let meta = meta.into_iter().flat_map(|meta| meta.iter().map(|(name, _)| Value::from(&**name)));
-    vec![
-        ("run", Value::from(plan.start.run.as_str())),
-        ("dry_run", Value::from(args.dry_run)),
-        ("kind", Value::from(kind_name(plan))),
-        ("why", Value::from(why(plan, args))),
-        ("stage", Value::from(0u64)),
-        ("ticks", Value::from(tally.ticks)),
-        ("gaps", Value::from(tally.gaps())),
-        ("calls", Value::from(tally.calls)),
-        ("results_paired", Value::from(tally.paired)),
-        ("results_failed", Value::from(tally.errors)),
-        ("types", counts(tally.types.iter().map(|(name, count)| (name.clone(), *count)).collect())),
-        ("agents", counts(tally.agents.iter().map(|(name, count)| (name.to_string(), *count)).collect())),
-        (
-            "noted",
-            counts(tally.notes.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect()),
-        ),
-        ("notes", Value::array(tally.first_notes.iter().map(note))),
-        ("meta", Value::array(meta)),
-        ("sha256", Value::from(plan.sha256)),
-        ("bytes", Value::from(plan.bytes)),
-        ("tip", Value::from(tip)),
-    ]
-}
-
-fn done(plan: &Plan, tip: Digest, errors: &[(u64, String)], out: &mut Out) -> Result<()> {
-    let tally = &plan.tally;
-    out.line(format!(
-        "imported {}: {}, {}, tip {}",
-        plan.start.run,
-        count(tally.ticks, "tick", "ticks"),
-        count(tally.gaps(), "gap", "gaps"),
-        tip.short()
-    ))?;
-    out.rule_errors(errors)?;
-    out.say("note: stage 0: the record is what the source says; nothing was enforced when it was made");
-    if tally.errors > 0 {
-        out.help(&[
-            "dendrer",
-            "bisect",
-            plan.start.run.as_str(),
-            "--holds",
-            "state.counters.tool_errors == 0",
-        ]);
-    } else {
-        out.help(&["dendrer", "log", plan.start.run.as_str()]);
-    }
-    Ok(())
-}
-
-fn would(args: &Import, plan: &Plan, errors: &[(u64, String)], out: &mut Out) -> Result<()> {
-    let tally = &plan.tally;
-    out.line(format!("kind       {} ({})", kind_name(plan), why(plan, args)))?;
-    out.line(format!(
-        "would make run  {}   stage 0, {}, {}",
-        plan.start.run,
-        count(tally.ticks, "tick", "ticks"),
-        count(tally.agents.len() as u64, "agent", "agents")
-    ))?;
-    let types: Vec<String> = tally.types.iter().map(|(name, count)| format!("{name} {count}")).collect();
-    out.line(format!("types      {}", types.join(", ")))?;
-    out.line(format!(
-        "calls      {} asked for, {} answered, {} failed",
-        tally.calls, tally.paired, tally.errors
-    ))?;
-    if let Some(meta) = plan.start.meta.as_ref().and_then(Value::as_object) {
-        let names: Vec<String> = meta.iter().map(|(name, _)| quote::escape(name)).collect();
-        out.line(format!("meta       {}", names.join(", ")))?;
-    }
-    for (tick, record) in &tally.first {
-        let row = log::row(record);
-        let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
-        out.line(quote::shorten(&line, out.width().unwrap_or(160)))?;
-    }
-    out.rule_errors(errors)?;
-    out.line("nothing was written (dry run)")
-}
-
-fn warn(plan: &Plan, out: &mut Out) {
-    for (tick, note) in &plan.tally.first_notes {
-        let gap = if note.kind.is_gap() { " (a gap)" } else { "" };
-        let line = format!(
-            "WARN tick {tick}: {}{gap}: {} at {}",
-            note.kind.as_str(),
-            quote::shorten(&quote::escape(&note.message), 200),
-            quote::shorten(&quote::escape(&note.path), 100)
-        );
-        let line = out.paint(Style::Warn, &line);
-        out.say(line);
-    }
-    let all: u64 = plan.tally.notes.values().sum();
-    let rest = all - plan.tally.first_notes.len() as u64;
-    if rest > 0 {
-        out.say(format!("WARN and {rest} more; --json counts them by kind"));
+    ImportAnswer {
+        run: plan.start.run.clone(),
+        dry_run: args.dry_run,
+        kind: kind_name(plan),
+        why: why(plan, args),
+        ticks: tally.ticks,
+        gaps: tally.gaps(),
+        calls: (tally.calls, tally.paired, tally.errors),
+        types: tally.types.iter().map(|(name, count)| (name.clone(), *count)).collect(),
+        agents: tally.agents.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+        noted: tally.notes.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
+        notes: tally.first_notes.iter().map(note).collect(),
+        meta: meta.map(|meta| meta.iter().map(|(name, _)| name.to_string()).collect()),
+        sha256: plan.sha256,
+        bytes: plan.bytes,
+        tip,
+        pack: plan.start.pack.as_ref().map(|bound| digest(&bound.value)),
+        errors,
+        first: tally.first.clone(),
     }
 }

@@ -9,10 +9,10 @@ use dendrer::store::StoreError;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::prelude::*;
 use dendrer::trust::{self, Trust};
-use dendrer_object::{Code, StoreId, Value};
+use dendrer_object::{Code, StoreId};
+use dendrer_view::init::InitAnswer;
 use dendrer_view::problem::in_store;
 use dendrer_view::quote::shell;
-use dendrer_view::{document, quote};
 
 use crate::context;
 use crate::context::STORE_DIR;
@@ -95,29 +95,13 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
             _ => failure,
         });
     }
-    if !out.is_text() {
-        out.document(&document(
-            "init",
-            [
-                ("path", Value::from(path.display().to_string())),
-                ("id", Value::from(id.to_string())),
-                ("verifier", Value::from(verifier.to_string())),
-                ("key", Value::from(key_path.display().to_string())),
-            ],
-        ))?;
-        return Ok(0);
-    }
-    out.line(format!("created a store in {}", quote::escape(&path.display().to_string())))?;
-    out.line(format!("verifier  {verifier}"))?;
-    out.say(format!(
-        "note: the key of its log is in {}, readable by you alone; it is not part of the store",
-        quote::escape(&key_path.display().to_string())
-    ));
     let commit = ["dendrer", "commit", "--run", "first"].map(str::to_owned).to_vec();
     let there = args.dir.as_deref().or(global.store.as_deref()).filter(|dir| *dir != ".");
-    let commit = shell(&in_store(commit, there));
-    out.say(format!(
-        "help: echo '{{\"type\":\"observation.add\",\"intent\":{{\"description\":\"hello\"}}}}' | {commit}"
-    ));
-    Ok(0)
+    out.answer(&InitAnswer {
+        path: path.display().to_string(),
+        id: id.to_string(),
+        verifier: verifier.to_string(),
+        key: key_path.display().to_string(),
+        commit: shell(&in_store(commit, there)),
+    })
 }

@@ -17,6 +17,7 @@ mod fsck;
 mod gc;
 mod help;
 mod log;
+mod made;
 mod merge;
 mod pack;
 mod predicate;
