@@ -9,9 +9,9 @@ use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::fields::Fields;
 use dendrer_view::problem::in_store;
+use dendrer_view::quote;
 use dendrer_view::quote::shell;
 use dendrer_view::text::TimeForm;
-use dendrer_view::quote;
 
 use self::files::Whole;
 use self::pager::Pager;

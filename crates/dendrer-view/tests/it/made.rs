@@ -8,6 +8,10 @@ use dendrer_view::init::InitAnswer;
 
 use super::text;
 
+fn check(found: &str, expected: &str) {
+    assert_eq!(found.trim_end(), expected);
+}
+
 #[test]
 fn init_names_the_store_and_the_file_of_its_key() {
     let answer = InitAnswer {
@@ -17,12 +21,12 @@ fn init_names_the_store_and_the_file_of_its_key() {
         key: "/home/me/.config/dendrer/keys/0102".into(),
         commit: "dendrer commit --run first".into(),
     };
-    assert_eq!(
-        text(&answer, &Page::WIDE),
+    check(
+        &text(&answer, &Page::WIDE),
         r#"created a store in /tmp/\x1b[1m/.dendrer
 verifier  dendrer/0102+ab+cd
-note: the key of its log is in /home/me/.config/dendrer/keys/0102, readable by you alone; it is not part of the store
-help: echo '{"type":"observation.add","intent":{"description":"hello"}}' | dendrer commit --run first"#
+(stderr) note: the key of its log is in /home/me/.config/dendrer/keys/0102, readable by you alone; it is not part of the store
+(stderr) help: echo '{"type":"observation.add","intent":{"description":"hello"}}' | dendrer commit --run first"#,
     );
 }
 
@@ -38,15 +42,15 @@ fn demo_lists_its_runs_and_a_tour() {
         shows_tour: true,
         receipt: vec!["a receipt".into()],
     };
-    assert_eq!(
-        text(&answer, &Page::WIDE),
+    check(
+        &text(&answer, &Page::WIDE),
         "a receipt
 made d with 1 run and 4 damaged bundles; all of it is synthetic, and its key is public
   claims-9                 1,200 ticks   a broken rule
 
 a tour (first: cd d):
   dendrer runs
-      all runs; exit code 1"
+      all runs; exit code 1",
     );
     assert_eq!(answer.document().get("tour").and_then(Value::as_array).map(|tour| tour.len()), Some(1));
 }
@@ -80,24 +84,24 @@ fn import_counts_gaps_and_names_each_once() {
         errors: Vec::new(),
         first: Vec::new(),
     };
-    assert_eq!(
-        text(&answer, &Page::WIDE),
+    check(
+        &text(&answer, &Page::WIDE),
         "imported r: 4 ticks, 2 gaps, tip 020202020202
-note: stage 0: the record is what the source says; nothing was enforced when it was made
-help: dendrer bisect r --holds 'state.counters.tool_errors == 0'
-WARN tick 3: unanswered_call (a gap): no result at /messages/2
-WARN and 1 more; --json counts them by kind"
+(stderr) note: stage 0: the record is what the source says; nothing was enforced when it was made
+(stderr) help: dendrer bisect r --holds state.counters.tool_errors == 0
+(stderr) WARN tick 3: unanswered_call (a gap): no result at /messages/2
+(stderr) WARN and 1 more; --json counts them by kind",
     );
     (answer.tip, answer.dry_run) = (None, true);
     answer.notes.clear();
     answer.noted.clear();
-    assert_eq!(
-        text(&answer, &Page::WIDE),
+    check(
+        &text(&answer, &Page::WIDE),
         "kind       openai-chat (detected: the file is one list)
 would make run  r   stage 0, 4 ticks, 1 agent
 types      action.request 2
 calls      2 asked for, 1 answered, 1 failed
 meta       model
-nothing was written (dry run)"
+nothing was written (dry run)",
     );
 }
