@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dendrer::Trace;
+use dendrer::address::Address;
 use dendrer::bundle;
 use dendrer::bundle::Opened;
 use dendrer::error::NoStore;
@@ -29,22 +30,22 @@ use dendrer::watch::Watch;
 use dendrer_object::RunName;
 use dendrer_object::note::SignedNote;
 
-use crate::address::Rev;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
-use crate::mark;
 use crate::out;
 use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
 
 pub(crate) mod care;
+pub(crate) mod keys;
+pub(crate) mod mark;
 pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod replies;
 pub(crate) mod runs;
+pub(crate) mod ticks;
 
 pub(crate) use dendrer::repo::locate::STORE_DIR;
 pub(crate) use dendrer::trace::all_runs;
@@ -75,12 +76,12 @@ impl Source {
     }
 
     /// Opens the run that an address means.
-    pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace> {
+    pub(crate) fn trace(&self, rev: &Address) -> Result<Trace> {
         self.trace_through(self.store(), rev)
     }
 
     /// As [`Source::trace`], read through a handle that counts what is read.
-    pub(crate) fn trace_through(&self, store: &Arc<dyn Store>, rev: &Rev) -> Result<Trace> {
+    pub(crate) fn trace_through(&self, store: &Arc<dyn Store>, rev: &Address) -> Result<Trace> {
         let run = rev.run_in(self.store(), self.named())?;
         Ok(Trace::open(store, &run)?)
     }
@@ -94,7 +95,7 @@ impl Source {
 }
 
 /// Opens what an address speaks of, for reading. Says on stderr, and in the document, that it is not what was signed.
-pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
+pub(crate) fn source(global: &Global, rev: &Address, out: &mut Out) -> Result<Source> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
@@ -151,7 +152,7 @@ pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
 
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was
 /// signed, or of which a record does not open, has no answer.
-pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
+pub(crate) fn sound(global: &Global, rev: &Address, out: &mut Out) -> Result<Source> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
@@ -170,7 +171,7 @@ pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source>
 }
 
 /// Says of a run that is there only because another one began as a fork of it, that it may have gone on.
-fn tell_part(opened: &Opened, rev: &Rev, out: &mut Out) {
+fn tell_part(opened: &Opened, rev: &Address, out: &mut Out) {
     // Where the address means no run, whoever looks for it says so.
     let meant = rev.run.as_ref().and_then(|_| rev.run_in(&opened.store, &opened.runs).ok());
     if let Some(run) = meant.filter(|run| !opened.runs.contains(run))

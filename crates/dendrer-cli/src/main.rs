@@ -1,13 +1,10 @@
 //! The `dendrer` program: arguments in, answers and exit codes out.
 
-mod address;
 mod complete;
 mod context;
 mod demo;
 mod failure;
 mod global;
-mod keys;
-mod mark;
 mod offers;
 mod out;
 mod progress;
@@ -21,6 +18,7 @@ use std::time::Instant;
 use clap::FromArgMatches;
 use dendrer_view::quote::shell;
 
+use crate::context::keys;
 use crate::failure::Failure;
 use crate::global::ColorChoice;
 use crate::global::Format;

@@ -41,21 +41,27 @@ const LIBRARY: &[Room] = &[
     room(&["lib", "prelude", "bridge"], &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, ASK, CHANGE]),
 ];
 
-const GROUND: &[&str] = &["global", "offers", "demo"];
+const FAILURE: &[&str] = &["failure"];
+const GROUND: &[&str] = &["global", "demo"];
 const GLOBAL: &[&str] = &["global"];
 const OUTPUT: &[&str] = &["out", "progress"];
 const CONTEXT: &[&str] = &["context"];
+const OFFERS: &[&str] = &["offers"];
 const VERB: &[&str] = &["verbs/*"];
 const VERBS: &[&str] = &["verbs"];
 
 /// Rooms of `crates/dendrer-cli/src`, from the bottom up.
 const PROGRAM: &[Room] = &[
-    room(GROUND, &[]),
-    room(OUTPUT, &[GLOBAL]),
-    room(CONTEXT, &[GLOBAL, OUTPUT]),
-    room(VERB, &[GROUND, OUTPUT, CONTEXT]),
-    room(VERBS, &[GROUND, OUTPUT, CONTEXT, VERB]),
-    room(&["complete", "main"], &[GROUND, OUTPUT, CONTEXT, VERBS]),
+    room(FAILURE, &[]),
+    room(GROUND, &[FAILURE]),
+    room(OUTPUT, &[FAILURE, GLOBAL]),
+    // `demo` for its key, which is in the program.
+    room(CONTEXT, &[FAILURE, GROUND, OUTPUT]),
+    // An offer is read from the store.
+    room(OFFERS, &[GLOBAL, CONTEXT]),
+    room(VERB, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS]),
+    room(VERBS, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERB]),
+    room(&["complete", "main"], &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERBS]),
 ];
 
 /// Counts the violations of a crate that has rooms.

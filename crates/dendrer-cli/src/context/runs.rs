@@ -1,13 +1,13 @@
 //! Runs: names for new ones, and the states of those that are read.
 
 use dendrer::Trace;
+use dendrer::address::Address;
 use dendrer::casebook::Moment;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
 use dendrer_object::{Code, RunName};
 use dendrer_view::show::missing_words;
 
-use crate::address::Rev;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -55,7 +55,7 @@ pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
 }
 
 /// Reports which missing value leaves the state after a tick unknown.
-pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Rev, tick: u64) -> Failure {
+pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Address, tick: u64) -> Failure {
     match error {
         dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
             Failure::new(Code::E0311, format!("the state of {} after tick {tick} is not known", trace.name()))
@@ -69,7 +69,7 @@ pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Rev, tic
 
 /// Finds the place in the store that an address means, for a label or a note.
 pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
-    let rev = Rev::parse(text)?;
+    let rev = Address::parse(text)?;
     if rev.bundle.is_some() {
         return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
             .note("labels and notes are of runs of the store"));

@@ -8,9 +8,9 @@ use dendrer::care::backup::backup;
 
 use crate::context;
 use crate::context::care::Follower;
+use crate::context::keys;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 
 /// `backup`

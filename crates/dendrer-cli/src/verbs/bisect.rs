@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
+use dendrer::address::Address;
 use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
 use dendrer::ask::named::{NamedPredicate, expression, resolve};
 use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
@@ -17,8 +18,8 @@ use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown, list};
 use dendrer_view::thousands;
 
 use self::args::DiagnosisChoice;
-use crate::address::{self, Rev};
 use crate::context::named::{not_named, of_file, window, with_hint};
+use crate::context::ticks;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
@@ -46,7 +47,7 @@ struct Asked {
 }
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
+    let rev = Address::parse(&args.run)?;
     let source = context::sound(global, &rev, out)?;
     let several = args.holds.len() > 1;
     let flags = [
@@ -69,7 +70,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let trace = Trace::open(&counted, &run)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-    address::in_order(from, to)?;
+    ticks::in_order(from, to)?;
     let range = Range { scan: args.scan, ..Range::new(from, to) };
     let lift = |predicate: Predicate| if args.lift { predicate.lifted() } else { predicate };
     let predicates = match &args.all_of {
@@ -209,13 +210,13 @@ fn record(global: &Global, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec
 fn divergence(
     global: &Global,
     source: &Source,
-    rev: &Rev,
+    rev: &Address,
     trace: &Trace,
     other: &str,
     counter: Arc<AtomicU64>,
     out: &mut Out,
 ) -> Result<Asked> {
-    let named = Rev::parse(other)?;
+    let named = Address::parse(other)?;
     let elsewhere = (named.bundle != rev.bundle).then(|| context::sound(global, &named, out)).transpose()?;
     let place = elsewhere.as_ref().unwrap_or(source);
     let named = named.resolve(place.store())?;

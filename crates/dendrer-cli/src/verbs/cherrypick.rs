@@ -1,14 +1,14 @@
 //! `dendrer cherrypick`: a transition of one run into another that has what it was decided on.
 
 use clap::Args;
+use dendrer::address::Address;
+use dendrer::address::Position;
 use dendrer::cherrypick::Candidate;
 use dendrer_object::Code;
 use dendrer_view::cherrypick::CherrypickAnswer;
 
-use crate::address::Pos;
-use crate::address::Rev;
-use crate::address::one_tick;
 use crate::context;
+use crate::context::ticks::one_tick;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -26,7 +26,7 @@ pub(crate) struct Cherrypick {
     pub(crate) run: Option<String>,
     /// Its tick there
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) tick: Option<Pos>,
+    pub(crate) tick: Option<Position>,
     /// The run that takes it in, at its last tick
     #[arg(long, value_name = "RUN")]
     pub(crate) into: String,
@@ -45,7 +45,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
         Failure::new(Code::E0106, "say what is imported: dendrer cherrypick --run RUN --tick N --into TARGET")
     })?;
-    let rev = Rev::parse(text)?;
+    let rev = Address::parse(text)?;
     if rev.bundle.is_some() {
         return Err(Failure::new(
             Code::E0106,
@@ -53,7 +53,7 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
         )
         .note("nothing was changed"));
     }
-    let into = Rev::parse(&args.into)?;
+    let into = Address::parse(&args.into)?;
     if into.bundle.is_some() || into.pos.is_some() {
         return Err(Failure::new(
             Code::E0106,

@@ -1,12 +1,12 @@
 //! `dendrer conflicts`: the conflicts that a merge left open.
 
 use clap::{Args, Subcommand};
+use dendrer::address::{Address, state_path};
 use dendrer::change::conflicts::{ResolvedConflict, conflicts, decide};
 use dendrer::merge::{MergeError, Resolution, Take};
 use dendrer::recorder::World;
 use dendrer_object::{Code, Pointer, json};
 
-use crate::address::{Rev, state_path};
 use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
@@ -66,7 +66,7 @@ pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Resul
         ConflictsVerb::List { run } => list(global, run, None, out),
         ConflictsVerb::Show { run, path } => list(global, run, Some(&state_path(path)?), out),
         ConflictsVerb::Resolve(args) => {
-            let rev = Rev::parse(&args.run)?;
+            let rev = Address::parse(&args.run)?;
             if rev.bundle.is_some() || rev.pos.is_some() {
                 let what = "a conflict is resolved at the last tick of a run of the store";
                 return Err(Failure::new(Code::E0106, what).note("nothing was changed"));
@@ -88,7 +88,7 @@ pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Resul
 }
 
 fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Result {
-    let rev = Rev::parse(run)?;
+    let rev = Address::parse(run)?;
     if rev.pos.is_some() {
         let what = "conflicts are shown as they stand now: name the run without a tick";
         return Err(Failure::new(Code::E0106, what));
@@ -105,7 +105,7 @@ fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Re
 /// Decides a conflict; `refused` words why it cannot be decided.
 fn resolve(
     global: &Global,
-    rev: &Rev,
+    rev: &Address,
     resolution: &Resolution,
     dry_run: bool,
     refused: impl Fn(dendrer::Error) -> Failure,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dendrer::Trace;
+use dendrer::address::{Address, Position};
 use dendrer::contract::compare::compare;
 use dendrer::contract::find::list;
 use dendrer::contract::lint::lint;
@@ -22,11 +23,11 @@ use dendrer_view::contract::suggest::SuggestAnswer;
 use dendrer_view::forms::{FindingsAnswer, FindingsForm};
 
 use self::find::{is_file, resolve};
-use crate::address::{self, Pos, Rev};
+use crate::context::keys;
+use crate::context::ticks;
 use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 use crate::progress::Progress;
 
@@ -90,12 +91,12 @@ fn type_name(text: Option<&str>) -> Result<Option<TypeName>> {
 fn check_run(
     global: &Global,
     run: &str,
-    (from, to): (Option<&Pos>, Option<&Pos>),
+    (from, to): (Option<&Position>, Option<&Position>),
     contract: Option<&str>,
     only: Option<&str>,
     out: &mut Out,
 ) -> Result<Checked> {
-    let rev = Rev::parse(run)?;
+    let rev = Address::parse(run)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (_progress, counted) = source.watched(global, "contract");
@@ -108,7 +109,7 @@ fn check_run(
         (Some(pos), None) | (None, Some(pos)) => pos.tick(&trace)?,
         (None, None) => trace.tip(),
     };
-    address::in_order(from, to)?;
+    ticks::in_order(from, to)?;
     let only = type_name(only)?;
     let under = contract.map(|contract| resolve(global, contract, true, out)).transpose()?;
     let checked = check(&trace, under.as_ref().map(|found| &found.terms.pack), from, to, only.as_ref())?;
@@ -142,7 +143,7 @@ fn suggest_fields(global: &Global, runs: &[String], only: Option<&str>, tries: u
     let only = type_name(only)?;
     let mut sources = Vec::new();
     for run in runs {
-        let rev = Rev::parse(run)?;
+        let rev = Address::parse(run)?;
         if rev.pos.is_some() {
             return Err(Failure::new(Code::E0106, format!("{run} names a tick; whole runs are looked at")));
         }

@@ -17,11 +17,11 @@ use dendrer_view::receipt as view;
 
 use crate::context;
 use crate::context::STORE_DIR;
+use crate::context::keys;
 use crate::demo as content;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer::Trace;
+use dendrer::address::{Address, Position, state_path};
 use dendrer::casebook::{self, Moment};
 use dendrer::diff::{self, Align, Kind, MEMBERS, Question, STATE};
 use dendrer::store::Store;
@@ -13,7 +14,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Code, Pointer};
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 
-use crate::address::{self, Pos, Rev, state_path};
+use crate::context::ticks;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
@@ -32,10 +33,10 @@ pub(crate) struct Diff {
     pub(crate) b: String,
     /// The first tick of a to compare
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick of a; what b has behind the transition beside it is left alone
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// Only these kinds of difference
     #[arg(long = "type", value_enum, value_delimiter = ',', value_name = "KIND")]
     pub(crate) kinds: Vec<KindChoice>,
@@ -114,7 +115,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         ("--side-by-side", args.side_by_side),
     ];
     refuse_forms(&forms, out)?;
-    let (rev_a, rev_b) = (Rev::parse(&args.a)?, Rev::parse(&args.b)?);
+    let (rev_a, rev_b) = (Address::parse(&args.a)?, Address::parse(&args.b)?);
     if args.record && (rev_a.bundle.is_some() || rev_b.bundle.is_some()) {
         return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
             .note("--record writes into the store that both runs are recorded in"));
@@ -129,7 +130,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let rev_b = rev_b.resolve(source_b.store())?;
     let a = Trace::open(&store_a, &rev_a.run_in(source_a.store(), source_a.named())?)?;
     let b = Trace::open(&store_b, &rev_b.run_in(source_b.store(), source_b.named())?)?;
-    let end = |trace: &Trace, rev: &Rev| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
+    let end = |trace: &Trace, rev: &Address| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
     let ends = (end(&a, &rev_a)?, end(&b, &rev_b)?);
     let (from, to) = ticks(&a, ends.0, args.from.as_ref(), args.to.as_ref())?;
     let question = Question {
@@ -202,12 +203,17 @@ fn refuse_forms(forms: &[(&str, bool)], out: &Out) -> Result<()> {
 }
 
 /// Finds the first and the last tick that are compared.
-fn ticks(a: &Trace, end: u64, from: Option<&Pos>, to: Option<&Pos>) -> Result<(Option<u64>, Option<u64>)> {
-    let tick = |pos: Option<&Pos>| pos.map(|pos| pos.tick(a)).transpose();
+fn ticks(
+    a: &Trace,
+    end: u64,
+    from: Option<&Position>,
+    to: Option<&Position>,
+) -> Result<(Option<u64>, Option<u64>)> {
+    let tick = |pos: Option<&Position>| pos.map(|pos| pos.tick(a)).transpose();
     let (from, to) = (tick(from)?, tick(to)?);
-    address::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
+    ticks::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
     let to = to.map(|to| to.min(end));
-    address::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
+    ticks::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
     Ok((from, to))
 }
 

@@ -14,11 +14,11 @@ use dendrer_view::problem::in_store;
 use dendrer_view::{count, quote};
 
 use crate::context;
+use crate::context::keys;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::global::now_ms;
-use crate::keys;
 use crate::out::Out;
 use crate::out::files;
 use crate::out::files::Whole;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::address::Address;
 use dendrer::care::export::{ExportError, ExportTerms, plan};
 use dendrer_object::pointer::PointerError;
 use dendrer_object::{Code, Pointer, Value};
@@ -12,7 +13,6 @@ use dendrer_view::export::ExportAnswer;
 use dendrer_view::quote;
 use dendrer_wire::profile::{self, Profile};
 
-use crate::address::Rev;
 use crate::context;
 use crate::context::Source;
 use crate::context::care::Follower;
@@ -62,7 +62,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
             "--withhold is for bundles, where what is left still verifies",
         ));
     }
-    let revs = args.runs.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<Vec<_>>>()?;
+    let revs = args.runs.iter().map(|text| Ok(Address::parse(text)?)).collect::<Result<Vec<_>>>()?;
     if let Some((rev, text)) = revs.iter().zip(&args.runs).find(|(rev, _)| rev.pos.is_some()) {
         let run = rev.run.as_deref().or(rev.bundle.as_deref()).unwrap_or_default();
         return Err(Failure::new(
@@ -103,7 +103,7 @@ type Sink<'s> = &'s mut dyn FnMut(&mut Out, &[u8]) -> Result<()>;
 fn write(
     global: &Global,
     form: Form,
-    revs: &[Rev],
+    revs: &[Address],
     withhold: &[String],
     out: &mut Out,
     sink: Sink<'_>,
@@ -116,7 +116,13 @@ fn write(
 }
 
 /// Signs the store, and writes a bundle.
-fn bundle(global: &Global, revs: &[Rev], withhold: &[String], out: &mut Out, sink: Sink<'_>) -> Result<()> {
+fn bundle(
+    global: &Global,
+    revs: &[Address],
+    withhold: &[String],
+    out: &mut Out,
+    sink: Sink<'_>,
+) -> Result<()> {
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(ExportError::OfBundle.into());
     }
@@ -140,7 +146,7 @@ fn bundle(global: &Global, revs: &[Rev], withhold: &[String], out: &mut Out, sin
 /// Writes the transitions of runs, one a line, as the paper spells them or in the spelling of a profile.
 fn lines(
     global: &Global,
-    revs: &[Rev],
+    revs: &[Address],
     profile: Option<Profile>,
     out: &mut Out,
     sink: Sink<'_>,

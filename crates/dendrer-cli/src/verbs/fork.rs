@@ -5,6 +5,9 @@ mod exec;
 use std::collections::BTreeMap;
 
 use clap::Args;
+use dendrer::address::Address;
+use dendrer::address::Position;
+use dendrer::address::state_path;
 use dendrer::fork::{self, Answer, Terms};
 use dendrer::kernel::pack::Bound;
 use dendrer::{Repo, Trace};
@@ -12,14 +15,11 @@ use dendrer_object::Code;
 use dendrer_object::{Delta, Pointer, Value, json};
 use dendrer_view::fork::{ForkAnswer, ForkExec};
 
-use crate::address::Pos;
-use crate::address::Rev;
-use crate::address::one_tick;
-use crate::address::state_path;
 use crate::context;
 use crate::context::packs::load;
 use crate::context::replies;
 use crate::context::runs::new_name;
+use crate::context::ticks::one_tick;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Format;
@@ -39,7 +39,7 @@ pub(crate) struct Fork {
     pub(crate) run: Option<String>,
     /// The last tick that both share
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// Why
     #[arg(long)]
     pub(crate) reason: Option<String>,
@@ -84,7 +84,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         Failure::new(Code::E0106, "say which run is forked: dendrer fork RUN --from tick N")
             .note("nothing was changed")
     })?;
-    let rev = Rev::parse(text)?;
+    let rev = Address::parse(text)?;
     if rev.bundle.is_some() {
         return Err(Failure::new(
             Code::E0106,
@@ -223,7 +223,7 @@ fn replacements(texts: &[String], parent: &Trace) -> Result<BTreeMap<u64, Answer
         let (tick, file) = pair("--tool-output", "TICK=FILE", text)?;
         let tick = tick_arg(tick)
             .map_err(|why| Failure::new(Code::E0106, format!("--tool-output {text}: {why}")))?;
-        Ok((Pos::tick(&tick, parent)?, answer(file, takes_delta)?))
+        Ok((Position::tick(&tick, parent)?, answer(file, takes_delta)?))
     };
     let replace = texts.iter().map(read).collect::<Result<BTreeMap<u64, Answer>>>()?;
     match replace.len() < texts.len() {

@@ -6,9 +6,9 @@ use dendrer::care::check::check_files;
 
 use crate::context;
 use crate::context::care::Follower;
+use crate::context::keys;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 
 /// `fsck`

@@ -16,10 +16,10 @@ use dendrer_view::quote::shell;
 
 use crate::context;
 use crate::context::STORE_DIR;
+use crate::context::keys;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 use crate::out::files;
 

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::address::{Address, Position, state_path};
 use dendrer_object::Code;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -14,11 +15,11 @@ use dendrer_view::problem;
 use dendrer_view::receipt as view;
 use regex::Regex;
 
-use crate::address::{self, Pos, Rev, state_path};
+use crate::context::keys;
+use crate::context::ticks;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
-use crate::keys;
 use crate::offers;
 use crate::out::{Out, accessible};
 use crate::progress::Progress;
@@ -31,10 +32,10 @@ pub(crate) struct Log {
     pub(crate) run: String,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// Only these types
     #[arg(long = "type", value_delimiter = ',', value_name = "T,..")]
     pub(crate) types: Vec<String>,
@@ -89,7 +90,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     out.ends_with_its_reader();
-    let (run, from, to) = match Rev::range(&args.run)? {
+    let (run, from, to) = match Address::range(&args.run)? {
         None => (args.run.as_str(), args.from.clone(), args.to.clone()),
         Some(_) if args.from.is_some() || args.to.is_some() => {
             let what = format!("{} says which ticks, and so do --from and --to", args.run);
@@ -97,7 +98,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         }
         Some((run, from, to)) => (run, Some(from), Some(to)),
     };
-    let rev = Rev::parse(run)?;
+    let rev = Address::parse(run)?;
     let filter = LogFilter {
         types: args.types.clone(),
         agents: args.agent.clone(),
@@ -141,7 +142,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     let from_tick = from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to_tick = to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     if from.is_some() {
-        address::in_order(from_tick, to_tick)?;
+        ticks::in_order(from_tick, to_tick)?;
     }
     // A screen reader cannot read strokes.
     let draws = args.graph && !accessible();
@@ -185,7 +186,7 @@ fn found_intact(source: &Source, trace: &Trace) -> bool {
 }
 
 /// Prints the receipt of a run (dendrer paper 7). The run is replayed for its last line.
-fn receipt(global: &Global, rev: &Rev, out: &mut Out) -> Result {
+fn receipt(global: &Global, rev: &Address, out: &mut Out) -> Result {
     let source = context::sound(global, rev, out)?;
     let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
@@ -212,12 +213,12 @@ fn receipt(global: &Global, rev: &Rev, out: &mut Out) -> Result {
 struct Followed {
     filter: LogFilter,
     details: LogDetails,
-    from: Option<Pos>,
-    to: Option<Pos>,
+    from: Option<Position>,
+    to: Option<Position>,
     until_complete: bool,
 }
 
-fn follow(global: &Global, address: &str, rev: &Rev, followed: &Followed, out: &mut Out) -> Result {
+fn follow(global: &Global, address: &str, rev: &Address, followed: &Followed, out: &mut Out) -> Result {
     let Source::Store(repo, mut store) = context::source(global, rev, out)? else {
         return Err(Failure::new(Code::E0106, "a bundle does not grow; --follow is for a store"));
     };

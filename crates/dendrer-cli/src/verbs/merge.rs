@@ -1,13 +1,13 @@
 //! `dendrer merge`: a new run that begins with what was chosen from several others.
 
 use clap::{Args, ValueEnum};
+use dendrer::address::Address;
+use dendrer::address::state_path;
 use dendrer::error::Error;
 use dendrer::merge::{self, MergeError, Source, Strategy, Terms};
 use dendrer_object::Code;
 use dendrer_view::merge::{MergeAnswer, unjudged_notes};
 
-use crate::address::Rev;
-use crate::address::state_path;
 use crate::context;
 use crate::context::runs::new_name;
 use crate::failure::Failure;
@@ -53,7 +53,7 @@ pub(crate) enum StrategyChoice {
 }
 
 pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
-    let revs: Vec<Rev> = args.from.iter().map(|text| Ok(Rev::parse(text)?)).collect::<Result<_>>()?;
+    let revs: Vec<Address> = args.from.iter().map(|text| Ok(Address::parse(text)?)).collect::<Result<_>>()?;
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(Failure::new(
             Code::E0106,
@@ -74,7 +74,11 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     let sources: Vec<Source<'_>> = traces.iter().map(|(trace, tick)| Source { trace, tick: *tick }).collect();
     let terms = Terms {
         run: new_name(Some(&args.new), "", &**reader)?,
-        artifacts: args.artifact.iter().map(|path| state_path(path)).collect::<Result<_>>()?,
+        artifacts: args
+            .artifact
+            .iter()
+            .map(|path| state_path(path))
+            .collect::<std::result::Result<_, _>>()?,
         strategy: match args.strategy {
             StrategyChoice::Manual => Strategy::Manual,
             StrategyChoice::Lww => Strategy::Lww,

@@ -1,5 +1,6 @@
 //! `dendrer pack`: check a pack, show what it declares, run its tests.
 
+use dendrer::address::Address;
 use dendrer_object::Code;
 use std::path::Path;
 
@@ -9,7 +10,6 @@ use dendrer::pack;
 use dendrer_view::pack::{PackCheckAnswer, place};
 use dendrer_view::problem;
 
-use crate::address::Rev;
 use crate::context;
 use crate::context::packs::{beside, load, read_file, unsound};
 use crate::failure::{Failure, Result};
@@ -73,7 +73,7 @@ pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
 
 /// Shows the pack of a run, or prints its text.
 fn of_run(global: &Global, target: &str, text: bool, out: &mut Out) -> Result {
-    let rev = Rev::parse(target)?;
+    let rev = Address::parse(target)?;
     let source = context::source(global, &rev, out)?;
     let trace = source.trace(&rev)?;
     let run = trace.name().as_str();

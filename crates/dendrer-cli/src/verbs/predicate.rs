@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dendrer::Trace;
+use dendrer::address::Address;
 use dendrer::ask::named::{NamedPredicate, expression, resolve, unknown};
 use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
@@ -20,8 +21,8 @@ use dendrer_view::predicate::{
 };
 
 pub(crate) use self::args::PredicateVerb;
-use crate::address::{self, Rev};
 use crate::context::named::{not_named, unfit, unknown_predicate, window, with_hint, with_unreadable};
+use crate::context::ticks;
 use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
@@ -59,7 +60,7 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             show(global, (args.file.as_deref(), args.run.as_deref()), &args.name, out)
         }
         PredicateVerb::Test(args) => {
-            let rev = Rev::parse(&args.run)?;
+            let rev = Address::parse(&args.run)?;
             let source = context::sound(global, &rev, out)?;
             let rev = rev.resolve(source.store())?;
             let (progress, counted) = source.watched(global, "predicate");
@@ -74,7 +75,7 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
             let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
             let (from, to) = at.map_or((from, tip), |at| (at, at));
-            address::in_order(from, to)?;
+            ticks::in_order(from, to)?;
             let mut tested = PredicateTested::of(&trace, named.predicate, from, to, at)?;
             (tested.registered, tested.other_in_pack) = (named.registered, named.other_in_pack);
             drop(progress);
@@ -231,7 +232,7 @@ fn prove(
     }
     let mut samples = Vec::new();
     for text in wanted.samples {
-        let run = Rev::parse(text)?.run_in(store, &[])?;
+        let run = Address::parse(text)?.run_in(store, &[])?;
         let trace = Trace::open(store, &run)?;
         if let (Some(expr), Some(pack)) = (predicate.expr(), dendrer::run::pack::of_run(&trace)?) {
             let checked = pack.check_expression(expr.text());
@@ -289,7 +290,7 @@ fn declared_by(
 ) -> Result<Vec<Predicate>> {
     let Some(run) = run else { return Ok(Vec::new()) };
     let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
-    let rev = Rev::parse(&named)?;
+    let rev = Address::parse(&named)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;

@@ -1,11 +1,11 @@
 //! `dendrer rebase`: the intents of one run, proposed again on the state of another.
 
 use clap::{Args, ValueEnum};
+use dendrer::address::Address;
 use dendrer::rebase::Terms;
 use dendrer_object::Code;
 use dendrer_view::rebase::RebaseAnswer;
 
-use crate::address::Rev;
 use crate::context;
 use crate::context::runs::new_name;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
         Failure::new(Code::E0106, "say which run is rebased: dendrer rebase RUN --onto BASE")
             .note("nothing was changed")
     })?;
-    let (rev, onto) = (Rev::parse(text)?, Rev::parse(&args.onto)?);
+    let (rev, onto) = (Address::parse(text)?, Address::parse(&args.onto)?);
     if rev.bundle.is_some() || onto.bundle.is_some() {
         return Err(Failure::new(
             Code::E0106,

@@ -1,13 +1,13 @@
 //! `dendrer reduce`: a recorded run once more, under another pack, as a new run.
 
 use clap::Args;
+use dendrer::address::Address;
 use dendrer::error::Error;
 use dendrer::kernel::step::ExtensionFault;
 use dendrer::store::prelude::*;
 use dendrer_object::{Code, RunName};
 use dendrer_view::reduce::ReduceAnswer;
 
-use crate::address::Rev;
 use crate::context;
 use crate::context::packs::load;
 use crate::failure::Failure;
@@ -33,7 +33,7 @@ pub(crate) struct Reduce {
 }
 
 pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
+    let rev = Address::parse(&args.run)?;
     if rev.pos.is_some() {
         return Err(Failure::new(Code::E0105, "a whole run is reduced again; leave out the tick"));
     }

@@ -6,9 +6,9 @@ use clap::{Args, ValueHint};
 use dendrer::care::restore::{RestoreTerms, restore};
 
 use crate::context::care::Follower;
+use crate::context::keys;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 
 /// `restore`

@@ -1,16 +1,16 @@
 //! `dendrer runs`
 
 use clap::{Args, ValueEnum, ValueHint};
+use dendrer::address::Address;
 use dendrer_object::Code;
 use std::collections::BTreeMap;
 
 use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
 
-use crate::address::Rev;
+use crate::context::keys;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 
 /// `runs`
@@ -54,7 +54,7 @@ pub(crate) enum RunSort {
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // A file that does not look like a bundle is read as one all the same: an answer about the store would answer another
     // question.
-    let rev = Rev { bundle: args.file.clone(), run: None, pos: None };
+    let rev = Address { bundle: args.file.clone(), run: None, pos: None };
     let source = context::source(global, &rev, out)?;
     let store = source.store();
     let question = RunsQuestion {

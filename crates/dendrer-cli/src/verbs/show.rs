@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::sync::Arc;
 
+use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
@@ -11,7 +12,6 @@ use dendrer_object::Code;
 use dendrer_object::record::Record;
 use dendrer_view::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 
-use crate::address::{Pos, Rev, state_path};
 use crate::context;
 use crate::context::runs::unknown_state;
 use crate::failure::{Failure, Result};
@@ -59,7 +59,7 @@ pub(crate) enum StateChoice {
 }
 
 pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.rev)?;
+    let rev = Address::parse(&args.rev)?;
     let source = context::source(global, &rev, out)?;
     let in_fields = global.fields.iter().any(|field| field == "provenance");
     let provenance = args.provenance || in_fields;
@@ -91,7 +91,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     }
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
-    let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
+    let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
     if args.raw_json {
         return out.answer_as_json(&RawRecordAnswer(&trace.record(tick)?));
     }

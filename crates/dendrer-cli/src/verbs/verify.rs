@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
+use dendrer::address::{Address, Position};
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
 use dendrer::store::prelude::*;
 use dendrer::store::{DamageKind, Report as Structure, StoreInfo};
@@ -19,12 +20,11 @@ use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName};
 use dendrer_view::verify::{VerifyAnswer, VerifyOutcome};
 
-use crate::address::{Pos, Rev};
 use crate::context;
+use crate::context::keys;
+use crate::context::mark;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
-use crate::keys;
-use crate::mark;
 use crate::offers;
 use crate::out::Out;
 use crate::progress::Progress;
@@ -59,7 +59,7 @@ pub(crate) struct Verify {
     pub(crate) profile: Option<profile::ProfileChoice>,
     /// Open the records from this tick on, and take what stands before it as it is
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, requires = "targets")]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// A tip kept elsewhere, which the run must have
     #[arg(long, value_name = "HASH")]
     pub(crate) tip: Option<String>,
@@ -74,7 +74,7 @@ pub(crate) struct Verify {
 /// What is asked of every log.
 struct Asked<'a> {
     options: Options,
-    from: Option<&'a Pos>,
+    from: Option<&'a Position>,
     given: Option<&'a VerifierKey>,
 }
 
@@ -112,10 +112,10 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
 }
 
 /// Returns the bundles that are named, and the runs of the store.
-fn targets(names: &[String]) -> Result<(Vec<Rev>, Vec<Rev>)> {
+fn targets(names: &[String]) -> Result<(Vec<Address>, Vec<Address>)> {
     let (mut bundles, mut runs) = (Vec::new(), Vec::new());
     for target in names {
-        let rev = Rev::parse(target)?;
+        let rev = Address::parse(target)?;
         if rev.pos.is_some() {
             let what = format!("{target} names a tick, and a run is verified as a whole");
             return Err(Failure::new(Code::E0106, what).note("where to begin is said with --from"));
@@ -128,7 +128,7 @@ fn targets(names: &[String]) -> Result<(Vec<Rev>, Vec<Rev>)> {
 /// Verifies bundles, some at a time, and returns the outcomes in the order in which they were named.
 fn verify_bundles(
     global: &Global,
-    bundles: &[Rev],
+    bundles: &[Address],
     asked: &Asked<'_>,
     jobs: usize,
     keep_going: bool,
@@ -173,7 +173,7 @@ fn verify_bundles(
 }
 
 /// Finds the tick that `--from` means, which is that of one run.
-fn first_tick(from: Option<&Pos>, store: &impl ReadHandle, runs: &[RunName]) -> Result<u64> {
+fn first_tick(from: Option<&Position>, store: &impl ReadHandle, runs: &[RunName]) -> Result<u64> {
     match (from, runs) {
         (None, _) => Ok(0),
         (Some(from), [run]) => Ok(from.tick(&Trace::open(store, run)?)?),
@@ -181,7 +181,7 @@ fn first_tick(from: Option<&Pos>, store: &impl ReadHandle, runs: &[RunName]) -> 
     }
 }
 
-fn verify_bundle(alone: Option<&Global>, rev: &Rev, asked: &Asked<'_>) -> Result<VerifiedLog> {
+fn verify_bundle(alone: Option<&Global>, rev: &Address, asked: &Asked<'_>) -> Result<VerifiedLog> {
     let path = rev.bundle.as_deref().unwrap_or_default();
     let opened = context::open_bundle(alone, path)?;
     let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
@@ -239,7 +239,7 @@ fn parse_key(text: &str) -> Result<VerifierKey> {
     text.parse().map_err(|error: NoteError| Failure::new(Code::E0106, format!("not a verifier key: {error}")))
 }
 
-fn verify_store(global: &Global, revs: &[Rev], asked: &Asked<'_>) -> Result<VerifiedLog> {
+fn verify_store(global: &Global, revs: &[Address], asked: &Asked<'_>) -> Result<VerifiedLog> {
     let path = context::find(global)?;
     let stamp = Stamp::of(&path);
     let mut store = Arc::new(context::embedded(global, &path, global.reads())?);

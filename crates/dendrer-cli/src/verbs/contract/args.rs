@@ -1,8 +1,8 @@
 //! The arguments of `contract`.
 
 use clap::{Args, Subcommand, ValueHint};
+use dendrer::address::Position;
 
-use crate::address::Pos;
 use crate::global::plain_tick_arg;
 use crate::global::tick_arg;
 
@@ -91,10 +91,10 @@ pub(crate) struct ContractCheck {
     pub(crate) contract: Option<String>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// Only transitions of this type; violations are of states and have none
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) type_name: Option<String>,

@@ -1,5 +1,6 @@
 //! `dendrer contract extend`: adds to the contract of a run, with an approval.
 
+use dendrer::address::Address;
 use dendrer::change::extend::{Extended, extend, last_approver, text_to_sign};
 use dendrer::error::Error;
 use dendrer::kernel::pack::extend::EFFECTIVE_FROM;
@@ -12,12 +13,11 @@ use dendrer_object::note::SignedNote;
 use dendrer_object::{Code, RunName, Value};
 
 use super::args::ContractExtend;
-use crate::address::Rev;
 use crate::context;
+use crate::context::keys;
 use crate::context::packs::read_file;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 
 /// An extension as the command line names it.
@@ -31,7 +31,7 @@ struct Asked<'a> {
 }
 
 pub(super) fn run(global: &Global, args: &ContractExtend, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
+    let rev = Address::parse(&args.run)?;
     if rev.bundle.is_some() || rev.pos.is_some() {
         return Err(Failure::new(Code::E0106, "a contract is extended at the end of a run of the store")
             .note("nothing was changed"));

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use dendrer::address::Address;
 use dendrer::contract::find::{FoundContract, list};
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, RunName};
 use dendrer_view::problem;
 
-use crate::address::Rev;
 use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
@@ -72,7 +72,7 @@ fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Ou
 }
 
 fn in_run(global: &Global, address: &str, with_extensions: bool, out: &mut Out) -> Result<FoundContract> {
-    let rev = Rev::parse(address)?;
+    let rev = Address::parse(address)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;

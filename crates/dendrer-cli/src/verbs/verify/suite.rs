@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use dendrer::address::Address;
 use dendrer::verify::Options;
 use dendrer::verify::suite::{SuiteCase, SuiteResult};
 use dendrer_object::Code;
@@ -10,7 +11,6 @@ use dendrer_object::json;
 use dendrer_view::suite::SuiteAnswer;
 
 use super::{Asked, parse_tip, verify_bundle};
-use crate::address::Rev;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, files};
@@ -43,7 +43,7 @@ fn judge(dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
     let tip = case.tip.as_deref().map(parse_tip).transpose()?;
     let options = Options { replay: true, tip, ..Options::default() };
     let file = dir.join(&case.file).display().to_string();
-    let whole = Rev { bundle: Some(file), run: None, pos: None };
+    let whole = Address { bundle: Some(file), run: None, pos: None };
     match verify_bundle(None, &whole, &Asked { options, from: None, given: None }) {
         Ok(log) => Ok(case.judge(&log.report)),
         // A file that is missing says nothing about a verifier; a file that is no bundle is rejected.
