@@ -12,6 +12,13 @@ const LINES: &str = r#"{"type":"observation.add","agent":"a","intent":{"descript
 {"type":"plan.update","agent":"a","anomalies":[{"kind":"late","message":"slow"}]}
 "#;
 
+/// Hides ids: lines that come together are recorded at one time, and how many do depends on the machine.
+fn without_ids(text: &str) -> String {
+    let mut parts = text.split("sha256:");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + "sha256:ID" + &part[64..])
+}
+
 fn replies(dry_run: bool) -> Vec<Reply> {
     let store = memory(7);
     let mut recorder = repo(&store).begin(&Start::new(run_name("r"))).unwrap();
@@ -28,12 +35,12 @@ fn each_line_has_its_reply_and_the_counts_come_last() {
     let lines =
         replies(false).iter().flat_map(|reply| answer.item_lines(reply, &Page::WIDE)).collect::<Vec<_>>();
     check(
-        &(plain(&lines) + &last_text(&mut answer, &Page::WIDE)),
+        &without_ids(&(plain(&lines) + &last_text(&mut answer, &Page::WIDE))),
         r#"
-        begun  sha256:1092178d5ae07a805478d166a267dbf2404e05f9c42bb49114ef9103d7062296
-        tick 1  sha256:37f0bd7bd229ac8ab11cbf03bfae2b9e6ad5f7994f75abcee9a84cea31ccea22  observation.add  line 1
-        refused  sha256:e853029628b4021298d011377d6f6d02ab96b0ec3d1bb8817d6361bfe73d03e0  tool.call  line 2  E0402 there is no transition type tool.call; did you mean action.request? (all types: dendrer schema intent)
-        tick 2  sha256:3be1bc22326856be2101cd2e1250d3742b68e0bacc6cdb149f91e111696b926c  plan.update  line 4   WARN [{"kind":"late","message":"slow"}]
+        begun  sha256:ID
+        tick 1  sha256:ID  observation.add  line 1
+        refused  sha256:ID  tool.call  line 2  E0402 there is no transition type tool.call; did you mean action.request? (all types: dendrer schema intent)
+        tick 2  sha256:ID  plan.update  line 4   WARN [{"kind":"late","message":"slow"}]
         (stderr) 2 transitions, 1 refused, 1 anomaly"#,
     );
     assert_eq!(answer.end(), End::Refused);
@@ -45,12 +52,12 @@ fn a_dry_run_acknowledges_nothing() {
     let lines =
         replies(true).iter().flat_map(|reply| answer.item_lines(reply, &Page::WIDE)).collect::<Vec<_>>();
     check(
-        &(plain(&lines) + &last_text(&mut answer, &Page::WIDE)),
+        &without_ids(&(plain(&lines) + &last_text(&mut answer, &Page::WIDE))),
         r#"
-        would be begun  sha256:1092178d5ae07a805478d166a267dbf2404e05f9c42bb49114ef9103d7062296
-        would be tick 1  sha256:37f0bd7bd229ac8ab11cbf03bfae2b9e6ad5f7994f75abcee9a84cea31ccea22  observation.add  line 1
-        would be refused  sha256:318df6c6adc94efb8ca8221466d610336ada6d27effd2a6661c9bdabefea4a5b  tool.call  line 2  E0402 there is no transition type tool.call; did you mean action.request? (all types: dendrer schema intent)
-        would be tick 2  sha256:b81155471fb806f2459feddb6bbaaa94c5149f627c1fef65f4ec7ad34ea5597e  plan.update  line 4   WARN [{"kind":"late","message":"slow"}]
+        would be begun  sha256:ID
+        would be tick 1  sha256:ID  observation.add  line 1
+        would be refused  sha256:ID  tool.call  line 2  E0402 there is no transition type tool.call; did you mean action.request? (all types: dendrer schema intent)
+        would be tick 2  sha256:ID  plan.update  line 4   WARN [{"kind":"late","message":"slow"}]
         (stderr) nothing was written (dry run): 2 transitions, 1 refused, 1 anomaly"#,
     );
     let summary = r#"{"committed":2,"dry_run":true,"refused":1,"run":"r","schema":"dendrer.commit/1"}"#;
