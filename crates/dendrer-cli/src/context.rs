@@ -12,7 +12,7 @@ use dendrer::address::Address;
 use dendrer::bundle;
 use dendrer::bundle::Opened;
 use dendrer::error::NoStore;
-use dendrer::recorder::Surroundings;
+use dendrer::recorder::Environment;
 use dendrer::repo::Mode;
 use dendrer::repo::Repo;
 use dendrer::repo::Signed;
@@ -283,7 +283,7 @@ pub(crate) fn say_no_key(repo: &Repo, out: &mut Out) -> Result<()> {
 /// Opens the store, calls `write` to write into its casebook, and signs the log.
 pub(crate) fn write_down<T>(
     global: &Global,
-    write: impl FnOnce(&Shared, Box<dyn Surroundings>) -> std::result::Result<T, dendrer::Error>,
+    write: impl FnOnce(&Shared, Box<dyn Environment>) -> std::result::Result<T, dendrer::Error>,
 ) -> Result<T> {
     let repo = write_store(global)?;
     repo.signing_key()?;

@@ -11,11 +11,11 @@ use dendrer_object::record::Seed;
 use dendrer_object::{Pointer, StoreId, Timestamp, TypeName, Value};
 
 use crate::expr::{Budget, Env, Truth};
-use crate::obligation::Course;
+use crate::obligation::ObligationCourse;
 use crate::pack::cases::{Case, Step};
 use crate::pack::{Bound, Pack};
 use crate::predicate::{Predicate, Verdict};
-use crate::step::{Head, Inputs, Outcome, Stage, Start, StepError, begin, step_with};
+use crate::step::{Inputs, Outcome, RunState, Stage, Start, StepError, begin, step_with};
 use crate::stopped::Stopped;
 
 /// The outcome of a case.
@@ -63,7 +63,7 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
     };
     let mut ran = Ran::default();
     let obligations = pack.obligations.iter().map(|declared| &declared.predicate);
-    let mut courses: Courses<'_> = obligations.map(|owed| (owed, Course::default())).collect();
+    let mut courses: Courses<'_> = obligations.map(|owed| (owed, ObligationCourse::default())).collect();
     pass(&mut courses, &head, None);
     for step in &case.steps {
         run_step(pack, &mut head, step, inputs, &mut courses, &mut ran);
@@ -76,9 +76,9 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
 }
 
 /// The obligations of a pack on their way through a case.
-type Courses<'p> = Vec<(&'p Predicate, Course)>;
+type Courses<'p> = Vec<(&'p Predicate, ObligationCourse)>;
 
-fn pass(courses: &mut Courses<'_>, head: &Head, type_name: Option<&TypeName>) {
+fn pass(courses: &mut Courses<'_>, head: &RunState, type_name: Option<&TypeName>) {
     let counters = head.counters().to_value();
     for (predicate, course) in courses {
         let look = predicate.look(head.state(), Some(&counters));
@@ -90,7 +90,7 @@ fn pass(courses: &mut Courses<'_>, head: &Head, type_name: Option<&TypeName>) {
 
 fn run_step(
     pack: &Pack,
-    head: &mut Head,
+    head: &mut RunState,
     step: &Step,
     inputs: Inputs,
     courses: &mut Courses<'_>,

@@ -49,7 +49,7 @@ pub struct Required {
     /// Its name: a path of the state with dots.
     pub name: Arc<str>,
     /// The kind of value.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// To how many decimals a number counts.
     pub precision: Option<u8>,
     /// Whether null will do. The field must be there in any case: null is a value.
@@ -64,7 +64,7 @@ impl Required {
     pub fn new(name: &str) -> Required {
         let path = path_of(name);
         let names = path.tokens().map(|token| (Arc::from(&*token), Digest::of(token.as_bytes()))).collect();
-        Required { name: name.into(), kind: Kind::Any, precision: None, nullable: false, path, names }
+        Required { name: name.into(), kind: ValueKind::Any, precision: None, nullable: false, path, names }
     }
 
     /// The value of the field in a state.
@@ -95,7 +95,7 @@ impl Required {
 
 /// Kinds of value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Anything.
     Any,
     /// Text.
@@ -114,45 +114,45 @@ pub enum Kind {
     Datetime,
 }
 
-impl Kind {
+impl ValueKind {
     /// Every kind, with the words that packs have for it; the first is ours, others are the paper's.
-    pub const WORDS: [(&'static str, Kind); 10] = [
-        ("any", Kind::Any),
-        ("string", Kind::Text),
-        ("number", Kind::Number),
-        ("float", Kind::Number),
-        ("integer", Kind::Integer),
-        ("bool", Kind::Bool),
-        ("boolean", Kind::Bool),
-        ("list", Kind::List),
-        ("map", Kind::Map),
-        ("datetime", Kind::Datetime),
+    pub const WORDS: [(&'static str, ValueKind); 10] = [
+        ("any", ValueKind::Any),
+        ("string", ValueKind::Text),
+        ("number", ValueKind::Number),
+        ("float", ValueKind::Number),
+        ("integer", ValueKind::Integer),
+        ("bool", ValueKind::Bool),
+        ("boolean", ValueKind::Bool),
+        ("list", ValueKind::List),
+        ("map", ValueKind::Map),
+        ("datetime", ValueKind::Datetime),
     ];
 
     /// Reads the word of a pack.
-    pub fn parse(text: &str) -> Option<Kind> {
-        Kind::WORDS.iter().find(|(word, _)| *word == text).map(|(_, kind)| *kind)
+    pub fn parse(text: &str) -> Option<ValueKind> {
+        ValueKind::WORDS.iter().find(|(word, _)| *word == text).map(|(_, kind)| *kind)
     }
 
     fn takes(self, value: &Value) -> bool {
         match self {
-            Kind::Any => true,
-            Kind::Text => value.as_str().is_some(),
-            Kind::Number => value.as_number().is_some(),
-            Kind::Integer => value.as_number().is_some_and(|n| n.is_big() || n.as_i64().is_some()),
-            Kind::Bool => value.as_bool().is_some(),
-            Kind::List => value.as_array().is_some(),
-            Kind::Map => value.as_object().is_some(),
-            Kind::Datetime => value.as_str().is_some_and(is_datetime),
+            ValueKind::Any => true,
+            ValueKind::Text => value.as_str().is_some(),
+            ValueKind::Number => value.as_number().is_some(),
+            ValueKind::Integer => value.as_number().is_some_and(|n| n.is_big() || n.as_i64().is_some()),
+            ValueKind::Bool => value.as_bool().is_some(),
+            ValueKind::List => value.as_array().is_some(),
+            ValueKind::Map => value.as_object().is_some(),
+            ValueKind::Datetime => value.as_str().is_some_and(is_datetime),
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Datetime => "a time with its offset, like 2026-02-23T17:21:05+01:00",
-            kind => Kind::WORDS.iter().find(|(_, known)| known == kind).map_or("any", |(word, _)| word),
+            ValueKind::Datetime => "a time with its offset, like 2026-02-23T17:21:05+01:00",
+            kind => ValueKind::WORDS.iter().find(|(_, known)| known == kind).map_or("any", |(word, _)| word),
         })
     }
 }

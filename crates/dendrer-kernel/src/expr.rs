@@ -55,7 +55,7 @@ mod turns;
 use crate::counters::{Counters, Hidden};
 use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
-pub use inspect::{Compared, Literal, Place};
+pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use turns::Way;
 
 /// How many bytes a text may have.

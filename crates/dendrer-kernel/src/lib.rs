@@ -21,4 +21,4 @@ pub mod stopped;
 
 pub use pack::Pack;
 pub use predicate::{Predicate, Verdict};
-pub use step::{Head, Inputs, Outcome, Stage, Start, begin, step};
+pub use step::{Inputs, Outcome, RunState, Stage, Start, begin, step};

@@ -1,7 +1,7 @@
 //! Obligations: something must have held by a transition, by a tick, or within some ticks of a moment. They find what
 //! was left undone, which no rule about a single state does.
 //!
-//! An obligation is a predicate of a run and not of a state, so [`Course`] is walked over its ticks from 0. It is
+//! An obligation is a predicate of a run and not of a state, so [`ObligationCourse`] is walked over its ticks from 0. It is
 //! *missed* at the tick at which it was due, or could no longer be met.
 //!
 //! Rule: a missed obligation stays missed, and one that may have been missed is never taken for ok, so the verdicts of a
@@ -68,13 +68,13 @@ impl Obligation {
     }
 
     /// Judges its conditions over a state.
-    pub fn look(&self, holds: &Expr, env: &Env<'_>) -> Look {
+    pub fn look(&self, holds: &Expr, env: &Env<'_>) -> ObligationLook {
         let begins = match &self.due {
             Due::Within(_, Trigger::Becomes(expr)) => truth(expr, env),
             _ => Truth::False,
         };
         let lost = self.lost.as_ref().map_or(Truth::False, |expr| truth(expr, env));
-        Look { holds: truth(holds, env), begins, lost }
+        ObligationLook { holds: truth(holds, env), begins, lost }
     }
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for Obligation {
 
 /// The truth of the conditions of an obligation in one state.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct ObligationLook {
     /// Whether it is met there.
     pub holds: Truth,
     /// Whether the condition that begins it is true there.
@@ -164,7 +164,7 @@ const SOME_DAY: u64 = u64::MAX;
 /// A condition that cannot be judged leaves several runs possible. `sure` is due in all of them, `maybe` in some;
 /// both are the earliest, since an obligation that begins later is due later.
 #[derive(Debug, Clone, Default)]
-pub struct Course {
+pub struct ObligationCourse {
     begun: bool,
     /// The truth at the tick before of the condition that begins the obligation.
     begins: Option<Truth>,
@@ -177,9 +177,15 @@ pub struct Course {
     doubt: Option<(u64, String)>,
 }
 
-impl Course {
+impl ObligationCourse {
     /// Takes the next tick: the type of its transition, and what the conditions say of the state after it.
-    pub fn pass(&mut self, owed: &Obligation, tick: u64, type_name: Option<&TypeName>, look: &Look) {
+    pub fn pass(
+        &mut self,
+        owed: &Obligation,
+        tick: u64,
+        type_name: Option<&TypeName>,
+        look: &ObligationLook,
+    ) {
         if self.missed.is_some() {
             return;
         }

@@ -18,7 +18,7 @@ use crate::expr::{Budget, Env, Expr, ExprError, Scope, Span};
 use crate::fold::{self, Fold, FoldReducer, Template};
 use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
-use crate::progress::Plan;
+use crate::progress::ProgressPlan;
 use crate::reduce::{DeltaReducer, Reducer};
 use modules::{Made, Modules, NotRun};
 
@@ -70,9 +70,9 @@ pub struct Pack {
     /// The goal of a run that is begun with it and does not say another.
     pub goal: Option<Arc<str>>,
     /// The engine that changes the state.
-    pub engine: Engine,
+    pub engine: PackEngine,
     /// The members of the state, by name.
-    pub fields: Vec<Field>,
+    pub fields: Vec<PackField>,
     /// The transition types it adds to the ontology, with what they mean.
     pub types: BTreeMap<TypeName, Option<Arc<str>>>,
     /// The tools of the task, by name.
@@ -84,7 +84,7 @@ pub struct Pack {
     /// The progress contracts, which score a state, in the order of the pack.
     pub progress_contracts: Vec<Declared>,
     /// The plan of the composite progress signal.
-    pub progress: Option<Plan>,
+    pub progress: Option<ProgressPlan>,
     /// The contracts: the needs of transition types of the state.
     pub contracts: Contracts,
     /// The approvers of an extension of the contracts, with the keys that they sign with.
@@ -103,7 +103,7 @@ pub struct Pack {
 
 /// The engine that changes the state under a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub enum PackEngine {
     /// `fold/1`: the rules of the pack.
     Fold,
     /// `delta/1`: what each intent proposes.
@@ -112,20 +112,20 @@ pub enum Engine {
     Wasm,
 }
 
-impl Engine {
+impl PackEngine {
     /// The name of the reducer.
     pub fn as_str(self) -> &'static str {
         match self {
-            Engine::Fold => fold::NAME,
-            Engine::Delta => "delta/1",
-            Engine::Wasm => modules::NAME,
+            PackEngine::Fold => fold::NAME,
+            PackEngine::Delta => "delta/1",
+            PackEngine::Wasm => modules::NAME,
         }
     }
 }
 
 /// A declared member of the state.
 #[derive(Debug)]
-pub struct Field {
+pub struct PackField {
     /// Its name.
     pub name: Arc<str>,
     /// The meaning, in words.
@@ -199,7 +199,7 @@ pub struct Declared {
 
 /// Something wrong in a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct PackFault {
     /// The code under which `dendrer explain` knows it.
     pub code: Code,
     /// Place in the pack.
@@ -214,7 +214,7 @@ pub struct Fault {
     pub hint: Option<String>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for PackFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.as_str().is_empty() {
             f.write_str(&self.message)
@@ -250,12 +250,12 @@ impl Pack {
     ///
     /// Modules that it names are taken as they are and not run: what asks one is stopped. Who reduces or judges with the
     /// pack brings an engine: [`Pack::read_with`].
-    pub fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
+    pub fn read(value: &Value) -> Result<Pack, Vec<PackFault>> {
         read::read(value, &NotRun)
     }
 
     /// As [`Pack::read`], with what runs the modules that it names. Each is made once, here.
-    pub fn read_with(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fault>> {
+    pub fn read_with(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<PackFault>> {
         read::read(value, modules)
     }
 
@@ -273,7 +273,7 @@ impl Pack {
     pub fn reducer(&self) -> Box<dyn Reducer + Send + Sync> {
         match &self.module {
             Some(module) => Box::new(Arc::clone(&module.0)),
-            None if self.engine == Engine::Delta => Box::new(DeltaReducer),
+            None if self.engine == PackEngine::Delta => Box::new(DeltaReducer),
             None => Box::new(FoldReducer(Arc::clone(&self.fold))),
         }
     }
@@ -314,7 +314,7 @@ impl Pack {
     /// how many decimals they have. A pack of `delta/1` or `wasm/1` declares only some of the fields that are written.
     pub fn check_expression(&self, text: &str) -> Result<(), ExprError> {
         match Expr::parse_condition(text, &self.scope) {
-            Err(error) if error.code != Code::E0505 || self.engine == Engine::Fold => Err(error),
+            Err(error) if error.code != Code::E0505 || self.engine == PackEngine::Fold => Err(error),
             _ => Ok(()),
         }
     }

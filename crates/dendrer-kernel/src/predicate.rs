@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
-use crate::obligation::{Look, Obligation, unknown_words};
+use crate::obligation::{Obligation, ObligationLook, unknown_words};
 use crate::progress::{Evaluation, Scored};
 pub use crate::stopped::Stopped;
 
@@ -226,7 +226,7 @@ impl Predicate {
     }
 
     /// Judges the conditions of an obligation over a state; `None` for any other predicate.
-    pub fn look(&self, state: &Value, counters: Option<&Value>) -> Option<Look> {
+    pub fn look(&self, state: &Value, counters: Option<&Value>) -> Option<ObligationLook> {
         let env = Env { counters, ..Env::of(state) };
         Some(self.owed.as_ref()?.look(self.expr()?, &env))
     }

@@ -2,7 +2,7 @@
 //! and appendix D).
 //!
 //! A [`Scored`] predicate is the paper's progress contract: one state gives ok with a score, a violation with a reason, or
-//! uncertain. A [`Plan`] is its composite signal, which is walked over a run by a [`course::Course`]. Scores are made of states and
+//! uncertain. A [`ProgressPlan`] is its composite signal, which is walked over a run by a [`course::Course`]. Scores are made of states and
 //! records alone, each step is one IEEE double, and what comes out is rounded to [`DECIMALS`] decimals, so that they are
 //! the same on every machine.
 //!
@@ -128,7 +128,7 @@ fn score(expr: &Expr, env: &Env<'_>) -> Result<f64, String> {
 
 /// The parts of the composite signal of a pack (dendrer paper 9.5).
 #[derive(Debug)]
-pub struct Plan {
+pub struct ProgressPlan {
     /// The sub-goals; at least one, unless their share weighs nothing.
     pub goals: Vec<Goal>,
     /// The constraints, each with its weight.
@@ -199,7 +199,7 @@ impl Signal {
     }
 }
 
-impl Plan {
+impl ProgressPlan {
     /// Puts a plan together.
     pub fn new(
         goals: Vec<Goal>,
@@ -207,8 +207,8 @@ impl Plan {
         challenges: Option<Challenges>,
         weights: [f64; 3],
         tolerance: f64,
-    ) -> Plan {
-        let mut plan = Plan { goals, constraints, challenges, weights, tolerance, reads: Vec::new() };
+    ) -> ProgressPlan {
+        let mut plan = ProgressPlan { goals, constraints, challenges, weights, tolerance, reads: Vec::new() };
         plan.reads = Pointer::outermost(plan.exprs().flat_map(|expr| expr.read_set().to_vec()).collect());
         plan
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::Code;
 use crate::number::{Number, NumberError};
 use crate::tag;
-use crate::value::{Array, Entry, Object, Value, compare_names};
+use crate::value::{Array, Object, ObjectEntry, Value, compare_names};
 
 /// How deep arrays and objects may be nested in one document at the door.
 pub const DEPTH_MAX: usize = 128;
@@ -494,7 +494,7 @@ impl<'a> Parser<'a> {
                     Mode::Door if key.starts_with('$') => format!("${key}").into(),
                     _ => Arc::from(key.as_ref()),
                 };
-                members.plain.push(Entry { key, value, salt: None });
+                members.plain.push(ObjectEntry { key, value, salt: None });
             }
             last = Some(key);
             if self.member_end()? {
@@ -638,7 +638,7 @@ enum Unit {
 
 #[derive(Default)]
 struct Members {
-    plain: Vec<Entry>,
+    plain: Vec<ObjectEntry>,
     broken: Vec<(Vec<u16>, Value)>,
 }
 

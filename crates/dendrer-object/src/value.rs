@@ -20,7 +20,7 @@ mod object;
 
 pub use array::Array;
 pub use difference::{Difference, differences, first_difference};
-pub use object::{Entry, Object};
+pub use object::{Object, ObjectEntry};
 
 /// A JSON value. Values that JSON cannot hold are kept in a tagged form, see [`crate::tag`].
 #[derive(Clone, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use dendrer_object::{Digest, Record, RunName};
 
 use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At};
 use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
@@ -57,7 +57,7 @@ mod walk;
 pub use copy::{Copied, CopyAs, Copying};
 pub use keep::{IndexState, KeptRow, KeptWhat, Leftover, TilesState};
 pub use mark::Mark;
-pub use verify::{Report, VerifyOptions};
+pub use verify::{LogReport, VerifyOptions};
 pub use walk::WalkItem;
 
 /// A new segment begins when the last one is larger than this.
@@ -344,7 +344,7 @@ impl Embedded {
         }
         let missing = (0..).find(|number| !numbers.contains(number)).unwrap_or(0);
         let file = crate::segments::place_name(if complete { 0 } else { missing });
-        let place = Place { file, ..Place::default() };
+        let place = DamagePlace { file, ..DamagePlace::default() };
         let (what, expected, found) = ("segment file", "a segment".into(), "none".into());
         self.set_trouble(Damage { kind: DamageKind::File, place, what, expected, found }.into());
         // What is there is read as far as it goes; without a begin there is nothing to read.
@@ -401,10 +401,10 @@ impl Embedded {
     /// not any more.
     fn check_covered(&mut self, covered: &Covered) -> Result<Option<Damage>, StoreError> {
         let Some(at) = covered.commit else { return Ok(None) };
-        let place = Place {
+        let place = DamagePlace {
             file: crate::segments::place_name(at.segment),
             offset: Some(at.offset.into()),
-            ..Place::default()
+            ..DamagePlace::default()
         };
         let found = match self.segments.read(at)? {
             Read::Frame(frame::COMMIT, payload) => match frame::Commit::parse(&payload) {

@@ -262,7 +262,7 @@ impl DamageKind {
 
 /// Where damage is, as closely as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct DamagePlace {
     /// The file, below the store's directory.
     pub file: String,
     /// The byte offset in the file.
@@ -277,7 +277,7 @@ pub struct Place {
     pub tick: Option<u64>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DamagePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         match (&self.run, self.tick) {
@@ -302,7 +302,7 @@ pub struct Damage {
     /// What kind of damage it is.
     pub kind: DamageKind,
     /// Where.
-    pub place: Place,
+    pub place: DamagePlace,
     /// What was checked.
     pub what: &'static str,
     /// What should stand there.

@@ -29,10 +29,10 @@ mod tail;
 mod values;
 
 pub use embedded::{
-    Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, Mark, Options, Report,
+    Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, LogReport, Mark, Options,
     TilesState, VerifyOptions, WalkItem,
 };
-pub use error::{Damage, DamageKind, Place, StoreError};
+pub use error::{Damage, DamageKind, DamagePlace, StoreError};
 pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;

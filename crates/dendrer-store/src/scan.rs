@@ -14,7 +14,7 @@ use dendrer_object::merkle::{Peaks, leaf_hashes};
 use dendrer_object::record::{Entry, Kind};
 
 use crate::disk::{self, DiskFile};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Commit, Fault, HEAD, Step};
 use crate::layout::{self, Names, RecordFrame};
 use crate::segments::{Segments, place_name};
@@ -222,8 +222,8 @@ impl Scanner {
         self.entries.clear();
     }
 
-    fn place(&self, offset: u64) -> Place {
-        Place { file: place_name(self.segment), offset: Some(offset), ..Place::default() }
+    fn place(&self, offset: u64) -> DamagePlace {
+        DamagePlace { file: place_name(self.segment), offset: Some(offset), ..DamagePlace::default() }
     }
 
     fn damage(&self, kind: DamageKind, offset: u64, what: &'static str, sides: [String; 2]) -> Box<Damage> {

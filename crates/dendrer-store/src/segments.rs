@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dendrer_object::StoreId;
 
 use crate::disk::{self, Disk, DiskFile, Open};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, FrameHead, HEAD};
 use crate::layout::{SEGMENT_HEADER, SegmentHeader};
 
@@ -161,7 +161,7 @@ impl Segments {
         }
         let damage = |what, expected: String, found: String| Damage {
             kind: DamageKind::File,
-            place: Place { file: place_name(number), offset: Some(0), ..Place::default() },
+            place: DamagePlace { file: place_name(number), offset: Some(0), ..DamagePlace::default() },
             what,
             expected,
             found,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dendrer::casebook::{self, Moment, Note};
+use dendrer::casebook::{self, CasebookNote, Place};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{TypeName, Value};
 
@@ -14,7 +14,7 @@ use crate::{count, document, quote};
 #[derive(Debug, Clone)]
 pub struct LabelsAnswer {
     /// The labels, by name.
-    pub labels: BTreeMap<String, Moment>,
+    pub labels: BTreeMap<String, Place>,
     /// The record of the label that was added or removed; if there is one, it is all that is printed for people.
     pub recorded: Option<Record>,
 }
@@ -23,7 +23,7 @@ pub struct LabelsAnswer {
 #[derive(Debug, Clone)]
 pub struct NotesAnswer {
     /// The notes, oldest first.
-    pub notes: Vec<Note>,
+    pub notes: Vec<CasebookNote>,
     /// The record of the note that was added; if there is one, it is all that is printed for people.
     pub recorded: Option<Record>,
 }
@@ -65,7 +65,7 @@ impl Answer for NotesAnswer {
         if self.recorded.is_some() {
             return recorded_lines(self.recorded.as_slice()).into_iter().map(Line::from).collect();
         }
-        let line = |note: &Note| {
+        let line = |note: &CasebookNote| {
             let (at, by) = (note.at.address(), quote::escape(&note.by));
             format!("{at}  {by}  {}", quote::quoted(&note.text))
         };
@@ -74,7 +74,7 @@ impl Answer for NotesAnswer {
     }
 }
 
-fn moment_json(at: &Moment) -> [(&'static str, Value); 3] {
+fn moment_json(at: &Place) -> [(&'static str, Value); 3] {
     [("run", Value::from(at.run.as_str())), ("tick", Value::from(at.tick)), ("id", Value::from(at.id))]
 }
 

@@ -3,7 +3,7 @@
 //! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
 
 use dendrer::kernel::ontology::{Class, TYPES};
-use dendrer::lines::{FailedLine, Reply, Tally};
+use dendrer::lines::{FailedLine, LinesTally, Reply};
 use dendrer_object::Code;
 use dendrer_object::text::nearest;
 use dendrer_object::{Record, RunName, Value};
@@ -42,18 +42,18 @@ const MEANT: &[(&str, &str)] = &[
 #[derive(Debug, Clone)]
 pub struct CommitAnswer {
     run: RunName,
-    tally: Tally,
+    tally: LinesTally,
     dry_run: bool,
 }
 
 impl CommitAnswer {
     /// Begins the replies to lines for a run.
     pub fn new(run: RunName, dry_run: bool) -> CommitAnswer {
-        CommitAnswer { run, tally: Tally::default(), dry_run }
+        CommitAnswer { run, tally: LinesTally::default(), dry_run }
     }
 
     /// The counts so far.
-    pub fn tally(&self) -> &Tally {
+    pub fn tally(&self) -> &LinesTally {
         &self.tally
     }
 }
@@ -257,7 +257,7 @@ fn noted_text(noted: &[Record]) -> String {
 }
 
 /// Returns the counts of a recording as text.
-pub(crate) fn words(tally: &Tally) -> String {
+pub(crate) fn words(tally: &LinesTally) -> String {
     format!(
         "{}, {} refused, {}",
         count(tally.committed, "transition", "transitions"),

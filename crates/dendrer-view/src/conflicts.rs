@@ -1,7 +1,7 @@
 //! The conflicts of a merged run, and the decision of one, as lines and documents.
 
 use dendrer::change::conflicts::{ConflictsAnswer, ResolvedConflict};
-use dendrer::merge::Standing;
+use dendrer::merge::ConflictStanding;
 use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page, Style};
@@ -26,7 +26,7 @@ impl Answer for ConflictsAnswer {
     fn lines(&self, _: &Page) -> Vec<Line> {
         let mut lines = Vec::new();
         for (conflict, standing) in &self.items {
-            let style = if *standing == Standing::Open { Style::Warn } else { Style::Good };
+            let style = if *standing == ConflictStanding::Open { Style::Warn } else { Style::Good };
             let text = format!("{}   {}", quote::path(&conflict.path), merge::standing(standing));
             lines.push(Line::styled(style, text));
             lines.extend(conflict.values.iter().map(|(from, value)| {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dendrer::fork::{Carried, Changed, Forked, Stopped, Terms, What};
-use dendrer::lines::{Reply, Tally};
+use dendrer::fork::{Carried, Changed, ForkStopped, ForkTerms, Forked, What};
+use dendrer::lines::{LinesTally, Reply};
 use dendrer_object::{RunName, Value};
 
 use crate::answer::{ItemAnswer, Line, Page, Style};
@@ -20,7 +20,7 @@ pub struct ForkAnswer<'f> {
     /// The last tick of that run.
     pub parent_tip: u64,
     /// The changes that were asked for.
-    pub terms: &'f Terms,
+    pub terms: &'f ForkTerms,
     /// The branch point.
     pub forked: &'f Forked,
     /// The later intents of the parent that were applied again; `None` if that was not asked for.
@@ -47,7 +47,7 @@ pub struct ForkExec<'f> {
     /// The last tick of the run.
     pub tip: u64,
     /// The counts of the replies.
-    pub tally: Tally,
+    pub tally: LinesTally,
     /// How many replies there were.
     pub replies: u64,
 }
@@ -83,7 +83,7 @@ impl ExecStatus {
 impl<'f> ForkExec<'f> {
     /// A command that was not run yet on a fork that ends at a tick.
     pub fn new(command: &'f str, tip: u64) -> ForkExec<'f> {
-        ForkExec { command, status: None, tip, tally: Tally::default(), replies: 0 }
+        ForkExec { command, status: None, tip, tally: LinesTally::default(), replies: 0 }
     }
 
     fn to_json(&self, items: Value) -> Value {
@@ -320,19 +320,21 @@ fn first_of(ticks: &[u64]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-fn stopped(why: &Stopped) -> String {
+fn stopped(why: &ForkStopped) -> String {
     match why {
-        Stopped::Rests(tick) => format!("it rests on parent tick {tick}, which says something else here"),
-        Stopped::DecidedOn(path, then, now) => format!(
+        ForkStopped::Rests(tick) => format!("it rests on parent tick {tick}, which says something else here"),
+        ForkStopped::DecidedOn(path, then, now) => format!(
             "it was decided on {} {}, here it is {}",
             quote::path(path),
             side(then.as_ref()),
             side(now.as_ref())
         ),
-        Stopped::Kernel(type_name) => {
+        ForkStopped::Kernel(type_name) => {
             format!("the kernel wrote {type_name} about the parent; here it writes what happens here")
         }
-        Stopped::Refused(code, reason) => format!("it is refused here ({code}): {}", quote::escape(reason)),
+        ForkStopped::Refused(code, reason) => {
+            format!("it is refused here ({code}): {}", quote::escape(reason))
+        }
     }
 }
 
@@ -342,10 +344,12 @@ fn carried_json(carried: &Carried) -> Value {
     });
     let stop = carried.stopped.as_ref().map(|(tick, why)| {
         let (kind, path, then, now) = match why {
-            Stopped::Rests(_) => ("rests_on", None, None, None),
-            Stopped::DecidedOn(path, then, now) => ("decided_on", Some(path), then.as_ref(), now.as_ref()),
-            Stopped::Kernel(_) => ("kernel", None, None, None),
-            Stopped::Refused(..) => ("refused", None, None, None),
+            ForkStopped::Rests(_) => ("rests_on", None, None, None),
+            ForkStopped::DecidedOn(path, then, now) => {
+                ("decided_on", Some(path), then.as_ref(), now.as_ref())
+            }
+            ForkStopped::Kernel(_) => ("kernel", None, None, None),
+            ForkStopped::Refused(..) => ("refused", None, None, None),
         };
         let value = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
         Value::record([

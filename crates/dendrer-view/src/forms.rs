@@ -3,7 +3,7 @@
 //! The three have the same findings: a transition that lacked what its contract requires is a failure, a violation is a
 //! failure, and a predicate that cannot be judged is neither passed nor failed.
 
-use dendrer::contract::{Checked, Judged};
+use dendrer::contract::{CheckedContract, Judged};
 use dendrer::kernel::predicate::Verdict;
 use dendrer_object::Value;
 
@@ -79,7 +79,7 @@ impl Answer for FindingsAnswer<'_> {
     }
 }
 
-fn rows(checked: &Checked, all: bool) -> Vec<Row> {
+fn rows(checked: &CheckedContract, all: bool) -> Vec<Row> {
     let lacking = checked.lacking.iter().map(|lacking| {
         let fields = lacking.lacks.iter().map(|lack| format!("{}: {}", lack.name, lack.why));
         let fields = fields.collect::<Vec<_>>().join(", ");

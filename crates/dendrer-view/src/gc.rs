@@ -1,6 +1,6 @@
 //! What was removed from a store, or would be.
 
-use dendrer::care::spare::{Cleaned, Why};
+use dendrer::care::spare::{Cleaned, SpareReason};
 use dendrer::store::{KeptRow, KeptWhat, Leftover};
 use dendrer_object::{Timestamp, Value};
 
@@ -24,12 +24,18 @@ impl Answer for Cleaned {
     fn lines(&self, _: &Page) -> Vec<Line> {
         let verb = if self.dry_run { "would go" } else { "removed" };
         let mut lines: Vec<Line> = Vec::new();
-        for why in [Why::NoSuchTick, Why::DoesNotFit, Why::NotSigned, Why::TooClose, Why::Old] {
+        for why in [
+            SpareReason::NoSuchTick,
+            SpareReason::DoesNotFit,
+            SpareReason::NotSigned,
+            SpareReason::TooClose,
+            SpareReason::Old,
+        ] {
             for (one, many, is) in [
                 ("snapshot", "snapshots", true),
                 ("kept answer of a predicate", "kept answers of predicates", false),
             ] {
-                let of = |(row, found): &&(KeptRow, Why)| {
+                let of = |(row, found): &&(KeptRow, SpareReason)| {
                     *found == why && matches!(row.what, KeptWhat::Snapshot(_)) == is
                 };
                 let rows: Vec<_> = self.spare.iter().filter(of).collect();
@@ -67,7 +73,7 @@ impl Answer for Cleaned {
 }
 
 /// A row as an item of the document.
-fn row_item((row, why): &(KeptRow, Why)) -> Value {
+fn row_item((row, why): &(KeptRow, SpareReason)) -> Value {
     let (what, tick) = match row.what {
         KeptWhat::Snapshot(tick) => ("snapshot", Some(tick)),
         KeptWhat::Verdicts(_) => ("verdicts", None),
@@ -93,12 +99,12 @@ fn file_item(file: &Leftover) -> Value {
     ])
 }
 
-fn words(why: Why) -> &'static str {
+fn words(why: SpareReason) -> &'static str {
     match why {
-        Why::NoSuchTick => "the log has no such run or tick",
-        Why::DoesNotFit => "not the state on record, so nobody uses it",
-        Why::NotSigned => "not what the key of the store signed",
-        Why::TooClose => "too little changed since the one before",
-        Why::Old => "nothing was written to the run for so long",
+        SpareReason::NoSuchTick => "the log has no such run or tick",
+        SpareReason::DoesNotFit => "not the state on record, so nobody uses it",
+        SpareReason::NotSigned => "not what the key of the store signed",
+        SpareReason::TooClose => "too little changed since the one before",
+        SpareReason::Old => "nothing was written to the run for so long",
     }
 }

@@ -1,6 +1,6 @@
 //! A run that was seeded from others: its sources, the places that were taken, and the conflicts.
 
-use dendrer::merge::{Conflict, From, Merged, Standing, Strategy};
+use dendrer::merge::{Conflict, ConflictStanding, MergeSource, Merged, Strategy};
 use dendrer_object::{Digest, RunName, Value};
 
 use crate::answer::{Answer, Line, Page, Style};
@@ -23,7 +23,7 @@ impl Answer for MergeAnswer<'_> {
     fn document(&self) -> Value {
         let MergeAnswer { run, merged, state_root, begin } = *self;
         let conflicts = merged.conflicts.iter().map(|one| {
-            let standing = one.taken.clone().map_or(Standing::Open, Standing::Taken);
+            let standing = one.taken.clone().map_or(ConflictStanding::Open, ConflictStanding::Taken);
             conflict(one, &standing)
         });
         let open = merged.conflicts.iter().filter(|conflict| conflict.taken.is_none()).count();
@@ -44,7 +44,7 @@ impl Answer for MergeAnswer<'_> {
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let MergeAnswer { run, merged, begin, .. } = *self;
-        let source_line = |source: &dendrer::merge::Named| {
+        let source_line = |source: &dendrer::merge::NamedSource| {
             let (name, run, tick) = (&source.name, &source.run, source.tick);
             let root = source.state_root.short();
             Line::from(format!("source     {name} {run}@{tick}   replayed "))
@@ -107,20 +107,21 @@ pub fn source(merged: &Merged, name: &str) -> String {
 
 /// Writes the values of a conflict in one line.
 pub fn values(conflict: &Conflict) -> String {
-    let value =
-        |(from, value): &(From, Value)| format!("{} {}", quote::escape(&from.source), quote::value(value));
+    let value = |(from, value): &(MergeSource, Value)| {
+        format!("{} {}", quote::escape(&from.source), quote::value(value))
+    };
     conflict.values.iter().map(value).collect::<Vec<_>>().join("   ")
 }
 
 /// Writes the standing of a conflict.
-pub fn standing(standing: &Standing) -> String {
+pub fn standing(standing: &ConflictStanding) -> String {
     match standing {
-        Standing::Open => "open: all are kept, and nothing stands there".to_owned(),
-        Standing::Taken(source) => format!("{} taken by the strategy", quote::escape(source)),
-        Standing::Resolved(tick, take, reason) => {
+        ConflictStanding::Open => "open: all are kept, and nothing stands there".to_owned(),
+        ConflictStanding::Taken(source) => format!("{} taken by the strategy", quote::escape(source)),
+        ConflictStanding::Resolved(tick, take, reason) => {
             format!("{} taken at tick {tick}: {}", quote::escape(take), quote::quoted(reason))
         }
-        Standing::Written(tick) => format!("written at tick {tick}"),
+        ConflictStanding::Written(tick) => format!("written at tick {tick}"),
     }
 }
 
@@ -137,7 +138,7 @@ pub fn sources(merged: &Merged) -> Value {
     }))
 }
 
-fn from(from: &From) -> Vec<(&'static str, Value)> {
+fn from(from: &MergeSource) -> Vec<(&'static str, Value)> {
     vec![
         ("source", Value::from(&*from.source)),
         ("tick", Value::from(from.tick)),
@@ -156,14 +157,14 @@ pub fn seeded(merged: &Merged) -> Value {
 }
 
 /// Returns a conflict with its standing.
-pub fn conflict(conflict: &Conflict, standing: &Standing) -> Value {
+pub fn conflict(conflict: &Conflict, standing: &ConflictStanding) -> Value {
     let (status, tick, taken, reason) = match standing {
-        Standing::Open => ("open", None, None, None),
-        Standing::Taken(source) => ("taken", None, Some(source), None),
-        Standing::Resolved(tick, take, reason) => ("resolved", Some(*tick), Some(take), Some(reason)),
-        Standing::Written(tick) => ("written", Some(*tick), None, None),
+        ConflictStanding::Open => ("open", None, None, None),
+        ConflictStanding::Taken(source) => ("taken", None, Some(source), None),
+        ConflictStanding::Resolved(tick, take, reason) => ("resolved", Some(*tick), Some(take), Some(reason)),
+        ConflictStanding::Written(tick) => ("written", Some(*tick), None, None),
     };
-    let side = |(side, value): &(From, Value)| {
+    let side = |(side, value): &(MergeSource, Value)| {
         Value::record(from(side).into_iter().chain([("value", value.clone())]))
     };
     Value::record([

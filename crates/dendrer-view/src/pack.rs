@@ -3,8 +3,8 @@
 use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules;
-use dendrer::kernel::pack::{Effect, Engine};
-use dendrer::pack::{Mark, Problem, Source};
+use dendrer::kernel::pack::{Effect, PackEngine};
+use dendrer::pack::{PackProblem, Source, TextMark};
 use dendrer_object::{Pointer, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -20,16 +20,16 @@ pub struct PackCheckAnswer<'c> {
     /// The path of the pack.
     pub file: &'c str,
     /// The pack, or its problems in the order of the text.
-    pub checked: &'c Result<Source, Vec<Problem>>,
+    pub checked: &'c Result<Source, Vec<PackProblem>>,
 }
 
 /// Writes a place in the text of a pack: `FILE:LINE:COLUMN`.
-pub fn place(path: &str, mark: Mark) -> String {
+pub fn place(path: &str, mark: TextMark) -> String {
     format!("{path}:{}:{}", mark.line, mark.column)
 }
 
 impl PackCheckAnswer<'_> {
-    fn problems(&self) -> &[Problem] {
+    fn problems(&self) -> &[PackProblem] {
         self.checked.as_ref().err().map_or(&[], Vec::as_slice)
     }
 }
@@ -70,7 +70,7 @@ impl Answer for PackCheckAnswer<'_> {
     }
 }
 
-fn problem_lines(path: &str, problem: &Problem) -> Vec<Line> {
+fn problem_lines(path: &str, problem: &PackProblem) -> Vec<Line> {
     let head = Line::from(format!("{}: ", quote::escape(&place(path, problem.mark))))
         .then_styled(Style::Bad, format!("error[{}]:", problem.code))
         .then(format!(" {}", quote::escape(&problem.message)));
@@ -80,7 +80,7 @@ fn problem_lines(path: &str, problem: &Problem) -> Vec<Line> {
     [Some(head), at, hint].into_iter().flatten().collect()
 }
 
-fn problem_json(path: &str, problem: &Problem) -> Value {
+fn problem_json(path: &str, problem: &PackProblem) -> Value {
     Value::record([
         ("file", Value::from(path)),
         ("line", Value::from(problem.mark.line as u64)),
@@ -167,8 +167,8 @@ impl Answer for PackShown {
         }
         lines.extend(pack.goal.as_ref().map(|goal| format!("goal        {}", quote::escape(goal))));
         let rules = match pack.engine {
-            Engine::Fold => format!(", {}", count(pack.rules() as u64, "rule", "rules")),
-            Engine::Delta | Engine::Wasm => String::new(),
+            PackEngine::Fold => format!(", {}", count(pack.rules() as u64, "rule", "rules")),
+            PackEngine::Delta | PackEngine::Wasm => String::new(),
         };
         lines.push(format!("reducer     {}{rules}", pack.engine.as_str()));
         lines.extend(module_lines(self));

@@ -1,7 +1,7 @@
 //! The outcome of each intent of a run on another base, as rows and items.
 
 use dendrer::kernel::step::EXTENSION;
-use dendrer::rebase::{Basis, Fate, From, Rebased, Step, Stopped};
+use dendrer::rebase::{AnswerSource, Basis, Fate, RebaseStopped, Rebased, Step};
 use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -134,10 +134,12 @@ fn words(rebased: &Rebased, step: &Step) -> String {
         Fate::Stopped(why) => stopped(why),
         Fate::Carried { tick, basis, answer } => {
             let how = match (answer, basis) {
-                (Some(From::Record), _) if acts => "recorded output only, never asked again",
-                (Some(From::Record), _) => "recorded output; it could be asked again, and nobody was asked",
-                (Some(From::AskedSame), _) => "asked again, the same output",
-                (Some(From::AskedOther), _) => "asked again, another output",
+                (Some(AnswerSource::Record), _) if acts => "recorded output only, never asked again",
+                (Some(AnswerSource::Record), _) => {
+                    "recorded output; it could be asked again, and nobody was asked"
+                }
+                (Some(AnswerSource::AskedSame), _) => "asked again, the same output",
+                (Some(AnswerSource::AskedOther), _) => "asked again, another output",
                 (None, Basis::Fact) => "a fact",
                 (None, Basis::Holds) => "what it says it was decided on holds here",
                 (None, Basis::Unsaid) => "nothing says what it was decided on",
@@ -160,18 +162,22 @@ fn side(value: Option<&Value>) -> String {
 }
 
 /// Says why an intent is not carried over.
-fn stopped(why: &Stopped) -> String {
+fn stopped(why: &RebaseStopped) -> String {
     match why {
-        Stopped::OtherAnswer(tick) => format!("it rests on tick {tick}, which was answered otherwise here"),
-        Stopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
-        Stopped::ContractsDiffer => "its type has another contract here, or one on one side only".to_owned(),
-        Stopped::Extension(id) => {
+        RebaseStopped::OtherAnswer(tick) => {
+            format!("it rests on tick {tick}, which was answered otherwise here")
+        }
+        RebaseStopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
+        RebaseStopped::ContractsDiffer => {
+            "its type has another contract here, or one on one side only".to_owned()
+        }
+        RebaseStopped::Extension(id) => {
             format!(
                 "the extension {} governs it there and not here; extend the other run first",
                 quote::escape(id)
             )
         }
-        Stopped::Context(why, fields) => {
+        RebaseStopped::Context(why, fields) => {
             let fields = fields.iter().map(|field| {
                 let (there, here) = (side(field.source.as_ref()), side(field.target.as_ref()));
                 format!(": {} {there}, here {here}", quote::escape(&field.name))
@@ -179,26 +185,34 @@ fn stopped(why: &Stopped) -> String {
             let what = format!("{} ({})", quote::escape(&why.to_string()), why.code());
             std::iter::once(what).chain(fields).collect()
         }
-        Stopped::RulesDiffer => "it decides on policy, and the policy rules are others here".to_owned(),
-        Stopped::DecidedOn(path, then, now) => format!(
+        RebaseStopped::RulesDiffer => "it decides on policy, and the policy rules are others here".to_owned(),
+        RebaseStopped::DecidedOn(path, then, now) => format!(
             "it was decided on {} {}, here it is {}",
             quote::path(path),
             side(then.as_ref()),
             side(now.as_ref())
         ),
-        Stopped::Unsaid => "nothing says what it was decided on (--stop-on context)".to_owned(),
-        Stopped::Effectful => "it is the answer of a tool that acts (--stop-on effectful)".to_owned(),
-        Stopped::Imported => "what follows was imported; import it from where it was decided".to_owned(),
-        Stopped::NoOutput => "its output is not on record, and it is not made up".to_owned(),
-        Stopped::NotAnswered(why) => format!("the tool was asked again and failed: {}", quote::escape(why)),
-        Stopped::NoChange => "the tool answered otherwise, and nothing says what that changes".to_owned(),
-        Stopped::DoesNotApply(why) => format!("its change does not fit here: {}", quote::escape(why)),
-        Stopped::Violates(names) => {
+        RebaseStopped::Unsaid => "nothing says what it was decided on (--stop-on context)".to_owned(),
+        RebaseStopped::Effectful => "it is the answer of a tool that acts (--stop-on effectful)".to_owned(),
+        RebaseStopped::Imported => {
+            "what follows was imported; import it from where it was decided".to_owned()
+        }
+        RebaseStopped::NoOutput => "its output is not on record, and it is not made up".to_owned(),
+        RebaseStopped::NotAnswered(why) => {
+            format!("the tool was asked again and failed: {}", quote::escape(why))
+        }
+        RebaseStopped::NoChange => {
+            "the tool answered otherwise, and nothing says what that changes".to_owned()
+        }
+        RebaseStopped::DoesNotApply(why) => format!("its change does not fit here: {}", quote::escape(why)),
+        RebaseStopped::Violates(names) => {
             let names = names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
             format!("it would violate {} here", quote::escape(&names))
         }
-        Stopped::Links => "it has as many links as a record may have".to_owned(),
-        Stopped::Refused(code, reason) => format!("it is refused here ({code}): {}", quote::escape(reason)),
+        RebaseStopped::Links => "it has as many links as a record may have".to_owned(),
+        RebaseStopped::Refused(code, reason) => {
+            format!("it is refused here ({code}): {}", quote::escape(reason))
+        }
     }
 }
 
@@ -215,19 +229,21 @@ fn item(step: &Step) -> Value {
                 Basis::Unsaid => "unsaid",
             });
             answer = from.map(|from| match from {
-                From::Record => "recorded",
-                From::AskedSame => "asked_same",
-                From::AskedOther => "asked_other",
+                AnswerSource::Record => "recorded",
+                AnswerSource::AskedSame => "asked_same",
+                AnswerSource::AskedOther => "asked_other",
             });
         }
         Fate::Stopped(why) => {
             fate = "stopped";
             let (path, then, now) = match why {
-                Stopped::DecidedOn(path, then, now) => (Some(path.as_str()), then.as_ref(), now.as_ref()),
+                RebaseStopped::DecidedOn(path, then, now) => {
+                    (Some(path.as_str()), then.as_ref(), now.as_ref())
+                }
                 _ => (None, None, None),
             };
             let fields = match why {
-                Stopped::Context(_, fields) => fields.as_slice(),
+                RebaseStopped::Context(_, fields) => fields.as_slice(),
                 _ => &[],
             };
             let field = |field: &dendrer::kernel::contract::FieldCheck| {

@@ -1,7 +1,7 @@
 //! The verification of logs as lines and as a document.
 
 use dendrer::verify::judge::{ANOTHER_LOG, VerifiedLog};
-use dendrer::verify::{Finding, Report, RunReport, Verdict};
+use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
 use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -9,23 +9,23 @@ use crate::problem::Problem;
 use crate::{count, document, quote};
 
 /// The word for a verdict (design, section 3 "Verdicts").
-pub fn word(verdict: Verdict) -> &'static str {
+pub fn word(verdict: VerifyVerdict) -> &'static str {
     match verdict {
-        Verdict::Verified => "VERIFIED",
-        Verdict::Intact => "INTACT",
-        Verdict::Unverifiable => "UNVERIFIABLE",
-        Verdict::Diverged => "DIVERGED",
-        Verdict::Tampered => "TAMPERED",
-        Verdict::Equivocation => "EQUIVOCATION",
+        VerifyVerdict::Verified => "VERIFIED",
+        VerifyVerdict::Intact => "INTACT",
+        VerifyVerdict::Unverifiable => "UNVERIFIABLE",
+        VerifyVerdict::Diverged => "DIVERGED",
+        VerifyVerdict::Tampered => "TAMPERED",
+        VerifyVerdict::Equivocation => "EQUIVOCATION",
     }
 }
 
-fn end_of(verdict: Verdict) -> End {
+fn end_of(verdict: VerifyVerdict) -> End {
     match verdict {
-        Verdict::Verified | Verdict::Intact => End::Answered,
-        Verdict::Unverifiable => End::Unknown,
-        Verdict::Diverged => End::Problem(Code::E0701),
-        Verdict::Tampered | Verdict::Equivocation => End::Problem(ANOTHER_LOG),
+        VerifyVerdict::Verified | VerifyVerdict::Intact => End::Answered,
+        VerifyVerdict::Unverifiable => End::Unknown,
+        VerifyVerdict::Diverged => End::Problem(Code::E0701),
+        VerifyVerdict::Tampered | VerifyVerdict::Equivocation => End::Problem(ANOTHER_LOG),
     }
 }
 
@@ -143,7 +143,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
         });
     }
     let sound = report.runs.iter().find_map(|run| Some((&run.run, run.line.last_good?)));
-    let is_broken = matches!(report.verdict, Verdict::Tampered | Verdict::Equivocation);
+    let is_broken = matches!(report.verdict, VerifyVerdict::Tampered | VerifyVerdict::Equivocation);
     if let Some((run, good)) = sound.filter(|_| log.is_bundle && is_broken) {
         lines.push(Line::note(format!("note: up to tick {good} it is still sound")));
         let (address, tick) = (format!("{}#{run}", log.name), good.to_string());
@@ -152,7 +152,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     lines
 }
 
-fn finding_lines(report: &Report, finding: &Finding) -> Vec<Line> {
+fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
     let place = match (&finding.run, finding.tick) {
         (Some(run), Some(tick)) => format!("{run}@{tick}: "),
         (Some(run), None) => format!("{run}: "),
@@ -187,7 +187,7 @@ fn finding_lines(report: &Report, finding: &Finding) -> Vec<Line> {
 }
 
 /// Writes the lines for one run.
-fn run_lines(report: &Report, run: &RunReport) -> Vec<String> {
+fn run_lines(report: &VerifyReport, run: &RunReport) -> Vec<String> {
     let line = &run.line;
     let findings = report.findings.iter().filter(|finding| finding.run.as_ref() == Some(&run.run)).count();
     let short = |id: Option<dendrer_object::Digest>| id.map_or_else(|| "-".to_owned(), |id| id.short());
@@ -224,7 +224,7 @@ fn run_lines(report: &Report, run: &RunReport) -> Vec<String> {
 }
 
 /// Writes the line for the log as a whole.
-fn log_line(report: &Report) -> String {
+fn log_line(report: &VerifyReport) -> String {
     let root = report.log.1.map_or_else(|| "-".to_owned(), |root| root.short());
     let bad =
         report.findings.iter().any(|finding| matches!(finding.code, Code::E0303 | Code::E0307 | Code::E0308));
@@ -239,7 +239,7 @@ fn log_line(report: &Report) -> String {
 }
 
 /// Returns the report as `dendrer.verify/1`.
-fn to_json(report: &Report) -> Value {
+fn to_json(report: &VerifyReport) -> Value {
     let texts = |list: &[String]| Value::array(list.iter().map(|text| Value::from(text.as_str())));
     document(
         "verify",
@@ -294,12 +294,12 @@ fn run_json(run: &RunReport) -> Value {
 }
 
 /// Names the part that was verified, if it is not the whole: `, ticks 20 to 47 alone`.
-fn part_words(report: &Report) -> String {
+fn part_words(report: &VerifyReport) -> String {
     let parts = report.runs.iter().filter_map(|run| run.part);
     parts.map(|(from, to)| format!(", ticks {from} to {to} alone")).next().unwrap_or_default()
 }
 
-fn finding_json(finding: &Finding) -> Value {
+fn finding_json(finding: &VerifyFinding) -> Value {
     let (stored, computed) = finding.sides();
     Value::record([
         ("code", Value::from(finding.code)),

@@ -81,7 +81,7 @@ pub const STACK_SIZE_MAX: usize = 512 << 10;
 /// Why a module is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{why}", at(.offset))]
-pub struct Refused {
+pub struct ModuleRefused {
     /// The byte of the module, where one can be named.
     pub offset: Option<usize>,
     /// What it has that it may not, or has not and must.
@@ -92,16 +92,16 @@ fn at(offset: &Option<usize>) -> String {
     offset.map(|offset| format!("at byte {offset}: ")).unwrap_or_default()
 }
 
-impl Refused {
+impl ModuleRefused {
     /// The code under which `dendrer explain` knows it.
     pub const CODE: Code = Code::E0520;
 
-    fn at(offset: usize, why: impl Into<String>) -> Refused {
-        Refused { offset: Some(offset), why: why.into() }
+    fn at(offset: usize, why: impl Into<String>) -> ModuleRefused {
+        ModuleRefused { offset: Some(offset), why: why.into() }
     }
 
-    fn new(why: impl Into<String>) -> Refused {
-        Refused { offset: None, why: why.into() }
+    fn new(why: impl Into<String>) -> ModuleRefused {
+        ModuleRefused { offset: None, why: why.into() }
     }
 }
 
@@ -130,7 +130,7 @@ struct Judge(Module);
 
 /// Compiles a module as a predicate, or returns why it is refused. Every rule is checked before anything of it is
 /// compiled, and nothing of it is run.
-pub fn predicate(name: &str, bytes: &[u8]) -> Result<Predicate, Refused> {
+pub fn predicate(name: &str, bytes: &[u8]) -> Result<Predicate, ModuleRefused> {
     Ok(Predicate::program(name, Arc::new(Judge(Module::new(bytes, EVALUATE)?))))
 }
 

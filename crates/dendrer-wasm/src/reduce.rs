@@ -8,7 +8,7 @@ use dendrer_kernel::predicate::Stopped;
 use dendrer_kernel::reduce::{Purity, ReduceError, Reducer};
 use dendrer_object::{Delta, Intent, Value, json};
 
-use crate::{DELTA_SIZE_MAX, Engine, Module, NoAnswer, Refused, fuel};
+use crate::{DELTA_SIZE_MAX, Engine, Module, ModuleRefused, NoAnswer, fuel};
 
 /// What a reducer's function is called.
 const REDUCE: &str = "reduce";
@@ -19,12 +19,15 @@ struct Changes(Module);
 
 /// Compiles a module as a reducer, or returns why it is refused. Every rule is checked before anything of it is
 /// compiled, and nothing of it is run.
-pub fn reducer(bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, Refused> {
+pub fn reducer(bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, ModuleRefused> {
     reducer_in(Engine::default(), bytes)
 }
 
 /// As [`reducer`], in an engine of one's choice.
-pub(crate) fn reducer_in(engine: Engine, bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, Refused> {
+pub(crate) fn reducer_in(
+    engine: Engine,
+    bytes: &[u8],
+) -> Result<Arc<dyn Reducer + Send + Sync>, ModuleRefused> {
     Ok(Arc::new(Changes(Module::in_engine(engine, bytes, REDUCE)?)))
 }
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use dendrer_object::Digest;
 
 use crate::{
-    CALLS_MAX, FUEL, INPUT_SIZE_MAX, MEMORY_MAX, NoAnswer, Refused, STACK_SIZE_MAX, TABLE_SIZE_MAX, door,
+    CALLS_MAX, FUEL, INPUT_SIZE_MAX, MEMORY_MAX, ModuleRefused, NoAnswer, STACK_SIZE_MAX, TABLE_SIZE_MAX,
+    door,
 };
 
 #[cfg(feature = "wasmtime")]
@@ -66,21 +67,21 @@ impl fmt::Debug for Module {
 
 impl Module {
     /// Takes a module whose function `entry` is to be called, or says why not. Nothing of it is run.
-    pub fn new(bytes: &[u8], entry: &'static str) -> Result<Module, Refused> {
+    pub fn new(bytes: &[u8], entry: &'static str) -> Result<Module, ModuleRefused> {
         Module::in_engine(Engine::default(), bytes, entry)
     }
 
     /// As [`Module::new`], in an engine of one's choice.
-    pub fn in_engine(engine: Engine, bytes: &[u8], entry: &'static str) -> Result<Module, Refused> {
+    pub fn in_engine(engine: Engine, bytes: &[u8], entry: &'static str) -> Result<Module, ModuleRefused> {
         door::inspect(bytes, entry)?;
-        let not_taken = |why: String| Refused::new(format!("the engine does not take it: {why}"));
+        let not_taken = |why: String| ModuleRefused::new(format!("the engine does not take it: {why}"));
         let made = match engine {
             Engine::Interpreter => Made::Interpreted(interpreted::Made::new(bytes).map_err(not_taken)?),
             #[cfg(feature = "wasmtime")]
             Engine::Compiler => Made::Compiled(compiled::Made::new(bytes).map_err(not_taken)?),
         };
         let module = Module { bytes: bytes.into(), digest: Digest::of(bytes), entry, made };
-        module.instance(FUEL).map_err(|why| Refused::new(why.to_string()))?;
+        module.instance(FUEL).map_err(|why| ModuleRefused::new(why.to_string()))?;
         Ok(module)
     }
 

@@ -33,7 +33,7 @@ pub enum Profile {
 /// A line that its profile does not bear out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
-pub struct Fault {
+pub struct ProfileFault {
     /// Which line, from 1.
     pub line: usize,
     /// What does not fit.
@@ -63,7 +63,7 @@ impl Profile {
     }
 
     /// Checks lines that [`Profile::lines`] or another program wrote.
-    pub fn check(self, lines: &[Value]) -> Result<(), Fault> {
+    pub fn check(self, lines: &[Value]) -> Result<(), ProfileFault> {
         match self {
             Profile::Paper => check_chain(lines),
             Profile::Cfd => check_nodes(lines),
@@ -140,10 +140,10 @@ fn chain_hash(payload: &Value, previous: Option<Digest>) -> Digest {
     Digest::of_parts(&[&json::to_vec(payload), previous.as_bytes()])
 }
 
-fn check_chain(lines: &[Value]) -> Result<(), Fault> {
+fn check_chain(lines: &[Value]) -> Result<(), ProfileFault> {
     let mut previous = None;
     for (line, event) in (1..).zip(lines) {
-        let fault = |why: String| Fault { line, why };
+        let fault = |why: String| ProfileFault { line, why };
         let Some(said) = event.get("chain_hash").and_then(Value::as_str) else {
             return Err(fault("it has no chain_hash".to_owned()));
         };
@@ -222,10 +222,10 @@ fn seconds(ms: u64) -> Value {
 }
 
 /// The hashes, and the three rules of CFD 2 for each branch.
-fn check_nodes(lines: &[Value]) -> Result<(), Fault> {
+fn check_nodes(lines: &[Value]) -> Result<(), ProfileFault> {
     let mut newest: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
     for (line, node) in (1..).zip(lines) {
-        let fault = |why: String| Fault { line, why };
+        let fault = |why: String| ProfileFault { line, why };
         let text = |name: &str| {
             let found = node.get(name).and_then(Value::as_str);
             found.ok_or_else(|| fault(format!("it has no text {name}")))

@@ -7,7 +7,7 @@ use dendrer_object::{Digest, Timestamp};
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// Clock and seeds that the kernel is given.
-pub trait Surroundings: Send {
+pub trait Environment: Send {
     /// Returns the time.
     fn now(&mut self) -> Timestamp;
 
@@ -29,7 +29,7 @@ impl Default for World {
     }
 }
 
-impl Surroundings for World {
+impl Environment for World {
     fn now(&mut self) -> Timestamp {
         // A time before 1970 is 0: the kernel clamps a clock that goes back, and notes it.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Fixed {
     }
 }
 
-impl Surroundings for Fixed {
+impl Environment for Fixed {
     fn now(&mut self) -> Timestamp {
         self.now_ms += self.step_ms;
         Timestamp::from_ms(self.now_ms)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::cases::Failed;
 use dendrer_kernel::pack::cases::Case;
-use dendrer_kernel::pack::{Bound, Fault, Origin, Pack};
+use dendrer_kernel::pack::{Bound, Origin, Pack, PackFault};
 use dendrer_kernel::step::Start;
 use dendrer_object::Value;
 
@@ -20,7 +20,7 @@ mod files;
 pub mod yaml;
 
 pub use files::{Files, text_of};
-pub use yaml::{Mark, Problem};
+pub use yaml::{PackProblem, TextMark};
 
 /// A pack as it was read from a text.
 #[derive(Debug)]
@@ -34,12 +34,12 @@ pub struct Source {
 
 /// Reads a pack from YAML or JSON and checks it as a whole. Problems come in the order of the text. A text that names
 /// files is read with [`read_with`].
-pub fn read(text: &[u8]) -> Result<Source, Vec<Problem>> {
+pub fn read(text: &[u8]) -> Result<Source, Vec<PackProblem>> {
     read_with(text, Files::Nowhere)
 }
 
 /// As [`read`], with the files that the text names.
-pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<Problem>> {
+pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<PackProblem>> {
     let document = yaml::Document::read(text)?;
     let (document, mut missing) = files.fill(document);
     match check(&document.value) {
@@ -50,7 +50,7 @@ pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<Problem>> 
         Ok(_) => Err(missing),
         Err(faults) => {
             // What could not be read is told once.
-            let is_told = |fault: &Fault| missing.iter().any(|told| told.place == fault.path.dotted());
+            let is_told = |fault: &PackFault| missing.iter().any(|told| told.place == fault.path.dotted());
             let faults = faults.into_iter().filter(|fault| !is_told(fault)).collect();
             missing.extend(problems(&document, faults));
             missing.sort_by_key(|problem| problem.mark);
@@ -60,14 +60,14 @@ pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<Problem>> 
 }
 
 /// Checks a pack, with the engine that runs the modules that it names. Whatever reduces or judges with a pack reads it here.
-pub(crate) fn check(value: &Value) -> Result<Pack, Vec<Fault>> {
+pub(crate) fn check(value: &Value) -> Result<Pack, Vec<PackFault>> {
     Pack::read_with(value, &dendrer_wasm::Engine::default())
 }
 
-fn problems(document: &yaml::Document, faults: Vec<Fault>) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = faults
+fn problems(document: &yaml::Document, faults: Vec<PackFault>) -> Vec<PackProblem> {
+    let mut problems: Vec<PackProblem> = faults
         .into_iter()
-        .map(|fault| Problem {
+        .map(|fault| PackProblem {
             code: fault.code,
             mark: document.mark(&fault.path, fault.at_name, fault.span),
             place: fault.path.dotted(),
@@ -85,13 +85,13 @@ pub struct Tested {
     /// The test.
     pub name: Arc<str>,
     /// Where it stands.
-    pub mark: Mark,
+    pub mark: TextMark,
     /// What came out otherwise, with its place; nothing where all is well.
-    pub failed: Vec<(Mark, String)>,
+    pub failed: Vec<(TextMark, String)>,
     /// The rules that wrote to the state in it, by number from 1.
     pub rules: BTreeSet<usize>,
     /// Where a limit ended a module, and what it was asked: then it is not known whether the test has failed.
-    pub stopped: Option<(Mark, Error)>,
+    pub stopped: Option<(TextMark, Error)>,
 }
 
 impl Source {
@@ -101,7 +101,7 @@ impl Source {
     }
 
     /// Runs the tests of another file.
-    pub fn test_with(&self, cases: &[u8]) -> Result<Vec<Tested>, Vec<Problem>> {
+    pub fn test_with(&self, cases: &[u8]) -> Result<Vec<Tested>, Vec<PackProblem>> {
         let document = yaml::Document::read(cases)?;
         let cases = self.pack.read_cases(&document.value).map_err(|faults| problems(&document, faults))?;
         Ok(self.run(&cases, &document))

@@ -309,7 +309,7 @@ fn exported(repo: &Repo, terms: ExportTerms) -> Result<Vec<u8>, ExportError> {
 
 fn verifies(text: &[u8]) -> bool {
     let opened = bundle::open(PathBuf::new(), text).unwrap();
-    verify::bundle(&opened, &verify::Options::default()).unwrap().findings.is_empty()
+    verify::bundle(&opened, &verify::VerifyQuestion::default()).unwrap().findings.is_empty()
 }
 
 #[test]

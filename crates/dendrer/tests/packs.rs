@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::verify::{self, Verdict};
+use dendrer::verify::{self, VerifyVerdict};
 use dendrer::{Error, Trace, pack};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::json::parse_door;
@@ -100,8 +100,9 @@ fn a_run_carries_its_pack_and_replays_without_the_file() -> Result<(), Error> {
     assert!(found.predicate("small_count").is_some());
     assert_eq!(dendrer::run::pack::text_of_run(&trace), Some((SMALL.into(), true)));
     assert_eq!(dendrer::run::pack::reducer_of(&trace)?.name(), "fold/1");
-    let report = verify::store(&store, &verify::Options { replay: true, ..verify::Options::default() })?;
-    assert_eq!((report.verdict, &report.runs[0].replay), (Verdict::Intact, &Some(Ok(3))));
+    let report =
+        verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() })?;
+    assert_eq!((report.verdict, &report.runs[0].replay), (VerifyVerdict::Intact, &Some(Ok(3))));
     Ok(())
 }
 
@@ -124,7 +125,8 @@ fn an_intent_cannot_bring_a_delta_past_the_rules() -> Result<(), Error> {
         noted.contains("cannot bring a delta of its own") && noted.contains("99"),
         "kept, with the proposal: {noted}"
     );
-    let report = verify::store(&store, &verify::Options { replay: true, ..verify::Options::default() })?;
+    let report =
+        verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() })?;
     assert_eq!(report.runs[0].replay, Some(Ok(2)), "replay sees what was proposed and what was made");
     Ok(())
 }
@@ -194,8 +196,11 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
     }
     let from = second.start().content().get("inputs").and_then(|inputs| inputs.get("reduced_from")).cloned();
     assert_eq!(from.as_ref().and_then(|from| from.get("run")).and_then(Value::as_str), Some("first"));
-    let report = verify::store(&target, &verify::Options { replay: true, ..verify::Options::default() })?;
-    assert_eq!((report.verdict, &report.runs[0].replay), (Verdict::Intact, &Some(Ok(606))));
+    let report = verify::store(
+        &target,
+        &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() },
+    )?;
+    assert_eq!((report.verdict, &report.runs[0].replay), (VerifyVerdict::Intact, &Some(Ok(606))));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use dendrer_object::Code;
 use std::path::Path;
 
 use dendrer::kernel::pack::TEXT_SIZE_MAX;
-use dendrer::pack::{self, Files, Problem, Source};
+use dendrer::pack::{self, Files, PackProblem, Source};
 use dendrer_object::Value;
 use dendrer_view::count;
 use dendrer_view::pack::place;
@@ -40,7 +40,7 @@ pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
 }
 
 /// The failure of a pack with problems.
-pub(crate) fn unsound(path: &str, problems: &[Problem]) -> Failure {
+pub(crate) fn unsound(path: &str, problems: &[PackProblem]) -> Failure {
     let many = count(problems.len() as u64, "problem", "problems");
     let mut failure = Failure::new(Code::E0900, format!("{path} has {many}")).note("nothing was changed");
     for problem in problems.iter().take(5) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use dendrer::lines::{Recording, Reply, Stopped, Tally};
+use dendrer::lines::{LinesStopped, LinesTally, Recording, Reply};
 use dendrer_object::Code;
 use dendrer_object::{RunName, Value};
 use dendrer_view::answer::ItemAnswer;
@@ -66,7 +66,7 @@ pub(crate) fn print_one<A: ItemAnswer<Item = Reply>>(
 }
 
 /// Adds to a failure the items that precede it, and how many transitions.
-pub(crate) fn precede(mut failure: Failure, tally: &Tally, dry_run: bool, out: &mut Out) -> Failure {
+pub(crate) fn precede(mut failure: Failure, tally: &LinesTally, dry_run: bool, out: &mut Out) -> Failure {
     failure.changed |= !dry_run && !tally.is_empty();
     let is = match (dry_run, tally.committed) {
         (true, _) => "would be",
@@ -81,12 +81,12 @@ pub(crate) fn precede(mut failure: Failure, tally: &Tally, dry_run: bool, out: &
 }
 
 /// Returns the failure for a recording that stopped.
-fn failure(stopped: Stopped, run: &RunName, shows_text: bool) -> Failure {
+fn failure(stopped: LinesStopped, run: &RunName, shows_text: bool) -> Failure {
     match stopped {
-        Stopped::Input(error) => {
+        LinesStopped::Input(error) => {
             Failure::new(Code::E0801, "cannot read the intents").at("cause", error.to_string())
         }
-        Stopped::Line { line, error } => {
+        LinesStopped::Line { line, error } => {
             let mut failure = Failure::new(error.code(), error.to_string());
             if let Some(byte) = error.byte() {
                 failure = failure.at("byte", byte.to_string());
@@ -98,12 +98,12 @@ fn failure(stopped: Stopped, run: &RunName, shows_text: bool) -> Failure {
             }
             if error.path().is_empty() { failure } else { failure.at("path", error.path()) }
         }
-        Stopped::Intent { line, error } => {
+        LinesStopped::Intent { line, error } => {
             let ended_by_limit = error.code() == Code::E0521;
             let failure = Failure::from(*error).at("line", line.to_string());
             if ended_by_limit { failure.at("run", run.as_str()) } else { failure }
         }
-        Stopped::Store(error) => Failure::from(*error),
+        LinesStopped::Store(error) => Failure::from(*error),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use dendrer::Trace;
 use dendrer::address::Address;
-use dendrer::casebook::Moment;
+use dendrer::casebook::Place;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
 use dendrer_object::{Code, RunName};
@@ -68,7 +68,7 @@ pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Address,
 }
 
 /// Finds the place in the store that an address means, for a label or a note.
-pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Moment> {
+pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Place> {
     let rev = Address::parse(text)?;
     if rev.bundle.is_some() {
         return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
@@ -78,5 +78,5 @@ pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Momen
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
-    Ok(Moment::of(&trace, tick)?)
+    Ok(Place::of(&trace, tick)?)
 }

@@ -8,8 +8,8 @@ use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
 use dendrer::ask::named::{NamedPredicate, expression, resolve};
-use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
-use dendrer::casebook::{self, Bisected, Moment};
+use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
+use dendrer::casebook::{self, Bisected, Place};
 use dendrer::kernel::predicate::{Polarity, Predicate};
 use dendrer::watch::Watch;
 use dendrer_object::record::Record;
@@ -42,7 +42,7 @@ enum Subject<'a> {
 
 /// One question, and what its name resolved to.
 struct Asked {
-    question: Question,
+    question: BisectQuestion,
     named: Option<NamedPredicate>,
 }
 
@@ -85,8 +85,8 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         None => Some(all_hold(&args.holds, args.window, &trace)?),
     };
     if let Some(predicates) = predicates {
-        let questions: Vec<Question> =
-            predicates.into_iter().map(|predicate| Question::Predicate(lift(predicate))).collect();
+        let questions: Vec<BisectQuestion> =
+            predicates.into_iter().map(|predicate| BisectQuestion::Predicate(lift(predicate))).collect();
         let reports = bisect_each(&trace, &questions, &range)?;
         let found = questions.into_iter().zip(reports);
         let found = found.map(|(question, report)| Ok(BisectFound::of(&trace, question, report)?));
@@ -108,7 +108,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         }
     };
     let question = match asked.question {
-        Question::Predicate(predicate) => Question::Predicate(lift(predicate)),
+        BisectQuestion::Predicate(predicate) => BisectQuestion::Predicate(lift(predicate)),
         other => other,
     };
     // An extension may have brought the predicate in; the ticks before were judged by the contract of their time.
@@ -185,7 +185,7 @@ fn finish(
 }
 
 /// Reports an onset that is not the expected one.
-fn unexpected(expected: Option<u64>, report: &Report) -> Option<Failure> {
+fn unexpected(expected: Option<u64>, report: &BisectReport) -> Option<Failure> {
     let found = report.onset();
     let expected = expected.filter(|expected| found != Some(*expected))?;
     let found = found.map_or_else(|| "no onset".to_owned(), |tick| format!("tick {tick}"));
@@ -198,8 +198,8 @@ fn record(global: &Global, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec
     let chain = answer.remove("chain").filter(|chain| *chain != Value::Null);
     let report = &shown.answer.found.report;
     let found = Bisected {
-        run: Moment::of(trace, Some(report.high.0))?,
-        onset: report.onset().map(|tick| Moment::of(trace, Some(tick))).transpose()?,
+        run: Place::of(trace, Some(report.high.0))?,
+        onset: report.onset().map(|tick| Place::of(trace, Some(tick))).transpose()?,
         answer: Value::Object(answer),
         chain,
     };
@@ -256,21 +256,21 @@ fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace) -> 
                 Failure::new(Code::E0210, format!("\"{about}\" is not a transition type"))
                     .note("types are lower-case words joined by dots, like action.request")
             })?;
-            return Ok(Asked { question: Question::PolicyFlip(about), named: None });
+            return Ok(Asked { question: BisectQuestion::PolicyFlip(about), named: None });
         }
         Subject::Anomaly(kind) => NamedPredicate::plain(Predicate::anomaly(kind)),
         Subject::Holds(text) => NamedPredicate::plain(expression(trace, Polarity::Holds, text)?),
         Subject::Predicate(text) => resolve(trace, text).map_err(not_named)?,
     };
     let named = named.at_window(side.map(window)).map_err(not_named)?;
-    Ok(Asked { question: Question::Predicate(named.predicate.clone()), named: Some(named) })
+    Ok(Asked { question: BisectQuestion::Predicate(named.predicate.clone()), named: Some(named) })
 }
 
 /// Reports why there is no onset that can be relied on.
 fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Option<Failure> {
     let BisectFound { question, report, .. } = &answer.found;
     match &report.outcome {
-        Outcome::Recovers(turns) => {
+        BisectOutcome::Recovers(turns) => {
             let turns: Vec<String> =
                 turns.iter().map(|(tick, verdict)| format!("tick {tick} {verdict}")).collect();
             let failure = Failure::new(Code::E0504, "refusing to bisect with a predicate that can recover")
@@ -285,7 +285,7 @@ fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Opt
             test.extend((flag == "--holds").then_some("--holds"));
             Some(failure.help(&["dendrer", "bisect", &command.run, flag, text, "--lift"]).help(&test))
         }
-        Outcome::Uncertain(tick, why) => {
+        BisectOutcome::Uncertain(tick, why) => {
             let what = format!("the predicate cannot be judged at tick {tick} of {}", trace.name());
             let failure = Failure::new(Code::E0509, what)
                 .at("why", why.clone())

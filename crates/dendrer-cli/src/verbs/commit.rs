@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::Repo;
 use dendrer::kernel::step::{self, Inputs, Stage, Start};
-use dendrer::lines::{self, Authors, Reading, Recording};
+use dendrer::lines::{self, Authors, LineOptions, Recording};
 use dendrer::store::prelude::*;
 use dendrer_object::Code;
 use dendrer_object::{RunName, Value};
@@ -125,7 +125,8 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));
     let heard = Heard { progress: progress.as_ref().map(Progress::counter), ..Heard::default() };
-    let reading = Reading { agent: args.agent.clone(), authors: authors(args.author), tagged: args.tagged };
+    let reading =
+        LineOptions { agent: args.agent.clone(), authors: authors(args.author), tagged: args.tagged };
     let mut recording = Recording::new(&mut recorder, lines, reading, args.dry_run);
     // A client of a pipe may wait for `begun` before it writes a line. A file is read first, so that a file whose first line
     // is no intent leaves no run.

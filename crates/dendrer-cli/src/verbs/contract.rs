@@ -8,9 +8,9 @@ use dendrer::address::{Address, Position};
 use dendrer::contract::compare::compare;
 use dendrer::contract::find::list;
 use dendrer::contract::lint::lint;
-use dendrer::contract::suggest::{Asked, suggest};
+use dendrer::contract::suggest::{SuggestQuestion, suggest};
 use dendrer::contract::terms::terms;
-use dendrer::contract::{Checked, check};
+use dendrer::contract::{CheckedContract, check};
 use dendrer::pack::{Files, text_of};
 use dendrer::store::Store;
 use dendrer_object::text::nearest;
@@ -95,7 +95,7 @@ fn check_run(
     contract: Option<&str>,
     only: Option<&str>,
     out: &mut Out,
-) -> Result<Checked> {
+) -> Result<CheckedContract> {
     let rev = Address::parse(run)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
@@ -160,7 +160,7 @@ fn suggest_fields(global: &Global, runs: &[String], only: Option<&str>, tries: u
         }
         traces.push(trace);
     }
-    let found = suggest(&traces, Asked { only: only.as_ref(), tries })?;
+    let found = suggest(&traces, SuggestQuestion { only: only.as_ref(), tries })?;
     drop(progress);
     out.answer(&SuggestAnswer { runs, found: &found })
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, Position, state_path};
-use dendrer::casebook::{self, Moment};
-use dendrer::diff::{self, Align, Kind, MEMBERS, Question, STATE};
+use dendrer::casebook::{self, Place};
+use dendrer::diff::{self, DiffAlign, DiffKind, DiffQuestion, MEMBERS, STATE};
 use dendrer::store::Store;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Pointer};
@@ -87,12 +87,12 @@ pub(crate) enum KindChoice {
 
 impl KindChoice {
     /// The kind that is meant.
-    pub(crate) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> DiffKind {
         match self {
-            KindChoice::Structural => Kind::Structural,
-            KindChoice::Semantic => Kind::Semantic,
-            KindChoice::Confidence => Kind::Confidence,
-            KindChoice::Outcome => Kind::Outcome,
+            KindChoice::Structural => DiffKind::Structural,
+            KindChoice::Semantic => DiffKind::Semantic,
+            KindChoice::Confidence => DiffKind::Confidence,
+            KindChoice::Outcome => DiffKind::Outcome,
         }
     }
 }
@@ -133,16 +133,16 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let end = |trace: &Trace, rev: &Address| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
     let ends = (end(&a, &rev_a)?, end(&b, &rev_b)?);
     let (from, to) = ticks(&a, ends.0, args.from.as_ref(), args.to.as_ref())?;
-    let question = Question {
+    let question = DiffQuestion {
         ends,
         from,
         to,
         align: match args.align {
-            AlignChoice::Tick => Align::Tick,
-            AlignChoice::Content => Align::Content,
+            AlignChoice::Tick => DiffAlign::Tick,
+            AlignChoice::Content => DiffAlign::Content,
         },
         kinds: match args.kinds.as_slice() {
-            [] => Kind::ALL.to_vec(),
+            [] => DiffKind::ALL.to_vec(),
             kinds => kinds.iter().copied().map(KindChoice::kind).collect(),
         },
         ignore: args.ignore.iter().map(|text| ignored_place(text)).collect::<Result<_>>()?,
@@ -153,7 +153,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         summary: args.summary,
         only_changes: args.only_changes,
         side_by_side: args.side_by_side,
-        tail_in_one: question.align == Align::Tick && !args.side_by_side,
+        tail_in_one: question.align == DiffAlign::Tick && !args.side_by_side,
         limit: if args.limit == 0 { usize::MAX } else { args.limit },
         fails: args.exit_code,
     };
@@ -176,7 +176,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
 /// Writes the answer into the casebook, without the pairs.
 fn record(global: &Global, (a, b): (&Trace, &Trace), found: &DiffFound) -> Result<Vec<Record>> {
     let ends = found.question.ends;
-    let runs = [Moment::of(a, Some(ends.0))?, Moment::of(b, Some(ends.1))?];
+    let runs = [Place::of(a, Some(ends.0))?, Place::of(b, Some(ends.1))?];
     let value = found.casebook_value([runs[0].id, runs[1].id]);
     context::write_down(global, |store, world| {
         casebook::record_diff(store, [&runs[0], &runs[1]], &value, world)

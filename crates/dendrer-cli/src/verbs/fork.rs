@@ -8,7 +8,7 @@ use clap::Args;
 use dendrer::address::Address;
 use dendrer::address::Position;
 use dendrer::address::state_path;
-use dendrer::fork::{self, Answer, Terms};
+use dendrer::fork::{self, ForkTerms, ReplacedAnswer};
 use dendrer::kernel::pack::Bound;
 use dendrer::{Repo, Trace};
 use dendrer_object::Code;
@@ -100,7 +100,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     let say = "say once where it is forked: --from tick N, or RUN@N";
     let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
     let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &**source.store())?;
-    let mut terms = Terms::new(name);
+    let mut terms = ForkTerms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
     terms.restored = args.restore.as_deref().map(Into::into);
     let mut words: Vec<&str> = Vec::new();
@@ -217,7 +217,7 @@ fn setting(text: &str) -> Result<(Pointer, Value)> {
 }
 
 /// Reads `TICK=FILE` for each answer of a tool that is replaced.
-fn replacements(texts: &[String], parent: &Trace) -> Result<BTreeMap<u64, Answer>> {
+fn replacements(texts: &[String], parent: &Trace) -> Result<BTreeMap<u64, ReplacedAnswer>> {
     let takes_delta = dendrer::run::pack::reducer_of(parent)?.takes_delta();
     let read = |text: &String| {
         let (tick, file) = pair("--tool-output", "TICK=FILE", text)?;
@@ -225,7 +225,7 @@ fn replacements(texts: &[String], parent: &Trace) -> Result<BTreeMap<u64, Answer
             .map_err(|why| Failure::new(Code::E0106, format!("--tool-output {text}: {why}")))?;
         Ok((Position::tick(&tick, parent)?, answer(file, takes_delta)?))
     };
-    let replace = texts.iter().map(read).collect::<Result<BTreeMap<u64, Answer>>>()?;
+    let replace = texts.iter().map(read).collect::<Result<BTreeMap<u64, ReplacedAnswer>>>()?;
     match replace.len() < texts.len() {
         true => {
             Err(Failure::new(Code::E0106, "--tool-output names one tick twice").note("nothing was changed"))
@@ -235,7 +235,7 @@ fn replacements(texts: &[String], parent: &Trace) -> Result<BTreeMap<u64, Answer
 }
 
 /// Refuses a place of the state that two flags give a value.
-fn refuse_two_values(terms: &Terms) -> Result<()> {
+fn refuse_two_values(terms: &ForkTerms) -> Result<()> {
     let enforced =
         |path: &Pointer| terms.enforce.iter().any(|(name, _)| Pointer::of(name.split('.')).overlaps(path));
     match terms.set.iter().find(|(path, _)| enforced(path)) {
@@ -269,15 +269,15 @@ fn enforced(text: &str) -> Result<Option<(String, Value)>> {
 }
 
 /// Reads another answer of a tool: the output, and in a run without rules what it changes.
-fn answer(file: &str, takes_delta: bool) -> Result<Answer> {
+fn answer(file: &str, takes_delta: bool) -> Result<ReplacedAnswer> {
     let value = files::json(file)?;
     let both = value.as_object().filter(|members| takes_delta && members.len() == 2);
     let Some((output, delta)) =
         both.and_then(|members| Some((members.get("output")?, members.get("delta")?)))
     else {
-        return Ok(Answer { output: value, delta: None });
+        return Ok(ReplacedAnswer { output: value, delta: None });
     };
     let delta = Delta::from_value(delta)
         .map_err(|error| Failure::new(Code::E0209, error.to_string()).at("file", file))?;
-    Ok(Answer { output: output.clone(), delta: Some(delta) })
+    Ok(ReplacedAnswer { output: output.clone(), delta: Some(delta) })
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 
 use clap::{Args, ValueEnum};
 use dendrer::Trace;
-use dendrer::kernel::pack::{Engine, digest};
+use dendrer::kernel::pack::{PackEngine, digest};
 use dendrer::kernel::step::Start;
 use dendrer::recorder::World;
 use dendrer::run::pack::errors_of_rules;
@@ -20,7 +20,9 @@ use dendrer::watch::Watch;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_view::import::{ImportAnswer, ImportNoteShown};
 use dendrer_view::{count, quote};
-use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
+use dendrer_wire::import::{
+    self, Choice, ImportError, ImportOptions, ImportPlan, Map, OnGap, SourceKind, Top,
+};
 
 use crate::context;
 use crate::context::packs;
@@ -104,8 +106,8 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let pack = args.pack.as_deref().map(load).transpose()?;
-    if let (Some(pack), Kind::Mapped(_)) = (&pack, &kind)
-        && pack.pack.engine != Engine::Delta
+    if let (Some(pack), SourceKind::Mapped(_)) = (&pack, &kind)
+        && pack.pack.engine != PackEngine::Delta
         && args.map.as_deref().map(files::json).transpose()?.is_some_and(|map| map.get("delta").is_some())
     {
         return Err(Failure::new(Code::E0106, "the pack makes the states; leave `delta` out of the map"));
@@ -117,11 +119,11 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
         ..Start::new(given.clone().unwrap_or_else(|| "import".parse().expect("a run id")))
     };
-    let options = Options {
+    let options = ImportOptions {
         choice: Choice {
             index: args.index,
             list: args.messages.as_deref().map(names_of).transpose()?,
-            any_items: matches!(kind, Kind::Mapped(_)),
+            any_items: matches!(kind, SourceKind::Mapped(_)),
         },
         kind,
         on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
@@ -174,14 +176,14 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     out.answer(&answer(args, &plan, Some(tip), errors))
 }
 
-fn choose_kind(args: &Import) -> Result<Kind> {
+fn choose_kind(args: &Import) -> Result<SourceKind> {
     let map = args.map.as_deref().map(|path| {
         let map = Map::from_value(&files::json(path)?);
         map.map_err(|error| failure(args, &error, 0).at("file", path))
     });
     match (args.kind, map.transpose()?) {
-        (ImportKind::Auto | ImportKind::Jsonl, Some(map)) => Ok(Kind::Mapped(map)),
-        (ImportKind::Auto | ImportKind::OpenaiChat, None) => Ok(Kind::Chat),
+        (ImportKind::Auto | ImportKind::Jsonl, Some(map)) => Ok(SourceKind::Mapped(map)),
+        (ImportKind::Auto | ImportKind::OpenaiChat, None) => Ok(SourceKind::Chat),
         (ImportKind::Jsonl, None) => {
             Err(Failure::new(Code::E0106, "--kind jsonl needs --map FILE, which says what stands where"))
         }
@@ -250,7 +252,7 @@ impl Seek for Source {
 }
 
 /// Makes a run id from the name of the file, or from its digest where it has none.
-fn made_name(args: &Import, source: &Source, plan: &Plan) -> Result<RunName> {
+fn made_name(args: &Import, source: &Source, plan: &ImportPlan) -> Result<RunName> {
     let stem = source.name.as_deref().map(|name| Path::new(name).file_stem().unwrap_or_default());
     let stem = stem.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let clean: String =
@@ -268,7 +270,7 @@ fn made_name(args: &Import, source: &Source, plan: &Plan) -> Result<RunName> {
 }
 
 /// Refuses what is in the store already: the run, or the same trace under another name.
-fn check_new(args: &Import, store: &dyn Store, plan: &Plan) -> Result<()> {
+fn check_new(args: &Import, store: &dyn Store, plan: &ImportPlan) -> Result<()> {
     let name = &plan.start.run;
     if let Some(twin) = import::find_twin(store, plan)?.filter(|_| !args.again) {
         let there = store.run(&twin)?.map_or(0, |run| run.transitions);
@@ -333,7 +335,7 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
 }
 
 /// Says what a source was taken for, and why.
-fn why(plan: &Plan, args: &Import) -> String {
+fn why(plan: &ImportPlan, args: &Import) -> String {
     let place = match (plan.layout.top, plan.layout.index) {
         (Top::Lines, None) => "one item a line".to_owned(),
         (Top::Array, None) => "the file is one list".to_owned(),
@@ -348,14 +350,14 @@ fn why(plan: &Plan, args: &Import) -> String {
     format!("{chosen}{place}{run}")
 }
 
-fn kind_name(plan: &Plan) -> &'static str {
+fn kind_name(plan: &ImportPlan) -> &'static str {
     if plan.is_mapped() { "jsonl" } else { "openai-chat" }
 }
 
 /// The answer on an import; `tip` is `None` if nothing was written.
-fn answer(args: &Import, plan: &Plan, tip: Option<Digest>, errors: Vec<(u64, String)>) -> ImportAnswer {
+fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>, errors: Vec<(u64, String)>) -> ImportAnswer {
     let tally = &plan.tally;
-    let note = |(tick, note): &(u64, import::Note)| ImportNoteShown {
+    let note = |(tick, note): &(u64, import::ImportNote)| ImportNoteShown {
         tick: *tick,
         kind: note.kind.as_str(),
         is_gap: note.kind.is_gap(),

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use dendrer::address::Address;
 use dendrer::address::state_path;
 use dendrer::error::Error;
-use dendrer::merge::{self, MergeError, Source, Strategy, Terms};
+use dendrer::merge::{self, MergeError, MergeInput, MergeTerms, Strategy};
 use dendrer_object::Code;
 use dendrer_view::merge::{MergeAnswer, unjudged_notes};
 
@@ -71,8 +71,9 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         traces.push((trace, tick));
     }
-    let sources: Vec<Source<'_>> = traces.iter().map(|(trace, tick)| Source { trace, tick: *tick }).collect();
-    let terms = Terms {
+    let sources: Vec<MergeInput<'_>> =
+        traces.iter().map(|(trace, tick)| MergeInput { trace, tick: *tick }).collect();
+    let terms = MergeTerms {
         run: new_name(Some(&args.new), "", &**reader)?,
         artifacts: args
             .artifact

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::casebook::{self, Note};
+use dendrer::casebook::{self, CasebookNote};
 use dendrer_object::Code;
 use dendrer_view::casebook::NotesAnswer;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
             return Err(failure.note("nothing was changed"));
         }
         (Some(at), Some(text)) => {
-            let note = Note { at: at.clone(), text: text.clone(), by: args.by.clone() };
+            let note = CasebookNote { at: at.clone(), text: text.clone(), by: args.by.clone() };
             Some(context::write_down(global, |store, world| casebook::note(store, &note, world))?)
         }
         _ => None,

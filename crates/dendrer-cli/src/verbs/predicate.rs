@@ -8,11 +8,11 @@ use dendrer::ask::named::{NamedPredicate, expression, resolve, unknown};
 use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::recorder::World;
-use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
+use dendrer::registry::{self, MonotoneEvidence, Registered, Registry, Sample, Unfit};
 use dendrer::repo::Repo;
 use dendrer::store::Store;
 use dendrer::trace::ReadHandle as _;
-use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
+use dendrer::wasm::{MODULE_SIZE_MAX, ModuleRefused};
 use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_object::text::behind_mark;
@@ -129,7 +129,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
         return Err(failure);
     }
     let predicate = match &known {
-        Known::ByConstruction => predicate.known_monotone(true),
+        MonotoneEvidence::ByConstruction => predicate.known_monotone(true),
         _ => predicate,
     };
     let (entry, changed) = match names.registered(&predicate, &known) {
@@ -162,8 +162,8 @@ fn close(repo: Repo, changed: bool) -> Result<()> {
 fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
     let made = match (wanted.holds, wanted.condition, wanted.file) {
         _ if let Some(path) = wanted.module => {
-            let refused = |refused: Refused| {
-                Failure::new(Refused::CODE, format!("{path} is not a module that is run here"))
+            let refused = |refused: ModuleRefused| {
+                Failure::new(ModuleRefused::CODE, format!("{path} is not a module that is run here"))
                     .at("why", refused.to_string())
                     .note("nothing of it was run, and nothing was changed")
             };
@@ -223,7 +223,7 @@ fn prove(
     store: &Arc<dyn Store>,
     predicate: &Predicate,
     out: &mut Out,
-) -> Result<(Known, Option<Failure>)> {
+) -> Result<(MonotoneEvidence, Option<Failure>)> {
     let by_construction = predicate.cannot_recover();
     if wanted.must_be_verified && wanted.samples.is_empty() && !by_construction {
         return Err(Failure::new(Code::E0106, "what is asked alone does not show that it cannot recover")
@@ -255,14 +255,14 @@ fn prove(
             )
             .at("why", why.as_str())
             .note("uncertain is never taken for ok; nothing was registered");
-            return Ok((Known::Untested, Some(with_hint(failure, &trace, predicate, &why))));
+            return Ok((MonotoneEvidence::Untested, Some(with_hint(failure, &trace, predicate, &why))));
         }
         samples.push(sample);
     }
     let known = match (by_construction, predicate.monotone()) {
-        (true, _) => Known::ByConstruction,
-        (_, Monotone::Lifted) => Known::Lifted,
-        _ => Known::of_samples(samples),
+        (true, _) => MonotoneEvidence::ByConstruction,
+        (_, Monotone::Lifted) => MonotoneEvidence::Lifted,
+        _ => MonotoneEvidence::of_samples(samples),
     };
     Ok((known, None))
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use dendrer::address::Address;
-use dendrer::rebase::Terms;
+use dendrer::rebase::RebaseTerms;
 use dendrer_object::Code;
 use dendrer_view::rebase::RebaseAnswer;
 
@@ -80,7 +80,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let tick = onto.pos.as_ref().map_or(Ok(base.tip()), |pos| pos.tick(&base))?;
     let is_dry = args.plan || args.dry_run;
     let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), &**reader.store())?;
-    let mut terms = Terms::new(name);
+    let mut terms = RebaseTerms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
     terms.stop_on_effectful = args.stop_on.contains(&StopOn::Effectful);
     terms.stop_on_context = args.stop_on.contains(&StopOn::Context);

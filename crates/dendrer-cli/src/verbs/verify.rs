@@ -11,11 +11,11 @@ use dendrer::Trace;
 use dendrer::address::{Address, Position};
 use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
 use dendrer::store::prelude::*;
-use dendrer::store::{DamageKind, Report as Structure, StoreInfo};
+use dendrer::store::{DamageKind, LogReport as Structure, StoreInfo};
 use dendrer::trace::ReadHandle;
 use dendrer::trust::Stamp;
 use dendrer::verify::judge::{VerifiedLog, compare_histories, records_to_read};
-use dendrer::verify::{self, Options, Report, Verdict};
+use dendrer::verify::{self, VerifyQuestion, VerifyReport, VerifyVerdict};
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName};
 use dendrer_view::verify::{VerifyAnswer, VerifyOutcome};
@@ -73,7 +73,7 @@ pub(crate) struct Verify {
 
 /// What is asked of every log.
 struct Asked<'a> {
-    options: Options,
+    options: VerifyQuestion,
     from: Option<&'a Position>,
     given: Option<&'a VerifierKey>,
 }
@@ -86,10 +86,10 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
         return profile::check(choice, &args.targets, out);
     }
     let given = args.verifier.as_deref().map(parse_key).transpose()?;
-    let options = Options {
+    let options = VerifyQuestion {
         replay: args.replay,
         tip: args.tip.as_deref().map(parse_tip).transpose()?,
-        ..Options::default()
+        ..VerifyQuestion::default()
     };
     let asked = Asked { options, from: args.from.as_ref(), given: given.as_ref() };
     let (bundles, runs) = targets(&args.targets)?;
@@ -193,7 +193,7 @@ fn verify_bundle(alone: Option<&Global>, rev: &Address, asked: &Asked<'_>) -> Re
     };
     let from = first_tick(asked.from, &opened.store, named.as_ref().unwrap_or(runs)).map_err(in_bundle)?;
     let (pinned, unknown) = pinned(opened.store.info());
-    let options = Options { runs: named, pinned, from, ..asked.options.clone() };
+    let options = VerifyQuestion { runs: named, pinned, from, ..asked.options.clone() };
     let mut report = verify::bundle(&opened, &options)?;
     add_unknown(&mut report, unknown);
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
@@ -201,7 +201,7 @@ fn verify_bundle(alone: Option<&Global>, rev: &Address, asked: &Asked<'_>) -> Re
     Ok(verified(path.to_owned(), report, true, opened.store.info()))
 }
 
-fn verified(name: String, report: Report, is_bundle: bool, info: &StoreInfo) -> VerifiedLog {
+fn verified(name: String, report: VerifyReport, is_bundle: bool, info: &StoreInfo) -> VerifiedLog {
     VerifiedLog { name, report, is_bundle, store: info.id, key: info.key.clone() }
 }
 
@@ -213,12 +213,17 @@ fn pinned(info: &StoreInfo) -> (Option<(u64, Digest)>, Option<Failure>) {
     }
 }
 
-fn add_unknown(report: &mut Report, unknown: Option<Failure>) {
+fn add_unknown(report: &mut VerifyReport, unknown: Option<Failure>) {
     unknown.into_iter().for_each(|failure| report.add_unknown_memory(&failure.told()));
 }
 
 /// Judges the key of the log by the key of this user's own store.
-fn judge_keys(report: &mut Report, info: &StoreInfo, note: Option<&SignedNote>, given: Option<&VerifierKey>) {
+fn judge_keys(
+    report: &mut VerifyReport,
+    info: &StoreInfo,
+    note: Option<&SignedNote>,
+    given: Option<&VerifierKey>,
+) {
     let (own, unknown) = match keys::own(info.id) {
         Ok(own) => (own, None),
         Err(failure) => (None, Some(failure)),
@@ -262,11 +267,11 @@ fn verify_store(global: &Global, revs: &[Address], asked: &Asked<'_>) -> Result<
     };
     let from = first_tick(asked.from, &store, &names)?;
     let runs = (!revs.is_empty()).then_some(names);
-    let options = Options { runs, pinned, from, ..asked.options.clone() };
+    let options = VerifyQuestion { runs, pinned, from, ..asked.options.clone() };
     let (mut report, structure) = both(global, &store, &options)?;
     add_unknown(&mut report, unknown);
     if let Some(message) = mark.as_ref().and_then(mark::hides) {
-        report.verdict = report.verdict.max(Verdict::Tampered);
+        report.verdict = report.verdict.max(VerifyVerdict::Tampered);
         report.add_finding(keys::ANOTHER_LOG, message, None);
     }
     let aside = mark.as_ref().and_then(|mark| mark::closes(mark).or_else(|| mark::unfinished(mark)));
@@ -292,7 +297,7 @@ fn verify_store(global: &Global, revs: &[Address], asked: &Asked<'_>) -> Result<
 }
 
 /// Rebuilds an index that alone is wrong, and adds to the findings that it was rebuilt.
-fn rebuild_index(path: &Path, report: &mut Report) {
+fn rebuild_index(path: &Path, report: &mut VerifyReport) {
     let made = match Embedded::open(path, OpenOptions::write()) {
         Ok(mut store) => store.rebuild_index(false),
         Err(error) => Err(error),
@@ -307,13 +312,17 @@ fn rebuild_index(path: &Path, report: &mut Report) {
 
 /// Verifies the records, and what records cannot show: frames, commit frames, files beside the log. If all of a sound store is
 /// asked for, each record is read once for both.
-fn both(global: &Global, store: &Arc<Embedded>, options: &Options) -> Result<(Report, Structure)> {
+fn both(
+    global: &Global,
+    store: &Arc<Embedded>,
+    options: &VerifyQuestion,
+) -> Result<(VerifyReport, Structure)> {
     let progress = Progress::start(global, "verify", "records", Some(records_to_read(&**store, options)?));
     let counted = progress.watch().over(store);
     let everything =
         VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
     if options.runs.is_none() {
-        let mut reading = verify::Reading::new(&counted, options)?;
+        let mut reading = verify::VerifyReading::new(&counted, options)?;
         let mut take = |position, record| reading.take(position, record);
         let structure = store.verify_handing_over(&everything, Some(&mut take))?;
         let is_sound = structure.findings.iter().all(|damage| damage.kind == DamageKind::Index);
@@ -352,7 +361,7 @@ mod tests {
         demo::fill(&store).unwrap();
         let one = Some(vec!["hostile-1".parse().unwrap()]);
         for (runs, replay) in [(None, false), (None, true), (one.clone(), false), (one, true)] {
-            let options = Options { runs, replay, ..Options::default() };
+            let options = VerifyQuestion { runs, replay, ..VerifyQuestion::default() };
             let foretold = records_to_read(&store, &options).unwrap();
             let count = Arc::new(AtomicU64::new(0));
             verify::store(&Watch::counting(Arc::clone(&count)).over(&store), &options).unwrap();

@@ -8,7 +8,7 @@ use dendrer_object::{Code, Intent, Pointer, Value};
 
 use super::read::{At, Reader};
 use super::scopes::Place;
-use super::{Fault, Origin, Pack};
+use super::{Origin, Pack, PackFault};
 use crate::expr::Expr;
 use crate::ontology::{self, Class};
 
@@ -39,7 +39,7 @@ const VERDICTS: [&str; 3] = ["ok", "violation", "uncertain"];
 
 impl Pack {
     /// Checks a list of cases from a file of its own.
-    pub fn read_cases(&self, value: &Value) -> Result<Vec<Case>, Vec<Fault>> {
+    pub fn read_cases(&self, value: &Value) -> Result<Vec<Case>, Vec<PackFault>> {
         let mut reader = Reader::default();
         let root = At { value, path: Pointer::root() };
         if value.as_array().is_none() {

@@ -9,7 +9,7 @@ use dendrer_object::{Code, Digest, TypeName, Value, json};
 use super::read::{At, Reader, Types, near_type};
 use super::scopes::Place;
 use super::{DECIMALS_MAX, Declared};
-use crate::contract::{Contract, Contracts, Kind, Match, Required};
+use crate::contract::{Contract, Contracts, Match, Required, ValueKind};
 use crate::expr::Scope;
 use crate::fold::kind;
 use crate::ontology;
@@ -169,10 +169,10 @@ fn read_required(
     }
     reader.object(at, "a required field", &REQUIRED)?;
     if let Some(text) = reader.text(at, "type") {
-        match Kind::parse(text) {
+        match ValueKind::parse(text) {
             Some(kind) => required.kind = kind,
             None => {
-                let words = Kind::WORDS.map(|(word, _)| word).join(", ");
+                let words = ValueKind::WORDS.map(|(word, _)| word).join(", ");
                 let named = at.member("type").unwrap_or_else(|| at.clone());
                 reader.fault(Code::E0902, &named, format!("a type is one of {words}"), "");
             }
@@ -193,7 +193,9 @@ fn read_required(
                 let message = format!("precision is a number of decimals from 0 to {DECIMALS_MAX}");
                 reader.fault(Code::E0902, &precision, message, "");
             }
-            (Some(_), _) if !matches!(required.kind, Kind::Number | Kind::Integer | Kind::Any) => {
+            (Some(_), _)
+                if !matches!(required.kind, ValueKind::Number | ValueKind::Integer | ValueKind::Any) =>
+            {
                 reader.fault(Code::E0902, &precision, "only a number has a precision", "");
             }
             // Two roundings of one field would make the hash and the state disagree.

@@ -7,7 +7,7 @@
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Value};
 
-use super::Engine;
+use super::PackEngine;
 
 /// The member of `/policy` that lists the extensions of a run.
 pub const EXTENSIONS: &str = "extensions";
@@ -151,7 +151,7 @@ pub fn with(pack: &Value, extension: &Value) -> Value {
     }
     let engine = extended.get("reducer").map(|reducer| reducer.get("engine").unwrap_or(reducer));
     let engine = engine.and_then(Value::as_str);
-    if [Engine::Delta, Engine::Wasm].iter().any(|other| engine == Some(other.as_str())) {
+    if [PackEngine::Delta, PackEngine::Wasm].iter().any(|other| engine == Some(other.as_str())) {
         declare(&mut extended, required.iter().map(|(name, _)| &**name));
     }
     Value::Object(extended)

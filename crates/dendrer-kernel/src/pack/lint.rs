@@ -12,9 +12,9 @@ use dendrer_object::text::nearest;
 use dendrer_object::{Code, Pointer, TypeName, Value};
 
 use super::writes::Sound;
-use super::{Effect, Engine, Pack};
+use super::{Effect, Pack, PackEngine};
 use crate::contract::{Contract, Match, Required};
-use crate::expr::{Compared, Expr, Literal, Place, Span};
+use crate::expr::{Expr, Literal, NamedComparison, NamedPlace, Span};
 use crate::fold::{Act, Rule, Step, Template, Write};
 use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
@@ -25,7 +25,7 @@ const FINDINGS_MAX: usize = 1000;
 
 /// Something in a pack that is most likely not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct LintFinding {
     /// The code under which `dendrer explain` knows it.
     pub code: Code,
     /// Place in the pack.
@@ -62,12 +62,12 @@ enum What<'p> {
 struct Linter<'p> {
     pack: &'p Pack,
     texts: Vec<Text<'p>>,
-    found: Vec<Finding>,
+    found: Vec<LintFinding>,
 }
 
 impl Pack {
     /// Looks for what is most likely not meant. In the order of the pack's members, each place once for each code.
-    pub fn lint(&self) -> Vec<Finding> {
+    pub fn lint(&self) -> Vec<LintFinding> {
         let mut linter = Linter { pack: self, texts: texts(self), found: Vec::new() };
         linter.words();
         linter.precisions();
@@ -81,7 +81,7 @@ impl Pack {
     /// Judges what the text of a pack says of a predicate: that it cannot recover. The claim is the member
     /// `monotone` of an entry of `predicates` or `violations`, whose place is given; nothing where the claim holds or the
     /// first violation is what counts (dendrer paper, appendix G, with its fault).
-    pub fn judge_claim(&self, claim: &Pointer) -> Option<Finding> {
+    pub fn judge_claim(&self, claim: &Pointer) -> Option<LintFinding> {
         let tokens: Vec<_> = claim.tokens().collect();
         let [kind, entry, _] = &tokens[..] else { return None };
         let name = match &**kind {
@@ -99,7 +99,7 @@ impl Pack {
                 format!("{} may turn it back", names.collect::<Vec<_>>().join(", "))
             }
         };
-        Some(Finding {
+        Some(LintFinding {
             code: Code::W0444,
             path: claim.clone(),
             at_name: true,
@@ -196,8 +196,8 @@ fn predicate_path(pack: &Value, name: &str) -> Option<Pointer> {
 }
 
 impl<'p> Linter<'p> {
-    fn push(&mut self, finding: Finding) {
-        let same = |other: &Finding| {
+    fn push(&mut self, finding: LintFinding) {
+        let same = |other: &LintFinding| {
             (other.code, &other.path, other.span) == (finding.code, &finding.path, finding.span)
         };
         if self.found.len() < FINDINGS_MAX && !self.found.iter().any(same) {
@@ -206,7 +206,7 @@ impl<'p> Linter<'p> {
     }
 
     /// Every comparison of the pack with its place: in a text, or in the definition that the text uses.
-    fn comparisons(&self, wanted: impl Fn(&What<'p>) -> bool) -> Vec<(Pointer, Compared)> {
+    fn comparisons(&self, wanted: impl Fn(&What<'p>) -> bool) -> Vec<(Pointer, NamedComparison)> {
         let mut all = Vec::new();
         for text in self.texts.iter().filter(|text| wanted(&text.what)) {
             for one in text.expr.comparisons() {
@@ -255,7 +255,7 @@ impl<'p> Linter<'p> {
                             || format!("declare it, or write one of {}", some(words)),
                             |near| format!("did you mean {near}?"),
                         );
-                        self.push(Finding {
+                        self.push(LintFinding {
                             code: Code::W0447,
                             path: path.clone(),
                             at_name: false,
@@ -272,7 +272,7 @@ impl<'p> Linter<'p> {
     }
 
     /// To how many decimals a place is kept; `Err` says to how many a contract counts what is kept as it comes.
-    fn decimals(&self, place: &Place) -> Option<Result<u8, u8>> {
+    fn decimals(&self, place: &NamedPlace) -> Option<Result<u8, u8>> {
         if !matches!(&*place.root, "state" | "before" | "source" | "target") {
             return None;
         }
@@ -301,7 +301,7 @@ impl<'p> Linter<'p> {
             let count = |known: &Result<u8, u8>| known.unwrap_or_else(|counted| counted);
             let finest = known.iter().map(count).max().unwrap_or(0);
             for literal in one.literals.iter().filter(|literal| is_finer(literal, finest)) {
-                self.push(Finding {
+                self.push(LintFinding {
                     code: Code::W0441,
                     path: path.clone(),
                     at_name: false,
@@ -320,7 +320,7 @@ impl<'p> Linter<'p> {
             if let ([Ok(first), Ok(second)], true) = (&known[..], one.literals.is_empty())
                 && first != second
             {
-                self.push(Finding {
+                self.push(LintFinding {
                     code: Code::W0441,
                     path,
                     at_name: false,
@@ -348,7 +348,7 @@ impl<'p> Linter<'p> {
             if is_kept || !reads.iter().any(|read| read.overlaps(&place)) {
                 continue;
             }
-            self.push(Finding {
+            self.push(LintFinding {
                 code: Code::W0441,
                 path: Pointer::of([
                     "contracts",
@@ -383,7 +383,7 @@ impl<'p> Linter<'p> {
             if !orders || kept == 0 || literal.decimals != Some(kept) {
                 continue;
             }
-            self.push(Finding {
+            self.push(LintFinding {
                 code: Code::W0442,
                 path,
                 at_name: false,
@@ -409,7 +409,7 @@ impl<'p> Linter<'p> {
 
     /// Predicates that read what no contract requires, so that an import compares nothing of it (D-187).
     fn uncovered(&mut self) {
-        if self.pack.contracts.types.is_empty() || self.pack.engine != Engine::Fold {
+        if self.pack.contracts.types.is_empty() || self.pack.engine != PackEngine::Fold {
             return;
         }
         let pack = self.pack;
@@ -427,7 +427,7 @@ impl<'p> Linter<'p> {
             let fields: Vec<String> =
                 lacking.iter().map(|place| format!("state.{}", place.dotted())).collect();
             let fields = fields.join(", ");
-            self.push(Finding {
+            self.push(LintFinding {
                 code: Code::W0443,
                 path,
                 at_name: false,
@@ -477,7 +477,7 @@ impl<'p> Linter<'p> {
 
     fn unreachable(&mut self) {
         let is_told: Vec<Pointer> = self.found.iter().map(|finding| finding.path.clone()).collect();
-        let never = |path, message: String, step: &str| Finding {
+        let never = |path, message: String, step: &str| LintFinding {
             code: Code::W0445,
             path,
             at_name: false,
@@ -527,7 +527,7 @@ impl<'p> Linter<'p> {
 
     /// Contracts that no state of a run can meet.
     fn unmeetable(&mut self) {
-        if self.pack.engine != Engine::Fold {
+        if self.pack.engine != PackEngine::Fold {
             return;
         }
         let pack = self.pack;
@@ -543,7 +543,7 @@ impl<'p> Linter<'p> {
                     None => Pointer::of(["contracts", name.as_str(), "hash_seeds"]),
                 };
                 let Some(lack) = lack_of(contract, required, &value) else { continue };
-                self.push(Finding {
+                self.push(LintFinding {
                     code: Code::W0446,
                     path,
                     at_name: false,
@@ -569,8 +569,8 @@ fn lack_of(contract: &Contract, required: &Required, value: &Value) -> Option<Ar
 }
 
 /// Returns places of a transition, each with the values that it can have under a rule.
-fn given(rule: &Rule) -> Vec<(Place, Vec<Value>)> {
-    let place = |name: &str| Place { root: "t".into(), names: vec![name.into()] };
+fn given(rule: &Rule) -> Vec<(NamedPlace, Vec<Value>)> {
+    let place = |name: &str| NamedPlace { root: "t".into(), names: vec![name.into()] };
     let mut given = vec![(place("author"), vec![Value::from("agent"), Value::from("runtime")])];
     if let Some(types) = &rule.types {
         given.push((place("type"), types.iter().map(|name| Value::from(name.as_str())).collect()));
@@ -589,8 +589,8 @@ fn shown(literal: &Literal) -> String {
     }
 }
 
-fn names(places: &[Place]) -> String {
-    let name = |place: &Place| {
+fn names(places: &[NamedPlace]) -> String {
+    let name = |place: &NamedPlace| {
         let names: Vec<&str> = place.names.iter().map(|name| &**name).collect();
         format!("{}.{}", place.root, names.join("."))
     };

@@ -118,7 +118,7 @@ pub fn places(pack: &Value) -> Vec<(Pointer, &Value)> {
 
 /// A module that a pack names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedModule {
     /// Place in the pack.
     pub place: Pointer,
     /// The digest of its bytes, as `sha256sum` prints it.
@@ -128,17 +128,17 @@ pub struct Named {
 }
 
 /// Lists the modules of a pack.
-pub fn named(pack: &Value) -> Vec<Named> {
+pub fn named(pack: &Value) -> Vec<NamedModule> {
     let named = |(place, module): (Pointer, &Value)| {
         let bytes = tag::as_bytes(module)?;
-        Some(Named { place, digest: Digest::of(&bytes), size: bytes.len() })
+        Some(NamedModule { place, digest: Digest::of(&bytes), size: bytes.len() })
     };
     places(pack).into_iter().filter_map(named).collect()
 }
 
 /// Returns a pack with the digest of each module in its place, for display.
 pub fn without_bytes(pack: &Value) -> Value {
-    let digest = |named: Named| Op::set(named.place, Value::from(named.digest));
+    let digest = |named: NamedModule| Op::set(named.place, Value::from(named.digest));
     let ops = named(pack).into_iter().map(digest).collect();
     Delta(ops).apply(pack).expect("something stands at each of these places")
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use dendrer_object::{TypeName, Value};
 
-use super::{Engine, Pack};
+use super::{Pack, PackEngine};
 use crate::expr::{Budget, Env, Expr, Way};
 use crate::fold::{self, Act, Step, Template, Write};
 use crate::predicate::{Monotone, Polarity, Predicate};
@@ -88,7 +88,7 @@ impl Pack {
 
     fn way_among(&self, writes: &[Written], field: &str) -> Way {
         let is_declared = self.fields.iter().any(|known| &*known.name == field);
-        if self.engine != Engine::Fold || !is_declared {
+        if self.engine != PackEngine::Fold || !is_declared {
             return Way::Any;
         }
         writes.iter().filter(|write| &*write.field == field).map(|write| write.way).fold(Way::Fixed, Way::and)

@@ -1,6 +1,6 @@
 //! Walks the composite progress signal of a run.
 //!
-//! [`Course`] takes records apart with the kernel's step, and a plan knows nothing of records: so the plan can be part of
+//! [`ProgressCourse`] takes records apart with the kernel's step, and a plan knows nothing of records: so the plan can be part of
 //! a pack, which `step` depends on.
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use dendrer_object::number::round_half_even;
 use dendrer_object::record::Record;
 use dendrer_object::{Intent, Value};
 
-use super::{DECIMALS, Plan, REACHES, Signal};
+use super::{DECIMALS, ProgressPlan, REACHES, Signal};
 use crate::expr::{Env, Expr, Truth};
 use crate::obligation::unknown_words;
 use crate::predicate::truth;
@@ -20,8 +20,8 @@ pub type Reading = Result<f64, String>;
 
 /// A run as far as its progress goes, tick by tick from 0.
 #[derive(Debug)]
-pub struct Course<'p> {
-    plan: &'p Plan,
+pub struct ProgressCourse<'p> {
+    plan: &'p ProgressPlan,
     /// For each sub-goal: whether it is reached, or why that is unknown.
     reached: Vec<Result<bool, String>>,
     /// The newest challenges: whether what was challenged stood.
@@ -30,11 +30,11 @@ pub struct Course<'p> {
     holds: Vec<Result<bool, String>>,
 }
 
-impl<'p> Course<'p> {
+impl<'p> ProgressCourse<'p> {
     /// A run that has not begun.
-    pub fn new(plan: &'p Plan) -> Course<'p> {
+    pub fn new(plan: &'p ProgressPlan) -> ProgressCourse<'p> {
         let holds = plan.constraints.iter().map(|_| Ok(true)).collect();
-        Course { plan, reached: vec![Ok(false); plan.goals.len()], survived: VecDeque::new(), holds }
+        ProgressCourse { plan, reached: vec![Ok(false); plan.goals.len()], survived: VecDeque::new(), holds }
     }
 
     /// Takes the next tick: its record, and the state after it. `looked` says whether the state may be another one than

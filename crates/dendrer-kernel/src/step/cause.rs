@@ -11,7 +11,7 @@ use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{
-    CLOCK_WENT_BACK, Head, Inputs, StepError, VIOLATION, is_kernel_path, kernel_note, make_anomaly,
+    CLOCK_WENT_BACK, Inputs, RunState, StepError, VIOLATION, is_kernel_path, kernel_note, make_anomaly,
     make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
@@ -111,7 +111,7 @@ fn earlier(ts: Timestamp, note: &Value) -> Timestamp {
 
 /// Makes a recorded transition again on the head before it.
 pub(crate) fn again(
-    head: &mut Head,
+    head: &mut RunState,
     cause: &Cause,
     inputs: Inputs,
     reducer: &dyn Reducer,

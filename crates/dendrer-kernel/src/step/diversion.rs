@@ -12,7 +12,9 @@ use dendrer_object::{TypeName, Value};
 use super::extension::extension_change;
 use super::fork::marker_change;
 use super::terms::watch;
-use super::{Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce};
+use super::{
+    Cause, Change, REDUCER_ERROR, RunState, Stage, StartError, anomaly_change, enforce_policy, reduce,
+};
 use crate::counters::Counters;
 use crate::predicate::Predicate;
 use crate::reduce::Reducer;
@@ -20,7 +22,7 @@ use crate::replay::{self, ReplayError};
 use crate::stopped::Stopped;
 
 /// A recorded transition, taken apart once so that it can be reduced again many times.
-pub struct Told {
+pub struct RecordedStep {
     tick: u64,
     type_name: TypeName,
     cause: Cause,
@@ -30,9 +32,9 @@ pub struct Told {
     failed: bool,
 }
 
-impl Told {
+impl RecordedStep {
     /// Takes a recorded transition apart. All of its values must be there.
-    pub fn read(record: &Record, reducer: &dyn Reducer) -> Result<Told, ReplayError> {
+    pub fn read(record: &Record, reducer: &dyn Reducer) -> Result<RecordedStep, ReplayError> {
         let tick = record.header().tick.unwrap_or(0);
         let malformed = ReplayError::Malformed { tick };
         let Some(type_name) = record.header().type_name.clone() else { return Err(malformed) };
@@ -42,7 +44,7 @@ impl Told {
         let (cause, _) = replay::cause(record, tick, reducer)?;
         let content = record.content();
         let failed = notes(&content).any(is_reducer_error);
-        Ok(Told { tick, type_name, cause, content, failed })
+        Ok(RecordedStep { tick, type_name, cause, content, failed })
     }
 
     /// The tick at which it was recorded.
@@ -82,12 +84,12 @@ pub struct Taken {
 /// A run without some of its transitions, as far as it was reduced again.
 #[derive(Clone)]
 pub struct Diversion {
-    head: Head,
+    head: RunState,
 }
 
 impl Diversion {
     /// Begins at the head of a run.
-    pub fn new(head: Head) -> Diversion {
+    pub fn new(head: RunState) -> Diversion {
         Diversion { head }
     }
 
@@ -98,7 +100,7 @@ impl Diversion {
 
     /// Reduces a transition again, at the tick it was recorded at. Fails where the module that reduces was ended by a limit
     /// of its engine: then nothing is known of what would have been.
-    pub fn take(&mut self, told: &Told, reducer: &dyn Reducer) -> Result<Taken, Stopped> {
+    pub fn take(&mut self, told: &RecordedStep, reducer: &dyn Reducer) -> Result<Taken, Stopped> {
         let head = &mut self.head;
         head.tick = told.tick - 1;
         head.turn_to_next();

@@ -10,7 +10,7 @@ use dendrer_object::text::nearest;
 use dendrer_object::{Code, Intent, Pointer, RunName, StoreId, TypeName, Value};
 
 use super::terms::Gate;
-use super::{Change, Head, Inputs, Stage, Transition, draft_transition, seal_one};
+use super::{Change, Inputs, RunState, Stage, Transition, draft_transition, seal_one};
 use crate::ontology::INSTITUTION;
 use crate::pack::extend::{self, EXTENSIONS};
 use crate::pack::{self, Pack};
@@ -132,7 +132,7 @@ impl ExtensionFault {
 impl Extension {
     /// Checks an extension against the run that it is for, and returns all that is wrong. An extension without an `id` is
     /// called by its number; `approval` is the signed note of the approver.
-    pub fn check(head: &Head, value: &Value, approval: Option<&str>) -> Result<Extension, NotExtended> {
+    pub fn check(head: &RunState, value: &Value, approval: Option<&str>) -> Result<Extension, NotExtended> {
         let mut faults = Vec::new();
         let value = read(head, value, &mut faults);
         let from = extend::effective_from(&value);
@@ -165,7 +165,7 @@ impl Extension {
 }
 
 /// Reads the members of an extension, and gives it an id if it has none.
-fn read(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
+fn read(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
     let mut content = |message: String| faults.push(ExtensionFault::Content(message));
     let Some(members) = value.as_object() else {
         content(format!("an extension is a map, not {}", value.described()));
@@ -218,7 +218,7 @@ fn read(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
 }
 
 /// Checks what comes out: the contract with what is added must be one that could be written so.
-fn check_content(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Option<Pack> {
+fn check_content(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Option<Pack> {
     let Some(in_force) = head.in_force() else {
         faults.push(ExtensionFault::Content("the run has no pack, and so no contract to extend".to_owned()));
         return None;
@@ -267,7 +267,7 @@ fn check_content(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -
 }
 
 fn check_approval(
-    head: &Head,
+    head: &RunState,
     value: &Value,
     approvers: &[(Arc<str>, VerifierKey)],
     note: Option<&str>,
@@ -296,7 +296,7 @@ fn check_approval(
     None
 }
 
-fn verify(head: &Head, value: &Value, key: &VerifierKey, note: &str) -> Result<(), String> {
+fn verify(head: &RunState, value: &Value, key: &VerifierKey, note: &str) -> Result<(), String> {
     let told = |error: NoteError| error.to_string();
     let note = SignedNote::parse(note.as_bytes()).map_err(told)?;
     if note.text() != approval_text(head.store(), head.run(), value) {
@@ -313,7 +313,7 @@ pub fn approval_text(store: StoreId, run: &RunName, extension: &Value) -> String
 }
 
 /// Puts an extension on record as the next transition of the run. It holds from the tick that it names on.
-pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<Record, SealError> {
+pub fn extend(head: &mut RunState, extension: &Extension, inputs: Inputs) -> Result<Record, SealError> {
     let mut intent = Intent::new(EXTENSION.parse::<TypeName>().expect("a type of the ontology"), INSTITUTION);
     intent.author = Author::Institution;
     intent.members.push((EXTENSION_MEMBER.into(), extension.value.clone()));
@@ -324,7 +324,11 @@ pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<
 }
 
 /// Makes the record of an extension, as it is or once more. One that would not have been let in changes nothing.
-pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Record, SealError> {
+pub(super) fn make_extension(
+    head: &mut RunState,
+    intent: &Intent,
+    inputs: Inputs,
+) -> Result<Record, SealError> {
     let change = extension_change(head, intent);
     let transition = Transition { agent: INSTITUTION.into(), ..Transition::of(intent) };
     let prepared = draft_transition(head, transition, change, inputs)?;
@@ -334,7 +338,7 @@ pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -
 }
 
 /// Returns the change of an extension: the state lists it from then on.
-pub(super) fn extension_change(head: &Head, intent: &Intent) -> Change {
+pub(super) fn extension_change(head: &RunState, intent: &Intent) -> Change {
     let value = intent.member(EXTENSION_MEMBER).cloned().unwrap_or(Value::Null);
     let approval = intent.member(APPROVAL_MEMBER).and_then(Value::as_str);
     let checked = Extension::check(head, &value, approval);

@@ -8,7 +8,7 @@ use dendrer_object::record::{Author, Link, Record, SealError};
 use dendrer_object::{Intent, TypeName, Value};
 
 use super::fork::make_marker;
-use super::{Head, Inputs};
+use super::{Inputs, RunState};
 
 /// The analysis that made a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) fn is_finding(type_name: &TypeName) -> bool {
 }
 
 /// Puts a finding on record.
-pub fn note_finding(head: &mut Head, finding: &Finding, inputs: Inputs) -> Result<Record, SealError> {
+pub fn note_finding(head: &mut RunState, finding: &Finding, inputs: Inputs) -> Result<Record, SealError> {
     let type_name = finding.kind.type_name().parse().expect("a type of the ontology");
     let mut intent = Intent::new(type_name, "kernel");
     intent.author = Author::Kernel;

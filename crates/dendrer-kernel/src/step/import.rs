@@ -7,7 +7,7 @@ use dendrer_object::record::{Author, Link, Record, Rel, SealError};
 use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::fork::make_marker;
-use super::{Head, Inputs, Outcome, Reason, StepError, refusal_of, seal, second_seed, step_with};
+use super::{Inputs, Outcome, Reason, RunState, StepError, refusal_of, seal, second_seed, step_with};
 use crate::contract::{Checked, ImportRefused};
 use crate::reduce::Reducer;
 
@@ -52,7 +52,7 @@ pub enum Picked {
 
 /// Imports a transition that was checked: the marker, and what the door makes of the intent here.
 pub fn cherrypick(
-    head: &mut Head,
+    head: &mut RunState,
     pick: &Pick,
     inputs: Inputs,
     reducer: &dyn Reducer,
@@ -79,7 +79,7 @@ pub fn cherrypick(
 
 /// Puts the refusal of an import on record, beside the run, with the values that decided.
 pub fn refuse_import(
-    head: &Head,
+    head: &RunState,
     pick: &Pick,
     refused: &ImportRefused,
     inputs: Inputs,
@@ -90,7 +90,7 @@ pub fn refuse_import(
 }
 
 pub(super) fn import_refusal(
-    head: &Head,
+    head: &RunState,
     intent: &Intent,
     about: Value,
     why: Value,

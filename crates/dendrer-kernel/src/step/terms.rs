@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
 
-use super::{Change, Head, Reason, Stage, StartError};
+use super::{Change, Reason, RunState, Stage, StartError};
 use crate::contract::Contracts;
 use crate::counters::Counters;
 use crate::pack::{self, Pack, extend};
@@ -126,7 +126,7 @@ impl Terms {
 
 /// Reads a pack that is to be in force.
 pub(super) fn read_pack(value: &Value) -> Result<Pack, StartError> {
-    let first = |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
+    let first = |faults: Vec<pack::PackFault>| faults.first().map(ToString::to_string).unwrap_or_default();
     Pack::read(value).map_err(|faults| StartError::Pack(first(faults)))
 }
 
@@ -149,7 +149,7 @@ impl Gate {
     }
 }
 
-impl Head {
+impl RunState {
     /// Takes up what comes into force at the next tick.
     pub(super) fn turn_to_next(&mut self) {
         if self.terms.until.is_some_and(|until| until <= self.tick + 1) {
@@ -194,7 +194,7 @@ impl Head {
 /// state, so that everything that follows can see it. What cannot be judged is no violation; bisect and `contract check`
 /// tell it.
 pub(super) fn watch(
-    head: &Head,
+    head: &RunState,
     type_name: &TypeName,
     change: &mut Change,
     counters: impl Fn(&Change) -> Value,

@@ -7,7 +7,7 @@ use dendrer_object::Digest;
 
 use super::{Embedded, LogEnd};
 use crate::disk::DiskFile;
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, Fault};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::scan::{End, Item, Scanner, is_unfinished};
@@ -141,7 +141,7 @@ impl Embedded {
         if let Some(beyond) = found.and_then(|len| len.checked_sub(self.end.offset)) {
             return Ok(Some(beyond));
         }
-        let place = Place { file: place_name(segment), ..Place::default() };
+        let place = DamagePlace { file: place_name(segment), ..DamagePlace::default() };
         let expected = format!("{} bytes, as read before", self.end.offset);
         let found = found.map_or("no file".into(), |len| format!("{len} bytes"));
         let (kind, what) = (DamageKind::Loss, "length of the segment");
@@ -347,7 +347,8 @@ impl Embedded {
             // Both segments may have grown between our two looks.
             Ok(Some(_)) if !last_look => return Ok(Next::Again),
             Ok(Some(header)) => {
-                let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+                let place =
+                    DamagePlace { file: place_name(number), offset: Some(0), ..DamagePlace::default() };
                 let (expected, found) = (self.size().to_string(), header.start.to_string());
                 Damage { kind: DamageKind::Chain, place, what: "begin of the segment", expected, found }
                     .into()
@@ -374,7 +375,8 @@ impl Embedded {
         let mut from = if len > frame::UNFINISHED_MAX { len } else { 0 };
         while let Some((at, commit)) = frame::find_commit(&*file, from, self.size()).map_err(io)? {
             if commit.synced > self.size() {
-                let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+                let place =
+                    DamagePlace { file: place_name(number), offset: Some(0), ..DamagePlace::default() };
                 let (expected, found) = ("a segment header".into(), "zeros".into());
                 let (kind, what) = (DamageKind::File, "segment header");
                 return Ok(Some(Damage { kind, place, what, expected, found }));
@@ -383,7 +385,7 @@ impl Embedded {
         }
         let later = self.segments.header(number + 1);
         if !matches!(later, Ok(None)) || len > frame::UNFINISHED_MAX {
-            let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+            let place = DamagePlace { file: place_name(number), offset: Some(0), ..DamagePlace::default() };
             let (expected, found) = ("a segment header".into(), format!("{len} bytes without one"));
             let (kind, what) = (DamageKind::File, "segment header");
             return Ok(Some(Damage { kind, place, what, expected, found }));

@@ -14,7 +14,7 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use super::tiles::Tiled;
 use super::{Embedded, Kept};
 use crate::disk;
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, Step};
 use crate::layout::SEGMENT_HEADER;
 use crate::store::{MaySign, ReadLog as _};
@@ -22,7 +22,7 @@ use crate::store::{MaySign, ReadLog as _};
 const NAME: &str = "checkpoint";
 
 fn damage(kind: DamageKind, what: &'static str, expected: String, found: String) -> StoreError {
-    let place = Place { file: NAME.into(), ..Place::default() };
+    let place = DamagePlace { file: NAME.into(), ..DamagePlace::default() };
     Damage { kind, place, what, expected, found }.into()
 }
 
@@ -184,10 +184,10 @@ impl Embedded {
                 }
                 Step::Fault { offset, fault } => {
                     let at = At::new(begin.segment, offset);
-                    let place = Place {
+                    let place = DamagePlace {
                         file: crate::segments::place_name(at.segment),
                         offset: Some(offset),
-                        ..Place::default()
+                        ..DamagePlace::default()
                     };
                     let (kind, what) = (DamageKind::Frame, "checksum of the frame");
                     let (expected, found) = (fault.expected(), fault.found());

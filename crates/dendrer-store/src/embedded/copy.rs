@@ -17,7 +17,7 @@ use dendrer_object::{StoreId, Value, json};
 use super::{Embedded, Kept, LogEnd, Options, VerifyOptions};
 use crate::descriptor::MARK;
 use crate::disk::{self, Disk, DiskFile, Open};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Step};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::segments::{Read, Segments, file_name, place_name};
@@ -129,7 +129,7 @@ impl Mark {
             disk::read_file(disk, &path, 1 << 16).map_err(|error| StoreError::io("read", &path, error))?;
         let Some(bytes) = bytes else { return Ok(None) };
         let mark = Mark::parse(&bytes).ok_or_else(|| {
-            let place = Place { file: MARK.into(), ..Place::default() };
+            let place = DamagePlace { file: MARK.into(), ..DamagePlace::default() };
             let (expected, found) = ("the mark of a backup".into(), format!("{} bytes", bytes.len()));
             Damage { kind: DamageKind::File, place, what: "mark", expected, found }
         })?;
@@ -145,7 +145,7 @@ pub(super) fn end_of_backup(
 ) -> Result<Option<Whole>, StoreError> {
     let Some(Mark { id, whole }) = Mark::read(disk, dir)? else { return Ok(None) };
     if id != store {
-        let place = Place { file: MARK.into(), ..Place::default() };
+        let place = DamagePlace { file: MARK.into(), ..DamagePlace::default() };
         let (kind, what) = (DamageKind::File, "store of the mark");
         return Err(Damage { kind, place, what, expected: store.to_string(), found: id.to_string() }.into());
     }
@@ -581,7 +581,7 @@ impl Copying<'_> {
         }
         let tree = self.to.tree();
         if !report.root_checked || report.tree != tree || report.unfinished {
-            let place = Place { file: "segments".into(), ..Place::default() };
+            let place = DamagePlace { file: "segments".into(), ..DamagePlace::default() };
             let said = |tree: TreeHead| format!("{} records with root {}", tree.size, tree.root);
             let (expected, found) = (said(tree), said(report.tree));
             return Err(Damage { kind: DamageKind::Loss, place, what: "copy", expected, found }.into());

@@ -12,7 +12,7 @@ use dendrer_object::{Digest, Record, RunName};
 
 use super::Embedded;
 use super::sealing::{Batch, seal, seal_each};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::fence::Known;
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
@@ -80,8 +80,8 @@ pub(super) fn assemble(
     Ok(Ok(RawRecord { id, header, pointers, seed, fields, texts }))
 }
 
-fn place_of(at: At, frame: &RecordFrame<'_>) -> Place {
-    Place {
+fn place_of(at: At, frame: &RecordFrame<'_>) -> DamagePlace {
+    DamagePlace {
         file: place_name(at.segment),
         offset: Some(at.offset.into()),
         position: None,
@@ -92,7 +92,11 @@ fn place_of(at: At, frame: &RecordFrame<'_>) -> Place {
 }
 
 fn broken(at: At, what: &'static str, read: &Read) -> Box<Damage> {
-    let place = Place { file: place_name(at.segment), offset: Some(at.offset.into()), ..Place::default() };
+    let place = DamagePlace {
+        file: place_name(at.segment),
+        offset: Some(at.offset.into()),
+        ..DamagePlace::default()
+    };
     let (expected, found) = match read {
         Read::Frame(kind, _) => ("another frame".into(), format!("frame kind {:?}", char::from(*kind))),
         Read::Broken(head, crc) => (format!("crc32c {:08x}", head.crc), format!("{crc:08x}")),
@@ -283,8 +287,12 @@ impl Embedded {
             return StoreError::IndexDamaged(what);
         }
         let file = place_name(at.segment);
-        let place =
-            Place { file, offset: Some(at.offset.into()), position: Some(position), ..Place::default() };
+        let place = DamagePlace {
+            file,
+            offset: Some(at.offset.into()),
+            position: Some(position),
+            ..DamagePlace::default()
+        };
         let (expected, found) = ("as many records as the end of the group says".into(), "others".into());
         Damage { kind: DamageKind::Chain, place, what: "records of a group", expected, found }.into()
     }
@@ -351,7 +359,11 @@ impl Embedded {
                     reader.seek(offset + head.size());
                 }
                 Step::Fault { offset, fault } => {
-                    let place = Place { file: place_name(segment), offset: Some(offset), ..Place::default() };
+                    let place = DamagePlace {
+                        file: place_name(segment),
+                        offset: Some(offset),
+                        ..DamagePlace::default()
+                    };
                     let (expected, found) = (fault.expected(), fault.found());
                     let (kind, what) = (DamageKind::Frame, "checksum of the frame");
                     return Err(Damage { kind, place, what, expected, found }.into());

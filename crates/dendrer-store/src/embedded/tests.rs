@@ -5,7 +5,7 @@ use dendrer_object::{Code, Pointer, Value};
 
 use super::*;
 use crate::conformance::{Scribe, info};
-use crate::faulty::{Fault, Faulty};
+use crate::faulty::{DiskFault, Faulty};
 use crate::store::EraseValues as _;
 
 fn on(disk: &Faulty) -> Options {
@@ -103,7 +103,7 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
     let mut failed = 0;
     for at in 0.. {
         let (disk, mut store, mut scribe, ticket) = begin();
-        disk.fail(at, Fault::Error(ErrorKind::StorageFull), false);
+        disk.fail(at, DiskFault::Error(ErrorKind::StorageFull), false);
         disk.fail_syncs(false);
         let appended = store.append(&[scribe.step("r")]);
         // What could not be written could not be taken back either.

@@ -1,6 +1,6 @@
 //! A run checked against contracts, as lines and as a document.
 
-use dendrer::contract::{Checked, InForce, Judged};
+use dendrer::contract::{CheckedContract, ContractPeriod, Judged};
 use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::Value;
 
@@ -15,7 +15,7 @@ const LACKING_SHOWN: usize = 10;
 #[derive(Debug, Clone, Copy)]
 pub struct ContractCheckAnswer<'c> {
     /// The check.
-    pub checked: &'c Checked,
+    pub checked: &'c CheckedContract,
     /// Whether every stretch of a violation is listed, and not only the first.
     pub all_violations: bool,
 }
@@ -82,7 +82,7 @@ impl Answer for ContractCheckAnswer<'_> {
 }
 
 impl ContractCheckAnswer<'_> {
-    fn terms_line(&self, terms: &InForce) -> Line {
+    fn terms_line(&self, terms: &ContractPeriod) -> Line {
         let contracts = &terms.contracts;
         let name = match contracts.name.is_empty() {
             true => "none".to_owned(),
@@ -157,7 +157,7 @@ impl ContractCheckAnswer<'_> {
     }
 }
 
-fn terms_json(terms: &InForce) -> Value {
+fn terms_json(terms: &ContractPeriod) -> Value {
     let extensions = terms.extensions.iter().map(|extension| {
         Value::record([
             ("id", Value::from(&*extension.id)),

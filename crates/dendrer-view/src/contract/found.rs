@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dendrer::contract::compare::{Change, Ranked};
-use dendrer::contract::find::{ContractPlace, FoundContract, InForce, Listing};
+use dendrer::contract::compare::{ContractChange, Ranked};
+use dendrer::contract::find::{ContractInForce, ContractPlace, FoundContract, Listing};
 use dendrer::contract::terms::terms;
 use dendrer::kernel::pack::Pack;
 use dendrer_object::{RunName, TypeName, Value};
@@ -71,7 +71,7 @@ pub struct ContractAnswer<'c> {
 
 impl Answer for ContractAnswer<'_> {
     fn document(&self) -> Value {
-        let InForce { pack, digest, extensions, marks } = &self.found.terms;
+        let ContractInForce { pack, digest, extensions, marks } = &self.found.terms;
         let place = self.found.place.as_ref();
         let mut members = terms_json(&terms(pack, marks), self.only);
         members.push(("digest", Value::from(*digest)));
@@ -83,7 +83,7 @@ impl Answer for ContractAnswer<'_> {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let InForce { pack, digest, extensions, marks } = &self.found.terms;
+        let ContractInForce { pack, digest, extensions, marks } = &self.found.terms;
         let by = match pack.module() {
             Some(module) => format!("module {}", module.short()),
             None => count(pack.rules() as u64, "rule", "rules"),
@@ -125,7 +125,7 @@ pub struct ContractDiffAnswer<'c> {
     /// The contract that is ranked.
     pub new: &'c FoundContract,
     /// The changes from the one to the other.
-    pub changes: &'c [Change],
+    pub changes: &'c [ContractChange],
     /// Whether a change makes the answer a no.
     pub fails: bool,
 }
@@ -139,7 +139,7 @@ impl ContractDiffAnswer<'_> {
 
 impl Answer for ContractDiffAnswer<'_> {
     fn document(&self) -> Value {
-        let side = |terms: &InForce| {
+        let side = |terms: &ContractInForce| {
             Value::record([
                 ("name", Value::from(&*terms.pack.name)),
                 ("version", Value::from(&*terms.pack.version)),
@@ -162,7 +162,7 @@ impl Answer for ContractDiffAnswer<'_> {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let side = |terms: &InForce| {
+        let side = |terms: &ContractInForce| {
             let added = terms.holding().map(|added| format!(" + extension {}", quote::escape(&added.id)));
             format!("{} ({}){}", terms.title(), terms.digest.short(), added.collect::<String>())
         };

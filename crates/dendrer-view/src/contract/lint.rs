@@ -1,6 +1,6 @@
 //! The findings in the text of a contract, as lines and as a document.
 
-use dendrer::contract::lint::{Found, Linted};
+use dendrer::contract::lint::{LintFound, Linted};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -20,7 +20,7 @@ pub struct LintAnswer<'l> {
 
 impl Answer for LintAnswer<'_> {
     fn document(&self) -> Value {
-        let item = |found: &Found| {
+        let item = |found: &LintFound| {
             Value::record([
                 ("code", Value::from(found.code)),
                 ("level", Value::from(if found.is_fault() { "error" } else { "warning" })),
@@ -71,7 +71,7 @@ impl Answer for LintAnswer<'_> {
     }
 }
 
-fn finding_lines(file: &str, found: &Found) -> Vec<Line> {
+fn finding_lines(file: &str, found: &LintFound) -> Vec<Line> {
     let place = quote::escape(&format!("{file}:{}:{}", found.mark.line, found.mark.column));
     let (word, style) = if found.is_fault() { ("error", Style::Bad) } else { ("warning", Style::Warn) };
     let head = Line::styled(style, format!("{word}[{}]:", found.code))

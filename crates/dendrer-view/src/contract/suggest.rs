@@ -1,6 +1,6 @@
 //! Fields that decide and that no contract names, as lines and as a document.
 
-use dendrer::contract::suggest::{Found, LeftOut, Suggested, field_name};
+use dendrer::contract::suggest::{LeftOut, SuggestFound, Suggested, field_name};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page, Style};
@@ -15,7 +15,7 @@ pub struct SuggestAnswer<'s> {
     /// The runs, as they were named.
     pub runs: &'s [String],
     /// The fields.
-    pub found: &'s Found,
+    pub found: &'s SuggestFound,
 }
 
 impl Answer for SuggestAnswer<'_> {

@@ -1,17 +1,17 @@
-use dendrer::casebook::{self, Moment, Note};
-use dendrer::recorder::{Fixed, Surroundings};
+use dendrer::casebook::{self, CasebookNote, Place};
+use dendrer::recorder::{Environment, Fixed};
 use dendrer::store::Shared;
 use dendrer_view::answer::Page;
 use dendrer_view::casebook::{LabelsAnswer, NotesAnswer};
 
 use super::{HEARD, NARROW, check, risky, text, trace};
 
-fn world(now: u64) -> Box<dyn Surroundings> {
+fn world(now: u64) -> Box<dyn Environment> {
     Box::new(Fixed::new("casebook", now, 1))
 }
 
-fn at(store: &Shared, tick: Option<u64>) -> Moment {
-    Moment::of(&trace(store, "risky"), tick).unwrap()
+fn at(store: &Shared, tick: Option<u64>) -> Place {
+    Place::of(&trace(store, "risky"), tick).unwrap()
 }
 
 #[test]
@@ -62,10 +62,10 @@ fn labels_are_listed_by_name() {
 fn notes_of_a_run_are_those_of_all_its_ticks() {
     let store = risky();
     for (tick, text) in [(None, "a long run"), (Some(2), "look\there"), (Some(3), "too much")] {
-        let note = Note { at: at(&store, tick), text: text.to_owned(), by: "ann".to_owned() };
+        let note = CasebookNote { at: at(&store, tick), text: text.to_owned(), by: "ann".to_owned() };
         casebook::note(&store, &note, world(tick.unwrap_or(0))).unwrap();
     }
-    let notes = |place: Option<&Moment>| {
+    let notes = |place: Option<&Place>| {
         let notes = casebook::notes_of(&store, place).unwrap();
         text(&NotesAnswer { notes, recorded: None }, &Page::WIDE)
     };

@@ -1,5 +1,5 @@
 use dendrer::kernel::step::Start;
-use dendrer::lines::{Reading, Recording, Reply, read};
+use dendrer::lines::{LineOptions, Recording, Reply, read};
 use dendrer_testkit::{memory, run_name};
 use dendrer_view::answer::{End, ItemAnswer, Page, plain};
 use dendrer_view::commit::CommitAnswer;
@@ -23,7 +23,7 @@ fn replies(dry_run: bool) -> Vec<Reply> {
     let store = memory(7);
     let mut recorder = repo(&store).begin(&Start::new(run_name("r"))).unwrap();
     let lines = read(LINES.as_bytes()).unwrap();
-    let mut recording = Recording::new(&mut recorder, lines, Reading::default(), dry_run);
+    let mut recording = Recording::new(&mut recorder, lines, LineOptions::default(), dry_run);
     let replies = recording.by_ref().flatten().collect();
     recording.end().unwrap();
     replies

@@ -1,6 +1,6 @@
 use dendrer::Trace;
 use dendrer::change::conflicts::{conflicts, decide};
-use dendrer::merge::{Resolution, Source, Strategy, Take, Terms, merge};
+use dendrer::merge::{MergeInput, MergeTerms, Resolution, Strategy, Take, merge};
 use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
 use dendrer_testkit::run_name;
@@ -13,9 +13,9 @@ fn merged() -> (Shared, Trace) {
     let store = risky();
     add_run(&store, "calm", &[0.3]);
     let (a, b) = (trace(&store, "risky"), trace(&store, "calm"));
-    let sources = [Source { trace: &a, tick: a.tip() }, Source { trace: &b, tick: b.tip() }];
+    let sources = [MergeInput { trace: &a, tick: a.tip() }, MergeInput { trace: &b, tick: b.tip() }];
     let artifacts = vec![path("/risk")];
-    let terms = Terms { run: run_name("both"), artifacts, strategy: Strategy::Manual, seed_only: true };
+    let terms = MergeTerms { run: run_name("both"), artifacts, strategy: Strategy::Manual, seed_only: true };
     let (mut recorder, _) = merge(&sources, &store, &terms, Box::new(Fixed::new("both", 0, 1))).unwrap();
     recorder.commit().unwrap();
     let trace = trace(&store, "both");

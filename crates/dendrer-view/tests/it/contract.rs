@@ -2,8 +2,8 @@ use dendrer::change::extend::{Extended, extend};
 use dendrer::contract::compare::compare;
 use dendrer::contract::find::{FoundContract, list};
 use dendrer::contract::lint::lint;
-use dendrer::contract::suggest::{Asked, suggest};
-use dendrer::contract::{Checked, check as check_run};
+use dendrer::contract::suggest::{SuggestQuestion, suggest};
+use dendrer::contract::{CheckedContract, check as check_run};
 use dendrer::kernel::step::Start;
 use dendrer::pack::{self, Files};
 use dendrer::recorder::Fixed;
@@ -54,7 +54,7 @@ fn observed() -> Shared {
     store
 }
 
-fn checked() -> Checked {
+fn checked() -> CheckedContract {
     let trace = trace(&observed(), "observed");
     check_run(&trace, None, 0, trace.tip(), None).unwrap()
 }
@@ -252,7 +252,7 @@ fn suggest_prints_fields_that_decide() {
     under_pack(&store, "observed", &pack, r#"{"limit":1,"risk":0.25}"#, &[0.5, 0.8, 0.9]);
     under_pack(&store, "calm", &pack, r#"{"limit":0.5,"risk":0.25}"#, &[0.25, 0.5]);
     let traces = [trace(&store, "observed"), trace(&store, "calm")];
-    let found = suggest(&traces, Asked { only: None, tries: 100 }).unwrap();
+    let found = suggest(&traces, SuggestQuestion { only: None, tries: 100 }).unwrap();
     let runs = ["observed".to_owned(), "calm".to_owned()];
     check(
         &text(&SuggestAnswer { runs: &runs, found: &found }, &Page::WIDE),

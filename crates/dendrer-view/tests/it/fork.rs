@@ -1,4 +1,4 @@
-use dendrer::fork::{Carried, Stopped, Terms};
+use dendrer::fork::{Carried, ForkStopped, ForkTerms};
 use dendrer::lines::Reply;
 use dendrer_testkit::run_name;
 use dendrer_view::answer::{ItemAnswer, Page, plain};
@@ -8,7 +8,7 @@ use super::{check, last_text, path, repo, risky, trace, value};
 
 /// Asks for a fork at tick 2, and looks at its answer before the command and after it.
 fn forked(
-    terms: &Terms,
+    terms: &ForkTerms,
     carried: Option<&Carried>,
     exec: Option<ForkExec<'_>>,
     see: impl FnOnce(&mut ForkAnswer<'_>, &[Reply]),
@@ -35,7 +35,7 @@ fn forked(
 
 #[test]
 fn a_fork_names_its_branch_point_and_its_changes() {
-    let mut terms = Terms::new(run_name("risky-fork-1"));
+    let mut terms = ForkTerms::new(run_name("risky-fork-1"));
     terms.reason = Some("lower the risk".into());
     terms.guidance.insert("tool_policy", "ask first".into());
     terms.set.push((path("/risk"), value("0.1")));
@@ -67,9 +67,9 @@ fn intents_that_were_applied_again_end_with_the_reason() {
         silent: (3..13).collect(),
         errors: vec![3],
         unmoved: vec![4],
-        stopped: Some((5, Stopped::DecidedOn(path("/risk"), Some(value("0.9")), None))),
+        stopped: Some((5, ForkStopped::DecidedOn(path("/risk"), Some(value("0.9")), None))),
     };
-    let terms = Terms::new(run_name("again"));
+    let terms = ForkTerms::new(run_name("again"));
     forked(&terms, Some(&carried), None, |answer, _| {
         check(
             &last_text(answer, &Page::WIDE),
@@ -91,7 +91,7 @@ fn intents_that_were_applied_again_end_with_the_reason() {
 
 #[test]
 fn a_command_that_goes_on_with_a_fork_has_its_replies_and_its_status() {
-    let terms = Terms::new(run_name("live"));
+    let terms = ForkTerms::new(run_name("live"));
     forked(&terms, None, Some(ForkExec::new("python agent.py", 3)), |answer, replies| {
         let mut text = plain(&answer.kept_lines(&Page::WIDE));
         assert!(answer.kept_lines(&Page::WIDE).is_empty(), "the lines of the fork are printed once");

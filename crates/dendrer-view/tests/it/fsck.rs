@@ -1,5 +1,5 @@
 use dendrer::care::check::{FileFact, FilesReport};
-use dendrer::store::{Damage, DamageKind, IndexState, Leftover, Mark, Place, TilesState};
+use dendrer::store::{Damage, DamageKind, DamagePlace, IndexState, Leftover, Mark, TilesState};
 use dendrer_object::Code;
 use dendrer_testkit::{run_name, store_id};
 use dendrer_view::answer::{Answer as _, End, Page};
@@ -12,7 +12,8 @@ fn report(facts: Vec<FileFact>) -> FilesReport {
 }
 
 fn damage(kind: DamageKind) -> Damage {
-    let place = Place { file: "segments/00000000.seg".into(), offset: Some(48), ..Place::default() };
+    let place =
+        DamagePlace { file: "segments/00000000.seg".into(), offset: Some(48), ..DamagePlace::default() };
     Damage { kind, place, what: "checksum", expected: "1".into(), found: "2".into() }
 }
 

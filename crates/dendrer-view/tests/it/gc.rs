@@ -1,5 +1,5 @@
 use dendrer::care::CareNote;
-use dendrer::care::spare::{Cleaned, Rule, Why};
+use dendrer::care::spare::{Cleaned, Rule, SpareReason};
 use dendrer::store::{KeptRow, KeptWhat, Leftover, StoreError};
 use dendrer_testkit::run_name;
 use dendrer_view::answer::{Answer as _, Page, plain};
@@ -11,9 +11,9 @@ use super::{check, text};
 fn cleaned(dry_run: bool) -> Cleaned {
     let row = |what, bytes| KeptRow { run: run_name("risky"), what, bytes };
     let spare = vec![
-        (row(KeptWhat::Snapshot(3), 1_000), Why::TooClose),
-        (row(KeptWhat::Snapshot(4), 500), Why::TooClose),
-        (row(KeptWhat::Verdicts(super::root()), 1), Why::Old),
+        (row(KeptWhat::Snapshot(3), 1_000), SpareReason::TooClose),
+        (row(KeptWhat::Snapshot(4), 500), SpareReason::TooClose),
+        (row(KeptWhat::Verdicts(super::root()), 1), SpareReason::Old),
     ];
     let leftovers = vec![Leftover { file: "a.tmp".into(), bytes: 2 }];
     Cleaned { dry_run, rule: Rule { thin: false, since_ms: 86_400_000 }, spare, leftovers, room: 4_096 }

@@ -1,4 +1,4 @@
-use dendrer::merge::{Source, Strategy, Terms};
+use dendrer::merge::{MergeInput, MergeTerms, Strategy};
 use dendrer_testkit::run_name;
 use dendrer_view::answer::{Answer as _, Page};
 use dendrer_view::merge::{MergeAnswer, unjudged_notes};
@@ -10,8 +10,8 @@ fn merged(strategy: Strategy, is_written: bool) -> (String, String) {
     let store = risky();
     add_run(&store, "calm", &[0.1, 0.2]);
     let traces = [trace(&store, "risky"), trace(&store, "calm")];
-    let sources = traces.each_ref().map(|trace| Source { trace, tick: 2 });
-    let terms = Terms {
+    let sources = traces.each_ref().map(|trace| MergeInput { trace, tick: 2 });
+    let terms = MergeTerms {
         run: run_name("both"),
         artifacts: vec![path("/risk"), path("/notes")],
         strategy,

@@ -1,5 +1,5 @@
 use dendrer::kernel::step::Start;
-use dendrer::rebase::Terms;
+use dendrer::rebase::RebaseTerms;
 use dendrer_testkit::{record, run_name};
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::rebase::RebaseAnswer;
@@ -11,7 +11,7 @@ fn each_intent_has_a_line_with_its_fate() {
     let store = risky();
     add_run(&store, "calm", &[0.1, 0.2]);
     let (source, base) = (trace(&store, "risky"), trace(&store, "calm"));
-    let mut terms = Terms::new(run_name("risky-rebase-1"));
+    let mut terms = RebaseTerms::new(run_name("risky-rebase-1"));
     terms.reason = Some("calm first".into());
     let (mut recorder, rebased) = repo(&store).rebase(&source, &base, 1, &terms, None).unwrap();
     let tip = recorder.head().tick();
@@ -58,7 +58,7 @@ fn each_intent_has_a_line_with_its_fate() {
 fn an_intent_that_does_not_fit_ends_a_rebase() {
     let store = risky();
     record(&store, &Start { state: value(r#"{"notes":"none"}"#), ..Start::new(run_name("empty")) }, []);
-    let terms = Terms::new(run_name("stopped"));
+    let terms = RebaseTerms::new(run_name("stopped"));
     let (source, base) = (trace(&store, "risky"), trace(&store, "empty"));
     let (mut recorder, rebased) = repo(&store).rebase(&source, &base, 0, &terms, None).unwrap();
     recorder.discard();

@@ -1,6 +1,6 @@
 use dendrer::store::Shared;
 use dendrer::verify::judge::{VerifiedLog, compare_histories};
-use dendrer::verify::{self, Options, Verdict};
+use dendrer::verify::{self, VerifyQuestion, VerifyVerdict};
 use dendrer_object::Code;
 use dendrer_testkit::{info, key, memory, records_of, store_of};
 use dendrer_view::answer::{Answer as _, End, Page};
@@ -10,7 +10,7 @@ use dendrer_view::verify::{VerifyAnswer, VerifyOutcome};
 use super::{add_run, check, risky, text};
 
 /// Verifies a store as if all of it were signed.
-fn verified(name: &str, store: &Shared, options: &Options) -> VerifiedLog {
+fn verified(name: &str, store: &Shared, options: &VerifyQuestion) -> VerifiedLog {
     let mut report = verify::store(store, options).unwrap();
     report.signed = Some(report.log.0);
     let info = info(7);
@@ -27,7 +27,8 @@ fn answer(outcomes: &[VerifyOutcome]) -> VerifyAnswer<'_> {
 
 #[test]
 fn intact_log_says_what_it_proves() {
-    let mut log = verified("risky.dnd", &risky(), &Options { replay: true, ..Options::default() });
+    let mut log =
+        verified("risky.dnd", &risky(), &VerifyQuestion { replay: true, ..VerifyQuestion::default() });
     log.report.close(true, false);
     let outcomes = [outcome(log)];
     check(
@@ -49,7 +50,7 @@ fn intact_log_says_what_it_proves() {
 
 #[test]
 fn required_witness_that_is_missing_makes_a_log_unverifiable() {
-    let mut log = verified("risky.dnd", &risky(), &Options::default());
+    let mut log = verified("risky.dnd", &risky(), &VerifyQuestion::default());
     log.report.close(false, true);
     let outcomes = [outcome(log)];
     check(
@@ -69,7 +70,7 @@ fn required_witness_that_is_missing_makes_a_log_unverifiable() {
 fn missing_record_is_tampered_up_to_the_last_good_tick() {
     let mut records = records_of(&risky());
     records.remove(2);
-    let log = verified("cut.dnd", &store_of(info(7), records), &Options::default());
+    let log = verified("cut.dnd", &store_of(info(7), records), &VerifyQuestion::default());
     let outcomes = [outcome(log)];
     check(
         &text(&answer(&outcomes), &Page::WIDE),
@@ -89,7 +90,7 @@ fn missing_record_is_tampered_up_to_the_last_good_tick() {
 #[test]
 fn another_tip_is_a_run_that_was_rewritten() {
     let tip = Some(dendrer_object::Digest::of(b"another"));
-    let log = verified("risky.dnd", &risky(), &Options { tip, ..Options::default() });
+    let log = verified("risky.dnd", &risky(), &VerifyQuestion { tip, ..VerifyQuestion::default() });
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"
@@ -106,10 +107,10 @@ fn another_tip_is_a_run_that_was_rewritten() {
 
 #[test]
 fn own_key_that_was_replaced_is_tampered_and_a_given_key_unknown() {
-    let mut log = verified("risky.dnd", &risky(), &Options::default());
+    let mut log = verified("risky.dnd", &risky(), &VerifyQuestion::default());
     let other = key(8).verifier_key().clone();
     log.report.judge_keys(&info(7), None, None, Some(&other));
-    assert_eq!(log.report.verdict, Verdict::Unverifiable);
+    assert_eq!(log.report.verdict, VerifyVerdict::Unverifiable);
     log.report.judge_keys(&info(7), None, Some(&other), None);
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
@@ -133,7 +134,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
     add_run(&other, "risky", &[0.5, 0.6, 0.7, 0.9]);
     add_run(&longer, "risky", &[0.5, 0.6, 0.8, 0.9, 0.95]);
     let stores = [("a.dnd", risky()), ("b.dnd", other), ("c.dnd", longer)];
-    let mut logs = stores.map(|(name, store)| verified(name, &store, &Options::default()));
+    let mut logs = stores.map(|(name, store)| verified(name, &store, &VerifyQuestion::default()));
     compare_histories(&mut logs.iter_mut().collect::<Vec<_>>());
     let outcomes = logs.map(outcome);
     check(
@@ -167,7 +168,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
 
 #[test]
 fn log_that_cannot_be_read_is_worse_than_an_unverifiable_one() {
-    let mut log = verified("risky.dnd", &risky(), &Options::default());
+    let mut log = verified("risky.dnd", &risky(), &VerifyQuestion::default());
     log.report.close(true, true);
     let problem = Problem::new(Code::E0108, "x.dnd is missing").at("cause", "no such file");
     let outcomes = [outcome(log), VerifyOutcome::Unreadable("x.dnd".to_owned(), problem)];

@@ -14,12 +14,12 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{Intent, TypeName, Value, json, tag};
 
 use super::calls::{Answer, Call, Calls};
-use super::note::{At, Note, NoteKind};
+use super::note::{At, ImportNote, NoteKind};
 
 /// The transition of one item.
 #[derive(Debug)]
 pub(super) struct Step<'m> {
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<ImportNote>,
     /// The calls it asks for.
     pub(super) calls: Vec<Call>,
     /// The record it answers.
@@ -109,8 +109,11 @@ pub(super) fn is_preamble(item: &Value) -> bool {
 /// Reads one message.
 pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
     let Some(message) = Message::of(item) else {
-        let note =
-            Note::new(NoteKind::MessageUnreadable, at, format!("a message is an object, not {}", kind(item)));
+        let note = ImportNote::new(
+            NoteKind::MessageUnreadable,
+            at,
+            format!("a message is an object, not {}", kind(item)),
+        );
         return Step { notes: vec![note], ..lost(item.clone()) };
     };
     let role = message.role();
@@ -126,12 +129,16 @@ pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m
     };
     note_unread_calls(message, is_result, at, &mut step.notes);
     if role.is_empty() {
-        step.notes.push(Note::new(NoteKind::MessageWithoutRole, at, "this message does not say who speaks"));
+        step.notes.push(ImportNote::new(
+            NoteKind::MessageWithoutRole,
+            at,
+            "this message does not say who speaks",
+        ));
     }
     if has_unread_parts(message) {
         let path = format!("{at}/content");
         let text = "calls or results among the parts of this content are kept and not read as such";
-        step.notes.push(Note::new(NoteKind::PartsNotRead, path, text));
+        step.notes.push(ImportNote::new(NoteKind::PartsNotRead, path, text));
     }
     step
 }
@@ -257,7 +264,7 @@ fn says_none(value: &Value) -> bool {
 }
 
 /// Notes members that may be calls in a place where no call is read: they are kept, and not paired.
-fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &mut Vec<Note>) {
+fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &mut Vec<ImportNote>) {
     let listed = message.listed().is_some();
     for (name, value) in message.calls() {
         let Some(value) = value.filter(|value| !says_none(value)) else { continue };
@@ -270,7 +277,7 @@ fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &
             }
             _ => continue,
         };
-        notes.push(Note::new(NoteKind::CallUnreadable, format!("{at}/{name}"), why));
+        notes.push(ImportNote::new(NoteKind::CallUnreadable, format!("{at}/{name}"), why));
     }
 }
 
@@ -286,7 +293,7 @@ enum Id<'m> {
 
 impl<'m> Id<'m> {
     /// Reads an id, and notes one that is not text.
-    fn of(value: Option<&'m Value>, path: fmt::Arguments<'_>, notes: &mut Vec<Note>) -> Id<'m> {
+    fn of(value: Option<&'m Value>, path: fmt::Arguments<'_>, notes: &mut Vec<ImportNote>) -> Id<'m> {
         let id = match value {
             None | Some(Value::Null) => Id::None,
             Some(Value::String(text)) if text.is_empty() => Id::None,
@@ -299,11 +306,11 @@ impl<'m> Id<'m> {
             Id::None => {}
             Id::Read(..) => {
                 let text = format!("an id is text, and this is a {what}; it is compared by its digits");
-                notes.push(Note::new(NoteKind::CallIdNotText, path, text));
+                notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
             }
             Id::Unreadable => {
                 let text = format!("an id is text, and this is a {what}; it is kept and names no call");
-                notes.push(Note::new(NoteKind::CallIdNotText, path, text));
+                notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
             }
         }
         id
@@ -364,7 +371,7 @@ fn read_request<'m>(message: Message<'m>, at: At<'_>, open: &Calls) -> Step<'m> 
         {
             let text =
                 format!("a call with the id {id:?} is open already; a result answers the older one first");
-            notes.push(Note::new(NoteKind::CallIdRepeated, &place, text));
+            notes.push(ImportNote::new(NoteKind::CallIdRepeated, &place, text));
         }
         asked.push(one);
         known.push(call);
@@ -411,10 +418,10 @@ struct Parts<'m> {
 }
 
 /// Reads one call.
-fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Note>) -> Asked<'m> {
+fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<ImportNote>) -> Asked<'m> {
     let Some(object) = plain_object(asked) else {
         let text = format!("a call is an object, not {}", kind(asked));
-        notes.push(Note::new(NoteKind::CallUnreadable, at, text));
+        notes.push(ImportNote::new(NoteKind::CallUnreadable, at, text));
         return Asked::Unreadable(asked);
     };
     // The name and the arguments stand in `function`, or beside it, or there is no such object.
@@ -432,12 +439,12 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Note>)
             params_are_text = true;
             let path = if inner.is_some() { format!("{at}/function/{name}") } else { format!("{at}/{name}") };
             let text = format!("these arguments stay text: {error}");
-            notes.push(Note::new(NoteKind::ArgumentsNotJson, path, text));
+            notes.push(ImportNote::new(NoteKind::ArgumentsNotJson, path, text));
             value.clone()
         }),
     });
     if tool.is_none() {
-        notes.push(Note::new(NoteKind::CallUnreadable, at, "this call names no tool"));
+        notes.push(ImportNote::new(NoteKind::CallUnreadable, at, "this call names no tool"));
     }
     let id = Id::of(object.get("id"), format_args!("{at}/id"), notes);
     let arguments = arguments.map(|(name, _)| name);
@@ -532,7 +539,7 @@ fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'
         // By name and order it might answer another call than the one that it names.
         Id::Unreadable => {
             let text = "this result names its call by something that is no id";
-            notes.push(Note::new(NoteKind::ResultWithoutCall, at, text));
+            notes.push(ImportNote::new(NoteKind::ResultWithoutCall, at, text));
             (None, None)
         }
         _ => pair(open, id.word(), tool, at, &mut notes),
@@ -589,7 +596,7 @@ pub(super) fn pair(
     id: Option<&str>,
     tool: Option<&str>,
     at: At<'_>,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<ImportNote>,
 ) -> (Option<Call>, Option<dendrer_object::Digest>) {
     match open.answer(id, tool) {
         Answer::Found(call, request) => {
@@ -597,7 +604,7 @@ pub(super) fn pair(
                 && asked != named
             {
                 let text = format!("its call is to {asked:?}, and this result names {named:?}");
-                notes.push(Note::new(NoteKind::ResultNameDiffers, at, text));
+                notes.push(ImportNote::new(NoteKind::ResultNameDiffers, at, text));
             }
             (Some(call), Some(request))
         }
@@ -607,12 +614,12 @@ pub(super) fn pair(
                 (None, Some(tool)) => format!("no open call is to {tool:?}"),
                 (None, None) => "no call is open".to_owned(),
             };
-            notes.push(Note::new(NoteKind::ResultWithoutCall, at, what));
+            notes.push(ImportNote::new(NoteKind::ResultWithoutCall, at, what));
             (None, None)
         }
         Answer::Several(count) => {
             let text = format!("{count} calls are open, and this result names none of them");
-            notes.push(Note::new(NoteKind::ResultAmbiguous, at, text));
+            notes.push(ImportNote::new(NoteKind::ResultAmbiguous, at, text));
             (None, None)
         }
     }

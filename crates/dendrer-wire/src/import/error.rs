@@ -7,7 +7,7 @@ use dendrer_object::intent::IntentError;
 use dendrer_object::json::JsonError;
 
 use super::layout::{List, NAMED_MAX};
-use super::note::{At, Note};
+use super::note::{At, ImportNote};
 use super::scan::Stop;
 
 /// Why a trace is not imported.
@@ -62,7 +62,7 @@ pub enum ImportError {
     },
     /// Something is missing or cannot be read, and that was to stop the import.
     #[error("{}", .0.message)]
-    Gap(Note),
+    Gap(ImportNote),
     /// An item does not give an intent.
     #[error("{}", .error.message)]
     Intent {

@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Value, tag};
 use super::beside::Beside;
 use super::error::ImportError;
 use super::layout::{Layout, Top, decode, pointer};
-use super::note::{At, Note, NoteKind};
+use super::note::{At, ImportNote, NoteKind};
 use super::scan::{Capture, Fingerprint, LeftOut, Scanner, Sizes, Stop};
 
 /// How many members of one object are left out one by one; with more, the whole is left out.
@@ -27,13 +27,13 @@ pub(super) struct Item<'a> {
     /// How many bytes of text it was read from.
     pub(super) size: usize,
     /// The parts that were left out.
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<ImportNote>,
     /// Whether the whole item was.
     pub(super) is_lost: bool,
 }
 
 impl<'a> Item<'a> {
-    fn lost(at: At<'a>, note: Note) -> Item<'a> {
+    fn lost(at: At<'a>, note: ImportNote) -> Item<'a> {
         Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true }
     }
 }
@@ -43,7 +43,7 @@ impl<'a> Item<'a> {
 pub(super) struct Around {
     /// The run's object without the list; `None` where the list is all there is.
     pub(super) meta: Option<Value>,
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<ImportNote>,
     pub(super) fingerprint: Fingerprint,
     pub(super) sha256: Digest,
 }
@@ -188,7 +188,7 @@ impl Reader<'_> {
         self.frame.push(closing.as_bytes());
     }
 
-    fn meta(&mut self) -> Result<(Option<Value>, Vec<Note>), ImportError> {
+    fn meta(&mut self) -> Result<(Option<Value>, Vec<ImportNote>), ImportError> {
         if self.layout.path.is_empty() {
             return Ok((None, Vec::new()));
         }
@@ -249,7 +249,7 @@ impl Reader<'_> {
         match result {
             Ok(()) => {}
             Err(Stop::Cut) if self.layout.is_cut => {
-                let note = Note::new(NoteKind::SourceCut, at, "the source ends inside this item");
+                let note = ImportNote::new(NoteKind::SourceCut, at, "the source ends inside this item");
                 (self.visit)(Item::lost(at, note))?;
                 return Err(Stop::Cut);
             }
@@ -284,16 +284,18 @@ pub(super) fn too_large(size: usize) -> JsonError {
     JsonError { kind, offset: 0, path: String::new() }
 }
 
-fn note_of(why: LeftOut, at: String) -> Note {
+fn note_of(why: LeftOut, at: String) -> ImportNote {
     match why {
-        LeftOut::TooLarge(size) => Note::new(
+        LeftOut::TooLarge(size) => ImportNote::new(
             NoteKind::ValueTooLarge,
             at,
             format!("{size} bytes are more than the {VALUE_SIZE_MAX} that are accepted (E0205)"),
         ),
-        LeftOut::TooDeep => {
-            Note::new(NoteKind::ValueTooDeep, at, format!("nested deeper than {DEPTH_MAX} levels (E0204)"))
-        }
+        LeftOut::TooDeep => ImportNote::new(
+            NoteKind::ValueTooDeep,
+            at,
+            format!("nested deeper than {DEPTH_MAX} levels (E0204)"),
+        ),
     }
 }
 

@@ -98,7 +98,7 @@ impl fmt::Display for At<'_> {
 
 /// One such thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct ImportNote {
     /// The kind of the note.
     pub kind: NoteKind,
     /// The place in the source, as a JSON pointer from the top of the run.
@@ -107,9 +107,9 @@ pub struct Note {
     pub message: String,
 }
 
-impl Note {
-    pub(super) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> Note {
-        Note { kind, path: path.to_string(), message: message.into() }
+impl ImportNote {
+    pub(super) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> ImportNote {
+        ImportNote { kind, path: path.to_string(), message: message.into() }
     }
 
     /// Returns the note as an entry of `anomalies`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use dendrer::contributors::{Found, WORK_MAX, contributors};
+use dendrer::contributors::{ContributorsFound, WORK_MAX, contributors};
 use dendrer::recorder::World;
 use dendrer::{Recorder, Trace, pack};
 use dendrer_kernel::predicate::Predicate;
@@ -108,7 +108,7 @@ fn measure(what: &str, store: &Shared, predicate: &Predicate, onset: u64) {
     }
     let answer = answer.expect("five rounds");
     let found = match &answer.found {
-        Found::Set { ticks, shown, .. } => format!("{} found, {shown:?}", ticks.len()),
+        ContributorsFound::Set { ticks, shown, .. } => format!("{} found, {shown:?}", ticks.len()),
         other => format!("{other:?}"),
     };
     println!(

@@ -28,7 +28,7 @@ pub mod terms;
 
 /// What a check of a run found.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckedContract {
     /// The run.
     pub run: RunName,
     /// The first tick that was checked.
@@ -40,7 +40,7 @@ pub struct Checked {
     /// Whether a given contract was checked, and not the ones in force.
     pub is_given: bool,
     /// The packs in force, in order of ticks.
-    pub in_force: Vec<InForce>,
+    pub in_force: Vec<ContractPeriod>,
     /// How many transitions of types with a contract were looked at.
     pub governed: u64,
     /// The transitions that lacked what they require, in order.
@@ -49,11 +49,11 @@ pub struct Checked {
 
 /// What was in force for some ticks, and what happened in them.
 #[derive(Debug)]
-pub struct InForce {
+pub struct ContractPeriod {
     /// The contracts; those of no pack have no name.
     pub contracts: Contracts,
     /// What was added to them on the way, in the order in which it came into force.
-    pub extensions: Vec<Extended>,
+    pub extensions: Vec<ContractExtension>,
     /// The first tick of the range under them.
     pub from: u64,
     /// The last.
@@ -64,7 +64,7 @@ pub struct InForce {
 
 /// An extension of a contract, and what is required from it on.
 #[derive(Debug)]
-pub struct Extended {
+pub struct ContractExtension {
     /// What it is called.
     pub id: Arc<str>,
     /// The first tick under it.
@@ -75,7 +75,7 @@ pub struct Extended {
     pub contracts: Contracts,
 }
 
-impl InForce {
+impl ContractPeriod {
     /// The contracts in force for the transition with this tick.
     fn at(&self, tick: u64) -> &Contracts {
         let last = self.extensions.iter().rev().find(|extension| extension.from <= tick);
@@ -126,7 +126,7 @@ impl Judged {
     }
 }
 
-impl Checked {
+impl CheckedContract {
     /// Every violation predicate that was judged.
     pub fn violations(&self) -> impl Iterator<Item = &Judged> {
         self.in_force.iter().flat_map(|terms| &terms.violations)
@@ -156,8 +156,8 @@ pub fn check(
     from: u64,
     to: u64,
     only: Option<&TypeName>,
-) -> Result<Checked, Error> {
-    let mut checked = Checked {
+) -> Result<CheckedContract, Error> {
+    let mut checked = CheckedContract {
         run: trace.name().clone(),
         from,
         to,
@@ -173,7 +173,7 @@ pub fn check(
     if let Some(pack) = under {
         let contracts = pack.contracts.clone();
         let (extensions, violations) = (Vec::new(), Vec::new());
-        checked.in_force.push(InForce { contracts, extensions, from: 0, to: trace.tip(), violations });
+        checked.in_force.push(ContractPeriod { contracts, extensions, from: 0, to: trace.tip(), violations });
         packs.push(None);
     }
     for (segment, (_, end)) in lineage.iter().enumerate() {
@@ -189,7 +189,13 @@ pub fn check(
             None => {
                 let contracts = pack.as_ref().map(|pack| pack.contracts.clone()).unwrap_or_default();
                 let (extensions, violations) = (Vec::new(), Vec::new());
-                checked.in_force.push(InForce { contracts, extensions, from: begin, to: *end, violations });
+                checked.in_force.push(ContractPeriod {
+                    contracts,
+                    extensions,
+                    from: begin,
+                    to: *end,
+                    violations,
+                });
                 packs.push(pack);
             }
         }
@@ -198,7 +204,7 @@ pub fn check(
     if under.is_none() && packs.iter().all(Option::is_none) {
         return Err(Error::NoContracts { run: trace.name().clone() });
     }
-    let mut in_force: Vec<(InForce, Option<Pack>)> = checked.in_force.drain(..).zip(packs).collect();
+    let mut in_force: Vec<(ContractPeriod, Option<Pack>)> = checked.in_force.drain(..).zip(packs).collect();
     in_force.retain(|(terms, _)| terms.from <= to && terms.to >= from);
     for (mut terms, pack) in in_force {
         (terms.from, terms.to) = (terms.from.max(from), terms.to.min(to));
@@ -223,7 +229,7 @@ pub fn check(
         }
         checked.in_force.push(terms);
     }
-    let governs = |terms: &InForce| !terms.contracts.types.is_empty() || !terms.extensions.is_empty();
+    let governs = |terms: &ContractPeriod| !terms.contracts.types.is_empty() || !terms.extensions.is_empty();
     if checked.in_force.iter().any(governs) {
         look_at_each(trace, from, to, only, &mut checked)?;
     }
@@ -232,7 +238,7 @@ pub fn check(
 
 /// Finds what extensions added to a pack up to the end of the range, and returns what must never happen, with the tick from
 /// which on it is asked.
-fn extend(trace: &Trace, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Predicate, u64)>, Error> {
+fn extend(trace: &Trace, pack: &Pack, terms: &mut ContractPeriod) -> Result<Vec<(Predicate, u64)>, Error> {
     let state = trace.state(terms.to)?;
     let mut ticks: Vec<(u64, Arc<str>, Arc<str>)> = Vec::new();
     for extension in extend::listed(pack.value(), &state) {
@@ -245,7 +251,7 @@ fn extend(trace: &Trace, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Predic
     let mut last = None;
     for (from, id, approved_by) in ticks {
         let read = pack::read_recorded(trace.name(), &extend::in_force(pack.value(), &state, from))?;
-        terms.extensions.push(Extended { id, from, approved_by, contracts: read.contracts.clone() });
+        terms.extensions.push(ContractExtension { id, from, approved_by, contracts: read.contracts.clone() });
         last = Some(read);
     }
     let declared = last.as_ref().unwrap_or(pack).declared();
@@ -262,7 +268,7 @@ fn look_at_each(
     from: u64,
     to: u64,
     only: Option<&TypeName>,
-    checked: &mut Checked,
+    checked: &mut CheckedContract,
 ) -> Result<(), Error> {
     let first = from.max(1);
     let mut state = trace.state(first - 1)?;

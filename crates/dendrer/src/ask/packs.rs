@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_kernel::pack::Pack;
-use dendrer_kernel::pack::modules::{self, Named};
+use dendrer_kernel::pack::modules::{self, NamedModule};
 use dendrer_object::Digest;
 
 use crate::error::Error;
-use crate::pack::{Mark, Source, Tested, yaml};
+use crate::pack::{Source, Tested, TextMark, yaml};
 use crate::trace::Trace;
 
 /// A pack, and its source.
@@ -39,9 +39,9 @@ impl PackShown {
     }
 
     /// Lists the modules of the pack, each with the file name that the text gives it.
-    pub fn modules(&self) -> Vec<(Named, Option<String>)> {
+    pub fn modules(&self) -> Vec<(NamedModule, Option<String>)> {
         let text = self.text.as_deref().and_then(|text| yaml::Document::read(text.as_bytes()).ok());
-        let named = |module: Named| {
+        let named = |module: NamedModule| {
             let file = text.as_ref().and_then(|text| module.place.get(&text.value)?.as_str());
             let file = file.map(str::to_owned);
             (module, file)
@@ -71,7 +71,7 @@ pub struct StoppedTest {
     /// The name of the test.
     pub name: Arc<str>,
     /// The place of the question that was asked of the module.
-    pub mark: Mark,
+    pub mark: TextMark,
     /// The limit.
     pub error: Error,
 }

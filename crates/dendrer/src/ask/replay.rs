@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use dendrer_kernel::replay::ReplayError;
-use dendrer_kernel::step::Head;
+use dendrer_kernel::step::RunState;
 use dendrer_object::{Digest, RunName, Value};
 
 use crate::run::replay::replay_with;
@@ -44,7 +44,7 @@ pub fn replay(
     trace: &Trace,
     to: u64,
     twice: bool,
-    f: &mut dyn FnMut(&Head) -> ControlFlow<()>,
+    f: &mut dyn FnMut(&RunState) -> ControlFlow<()>,
 ) -> Result<Replayed, Error> {
     let reducer = crate::run::pack::reducer_of(trace)?;
     let result = replay_with(trace, to, &*reducer, twice, &mut |head, _| f(head))?;

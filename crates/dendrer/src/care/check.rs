@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    Damage, DamageKind, Embedded, IndexState, KeptWhat, Leftover, Mark, Options, Report, RunSummary,
+    Damage, DamageKind, Embedded, IndexState, KeptWhat, Leftover, LogReport, Mark, Options, RunSummary,
     StoreError, TilesState, TreeHead, VerifyOptions,
 };
 use ring::rand::{SecureRandom, SystemRandom};
@@ -133,7 +133,7 @@ pub fn check_files(
 
 /// Counts the records that do not open as they were committed. Each record of another log may open, and how many are others is
 /// not known.
-fn lost(report: &Report) -> Option<u64> {
+fn lost(report: &LogReport) -> Option<u64> {
     let is_of_another = |damage: &Damage| matches!(damage.kind, DamageKind::Root | DamageKind::Loss);
     match report.tree.size.max(report.checkpoint.unwrap_or(0)).saturating_sub(report.records) {
         0 if report.findings.iter().any(is_of_another) => None,
@@ -141,7 +141,7 @@ fn lost(report: &Report) -> Option<u64> {
     }
 }
 
-fn log_facts(store: &Embedded, report: &Report) -> Vec<FileFact> {
+fn log_facts(store: &Embedded, report: &LogReport) -> Vec<FileFact> {
     let damages = || report.findings.iter().filter(|damage| damage.kind != DamageKind::Index);
     let mut facts: Vec<FileFact> = damages().cloned().map(FileFact::Damage).collect();
     if damages().all(|damage| !damage.place.file.starts_with("segments")) {

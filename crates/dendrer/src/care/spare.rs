@@ -20,7 +20,7 @@ pub use crate::run::snapshot::Fit;
 
 /// Why something that is kept is not worth its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum SpareReason {
     /// The log has no such run or tick.
     NoSuchTick,
     /// It is not what the record says, so nobody uses it.
@@ -59,13 +59,17 @@ fn judge(trace: &Trace, tick: u64) -> Result<Fit, Error> {
 }
 
 /// Finds what is not worth its room among rows in the order in which a store lists them.
-pub fn spare(store: &impl ReadHandle, rows: &[KeptRow], rule: Rule) -> Result<Vec<(KeptRow, Why)>, Error> {
+pub fn spare(
+    store: &impl ReadHandle,
+    rows: &[KeptRow],
+    rule: Rule,
+) -> Result<Vec<(KeptRow, SpareReason)>, Error> {
     let mut spare = Vec::new();
     for rows in rows.chunk_by(|a, b| a.run == b.run && is_snapshot(a) == is_snapshot(b)) {
         let Some(run) = rows.first().map(|row| &row.run) else { continue };
         let whole = match store.to_handle().run(run)? {
-            None => Some(Why::NoSuchTick),
-            Some(summary) if summary.last_ts.ms() < rule.since_ms => Some(Why::Old),
+            None => Some(SpareReason::NoSuchTick),
+            Some(summary) if summary.last_ts.ms() < rule.since_ms => Some(SpareReason::Old),
             Some(_) => None,
         };
         match whole {
@@ -87,7 +91,7 @@ fn spare_snapshots(
     store: &impl ReadHandle,
     rows: &[KeptRow],
     rule: Rule,
-) -> Result<Vec<(KeptRow, Why)>, Error> {
+) -> Result<Vec<(KeptRow, SpareReason)>, Error> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let trace = Trace::open(store, &first.run)?;
     let mut spare = Vec::new();
@@ -96,7 +100,7 @@ fn spare_snapshots(
     for row in rows {
         let KeptWhat::Snapshot(tick) = row.what else { continue };
         if tick > trace.tip() {
-            spare.push((row.clone(), Why::NoSuchTick));
+            spare.push((row.clone(), SpareReason::NoSuchTick));
             continue;
         }
         trace.for_each(from, tick, &mut |_, record: Record| {
@@ -105,12 +109,12 @@ fn spare_snapshots(
         })?;
         from = tick + 1;
         match judge(&trace, tick)? {
-            Fit::Nothing => spare.push((row.clone(), Why::DoesNotFit)),
-            Fit::StateAlone => spare.push((row.clone(), Why::NotSigned)),
+            Fit::Nothing => spare.push((row.clone(), SpareReason::DoesNotFit)),
+            Fit::StateAlone => spare.push((row.clone(), SpareReason::NotSigned)),
             Fit::Whole if outweigh(records, usize::try_from(row.bytes).unwrap_or(usize::MAX), times) => {
                 records = 0;
             }
-            Fit::Whole => spare.push((row.clone(), Why::TooClose)),
+            Fit::Whole => spare.push((row.clone(), SpareReason::TooClose)),
         }
     }
     Ok(spare)
@@ -124,7 +128,7 @@ pub struct Cleaned {
     /// The rule that was asked for.
     pub rule: Rule,
     /// States and verdicts.
-    pub spare: Vec<(KeptRow, Why)>,
+    pub spare: Vec<(KeptRow, SpareReason)>,
     /// Files of interrupted work.
     pub leftovers: Vec<Leftover>,
     /// Number of bytes of the index that hold nothing.

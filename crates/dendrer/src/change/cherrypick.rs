@@ -6,14 +6,14 @@
 use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefused, Side, check_import};
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{Head, Pick, Picked, Stage};
+use dendrer_kernel::step::{Pick, Picked, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
 use dendrer_object::{Intent, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
 use crate::error::Error;
-use crate::recorder::{Recorder, Surroundings};
+use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
@@ -102,7 +102,7 @@ impl Candidate {
 }
 
 /// The pack in force for what is imported onto a head: it lands behind its marker.
-fn in_force_where_it_lands(target: &Trace, head: &Head) -> Result<Option<Pack>, Error> {
+fn in_force_where_it_lands(target: &Trace, head: &RunState) -> Result<Option<Pack>, Error> {
     pack::in_force(target, head.tick() + 2, head.state())
 }
 
@@ -126,7 +126,7 @@ pub fn import(
     target: &RunName,
     pick: &mut Pick,
     at: u64,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
     dry: bool,
 ) -> Result<Imported, Error> {
     let predicates = {

@@ -8,8 +8,8 @@ use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 use dendrer_store::Shared;
 
-use super::merge::{self, Conflict, MergeError, Merged, Resolution, Standing};
-use crate::recorder::Surroundings;
+use super::merge::{self, Conflict, ConflictStanding, MergeError, Merged, Resolution};
+use crate::recorder::Environment;
 use crate::{Error, Trace};
 
 /// The conflicts of a merged run at its last tick.
@@ -24,7 +24,7 @@ pub struct ConflictsAnswer {
     /// How many of all conflicts are open.
     pub open: u64,
     /// The conflicts that were asked for, in the order of the record, and how each is decided.
-    pub items: Vec<(Conflict, Standing)>,
+    pub items: Vec<(Conflict, ConflictStanding)>,
 }
 
 /// Lists the conflicts of a merged run, or the one at a place. A place without a conflict is
@@ -32,7 +32,7 @@ pub struct ConflictsAnswer {
 pub fn conflicts(trace: &Trace, only: Option<&Pointer>) -> Result<ConflictsAnswer, Error> {
     let merged = merge::merged(trace)?;
     let standings = merge::standings(trace, &merged)?;
-    let open = standings.iter().filter(|standing| **standing == Standing::Open).count() as u64;
+    let open = standings.iter().filter(|standing| **standing == ConflictStanding::Open).count() as u64;
     let all = merged.conflicts.iter().cloned().zip(standings);
     let items: Vec<_> = all.filter(|(conflict, _)| only.is_none_or(|path| conflict.path == *path)).collect();
     if let (Some(path), []) = (only, &items[..]) {
@@ -72,7 +72,7 @@ pub fn decide(
     store: &Shared,
     run: &RunName,
     resolution: &Resolution,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
     dry_run: bool,
 ) -> Result<ResolvedConflict, Error> {
     let record = merge::resolve(store, run, resolution, surroundings, dry_run)?;

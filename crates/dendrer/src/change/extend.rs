@@ -7,7 +7,7 @@ use dendrer_object::{Code, RunName, Value};
 use dendrer_store::Shared;
 
 use crate::error::Error;
-use crate::recorder::{Recorder, Surroundings};
+use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::trace::{ReadHandle, Trace};
 
@@ -54,7 +54,7 @@ pub fn extend(
     run: &RunName,
     value: &Value,
     approval: Option<&str>,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
     dry: bool,
 ) -> Result<Extended, Error> {
     let mut recorder = Recorder::resume(store, run, surroundings)?;
@@ -75,7 +75,7 @@ pub fn text_to_sign(
     store: &Shared,
     run: &RunName,
     value: &Value,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
 ) -> Result<Option<String>, Error> {
     match extend(store, run, value, None, surroundings, true) {
         Err(Error::Extension(unsigned))

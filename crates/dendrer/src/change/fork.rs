@@ -29,7 +29,7 @@ use dendrer_store::prelude::*;
 
 use crate::error::Error;
 use crate::pack;
-use crate::recorder::{Recorder, Surroundings};
+use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::replay::replay_range;
@@ -41,7 +41,7 @@ pub(crate) const GROUP: usize = 20_000;
 
 /// What is different in a fork.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct ForkTerms {
     /// The new run's id.
     pub run: RunName,
     /// Why it is forked.
@@ -55,17 +55,17 @@ pub struct Terms {
     /// The pack that is in force from here on.
     pub pack: Option<Bound>,
     /// Another answer of a tool, by the tick of the parent at which it came.
-    pub replace: BTreeMap<u64, Answer>,
+    pub replace: BTreeMap<u64, ReplacedAnswer>,
     /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
     pub restored: Option<Arc<str>>,
     /// What the marker says of the run whose intents go on here, where this is a rebase.
     pub(crate) rebased: Option<Value>,
 }
 
-impl Terms {
+impl ForkTerms {
     /// A fork under the same terms.
-    pub fn new(run: RunName) -> Terms {
-        Terms {
+    pub fn new(run: RunName) -> ForkTerms {
+        ForkTerms {
             run,
             reason: None,
             guidance: BTreeMap::new(),
@@ -81,7 +81,7 @@ impl Terms {
 
 /// What a tool is to have answered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ReplacedAnswer {
     /// The output.
     pub output: Value,
     /// The change of state that the output means, in a run in which agents bring deltas and no rule makes them.
@@ -137,12 +137,12 @@ pub struct Carried {
     /// The ticks of the parent whose answer was replaced, and whose change of the state is the same all the same.
     pub unmoved: Vec<u64>,
     /// Where it stopped, and why; nothing where all of the parent was carried on.
-    pub stopped: Option<(u64, Stopped)>,
+    pub stopped: Option<(u64, ForkStopped)>,
 }
 
 /// Why an intent of the parent was not carried on.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Stopped {
+pub enum ForkStopped {
     /// It names a tick of the parent that says something else here.
     Rests(u64),
     /// It was decided on a value that is another here, by its contract or by a policy rule: the place, the value then, and the
@@ -157,7 +157,7 @@ pub enum Stopped {
 impl Forked {
     /// Returns the extensions of the parent, each with whether it goes on, under another pack or one with another constant.
     /// `before` is the state at the branch point, `head` that of the fork.
-    pub fn extensions(&self, before: &Value, terms: &Terms, head: &step::Head) -> Vec<(Value, bool)> {
+    pub fn extensions(&self, before: &Value, terms: &ForkTerms, head: &step::RunState) -> Vec<(Value, bool)> {
         let is_other = |changed: &Changed| matches!(changed.what, What::Constant(_));
         if terms.pack.is_none() && !self.changed.iter().any(is_other) {
             return Vec::new();
@@ -170,7 +170,7 @@ impl Forked {
 
 impl Repo {
     /// Forks a run at a tick. The caller commits what was gathered, or discards it.
-    pub fn fork(&self, parent: &Trace, tick: u64, terms: &Terms) -> Result<(Recorder, Forked), Error> {
+    pub fn fork(&self, parent: &Trace, tick: u64, terms: &ForkTerms) -> Result<(Recorder, Forked), Error> {
         fork(parent, self.writer()?, tick, terms, self.environment())
     }
 }
@@ -181,8 +181,8 @@ pub fn fork(
     parent: &Trace,
     store: &Shared,
     tick: u64,
-    terms: &Terms,
-    surroundings: Box<dyn Surroundings>,
+    terms: &ForkTerms,
+    surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Forked), Error> {
     casebook_name::refuse_source(parent)?;
     let head = parent.head(tick)?;
@@ -192,7 +192,7 @@ pub fn fork(
     let segment = parent.segment(tick);
     let replayed_from = parent.snapshot_before(tick)?;
     let reducer = crate::run::pack::reducer_of_segment(parent, segment)?;
-    let go_on = &mut |_: &step::Head, _: &Record| ControlFlow::Continue(());
+    let go_on = &mut |_: &step::RunState, _: &Record| ControlFlow::Continue(());
     replay_range(parent, replayed_from, tick, &*reducer, false, go_on)??;
     check_replaced(parent, tick, terms, &*reducer)?;
 
@@ -246,7 +246,7 @@ pub fn fork(
 }
 
 /// The values that are to be set, as the fields that the pack declares hold them.
-fn counted(terms: &Terms, pack: Option<&Pack>) -> Result<Terms, Error> {
+fn counted(terms: &ForkTerms, pack: Option<&Pack>) -> Result<ForkTerms, Error> {
     let mut terms = terms.clone();
     let Some(pack) = pack else { return Ok(terms) };
     for (path, value) in &mut terms.set {
@@ -269,7 +269,7 @@ fn counted(terms: &Terms, pack: Option<&Pack>) -> Result<Terms, Error> {
 }
 
 /// Looks whether each answer that is to be replaced is one.
-fn check_replaced(parent: &Trace, from: u64, terms: &Terms, reducer: &dyn Reducer) -> Result<(), Error> {
+fn check_replaced(parent: &Trace, from: u64, terms: &ForkTerms, reducer: &dyn Reducer) -> Result<(), Error> {
     for (tick, answer) in &terms.replace {
         let fail =
             |why: &str| Error::NoAnswer { run: parent.name().clone(), tick: *tick, why: why.to_owned() };
@@ -296,7 +296,7 @@ fn check_replaced(parent: &Trace, from: u64, terms: &Terms, reducer: &dyn Reduce
     Ok(())
 }
 
-fn about(terms: &Terms, changed: &[Changed]) -> Object {
+fn about(terms: &ForkTerms, changed: &[Changed]) -> Object {
     let mut about = Object::default();
     if let Some(reason) = &terms.reason {
         about.set("fork_reason", Value::String(Arc::clone(reason)));
@@ -341,7 +341,12 @@ enum Enforced {
 }
 
 /// Finds what a name means to the rules of a run.
-fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) -> Result<Enforced, Error> {
+fn enforced(
+    head: &step::RunState,
+    pack: Option<&Value>,
+    name: &str,
+    value: &Value,
+) -> Result<Enforced, Error> {
     if let Some(pack) = pack
         && let Some(before) = pack.get("constants").and_then(|constants| constants.get(name))
     {
@@ -379,7 +384,7 @@ pub fn carry_on(
     recorder: &mut Recorder,
     parent: &Trace,
     forked: &Forked,
-    terms: &Terms,
+    terms: &ForkTerms,
     keep: bool,
 ) -> Result<Carried, Error> {
     let takes_delta = recorder.takes_delta();
@@ -438,7 +443,7 @@ struct Next<'a> {
     /// Where the parent stood before it.
     there: &'a Value,
     here: &'a BTreeMap<Digest, (Digest, u64)>,
-    terms: &'a Terms,
+    terms: &'a ForkTerms,
     /// What says, for a type, what its transitions are decided on: of the parent, and what is in force here.
     contracts: [&'a Contracts; 2],
     takes_delta: bool,
@@ -449,7 +454,7 @@ impl Next<'_> {
     fn take(&self, recorder: &mut Recorder, carried: &mut Carried) -> Result<Option<Digest>, Error> {
         let Some(mut intent) = replay::intent(self.record, self.takes_delta)? else {
             let type_name = self.record.header().type_name.clone().expect("a transition has a type");
-            carried.stopped = Some((self.tick, Stopped::Kernel(type_name)));
+            carried.stopped = Some((self.tick, ForkStopped::Kernel(type_name)));
             return Ok(None);
         };
         let replaced = self.terms.replace.get(&self.tick);
@@ -484,7 +489,7 @@ impl Next<'_> {
                 Ok(Some(record.id()))
             }
             Outcome::Refused(refused) => {
-                let why = Stopped::Refused(refused.reason.code(), refused.reason.to_string());
+                let why = ForkStopped::Refused(refused.reason.code(), refused.reason.to_string());
                 carried.stopped = Some((self.tick, why));
                 Ok(None)
             }
@@ -499,7 +504,7 @@ impl Next<'_> {
             said = true;
             if let Some(path) = contract.differing(intent, self.there, head.state()) {
                 let (then, now) = (path.get(self.there).cloned(), path.get(head.state()).cloned());
-                return Basis::Differs(Stopped::DecidedOn(path, then, now));
+                return Basis::Differs(ForkStopped::DecidedOn(path, then, now));
             }
         }
         if intent.type_name.as_str() == "policy.decision" || intent.member("policy").is_some() {
@@ -507,7 +512,7 @@ impl Next<'_> {
                 said = true;
                 let (then, now) = (path.get(self.there), path.get(head.state()));
                 if then != now {
-                    let why = Stopped::DecidedOn(path.clone(), then.cloned(), now.cloned());
+                    let why = ForkStopped::DecidedOn(path.clone(), then.cloned(), now.cloned());
                     return Basis::Differs(why);
                 }
             }
@@ -517,7 +522,7 @@ impl Next<'_> {
             if let Some((_, tick)) = self.here.get(&link.hash)
                 && self.terms.replace.contains_key(tick)
             {
-                return Basis::Differs(Stopped::Rests(*tick));
+                return Basis::Differs(ForkStopped::Rests(*tick));
             }
         }
         // What a tool answered and what was seen is a fact, however it came about.
@@ -537,13 +542,13 @@ enum Basis {
     /// It is the same here.
     Same,
     /// It is different here.
-    Differs(Stopped),
+    Differs(ForkStopped),
     /// Nothing.
     Unsaid,
 }
 
 /// Puts another answer in the place of the recorded one.
-pub(crate) fn replace(intent: &mut Intent, answer: &Answer) {
+pub(crate) fn replace(intent: &mut Intent, answer: &ReplacedAnswer) {
     let mut result = intent.member("result").and_then(Value::as_object).cloned().unwrap_or_default();
     result.remove("error");
     result.set("output", answer.output.clone());
@@ -558,7 +563,7 @@ pub(crate) fn replace(intent: &mut Intent, answer: &Answer) {
 
 /// Where a run was forked and why, as its marker says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Origin {
+pub struct ForkOrigin {
     /// The parent.
     pub run: RunName,
     /// The tick of the parent that it goes on from.
@@ -568,14 +573,14 @@ pub struct Origin {
 }
 
 /// Returns where the run of a trace was forked; `None` for a run that begins by itself.
-pub fn origin(trace: &Trace) -> Result<Option<Origin>, Error> {
+pub fn origin(trace: &Trace) -> Result<Option<ForkOrigin>, Error> {
     let [.., (run, tick), (_, end)] = trace.lineage() else { return Ok(None) };
     let reason = match tick < end {
         true => trace.record(tick + 1)?,
-        false => return Ok(Some(Origin { run: run.clone(), tick: *tick, reason: None })),
+        false => return Ok(Some(ForkOrigin { run: run.clone(), tick: *tick, reason: None })),
     };
     debug_assert_eq!(reason.header().kind, Kind::Transition, "a tick is a transition");
     let about = reason.body().value("/fork");
     let reason = about.as_ref().and_then(|about| about.get("fork_reason")?.as_str().map(Arc::from));
-    Ok(Some(Origin { run: run.clone(), tick: *tick, reason }))
+    Ok(Some(ForkOrigin { run: run.clone(), tick: *tick, reason }))
 }

@@ -14,7 +14,7 @@ use dendrer_store::prelude::*;
 
 use crate::error::Error;
 use crate::pack::{Source, with_member};
-use crate::recorder::{Recorder, Surroundings};
+use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack::note_errors;
@@ -79,7 +79,7 @@ pub fn reduce(
     pack: &Source,
     name: RunName,
     s0: Option<Value>,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
 ) -> Result<Reduced, Error> {
     casebook_name::refuse_source(source)?;
     let plan = check_source(source, &pack.pack)?;

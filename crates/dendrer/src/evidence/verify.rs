@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::chain_rules::{ChainFault, Chains, Line};
+use dendrer_kernel::chain_rules::{ChainFault, ChainLine, Chains};
 use dendrer_kernel::replay::ReplayError;
-use dendrer_kernel::step::Head;
+use dendrer_kernel::step::RunState;
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
@@ -36,7 +36,7 @@ const FINDINGS_MAX: usize = 20;
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct VerifyQuestion {
     /// The runs; `None` for all of them.
     pub runs: Option<Vec<RunName>>,
     /// The first tick whose records are opened. What stands before it is taken as it is, but for its place in the log.
@@ -53,7 +53,7 @@ pub struct Options {
 
 /// One thing that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct VerifyFinding {
     /// The code under which `dendrer explain` knows it.
     pub code: Code,
     /// The run it concerns.
@@ -70,7 +70,7 @@ pub struct Finding {
     pub computed: Option<String>,
 }
 
-impl Finding {
+impl VerifyFinding {
     /// What to call the two sides.
     pub fn sides(&self) -> (&'static str, &'static str) {
         if self.code == Code::E0304 { ("given", "found") } else { ("stored", "computed") }
@@ -83,7 +83,7 @@ pub struct RunReport {
     /// The run.
     pub run: RunName,
     /// Its chain.
-    pub line: Line,
+    pub line: ChainLine,
     /// How many of its transitions were passed by unopened.
     pub passed: u64,
     /// The ticks whose records were opened, where those are not all.
@@ -94,7 +94,7 @@ pub struct RunReport {
 
 /// The answer in one word; the worst of what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum VerifyVerdict {
     /// Intact, and something kept elsewhere agrees.
     Verified,
     /// Every byte that is here checks out.
@@ -111,13 +111,13 @@ pub enum Verdict {
 
 /// Everything that was found.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct VerifyReport {
     /// The answer.
-    pub verdict: Verdict,
+    pub verdict: VerifyVerdict,
     /// Each run that was asked for.
     pub runs: Vec<RunReport>,
     /// What is not as it must be, in the order of the log.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<VerifyFinding>,
     /// How many more findings there are.
     pub findings_left_out: usize,
     /// How many records were opened and compared.
@@ -140,7 +140,7 @@ fn records(count: u64) -> String {
 }
 
 /// Verifies a store.
-pub fn store(store: &impl ReadHandle, options: &Options) -> Result<Report, Error> {
+pub fn store(store: &impl ReadHandle, options: &VerifyQuestion) -> Result<VerifyReport, Error> {
     let (mut checker, note) = Checker::of_store(store.to_handle(), options)?;
     match options.runs {
         None => checker.walk_all()?,
@@ -154,7 +154,7 @@ pub fn store(store: &impl ReadHandle, options: &Options) -> Result<Report, Error
 /// What is taken must be the log from its beginning, in order, each record sealed from what stands in the store: nothing here
 /// can tell a record that was left out from one that is damaged, so where any is missing there is no report, and whoever
 /// asked lets [`store()`] look for itself.
-pub struct Reading<'a> {
+pub struct VerifyReading<'a> {
     checker: Checker<'a>,
     note: Option<SignedNote>,
     waiting: Vec<Record>,
@@ -162,12 +162,12 @@ pub struct Reading<'a> {
     next: Option<u64>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> VerifyReading<'a> {
     /// Begins to verify a store.
-    pub fn new(store: &impl ReadHandle, options: &'a Options) -> Result<Reading<'a>, Error> {
+    pub fn new(store: &impl ReadHandle, options: &'a VerifyQuestion) -> Result<VerifyReading<'a>, Error> {
         assert!(options.runs.is_none(), "of some runs not every record is opened");
         let (checker, note) = Checker::of_store(store.to_handle(), options)?;
-        Ok(Reading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) })
+        Ok(VerifyReading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) })
     }
 
     /// Takes the next record. What lies behind the end of the log as the store sees it is none of this.
@@ -188,7 +188,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Returns the report, if every record was taken.
-    pub fn finish(mut self) -> Result<Option<Report>, Error> {
+    pub fn finish(mut self) -> Result<Option<VerifyReport>, Error> {
         let size = self.checker.store.tree().size;
         if self.next != Some(size) {
             return Ok(None);
@@ -199,7 +199,7 @@ impl<'a> Reading<'a> {
 }
 
 /// Verifies a bundle that was opened.
-pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
+pub fn bundle(opened: &Opened, options: &VerifyQuestion) -> Result<VerifyReport, Error> {
     // The root of another size does not follow from what a bundle holds.
     let size = opened.bundle.size;
     let (pinned, other) = match options.pinned {
@@ -207,7 +207,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
         pinned => (pinned, None),
     };
     let runs = options.runs.clone().unwrap_or_else(|| opened.runs.clone());
-    let options = &Options { runs: Some(runs.clone()), pinned, ..options.clone() };
+    let options = &VerifyQuestion { runs: Some(runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), options) };
     if let Some(other) = other {
         let message = format!("the head pinned here at {}: the bundle has the log of {size}", records(other));
@@ -230,8 +230,8 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
 
 /// Looks at what an opened bundle shows without any value being read: whether its entries give the root that was
 /// signed, by the key that the log was begun under, and whether every record opened. Cheap enough for every reader.
-pub fn opening(opened: &Opened) -> Vec<Finding> {
-    let options = Options::default();
+pub fn opening(opened: &Opened) -> Vec<VerifyFinding> {
+    let options = VerifyQuestion::default();
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), &options) };
     checker.opening(opened);
     checker.findings
@@ -239,9 +239,9 @@ pub fn opening(opened: &Opened) -> Vec<Finding> {
 
 struct Checker<'a> {
     store: Arc<dyn Store>,
-    options: &'a Options,
+    options: &'a VerifyQuestion,
     chains: Chains,
-    findings: Vec<Finding>,
+    findings: Vec<VerifyFinding>,
     left_out: usize,
     faulty: BTreeMap<Option<RunName>, usize>,
     records: u64,
@@ -261,7 +261,7 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(store: Arc<dyn Store>, options: &'a Options) -> Checker<'a> {
+    fn new(store: Arc<dyn Store>, options: &'a VerifyQuestion) -> Checker<'a> {
         Checker {
             store,
             options,
@@ -299,7 +299,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let (stored, computed) = sides.unzip();
-        self.findings.push(Finding {
+        self.findings.push(VerifyFinding {
             code,
             tick: entry.and_then(|(_, entry)| entry.tick),
             position: entry.map(|(position, _)| position),
@@ -335,7 +335,7 @@ impl<'a> Checker<'a> {
     /// Begins with a store, and what was signed of it.
     fn of_store(
         store: Arc<dyn Store>,
-        options: &'a Options,
+        options: &'a VerifyQuestion,
     ) -> Result<(Checker<'a>, Option<SignedNote>), Error> {
         let mut checker = Checker::new(store, options);
         let note = match checker.store.checkpoint() {
@@ -352,7 +352,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Once every record that was asked for was opened, in the order of the log, and every entry folded into the tree.
-    fn end_of_store(mut self, note: Option<&SignedNote>) -> Result<Report, Error> {
+    fn end_of_store(mut self, note: Option<&SignedNote>) -> Result<VerifyReport, Error> {
         let tree = self.store.tree();
         if (self.peaks.size(), self.peaks.root()) != (tree.size, tree.root) {
             let sides = Some((tree.root.to_string(), self.peaks.root().to_string()));
@@ -675,7 +675,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Report, Error> {
+    fn finish(mut self) -> Result<VerifyReport, Error> {
         let names: Vec<RunName> = match &self.options.runs {
             Some(runs) => runs.clone(),
             None => self.chains.lines().keys().cloned().collect(),
@@ -714,7 +714,8 @@ impl<'a> Checker<'a> {
         }
         let witnesses = self.witnesses(&runs);
         // What stands before damage is sound because the signed root covers it, and for no other reason.
-        let other_log = |finding: &Finding| matches!(finding.code, Code::E0304 | Code::E0307 | Code::E0308);
+        let other_log =
+            |finding: &VerifyFinding| matches!(finding.code, Code::E0304 | Code::E0307 | Code::E0308);
         let uncovered = self.is_bundle && self.signed.is_none() || self.findings.iter().any(other_log);
         if uncovered {
             runs.iter_mut().for_each(|run| run.line.last_good = None);
@@ -723,7 +724,7 @@ impl<'a> Checker<'a> {
         let size = self.store.tree().size;
         let root =
             if self.peaks.size() == size { Some(self.peaks.root()) } else { self.roots.get(&size).copied() };
-        Ok(Report {
+        Ok(VerifyReport {
             verdict,
             runs,
             findings: self.findings,
@@ -745,7 +746,7 @@ impl<'a> Checker<'a> {
     fn replay(&self, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
         let trace = Trace::open(&self.store, run)?;
         let begin = self.options.from.saturating_sub(1).min(trace.tip());
-        let mut on = |_: &Head, _: &Record| ControlFlow::Continue(());
+        let mut on = |_: &RunState, _: &Record| ControlFlow::Continue(());
         let reducer = crate::run::pack::reducer_of(&trace)?;
         replay_range(&trace, begin, trace.tip(), &*reducer, false, &mut on)
     }
@@ -807,20 +808,20 @@ impl<'a> Checker<'a> {
         agreed
     }
 
-    fn verdict(&self, runs: &[RunReport], witnessed: bool) -> Verdict {
+    fn verdict(&self, runs: &[RunReport], witnessed: bool) -> VerifyVerdict {
         let failed = |wanted: fn(&ReplayError) -> bool| {
             runs.iter().any(|report| matches!(&report.replay, Some(Err(error)) if wanted(error)))
         };
         if !self.findings.is_empty() {
-            return Verdict::Tampered;
+            return VerifyVerdict::Tampered;
         }
         if failed(|error| !error.is_unverifiable()) {
-            return Verdict::Diverged;
+            return VerifyVerdict::Diverged;
         }
         if self.closed > 0 || self.missing_prefix || self.unknown_key || failed(|_| true) {
-            return Verdict::Unverifiable;
+            return VerifyVerdict::Unverifiable;
         }
-        if witnessed { Verdict::Verified } else { Verdict::Intact }
+        if witnessed { VerifyVerdict::Verified } else { VerifyVerdict::Intact }
     }
 }
 

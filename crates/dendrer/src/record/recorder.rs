@@ -11,7 +11,9 @@ use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
+use dendrer_kernel::step::{
+    self, Anomaly, Extension, Finding, Inputs, Outcome, Pick, Picked, RunState, Start,
+};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
 use dendrer_object::{Intent, RunName, Value};
 use dendrer_store::prelude::*;
@@ -23,16 +25,16 @@ use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{Moment, Trace};
 
-pub use crate::environment::{Fixed, Surroundings, World};
+pub use crate::environment::{Environment, Fixed, World};
 
 /// Writes one run. Owns its handle, so that it can be kept beside others and sent to a thread.
 pub struct Recorder {
     store: Shared,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
     reducer: Box<dyn Reducer + Send + Sync>,
-    head: Head,
+    head: RunState,
     /// Where the run stood before the groups that are on their way.
-    settled: Head,
+    settled: RunState,
     /// The groups that were submitted, in their order.
     under_way: VecDeque<Submitted>,
     pending: Vec<Record>,
@@ -83,7 +85,7 @@ struct Submitted {
     records: Vec<Record>,
     ticket: Ticket,
     /// Where the run stands behind it.
-    after: Head,
+    after: RunState,
 }
 
 impl Recorder {
@@ -91,7 +93,7 @@ impl Recorder {
     pub fn begin(
         store: &Shared,
         start: &Start,
-        surroundings: Box<dyn Surroundings>,
+        surroundings: Box<dyn Environment>,
     ) -> Result<Recorder, Error> {
         casebook_name::refuse_name(&start.run)?;
         Recorder::begin_any(store, start, surroundings)
@@ -101,7 +103,7 @@ impl Recorder {
     pub(crate) fn begin_any(
         store: &Shared,
         start: &Start,
-        mut surroundings: Box<dyn Surroundings>,
+        mut surroundings: Box<dyn Environment>,
     ) -> Result<Recorder, Error> {
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let reducer = pack::reducer_for(start)?;
@@ -115,10 +117,10 @@ impl Recorder {
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
     pub(crate) fn fork(
         store: &Shared,
-        parent: &Head,
+        parent: &RunState,
         fork: &step::Fork,
         reducer: Box<dyn Reducer + Send + Sync>,
-        mut surroundings: Box<dyn Surroundings>,
+        mut surroundings: Box<dyn Environment>,
     ) -> Result<(Recorder, Record), Error> {
         casebook_name::refuse_name(&fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
@@ -136,7 +138,7 @@ impl Recorder {
     pub fn resume(
         store: &Shared,
         run: &RunName,
-        surroundings: Box<dyn Surroundings>,
+        surroundings: Box<dyn Environment>,
     ) -> Result<Recorder, Error> {
         Recorder::resume_if(store, run, surroundings, |trace| match casebook_name::is_casebook(trace) {
             true => Err(Error::Casebook { run: run.clone() }),
@@ -148,7 +150,7 @@ impl Recorder {
     pub(crate) fn resume_if(
         store: &Shared,
         run: &RunName,
-        surroundings: Box<dyn Surroundings>,
+        surroundings: Box<dyn Environment>,
         check: impl FnOnce(&Trace) -> Result<(), Error>,
     ) -> Result<Recorder, Error> {
         let mut store = store.clone();
@@ -170,7 +172,7 @@ impl Recorder {
     }
 
     /// Where the run stands, with what is gathered.
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &RunState {
         &self.head
     }
 
@@ -201,7 +203,7 @@ impl Recorder {
     pub(crate) fn propose_if(
         &mut self,
         intent: &Intent,
-        keep: impl FnOnce(&Outcome, &Head, &Head) -> bool,
+        keep: impl FnOnce(&Outcome, &RunState, &RunState) -> bool,
     ) -> Result<Outcome, Error> {
         let (before, gathered) = (self.head.clone(), self.pending.len());
         let outcome = self.propose(intent)?;
@@ -375,7 +377,7 @@ impl Recorder {
     }
 
     /// Where the run stands behind everything that was handed to the store.
-    fn submitted(&mut self) -> &mut Head {
+    fn submitted(&mut self) -> &mut RunState {
         self.under_way.back_mut().map_or(&mut self.settled, |last| &mut last.after)
     }
 
@@ -384,7 +386,7 @@ impl Recorder {
     pub fn submit(&mut self) -> Result<Option<Vec<Record>>, Error> {
         let (records, ticket) = self.put(|store, records| store.submit(records))?;
         self.under_way.push_back(Submitted { records, ticket, after: self.head.clone() });
-        if self.under_way.len() > UNDER_WAY { self.settle() } else { Ok(None) }
+        if self.under_way.len() > UNDER_WAY { self.wait() } else { Ok(None) }
     }
 
     /// Waits until the oldest group on its way is durable and returns its records: now they may be acknowledged. `None` if none
@@ -393,7 +395,7 @@ impl Recorder {
     /// If the group came too late after all, what was gathered since is discarded. Those behind it are still to be settled, one
     /// by one: they came too late, too, unless the group was refusals only, which nothing stands on. Then the run stands where
     /// the log has it.
-    pub fn settle(&mut self) -> Result<Option<Vec<Record>>, Error> {
+    pub fn wait(&mut self) -> Result<Option<Vec<Record>>, Error> {
         let Some(Submitted { records, ticket, after }) = self.under_way.pop_front() else {
             return Ok(None);
         };
@@ -472,7 +474,7 @@ fn is_imported(trace: &Trace) -> bool {
 
 /// Writes the first record of a store's log: the key under which its checkpoints are signed. Binds key and log, so
 /// that neither can be exchanged alone.
-pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Surroundings) -> Result<Record, Error> {
+pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Environment) -> Result<Record, Error> {
     let info = store.info();
     let content = Value::record([
         ("format", Value::from(info.format)),
@@ -506,7 +508,7 @@ mod tests {
 
     use dendrer_object::record::Rel;
     use dendrer_object::{Delta, Digest};
-    use dendrer_store::faulty::{Fault, Faulty};
+    use dendrer_store::faulty::{DiskFault, Faulty};
     use dendrer_store::prelude::*;
     use dendrer_store::{Embedded, Options, Shared, StoreInfo};
 
@@ -555,7 +557,7 @@ mod tests {
         loser.propose(&step()).unwrap();
         assert!(loser.submit().unwrap().is_none());
         loser.propose(&step()).unwrap();
-        let error = loser.settle().unwrap_err();
+        let error = loser.wait().unwrap_err();
         assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
         assert_eq!((loser.head().tick(), loser.pending()), (0, 0));
     }
@@ -575,7 +577,7 @@ mod tests {
             assert_eq!(winner.under_way.len(), usize::min(tick, UNDER_WAY));
         }
         assert_eq!(settled, [[1], [2]]);
-        while let Some(records) = winner.settle().unwrap() {
+        while let Some(records) = winner.wait().unwrap() {
             settled.push(ticks(records));
         }
         assert!(!winner.is_under_way());
@@ -590,11 +592,11 @@ mod tests {
         }
         loser.propose(&step()).unwrap();
         for _ in 0..3 {
-            let error = loser.settle().unwrap_err();
+            let error = loser.wait().unwrap_err();
             assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
             assert_eq!(loser.pending(), 0);
         }
-        assert!(loser.settle().unwrap().is_none());
+        assert!(loser.wait().unwrap().is_none());
         assert_eq!(loser.head().tick(), 6, "they stood on what was turned down");
         drop(loser);
         Recorder::resume(&second, &start.run, Box::new(World::default())).unwrap();
@@ -618,7 +620,7 @@ mod tests {
         let error = recorder.propose(&Intent { links: vec![unknown], ..step() }).unwrap_err();
         assert_eq!(error.code(), "E0102");
         disk.hold_syncs(false);
-        while recorder.settle().unwrap().is_some() {}
+        while recorder.wait().unwrap().is_some() {}
     }
 
     #[test]
@@ -632,7 +634,7 @@ mod tests {
         let delta = Some(Delta::from_value(&Value::array([op])).unwrap());
         let refused = recorder.propose(&Intent { delta, ..step() }).unwrap();
         assert!(matches!(refused, Outcome::Refused(_)), "{refused:?}");
-        disk.fail(0, Fault::Error(ErrorKind::Other), false);
+        disk.fail(0, DiskFault::Error(ErrorKind::Other), false);
         recorder.submit().unwrap();
         while disk.is_pending() {
             std::thread::yield_now();
@@ -644,10 +646,10 @@ mod tests {
         }
         // What is gathered now stands on what is on its way, but nobody promised it anything.
         recorder.propose(&step()).unwrap();
-        assert_eq!(recorder.settle().unwrap_err().code(), "E0801");
-        assert_eq!((recorder.settle().unwrap().unwrap().len(), recorder.pending()), (1, 0));
-        assert_eq!(recorder.settle().unwrap().unwrap().len(), 1);
-        assert!(recorder.settle().unwrap().is_none());
+        assert_eq!(recorder.wait().unwrap_err().code(), "E0801");
+        assert_eq!((recorder.wait().unwrap().unwrap().len(), recorder.pending()), (1, 0));
+        assert_eq!(recorder.wait().unwrap().unwrap().len(), 1);
+        assert!(recorder.wait().unwrap().is_none());
         let head = recorder.head().id();
         recorder.propose(&step()).unwrap();
         recorder.commit().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{AgentHead, Head};
+use dendrer_kernel::step::{AgentHead, RunState};
 use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Header, Record};
 use dendrer_object::{Digest, Timestamp, Value, json};
@@ -32,7 +32,7 @@ pub struct Moment {
 
 impl Moment {
     /// The moment at the head of a run that is being written.
-    pub fn of(head: &Head) -> Moment {
+    pub fn of(head: &RunState) -> Moment {
         Moment {
             tick: head.tick(),
             id: head.id(),

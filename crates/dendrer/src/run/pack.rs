@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::pack::Declared;
-use dendrer_kernel::pack::{Fault, Pack, extend};
+use dendrer_kernel::pack::{Pack, PackFault, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
-use dendrer_kernel::step::{Head, Start};
+use dendrer_kernel::step::{RunState, Start};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, TypeName, Value};
 
@@ -30,7 +30,7 @@ pub(crate) fn of_segment(trace: &Trace, segment: usize) -> Result<Option<Pack>, 
     if bound != Some(dendrer_kernel::pack::digest(&value)) {
         return Err(fail("it is not the one that the header of the run names".to_owned()));
     }
-    let first = |faults: Vec<Fault>| {
+    let first = |faults: Vec<PackFault>| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
         fail(format!("it does not check: {first}"))
     };
@@ -75,8 +75,8 @@ pub fn declared_since(trace: &Trace, declared: &Predicate) -> Result<Option<u64>
 pub(crate) fn newly_broken(
     predicates: &[Declared],
     type_name: &TypeName,
-    before: &Head,
-    after: &Head,
+    before: &RunState,
+    after: &RunState,
 ) -> Result<Vec<Arc<str>>, Error> {
     let [before, after] = [before, after].map(|head| (head.state(), head.counters().to_value()));
     let holds = |predicate: &Predicate, (state, counters): &(&Value, Value)| {

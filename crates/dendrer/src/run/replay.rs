@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::reduce::{Purity, Reducer};
 use dendrer_kernel::replay::{ReplayError, replay_fork, replay_refusal, replay_start, replay_step};
-use dendrer_kernel::step::Head;
+use dendrer_kernel::step::RunState;
 use dendrer_object::{Record, RunName};
 
 use crate::error::Error;
@@ -25,7 +25,7 @@ pub fn replay_with(
     to: u64,
     reducer: &dyn Reducer,
     twice: bool,
-    f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
+    f: &mut dyn FnMut(&RunState, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
     replay_range(trace, 0, to, reducer, twice, f)
 }
@@ -38,7 +38,7 @@ pub(crate) fn replay_range(
     to: u64,
     reducer: &dyn Reducer,
     twice: bool,
-    f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
+    f: &mut dyn FnMut(&RunState, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
     let own = |segment| match reducer.purity() {
         Purity::ByConstruction => pack::reducer_of_segment(trace, segment).map(Some),
@@ -56,7 +56,7 @@ pub(crate) fn replay_range(
     };
     loop {
         let reducer: &dyn Reducer = recorded.as_deref().map_or(reducer, |own| own);
-        let mut judge = |head: &Head| -> Result<(), ReplayError> {
+        let mut judge = |head: &RunState| -> Result<(), ReplayError> {
             refusals
                 .remove(&head.id())
                 .into_iter()

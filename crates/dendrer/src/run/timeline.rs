@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_kernel::expr::Expr;
-use dendrer_kernel::obligation::{Course, Look as Looked};
+use dendrer_kernel::obligation::{ObligationCourse, ObligationLook as Looked};
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_kernel::replay::ReplayError;
 use dendrer_object::delta::{Delta, Op};
@@ -234,7 +234,7 @@ struct Watcher<'p> {
     /// For each place that is read: whether everything above it is there.
     standing: Vec<bool>,
     /// Of an obligation: how it went so far, and what its conditions said where they were looked at last.
-    course: Option<(Course, Option<Looked>)>,
+    course: Option<(ObligationCourse, Option<Looked>)>,
     /// Of a predicate that is looked for at some types: its verdict of the state before, where that is what counts.
     before: Option<Verdict>,
 }
@@ -244,7 +244,7 @@ impl<'p> Watcher<'p> {
     fn new(predicate: &'p Predicate, line: Timeline, to: u64) -> Watcher<'p> {
         let begin = line.known_to.unwrap_or(line.from);
         let (first, last, lag) = looked_at(predicate, begin, to);
-        let course = predicate.obligation().map(|_| (Course::default(), None));
+        let course = predicate.obligation().map(|_| (ObligationCourse::default(), None));
         // An obligation begins with the run, or before the range.
         let first = if course.is_some() { 0 } else { first };
         // At which transitions it is looked for shows at the transitions, and what stood before in the state before.
@@ -364,7 +364,7 @@ pub(crate) fn values(
     followed: &Pointer,
     from: u64,
     to: u64,
-) -> Result<BTreeMap<u64, Sides>, Error> {
+) -> Result<BTreeMap<u64, ValueSides>, Error> {
     let mut found = BTreeMap::new();
     let first = from.saturating_sub(1);
     let watched = [from_first_name(followed)];
@@ -379,7 +379,7 @@ pub(crate) fn values(
 }
 
 /// What stood somewhere before a transition, and after it.
-pub type Sides = (Option<Value>, Option<Value>);
+pub type ValueSides = (Option<Value>, Option<Value>);
 
 /// Applies what a record changed at the watched places, and nothing else; returns the whole change as well.
 fn apply_watched(

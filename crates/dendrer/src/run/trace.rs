@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
-use dendrer_kernel::step::Head;
+use dendrer_kernel::step::RunState;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
@@ -466,16 +466,16 @@ impl Trace {
     }
 
     /// Returns where a writer or a replay goes on right after a tick, by the recorded deltas.
-    pub fn head(&self, tick: u64) -> Result<Head, Error> {
+    pub fn head(&self, tick: u64) -> Result<RunState, Error> {
         Ok(self.fold_head(tick)?.0)
     }
 
     /// As [`Trace::head`], with the weight of those of the records read that no snapshot holds.
-    pub(crate) fn fold_head(&self, tick: u64) -> Result<(Head, usize), Error> {
+    pub(crate) fn fold_head(&self, tick: u64) -> Result<(RunState, usize), Error> {
         let (moment, unheld) = self.fold(tick)?;
         let begins: Vec<&Record> = self.begins[..=self.segment(tick)].iter().collect();
         let Moment { tick, id, ts, state, counters, agents } = moment;
-        Ok((Head::at_moment(&begins, tick, id, ts, state, counters, agents)?, unheld))
+        Ok((RunState::at_moment(&begins, tick, id, ts, state, counters, agents)?, unheld))
     }
 
     /// As [`Trace::at`], with the weight of those of the records read that no snapshot holds, whoever kept it.

@@ -3,7 +3,7 @@
 use dendrer::Trace;
 use dendrer::ask::bisect::gather::{BisectFound, RegressionAnswer};
 use dendrer::ask::regression::{Metric, regression};
-use dendrer::bisect::{Outcome, Question, Range, bisect_each};
+use dendrer::bisect::{BisectOutcome, BisectQuestion, Range, bisect_each};
 use dendrer::kernel::predicate::Predicate;
 use dendrer_object::Code;
 use dendrer_object::text::nearest;
@@ -41,7 +41,7 @@ pub(super) fn run(
         return Err(without(run, failure));
     };
     let invariant = Predicate::built_in(INVARIANT).expect("it is built in");
-    let questions = [regression(trace, &pack, &metric, range)?, Question::Predicate(invariant)];
+    let questions = [regression(trace, &pack, &metric, range)?, BisectQuestion::Predicate(invariant)];
     let mut reports = bisect_each(trace, &questions, range)?.into_iter();
     let [report, beside] = [reports.next(), reports.next()].map(|report| report.expect("one for each"));
     let [question, _] = questions;
@@ -50,7 +50,7 @@ pub(super) fn run(
     drop(progress);
     let failure = unexpected(expected, answer.decisive());
     let unknown = match &answer.found.report.outcome {
-        Outcome::Uncertain(tick, why) if expected.is_none() && out.is_text() => {
+        BisectOutcome::Uncertain(tick, why) if expected.is_none() && out.is_text() => {
             let what = format!("{name} cannot be said at tick {tick} of {}", trace.name());
             let note = format!("what is sound is what {INVARIANT} says above");
             Some(Failure::new(Code::E0509, what).at("why", why.clone()).note(note))

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
-use dendrer::lines::{self, Reading, Recording};
+use dendrer::lines::{self, LineOptions, Recording};
 use dendrer::recorder::Recorder;
 use dendrer_object::Code;
 use dendrer_object::Value;
@@ -50,7 +50,7 @@ pub(super) fn go_on(
         .map_err(|error| replies::no_thread(&error))?;
     let run = recorder.head().run().clone();
     let heard = Heard { listener: Some(listener), ..Heard::default() };
-    let recording = Recording::new(recorder, lines, Reading::default(), false);
+    let recording = Recording::new(recorder, lines, LineOptions::default(), false);
     let stopped = replies::print(recording, answer, &heard, &run, true, out).err();
     // Closes both pipes: a command that waits for either reads that there is no more.
     drop(heard);

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use dendrer::address::Address;
-use dendrer::verify::Options;
+use dendrer::verify::VerifyQuestion;
 use dendrer::verify::suite::{SuiteCase, SuiteResult};
 use dendrer_object::Code;
 use dendrer_object::json;
@@ -41,7 +41,7 @@ fn read(path: &str) -> Result<Vec<SuiteCase>> {
 
 fn judge(dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
     let tip = case.tip.as_deref().map(parse_tip).transpose()?;
-    let options = Options { replay: true, tip, ..Options::default() };
+    let options = VerifyQuestion { replay: true, tip, ..VerifyQuestion::default() };
     let file = dir.join(&case.file).display().to_string();
     let whole = Address { bundle: Some(file), run: None, pos: None };
     match verify_bundle(None, &whole, &Asked { options, from: None, given: None }) {

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::pack::extend::{EFFECTIVE_FROM, effective_from};
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, EXTENSION, Extension, Head, Inputs, Start, VIOLATION};
+use dendrer_kernel::step::{self, EXTENSION, Extension, Inputs, RunState, Start, VIOLATION};
 use dendrer_object::record::{Record, Seed};
 use dendrer_object::{StoreId, Timestamp, Value};
 
@@ -54,7 +54,7 @@ impl Plan {
         tick: u64,
         record: &Record,
         pack: &Source,
-        head: &Head,
+        head: &RunState,
     ) -> Result<Extension, Error> {
         let content = record.content();
         let mut members = content.get("extension").and_then(Value::as_object).cloned().unwrap_or_default();

@@ -3,12 +3,12 @@
 //! A verdict only becomes worse here, but for a witness. Everything that was not checked is added to
 //! [`Report::not_checked`], so an answer never claims more than was compared.
 
-use dendrer_kernel::chain_rules::Line;
+use dendrer_kernel::chain_rules::ChainLine;
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, StoreId};
-use dendrer_store::{DamageKind, Report as Structure, Store, StoreInfo};
+use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
 
-use super::{Finding, Options, Report, RunReport, Verdict};
+use super::{RunReport, VerifyFinding, VerifyQuestion, VerifyReport, VerifyVerdict};
 use crate::error::Error;
 use crate::trace::all_runs;
 
@@ -25,7 +25,7 @@ pub struct VerifiedLog {
     /// The file or the directory, as it was named.
     pub name: String,
     /// The findings.
-    pub report: Report,
+    pub report: VerifyReport,
     /// Whether it is a bundle.
     pub is_bundle: bool,
     /// The id of the store.
@@ -41,11 +41,11 @@ impl VerifiedLog {
     }
 }
 
-impl Report {
+impl VerifyReport {
     /// Adds a finding about the log as a whole, with what is stored and what was computed.
     pub fn add_finding(&mut self, code: Code, message: String, sides: Option<(String, String)>) {
         let (stored, computed) = sides.unzip();
-        self.findings.push(Finding {
+        self.findings.push(VerifyFinding {
             code,
             run: None,
             tick: None,
@@ -59,7 +59,7 @@ impl Report {
     /// Adds that a memory of this log on this machine, which could speak against it, cannot be read.
     pub fn add_unknown_memory(&mut self, why: &str) {
         self.not_checked.push(format!("what is kept here of this log: {why}"));
-        self.verdict = self.verdict.max(Verdict::Unverifiable);
+        self.verdict = self.verdict.max(VerifyVerdict::Unverifiable);
     }
 
     /// Judges the key of the log.
@@ -87,8 +87,8 @@ impl Report {
             }
             Some(Ok(agreed)) if !agreed.is_empty() => {
                 self.witnesses.push(format!("the key given, {}", given.name()));
-                if self.verdict == Verdict::Intact {
-                    self.verdict = Verdict::Verified;
+                if self.verdict == VerifyVerdict::Intact {
+                    self.verdict = VerifyVerdict::Verified;
                 }
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
@@ -99,13 +99,13 @@ impl Report {
                 let line =
                     format!("a signature under the key that was given: the log is signed by {}", info.key);
                 self.not_checked.push(line);
-                self.verdict = self.verdict.max(Verdict::Unverifiable);
+                self.verdict = self.verdict.max(VerifyVerdict::Unverifiable);
             }
         }
     }
 
     fn add_key_finding(&mut self, message: &str, stored: &VerifierKey, computed: &VerifierKey) {
-        self.verdict = Verdict::Tampered;
+        self.verdict = VerifyVerdict::Tampered;
         self.add_finding(Code::E0308, message.to_owned(), Some((stored.to_string(), computed.to_string())));
     }
 
@@ -127,14 +127,14 @@ impl Report {
             if positions.any(|position| Some(position) == damage.place.position) {
                 continue;
             }
-            self.verdict = Verdict::Tampered;
+            self.verdict = VerifyVerdict::Tampered;
             let run = self.runs.iter_mut().find(|run| Some(&run.run) == damage.place.run.as_ref());
-            if let (Some(RunReport { line: Line { last_good, .. }, .. }), Some(tick)) =
+            if let (Some(RunReport { line: ChainLine { last_good, .. }, .. }), Some(tick)) =
                 (run, damage.place.tick)
             {
                 *last_good = (*last_good).min(tick.checked_sub(1));
             }
-            self.findings.push(Finding {
+            self.findings.push(VerifyFinding {
                 code: damage.code(),
                 run: damage.place.run.clone(),
                 tick: damage.place.tick,
@@ -149,18 +149,18 @@ impl Report {
     /// Whether the index alone is wrong. It follows from the log, so it can be rebuilt; an index that knows more than the log
     /// is evidence of a loss and has another code.
     pub fn has_only_index_findings(&self) -> bool {
-        let of_index = |finding: &Finding| finding.code == Code::E0309;
+        let of_index = |finding: &VerifyFinding| finding.code == Code::E0309;
         !self.findings.is_empty() && self.findings.iter().all(of_index) && self.findings_left_out == 0
     }
 
     /// Adds what the caller did not ask for, and that a witness is required and missing.
     pub fn close(&mut self, replayed: bool, require_witness: bool) {
-        if !replayed && self.verdict <= Verdict::Intact {
+        if !replayed && self.verdict <= VerifyVerdict::Intact {
             self.not_checked.push("replay (--replay)".to_owned());
         }
         // A witness that is required and missing is like a withheld value: it leaves the log unverifiable.
-        if require_witness && self.verdict == Verdict::Intact {
-            self.verdict = Verdict::Unverifiable;
+        if require_witness && self.verdict == VerifyVerdict::Intact {
+            self.verdict = VerifyVerdict::Unverifiable;
             self.not_checked.push(NO_WITNESS.to_owned());
         }
     }
@@ -168,7 +168,7 @@ impl Report {
     /// Lists the runs whose notes change: an intact run with its tip, any other with `None`. A run that was verified in part
     /// and is intact keeps its note.
     pub fn notes(&self) -> impl Iterator<Item = (RunName, Option<Digest>)> {
-        let is_intact = self.verdict <= Verdict::Intact;
+        let is_intact = self.verdict <= VerifyVerdict::Intact;
         self.runs.iter().filter_map(move |run| match (is_intact && run.passed == 0, run.line.tip) {
             (true, Some(tip)) => Some((run.run.clone(), Some(tip))),
             (false, _) if is_intact => None,
@@ -206,7 +206,7 @@ pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
         }
         for (name, _, other, found) in twins {
             if *other == size && *found != root && log.is_sound() {
-                log.report.verdict = Verdict::Equivocation;
+                log.report.verdict = VerifyVerdict::Equivocation;
                 // Which of the two was recorded cannot be known here.
                 log.report.runs.iter_mut().for_each(|run| run.line.last_good = None);
                 let message = format!(
@@ -219,7 +219,7 @@ pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
 }
 
 /// Returns how many records a verification of a store reads.
-pub fn records_to_read(store: &dyn Store, options: &Options) -> Result<u64, Error> {
+pub fn records_to_read(store: &dyn Store, options: &VerifyQuestion) -> Result<u64, Error> {
     let mut records = 0;
     let mut ticks = 0;
     for run in all_runs(store)? {

@@ -5,7 +5,7 @@
 
 use dendrer_object::{Code, Value};
 
-use super::{Report, Verdict};
+use super::{VerifyReport, VerifyVerdict};
 
 /// One case of a suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct SuiteResult {
     /// The case.
     pub case: SuiteCase,
     /// The verdict; `None` if the file is no bundle at all.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<VerifyVerdict>,
     /// The codes of the findings.
     pub codes: Vec<String>,
     /// Whether the verdict is the one that the case expects.
@@ -66,13 +66,13 @@ impl SuiteCase {
     }
 
     /// Compares the verdict on the trace with the one that is expected. UNVERIFIABLE is neither verified nor rejected.
-    pub fn judge(self, report: &Report) -> SuiteResult {
+    pub fn judge(self, report: &VerifyReport) -> SuiteResult {
         let mut codes: Vec<String> = report.findings.iter().map(|finding| finding.code.to_string()).collect();
         codes.dedup();
         let accepted = match report.verdict {
-            Verdict::Verified | Verdict::Intact => Some(true),
-            Verdict::Unverifiable => None,
-            Verdict::Diverged | Verdict::Tampered | Verdict::Equivocation => Some(false),
+            VerifyVerdict::Verified | VerifyVerdict::Intact => Some(true),
+            VerifyVerdict::Unverifiable => None,
+            VerifyVerdict::Diverged | VerifyVerdict::Tampered | VerifyVerdict::Equivocation => Some(false),
         };
         self.result(Some(report.verdict), codes, accepted)
     }
@@ -82,7 +82,12 @@ impl SuiteCase {
         self.result(None, vec![code.to_string()], Some(false))
     }
 
-    fn result(self, verdict: Option<Verdict>, codes: Vec<String>, accepted: Option<bool>) -> SuiteResult {
+    fn result(
+        self,
+        verdict: Option<VerifyVerdict>,
+        codes: Vec<String>,
+        accepted: Option<bool>,
+    ) -> SuiteResult {
         let has_code = self.code.as_ref().is_none_or(|code| codes.contains(code));
         SuiteResult { pass: accepted == Some(self.good) && has_code, case: self, verdict, codes }
     }
