@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use dendrer::prelude::*;
-//! use dendrer::bisect::{Outcome as Found, Question};
+//! use dendrer::bisect::{BisectOutcome, BisectQuestion};
 //!
 //! # fn main() -> Result<(), dendrer::Error> {
 //! # let dir = tempfile::tempdir().unwrap();
@@ -30,8 +30,8 @@
 //! // Ask: at which tick did it first go wrong?
 //! let (trace, _) = repo.at(&Address::parse("support-1").unwrap())?;
 //! let calm = Predicate::holds("risk", "state.risk <= 0.75")?.lifted();
-//! let answer = trace.bisect(&Question::Predicate(calm))?;
-//! assert_eq!(answer.outcome, Found::Onset(3));
+//! let answer = trace.bisect(&BisectQuestion::Predicate(calm))?;
+//! assert_eq!(answer.outcome, BisectOutcome::Onset(3));
 //! # Ok(())
 //! # }
 //! ```
