@@ -124,7 +124,7 @@ fn printed(written: std::io::Result<()>, color: ColorChoice) -> u8 {
 
 /// Prints a failure where it belongs and returns its exit code.
 fn report(failure: &Failure, json: bool, color: ColorChoice) -> u8 {
-    if is_closed_pipe(&failure) {
+    if is_closed_pipe(failure) {
         return 0;
     }
     if json {

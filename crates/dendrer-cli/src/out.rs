@@ -53,7 +53,7 @@ pub(crate) struct Out {
     kept: Vec<Value>,
     /// Whether something was shortened that its verb did not speak of.
     cut: bool,
-    /// Whether the verb goes on when nobody reads its answer any more.
+    /// Whether the verb continues after the reader closed the pipe.
     outlives: bool,
     /// Whether nobody does.
     gone: bool,
@@ -153,7 +153,7 @@ impl Out {
         self.format() == Format::Text
     }
 
-    /// Wraps what should stand out. The text must be escaped already.
+    /// Paints a text. The text must be escaped already.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if !self.color {
             return text.to_owned();
@@ -387,7 +387,7 @@ impl Out {
         let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(message));
     }
 
-    /// Warns that what is shown is not what was signed. It stands in the document as well.
+    /// Warns that what is shown is not what was signed. The document has it as well.
     pub(crate) fn tampered(&mut self, path: &str, code: Code, message: &str) {
         let text = format!("{} is TAMPERED: {message}", quote::escape(path));
         // Not to be silenced: what follows looks like any other record.
@@ -414,7 +414,7 @@ impl Out {
         self.bundles.push((opened.path.display().to_string(), opened.runs.clone()));
     }
 
-    /// Says something that is not the answer. On a terminal it stands below what was answered before it.
+    /// Says something that is not the answer. On a terminal it is printed below the answer so far.
     pub(crate) fn say(&mut self, line: impl AsRef<str>) {
         if self.quiet {
             return;

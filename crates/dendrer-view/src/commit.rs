@@ -190,7 +190,7 @@ fn unknown_type(refusal: &Record, reason: Option<&Value>) -> Option<(String, Str
     (UNKNOWN_TYPE == *part("code")?).then_some((name, part("message")?))
 }
 
-/// Returns a reply as a line; one that was refused stands out.
+/// Returns a reply as a line. A refusal is painted.
 pub(crate) fn styled_line(reply: &Reply, dry_run: bool) -> Line {
     let line = Line::from(line(reply, dry_run));
     if matches!(reply, Reply::Refused { .. }) { line.paint(Style::Bad) } else { line }

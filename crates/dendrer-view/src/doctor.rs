@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::quote::shell;
 use crate::{count, document, mark, quote, thousands};
 
-/// How it stands with one thing.
+/// Result of one check: good, a warning, a failure, or repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CheckLevel {
     /// Fit for work.
@@ -37,7 +37,7 @@ impl CheckLevel {
 pub struct DoctorCheck {
     /// Its name.
     pub name: &'static str,
-    /// How it stands.
+    /// Result of the check.
     pub level: CheckLevel,
     /// The code under which `dendrer explain` knows the fault.
     pub code: Option<Code>,

@@ -1,4 +1,4 @@
-//! A fork: the branch point, the changes, the intents that were applied again, and the command that goes on with it.
+//! A fork: the branch point, the changes, the intents that were applied again, and the command that continues it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{commit, count, document, quote};
 /// How many ticks are named in a line.
 const TICKS_SHOWN: usize = 8;
 
-/// A fork that was made, or would be. Its items are the replies to the command that goes on with it.
+/// A fork that was made, or would be. Its items are the replies to the command that continues it.
 #[derive(Debug, Clone)]
 pub struct ForkAnswer<'f> {
     /// The run that was forked.
@@ -25,11 +25,11 @@ pub struct ForkAnswer<'f> {
     pub forked: &'f Forked,
     /// The later intents of the parent that were applied again; `None` if that was not asked for.
     pub carried: Option<&'f Carried>,
-    /// The extensions of the parent under another pack, each with whether it goes on.
+    /// The extensions of the parent under another pack, each with whether it stays in force.
     pub extensions: &'f [(Value, bool)],
     /// The last tick of the fork.
     pub tip: u64,
-    /// The command that goes on with it.
+    /// The command that continues it.
     pub exec: Option<ForkExec<'f>>,
     /// Whether nothing was to be written.
     pub dry_run: bool,
@@ -37,7 +37,7 @@ pub struct ForkAnswer<'f> {
     pub headed: bool,
 }
 
-/// A command that goes on with a fork.
+/// A command that continues a fork.
 #[derive(Debug, Clone)]
 pub struct ForkExec<'f> {
     /// The command.
@@ -199,7 +199,7 @@ impl ForkAnswer<'_> {
         lines
     }
 
-    /// Returns the fork as a document without the command that goes on with it.
+    /// Returns the fork as a document without the command that continues it.
     pub fn made(&self) -> Value {
         let terms = self.terms;
         let text = |text: &Option<Arc<str>>| Value::from(text.as_deref());

@@ -31,7 +31,7 @@ pub fn closes(mark: &Mark) -> Option<String> {
     (mark.in_store && mark.behind == 0).then(|| CLOSED.to_owned())
 }
 
-/// Says that the log of a backup goes on after its end, if it does.
+/// Returns that the log of a backup continues after its end; `None` if it does not.
 pub fn unfinished(mark: &Mark) -> Option<String> {
     (!mark.in_store && mark.behind > 0).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! `dendrer fork`: a run that goes on from an old tick of another.
+//! `dendrer fork`: a run that continues from an earlier tick of another.
 
 mod exec;
 
@@ -157,7 +157,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     if args.dry_run {
         return out.end_whole(&mut answer);
     }
-    // The fork is made and signed before a command goes on with it.
+    // The fork is made and signed before a command continues it.
     context::sign(&repo)?;
     let Some(command) = &args.exec else {
         context::close(repo)?;

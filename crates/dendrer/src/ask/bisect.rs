@@ -320,7 +320,7 @@ pub fn bisect_each(
 
 /// Where the range of a predicate begins. For one that an extension brought in with the tick before it, if it held there: then
 /// what is violated behind it came about behind it. Where it did not hold or cannot be judged, with the extension. One
-/// with a scope is asked of each transition by itself, so what stood before is none of its business.
+/// with a scope is asked of each transition by itself, so the state before makes no difference to it.
 fn begins(trace: &Trace, predicate: &Predicate, range: &Range) -> Result<u64, Error> {
     let Some(since) = range.since.filter(|since| *since > 0) else { return Ok(range.from) };
     let holds = !predicate.scope().is_empty() || timeline::around(trace, predicate, since)?.0 == Verdict::Ok;

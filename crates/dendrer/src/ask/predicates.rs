@@ -34,7 +34,7 @@ impl PredicatesAnswer {
         PredicatesAnswer { registered, declared, unreadable: registry.unreadable, all }
     }
 
-    /// Lists every predicate of a name; `None` if there is none.
+    /// Lists every predicate of a name; `None` if the name is unknown.
     pub fn named(registry: &Registry, mut declared: Vec<Predicate>, name: &str) -> Option<PredicatesAnswer> {
         let registered: Vec<Registered> = registry.versions(name).cloned().collect();
         declared.retain(|one| {

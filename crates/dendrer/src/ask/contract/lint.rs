@@ -76,7 +76,7 @@ pub fn lint(text: &[u8], files: Files<'_>) -> Linted {
         found.extend(judged.map(|finding| of_finding(&document, finding)));
     }
     let is_complete = looked_at.is_some();
-    found.sort_by(|a, b| (a.mark, a.code).cmp(&(b.mark, b.code)));
+    found.sort_by_key(|one| (one.mark, one.code));
     Linted { pack, found, is_complete }
 }
 
